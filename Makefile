@@ -1,0 +1,56 @@
+# The two commands: `make app` and `make test`. Everything they need is set up on first use.
+PYTHON ?= python3.11
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed-app
+DEV    := $(VENV)/.installed-dev
+DS     ?= demo
+# Python 3.11 where there is one, else whatever python3 is (3.11-3.13 are supported).
+PY     := $(shell command -v $(PYTHON) || command -v python3)
+
+.PHONY: install app test lint bench pictures clean browser format
+
+$(VENV)/bin/python:
+	$(PY) -m venv $(VENV)
+
+$(STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+$(DEV): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@ $(STAMP)
+
+install: $(DEV)
+
+app: $(STAMP)  ## run the dashboard on the embedded dataset (make app DS=labelme for another)
+	$(BIN)/streamlit run dashboard/app.py -- $(DS)
+
+browser:
+	@command -v chromium chromium-browser google-chrome >/dev/null 2>&1 || { \
+	  echo "Chromium is missing: installing it with apt"; \
+	  S=$$( [ "$$(id -u)" = 0 ] || echo sudo ); \
+	  $$S apt-get update -qq && $$S env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; }
+
+test: $(DEV) browser  ## every test, browser tests included
+	$(BIN)/pytest -n 2 --dist loadscope
+
+lint: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m tests.file_length
+
+format: $(DEV)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(DEV) browser
+	$(BIN)/python -m benchmarks
+
+pictures: $(DEV) browser
+	$(BIN)/python -m tests.browser.pictures
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,37 @@
+"""Truth inference: every file of this folder is one aggregator.
+
+``aggregation.names()`` lists them, ``aggregation.get("dawid-skene")`` gives the class, and each class is an
+attribute: ``aggregation.DawidSkene(smoothing=0.01).fit(dataset).posterior``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crowdcore.aggregation.base import AggregationResult, Aggregator
+from crowdcore.core.registry import Registry
+
+__all__ = ["AggregationResult", "Aggregator", "aggregators", "get", "names"]
+
+aggregators: Registry[Aggregator] = Registry(__name__, Aggregator, "aggregator")
+
+
+def names() -> list[str]:
+    """Names of all aggregators, e.g. ``"dawid-skene"``."""
+    return list(aggregators)
+
+
+def get(name: str, **settings: Any) -> Aggregator:
+    """The aggregator called ``name`` with these settings.
+
+    Raises:
+        SettingError: no such aggregator or setting.
+    """
+    return aggregators.find(name)(**settings)
+
+
+def __getattr__(name: str) -> Any:
+    found = None if name.startswith("_") else aggregators.by_class_name(name)
+    if found is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return found

@@ -1,0 +1,140 @@
+"""`Aggregator`: labels of many workers in, one posterior per task out, and what was learnt about the workers."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["AggregationResult", "Aggregator"]
+
+
+@dataclass(frozen=True, eq=False)
+class AggregationResult:
+    """What an aggregator found; a part the method does not have is None.
+
+    Args:
+        method: registered name, e.g. ``"dawid-skene"``.
+        settings: the aggregator's settings.
+        posterior: (n_tasks, C) float64, rows sum to 1; NaN rows for tasks without annotation or known label.
+        labels: (n_tasks,) int32 most probable class (ties to the lowest), -1 where the posterior is NaN.
+        confusion: (n_workers, C, C) row = true, column = given, rows sum to 1; NaN rows without evidence.
+        counts: (n_workers, C, C) expected counts behind ``confusion``, without smoothing.
+        prior: (C,) class shares.
+        log_likelihood: (n_iterations,) per iteration (or its bound; the method says which).
+        converged: whether the stopping rule was met before the iteration cap; None for closed forms.
+        stopped: the stopping rule in words.
+        common_confusion: (C, C) or (n_groups, C, C) shared confusion.
+        omega: (n_annotations,) probability that the annotation came from the common confusion.
+        worker_weight: (n_workers,) skill or weight, larger is better.
+        difficulty: (n_tasks,) larger is harder.
+        group: (n_workers,) group or cluster of each worker.
+        notes: warnings in words.
+        seconds: wall time of the fit.
+    """
+
+    method: str
+    settings: dict[str, Any]
+    posterior: FloatArray
+    labels: IntArray
+    confusion: FloatArray | None = None
+    counts: FloatArray | None = None
+    prior: FloatArray | None = None
+    log_likelihood: FloatArray = field(default_factory=lambda: np.empty(0))
+    converged: bool | None = None
+    stopped: str = "closed form"
+    common_confusion: FloatArray | None = None
+    omega: FloatArray | None = None
+    worker_weight: FloatArray | None = None
+    difficulty: FloatArray | None = None
+    group: IntArray | None = None
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+class Aggregator(BaseModel):
+    """Base of every aggregator: a frozen pydantic model of settings with one method, `fit`.
+
+    A subclass sets ``name`` (= its file's name, ``_`` as ``-``), ``title`` and ``paper``, declares its settings
+    as fields with bounds and a one-line description, and implements ``_fit``. Its class docstring holds the
+    equations. Nothing else has to be touched: CLI, API and app find it by its folder.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    paper: ClassVar[str]
+
+    def __init__(self, **settings: Any) -> None:
+        try:
+            super().__init__(**settings)
+        except ValidationError as error:
+            first = error.errors()[0]
+            argument = ".".join(map(str, first["loc"]))
+            known = f"Known settings: {', '.join(type(self).model_fields) or 'none'}."
+            raise SettingError(argument, f"satisfy: {first['msg'].lower()}", settings.get(argument), known) from error
+
+    def fit(
+        self,
+        dataset: CrowdDataset,
+        *,
+        known: IntArray | None = None,
+        start: AggregationResult | None = None,
+    ) -> AggregationResult:
+        """Infer the true labels.
+
+        Args:
+            dataset: the annotations; its gold is never looked at.
+            known: (n_tasks,) true class of tasks to clamp (semi-supervised), -1 = unknown.
+            start: an earlier result to start from (same tasks and workers in the same order).
+
+        Returns:
+            The result; rows of ``posterior`` for tasks with neither annotation nor known label are NaN.
+
+        Raises:
+            DataError: no annotations, or annotations the method cannot work with.
+            SettingError: ``known`` or ``start`` of another shape.
+        """
+        if dataset.n_annotations == 0:
+            raise DataError(f"{dataset.name} has no annotations", "There is nothing to aggregate.")
+        if known is not None:
+            known = np.asarray(known, np.int32)
+            if known.shape != (dataset.n_tasks,):
+                raise SettingError("known", f"have the shape ({dataset.n_tasks},)", known.shape)
+            if known.max(initial=-1) >= dataset.n_classes:
+                raise SettingError("known", f"hold classes below {dataset.n_classes}", int(known.max()))
+        if start is not None and start.posterior.shape != (dataset.n_tasks, dataset.n_classes):
+            raise SettingError(
+                "start",
+                f"hold a posterior of shape ({dataset.n_tasks}, {dataset.n_classes})",
+                start.posterior.shape,
+                "Align it to the dataset first.",
+            )
+        began = time.perf_counter()
+        result = self._fit(dataset, known, start)
+        return replace(result, seconds=time.perf_counter() - began)
+
+    @abstractmethod
+    def _fit(
+        self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None
+    ) -> AggregationResult: ...
+
+    def result(self, dataset: CrowdDataset, posterior: FloatArray, **parts: Any) -> AggregationResult:
+        """Assemble a result: tasks without evidence become NaN and label -1, the rest their most probable class."""
+        known: AnyArray | None = parts.pop("known", None)
+        evident = dataset.annotated if known is None else dataset.annotated | (known >= 0)
+        posterior = np.asarray(posterior, np.float64)
+        if not evident.all():
+            posterior[~evident] = np.nan
+        labels = np.full(dataset.n_tasks, -1, np.int32)
+        labels[evident] = posterior[evident].argmax(1)
+        return AggregationResult(self.name, self.model_dump(), posterior, labels, **parts)

@@ -1,0 +1,42 @@
+"""Majority vote."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from crowdcore.aggregation.base import AggregationResult, Aggregator
+from crowdcore.core.kernels import vote_counts
+from crowdcore.core.types import IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+
+class MajorityVote(Aggregator):
+    """Vote shares, ``q_i(c) = #{r : y_i^r = c} / #{r : y_i^r}``, or (hard) all mass on the most voted class."""
+
+    name: ClassVar[str] = "majority-vote"
+    title: ClassVar[str] = "Majority vote"
+    paper: ClassVar[str] = "-"
+
+    hard: bool = Field(False, description="Put all mass on the winner instead of keeping vote shares.")
+    ties: Literal["lowest", "random"] = Field("lowest", description="Who wins a tie (hard votes).")
+    seed: int = Field(0, ge=0, description="Seed of the random tie-break.")
+
+    def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
+        votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)
+        if known is not None:
+            clamped = np.flatnonzero(known >= 0)
+            votes[clamped] = 0
+            votes[clamped, known[clamped]] = 1
+        if self.hard:
+            key = votes
+            if self.ties == "random":
+                key = votes + 0.5 * np.random.default_rng(self.seed).random(votes.shape)
+            winner = key.argmax(1)
+            posterior = np.zeros_like(votes)
+            posterior[np.arange(len(votes)), winner] = 1.0
+        else:
+            posterior = votes / np.maximum(votes.sum(1, keepdims=True), 1)
+        return self.result(dataset, posterior, known=known)

@@ -1,0 +1,1 @@
+"""Errors, registries, kernels: what every layer stands on."""

@@ -1,0 +1,15 @@
+"""Array aliases, so that signatures read like the notation table."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["AnyArray", "BoolArray", "FloatArray", "IntArray"]
+
+IntArray: TypeAlias = NDArray[np.integer[Any]]
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+BoolArray: TypeAlias = NDArray[np.bool_]
+AnyArray: TypeAlias = NDArray[Any]

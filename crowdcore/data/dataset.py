@@ -1,0 +1,238 @@
+"""`CrowdDataset`: annotations are an index table, and everything else is a function of it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.core.errors import DataError
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.data.rows import Rows
+
+__all__ = ["NO_SPLIT", "SPLITS", "CrowdDataset", "Media", "SimulatedTruth"]
+
+SPLITS = ("train", "valid", "test")
+NO_SPLIT = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Media:
+    """What a task looks, reads or sounds like; every part is optional.
+
+    Args:
+        images: uint8 rows ``(n_tasks, H, W[, 3])``.
+        columns: index = task number; columns among ``text``, ``image`` (a path), ``audio`` (a path).
+        folder: what relative paths are relative to.
+    """
+
+    images: Rows | None = None
+    columns: pd.DataFrame | None = None
+    folder: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedTruth:
+    """What generated a simulated crowd; a part that the simulation does not have is None.
+
+    Args:
+        worker_confusion: (n_workers, C, C) rows = true class, sum to 1.
+        common_confusion: (C, C) or (n_groups, C, C).
+        omega: (n_annotations,) probability that the annotation used the common confusion.
+        used_common: (n_annotations,) bool, whether it did.
+        group: (n_workers,) group of each worker.
+        settings: the simulation's settings, its seed among them.
+        worker_role: (n_workers,) words such as "spammer" or "copier of w01", empty for an ordinary worker.
+    """
+
+    worker_confusion: FloatArray | None = None
+    common_confusion: FloatArray | None = None
+    omega: FloatArray | None = None
+    used_common: BoolArray | None = None
+    group: IntArray | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    worker_role: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class CrowdDataset:
+    """Tasks, workers and the labels they gave; a missing annotation is an absent row.
+
+    A worker's repeats on a task are kept and counted. The arrays are made read-only.
+
+    Args:
+        name: what the dataset is called.
+        classes: class names; their order is the order of every matrix.
+        task_ids: (n_tasks,) unique strings.
+        worker_ids: (n_workers,) unique strings.
+        task: (n_annotations,) int32 task number, ascending.
+        worker: (n_annotations,) int32 worker number.
+        label: (n_annotations,) int32 class number.
+        gold: (n_tasks,) int32 true class, -1 = unknown; default all unknown.
+        split: (n_tasks,) int8 index into `SPLITS`, -1 = none; default none.
+        features: rows aligned with tasks.
+        media: images, texts, sounds of the tasks.
+        extra: further columns of the annotations (``seconds``, ``timestamp``), aligned with them.
+        truth: what generated a simulated crowd.
+        notes: what was dropped, merged or noticed while reading, one sentence each.
+
+    Raises:
+        DataError: arrays that do not fit together.
+    """
+
+    name: str
+    classes: tuple[str, ...]
+    task_ids: pd.Index[str]
+    worker_ids: pd.Index[str]
+    task: IntArray
+    worker: IntArray
+    label: IntArray
+    gold: IntArray = None  # type: ignore[assignment]  # filled in __post_init__
+    split: IntArray = None  # type: ignore[assignment]  # filled in __post_init__
+    features: Rows | None = None
+    media: Media | None = None
+    extra: pd.DataFrame | None = None
+    truth: SimulatedTruth | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        n = len(self.task_ids)
+        gold = np.full(n, -1, np.int32) if self.gold is None else self.gold
+        split = np.full(n, NO_SPLIT, np.int8) if self.split is None else self.split
+        for name, values, dtype in (
+            ("task", self.task, np.int32),
+            ("worker", self.worker, np.int32),
+            ("label", self.label, np.int32),
+            ("gold", gold, np.int32),
+            ("split", split, np.int8),
+        ):
+            array = np.ascontiguousarray(values, dtype=dtype).view()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "task_ids", pd.Index(self.task_ids))
+        object.__setattr__(self, "worker_ids", pd.Index(self.worker_ids))
+        object.__setattr__(self, "classes", tuple(self.classes))
+        self._check()
+
+    def _check(self) -> None:
+        if not len(self.task) == len(self.worker) == len(self.label):
+            raise DataError("`task`, `worker` and `label` must have the same length")
+        if len(self.gold) != self.n_tasks or len(self.split) != self.n_tasks:
+            raise DataError(f"`gold` and `split` must have one entry for each of the {self.n_tasks} tasks")
+        for name, values, low, end in (
+            ("task", self.task, 0, self.n_tasks),
+            ("worker", self.worker, 0, self.n_workers),
+            ("label", self.label, 0, self.n_classes),
+            ("gold", self.gold, -1, self.n_classes),
+            ("split", self.split, -1, len(SPLITS)),
+        ):
+            if len(values) and (values.min() < low or values.max() >= end):
+                bad = int(values.min()) if values.min() < low else int(values.max())
+                raise DataError(f"`{name}` holds {bad}, outside {low}…{end - 1}")
+        if len(self.task) and (self.task[1:] < self.task[:-1]).any():
+            raise DataError("`task` must be ascending", "Sort the annotations by task first.")
+        for rows in (self.features, self.media.images if self.media else None):
+            if rows is not None and len(rows) != self.n_tasks:
+                raise DataError(f"Features or images for {len(rows)} tasks, but there are {self.n_tasks} tasks")
+
+    @property
+    def n_tasks(self) -> int:
+        """N, tasks without an annotation included."""
+        return len(self.task_ids)
+
+    @property
+    def n_workers(self) -> int:
+        """R."""
+        return len(self.worker_ids)
+
+    @property
+    def n_classes(self) -> int:
+        """C."""
+        return len(self.classes)
+
+    @property
+    def n_annotations(self) -> int:
+        """A, repeats included."""
+        return len(self.task)
+
+    @property
+    def has_gold(self) -> bool:
+        """Whether some annotated task has a known true class."""
+        return bool((self.gold[self.annotated] >= 0).any())
+
+    @cached_property
+    def task_start(self) -> IntArray:
+        """(n_tasks + 1,) int64: task i's annotations are ``task_start[i]:task_start[i + 1]``."""
+        return np.searchsorted(self.task, np.arange(self.n_tasks + 1)).astype(np.int64)
+
+    @cached_property
+    def labels_per_task(self) -> IntArray:
+        """(n_tasks,) annotations of each task."""
+        return np.diff(self.task_start)
+
+    @cached_property
+    def labels_per_worker(self) -> IntArray:
+        """(n_workers,) annotations of each worker."""
+        return np.bincount(self.worker, minlength=self.n_workers)
+
+    @property
+    def annotated(self) -> BoolArray:
+        """(n_tasks,) which tasks have at least one annotation."""
+        return np.asarray(self.labels_per_task > 0)
+
+    @cached_property
+    def annotations(self) -> pd.DataFrame:
+        """The annotations as a frame: task, worker, label (categorical ids), then the extra columns."""
+        columns = {
+            "task": pd.Categorical.from_codes(self.task, self.task_ids),
+            "worker": pd.Categorical.from_codes(self.worker, self.worker_ids),
+            "label": pd.Categorical.from_codes(self.label, pd.Index(self.classes)),
+        }
+        frame = pd.DataFrame(columns)
+        return frame if self.extra is None else pd.concat([frame, self.extra.reset_index(drop=True)], axis=1)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hex digest (32 characters) of ids, classes, annotations, gold and split: same content, same digest."""
+        digest = hashlib.blake2b(digest_size=16)
+        for strings in (self.classes, self.task_ids, self.worker_ids):
+            digest.update("\x1f".join(map(str, strings)).encode())
+            digest.update(b"\x1e")
+        for array in (self.task, self.worker, self.label, self.gold, self.split):
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    def where(self, keep: BoolArray) -> CrowdDataset:
+        """The same tasks and workers with only the annotations where ``keep`` (n_annotations,) is true."""
+        truth = self.truth
+        if truth is not None:
+            truth = replace(
+                truth,
+                omega=None if truth.omega is None else truth.omega[keep],
+                used_common=None if truth.used_common is None else truth.used_common[keep],
+            )
+        return replace(
+            self,
+            task=self.task[keep],
+            worker=self.worker[keep],
+            label=self.label[keep],
+            extra=None if self.extra is None else self.extra.loc[keep].reset_index(drop=True),
+            truth=truth,
+        )
+
+    def without_workers(self, workers: IntArray) -> CrowdDataset:
+        """The same dataset without the annotations of some workers (their ids and numbers stay)."""
+        gone = np.zeros(self.n_workers, bool)
+        gone[workers] = True
+        return self.where(~gone[self.worker])
+
+    def __repr__(self) -> str:
+        return (
+            f"CrowdDataset({self.name!r}: {self.n_tasks} tasks, {self.n_workers} workers, "
+            f"{self.n_classes} classes, {self.n_annotations} annotations)"
+        )

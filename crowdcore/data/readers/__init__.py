@@ -1,0 +1,1 @@
+"""File formats: every file of this folder reads one."""

@@ -1,0 +1,119 @@
+"""Rows of features or images, one per task, kept in one array or file per split and opened when touched."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from crowdcore.core.errors import DataError
+from crowdcore.core.types import AnyArray, BoolArray, IntArray
+
+__all__ = ["Rows"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows aligned with tasks: ``rows[task_indices]`` gathers, ``rows.part_of[i] < 0`` means none for task i.
+
+    Args:
+        parts: per part (a split) an array, or a ``.npy`` (memory-mapped) or ``.npz`` (key ``images``) file.
+        part_of: (n_tasks,) int8, index of the task's part in ``parts``, -1 where the task has no row.
+        row_of: (n_tasks,) int64, row of the task inside its part.
+    """
+
+    parts: tuple[AnyArray | Path, ...]
+    part_of: IntArray
+    row_of: IntArray
+
+    @classmethod
+    def from_array(cls, array: AnyArray) -> Rows:
+        """One array whose rows are the tasks in order."""
+        n = len(array)
+        return cls((array,), np.zeros(n, np.int8), np.arange(n, dtype=np.int64))
+
+    @cached_property
+    def arrays(self) -> tuple[AnyArray, ...]:
+        """The opened parts; ``.npy`` files are memory-mapped, never unpickled."""
+        return tuple(_open(p) if isinstance(p, Path) else p for p in self.parts)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """``(n_tasks, *row shape)``."""
+        return (len(self.part_of), *self.arrays[0].shape[1:])
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """Element type of the rows."""
+        return self.arrays[0].dtype
+
+    @property
+    def present(self) -> BoolArray:
+        """(n_tasks,) which tasks have a row."""
+        return np.asarray(self.part_of >= 0)
+
+    def __len__(self) -> int:
+        return len(self.part_of)
+
+    def __getitem__(self, tasks: IntArray | slice) -> AnyArray:
+        """The rows of some tasks, ``(len(tasks), *row shape)``; tasks without a row are refused."""
+        part, row = self.part_of[tasks], self.row_of[tasks]
+        if (part < 0).any():
+            raise DataError(f"{int((part < 0).sum())} of the tasks asked for have no row of features or image")
+        if len(self.arrays) == 1:
+            return np.asarray(self.arrays[0][row])
+        out = np.empty((len(part), *self.shape[1:]), self.dtype)
+        for p, array in enumerate(self.arrays):
+            out[part == p] = array[row[part == p]]
+        return out
+
+    def __array__(self, dtype: np.dtype[np.generic] | None = None, copy: bool | None = None) -> AnyArray:
+        """All rows; a single part in task order is returned without a copy."""
+        if len(self.arrays) == 1 and np.array_equal(self.row_of, np.arange(len(self.arrays[0]))):
+            out = self.arrays[0]
+        else:
+            out = self[slice(None)]
+        return np.asarray(out, dtype=dtype)
+
+    def take(self, tasks: IntArray) -> Rows:
+        """The same files, seen through a subset of the tasks."""
+        return Rows(self.parts, self.part_of[tasks], self.row_of[tasks])
+
+    @classmethod
+    def from_splits(cls, parts: Mapping[int, AnyArray | Path], split: IntArray) -> Rows:
+        """Rows kept per split: part of split code s holds the rows of the tasks with ``split == s``, in order.
+
+        Raises:
+            DataError: a part has another number of rows than its split has tasks.
+        """
+        codes = list(parts)
+        part_of = np.full(len(split), -1, np.int8)
+        row_of = np.zeros(len(split), np.int64)
+        for p, code in enumerate(codes):
+            of_split = split == code
+            part_of[of_split] = p
+            row_of[of_split] = np.arange(int(of_split.sum()))
+        rows = cls(tuple(parts.values()), part_of, row_of)
+        for part, array, code in zip(rows.parts, rows.arrays, codes, strict=True):
+            n = int((split == code).sum())
+            if len(array) != n:
+                raise DataError(
+                    f"{len(array)} rows for {n} tasks of that split",
+                    "There must be one row per task, in the order of tasks.*.",
+                    file=part if isinstance(part, Path) else None,
+                )
+        return rows
+
+
+def _open(path: Path) -> AnyArray:
+    try:
+        if path.suffix == ".npy":
+            return np.asanyarray(np.load(path, mmap_mode="r", allow_pickle=False))
+        with np.load(path, allow_pickle=False) as archive:
+            return np.asarray(archive["images"])
+    except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise DataError(f"This file cannot be read as an array: {error}", file=path) from error
