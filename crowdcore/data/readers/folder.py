@@ -33,7 +33,7 @@ def read_folder(folder: Path) -> CrowdDataset:
     annotations = _table(folder, "annotations")
     if annotations is None:
         annotations = pd.DataFrame({"task": [], "worker": [], "label": []}, dtype=str)
-    annotations = annotations.astype({c: str for c in ("task", "worker", "label")})
+    annotations = annotations.astype(dict.fromkeys(("task", "worker", "label"), str))
     if tasks is None:
         tasks = pd.DataFrame({"task": annotations["task"].unique()})
     ids = pd.Index(tasks["task"].astype(str))
