@@ -133,8 +133,8 @@ class Aggregator(BaseModel):
         known: AnyArray | None = parts.pop("known", None)
         evident = dataset.annotated if known is None else dataset.annotated | (known >= 0)
         posterior = np.asarray(posterior, np.float64)
+        labels = posterior.argmax(1).astype(np.int32)
         if not evident.all():
             posterior[~evident] = np.nan
-        labels = np.full(dataset.n_tasks, -1, np.int32)
-        labels[evident] = posterior[evident].argmax(1)
+            labels[~evident] = -1
         return AggregationResult(self.name, self.model_dump(), posterior, labels, **parts)

@@ -1,0 +1,92 @@
+"""What the EM aggregators share: start, clamps, row-wise softmax, the loop with its stopping rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from crowdcore.aggregation.base import AggregationResult, Aggregator
+from crowdcore.core.kernels import vote_counts
+from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["EMAggregator", "Trace", "clamp", "softmax_rows", "start_posterior"]
+
+
+class Trace(NamedTuple):
+    """How an EM run went; its fields are those of `AggregationResult`: ``self.result(..., **trace._asdict())``."""
+
+    log_likelihood: FloatArray
+    converged: bool
+    stopped: str
+
+
+class EMAggregator(Aggregator):
+    """Base of the aggregators that iterate until the objective gains too little."""
+
+    tolerance: float = Field(1e-6, ge=0, description="Stop when the objective gains less than this per annotation.")
+    max_iterations: int = Field(100, ge=1, description="Stop after this many iterations at the latest.")
+
+    def iterate(self, step: Callable[[], float], n_annotations: int) -> Trace:
+        """Call ``step`` until its value (a sum over annotations) stops growing.
+
+        Args:
+            step: one E-step and M-step on the caller's state; returns the objective before its M-step.
+            n_annotations: what a gain is divided by.
+        """
+        values = [step()]
+        converged = False
+        while not converged and len(values) < self.max_iterations:
+            values.append(step())
+            converged = values[-1] - values[-2] < self.tolerance * n_annotations
+        stopped = (
+            f"gain below {self.tolerance:g} per annotation after {len(values)} iterations"
+            if converged
+            else f"cap of {self.max_iterations} iterations reached"
+        )
+        return Trace(np.array(values), converged, stopped)
+
+
+def clamp(posterior: FloatArray, known: IntArray | None) -> None:
+    """Put all mass of the known tasks' rows on their class, in place."""
+    if known is not None:
+        tasks = np.flatnonzero(known >= 0)
+        posterior[tasks] = 0.0
+        posterior[tasks, known[tasks]] = 1.0
+
+
+def start_posterior(
+    dataset: CrowdDataset, known: IntArray | None = None, start: AggregationResult | None = None
+) -> FloatArray:
+    """Where EM starts: ``start``'s posterior where it has one, vote shares elsewhere, known tasks clamped.
+
+    Returns:
+        (n_tasks, C) float64, rows sum to 1; all zero (no weight in any sum) for tasks without evidence.
+    """
+    posterior = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)
+    posterior /= np.maximum(posterior.sum(1, keepdims=True), 1.0)
+    if start is not None:
+        found = ~np.isnan(start.posterior[:, 0]) & dataset.annotated
+        posterior[found] = start.posterior[found]
+    clamp(posterior, known)
+    return posterior
+
+
+def softmax_rows(scores: FloatArray) -> FloatArray:
+    """Turn rows of log scores into probabilities, in place.
+
+    Args:
+        scores: (n, C) float64 log joint probabilities.
+
+    Returns:
+        (n,) log-sum-exp of each row: the log-likelihood of each task when ``scores`` are log joints.
+    """
+    top = scores.max(1, keepdims=True)
+    np.exp(np.subtract(scores, top, out=scores), out=scores)
+    total = scores.sum(1, keepdims=True)
+    scores /= total
+    out: FloatArray = (top + np.log(total))[:, 0]
+    return out
