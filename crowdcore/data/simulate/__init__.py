@@ -1,0 +1,43 @@
+"""Simulated crowds; every file of this folder is one family, its settings next to it.
+
+``simulate.names()`` lists them, ``simulate.get(name)`` is the settings model of one (a pydantic model with bounds
+and descriptions), ``simulate.get(name)(**settings).run(source)`` or the function of that name makes the dataset,
+which keeps what generated it in ``dataset.truth``.
+"""
+
+from __future__ import annotations
+
+from crowdcore.core.registry import Registry
+from crowdcore.data.simulate.base import Simulation, TaskSource
+from crowdcore.data.simulate.conal import conal
+from crowdcore.data.simulate.large import large
+from crowdcore.data.simulate.rodrigues import rodrigues
+from crowdcore.data.simulate.synthetic import synthetic
+
+__all__ = [
+    "REGISTRY",
+    "Simulation",
+    "TaskSource",
+    "conal",
+    "get",
+    "large",
+    "names",
+    "rodrigues",
+    "synthetic",
+]
+
+REGISTRY: Registry[Simulation] = Registry(__name__, Simulation, "simulation", skip=("demo",))  # type: ignore[type-abstract]
+
+
+def names() -> list[str]:
+    """Names of the simulations that `get` takes."""
+    return list(REGISTRY)
+
+
+def get(name: str) -> type[Simulation]:
+    """The settings model of a simulation.
+
+    Raises:
+        SettingError: no such simulation.
+    """
+    return REGISTRY.find(name)

@@ -1,0 +1,103 @@
+"""Drawing labels from confusions and workers for tasks, without a dense tasks × workers array."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdcore.core.errors import SettingError
+from crowdcore.core.types import FloatArray, IntArray
+
+__all__ = ["assign", "choose_workers", "draw_labels"]
+
+_BLOCK = 1 << 22  # elements of a temporary block
+
+
+def draw_labels(confusion: FloatArray, which: IntArray, true: IntArray, rng: np.random.Generator) -> IntArray:
+    """Draw one label per annotation from the row ``confusion[which, true]``.
+
+    Args:
+        confusion: (M, C, C), rows sum to 1.
+        which: (n_annotations,) matrix of each annotation.
+        true: (n_annotations,) true class of its task.
+
+    Returns:
+        (n_annotations,) int32; a label of probability 0 is never drawn.
+    """
+    n_classes = confusion.shape[-1]
+    cumulated = confusion.reshape(-1, n_classes).cumsum(1)
+    cumulated /= cumulated[:, -1:]
+    # Row k occupies (k, k + 1] of one ascending table, so one binary search finds the label of any row.
+    table = (cumulated + np.arange(len(cumulated))[:, None]).ravel()
+    row = which.astype(np.int64) * n_classes + true
+    label = np.searchsorted(table, row + rng.random(len(row)), side="right") - row * n_classes
+    last = n_classes - 1 - (confusion[..., ::-1] > 0).argmax(-1).ravel()  # rounding must not pass the last label
+    drawn: IntArray = np.minimum(label, last[row]).astype(np.int32)
+    return drawn
+
+
+def choose_workers(
+    n_tasks: int, n_workers: int, per_task: int, rng: np.random.Generator, weights: FloatArray | None = None
+) -> IntArray:
+    """Draw distinct workers for each task, one after the other, each with probability ∝ ``weights``.
+
+    Args:
+        weights: (n_workers,) positive; None = all the same.
+
+    Returns:
+        (n_tasks, per_task) int32.
+
+    Raises:
+        SettingError: more workers per task than there are.
+    """
+    if per_task > n_workers:
+        raise SettingError("per_task", f"be at most the number of workers, {n_workers}", per_task)
+    if per_task * 4 > n_workers:
+        return _keyed(n_tasks, n_workers, per_task, rng, weights)
+    edges = None if weights is None else np.cumsum(weights / weights.sum())
+
+    def draw(n: int) -> IntArray:
+        if edges is None:
+            return rng.integers(n_workers, size=n, dtype=np.int32)
+        return np.minimum(np.searchsorted(edges, rng.random(n), side="right"), n_workers - 1).astype(np.int32)
+
+    chosen = np.empty((n_tasks, per_task), np.int32)
+    for j in range(per_task):
+        chosen[:, j] = draw(n_tasks)
+        again = np.arange(n_tasks)
+        while len(again := again[(chosen[again, :j] == chosen[again, j : j + 1]).any(1)]):
+            chosen[again, j] = draw(len(again))
+    return chosen
+
+
+def _keyed(
+    n_tasks: int, n_workers: int, per_task: int, rng: np.random.Generator, weights: FloatArray | None
+) -> IntArray:
+    """The same by the ``per_task`` smallest of exponential keys, for when most workers are drawn anyway."""
+    scale = 1.0 if weights is None else 1.0 / weights
+    chosen = np.empty((n_tasks, per_task), np.int32)
+    step = max(1, _BLOCK // n_workers)
+    for begin in range(0, n_tasks, step):
+        end = min(begin + step, n_tasks)
+        key = rng.exponential(scale, (end - begin, n_workers))
+        chosen[begin:end] = key.argpartition(per_task - 1, axis=1)[:, :per_task]
+    return chosen
+
+
+def assign(
+    tasks: IntArray, n_workers: int, per_task: float, spread: str, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Who labels what: ``(task, worker)``, aligned, with ``per_task`` labels a task on average.
+
+    ``spread="even"`` gives each task the same number (or the two numbers next to a fraction),
+    ``spread="binomial"`` lets each worker take each task by chance, so that some tasks may get none.
+    """
+    if per_task > n_workers:
+        raise SettingError("per_task", f"be at most the number of workers, {n_workers}", per_task)
+    if spread == "binomial":
+        count = rng.binomial(n_workers, per_task / n_workers, len(tasks))
+    else:
+        count = np.floor(per_task + rng.random(len(tasks))).astype(np.int64)
+    sizes = [k for k in np.unique(count) if k > 0]
+    workers = [choose_workers(int((count == k).sum()), n_workers, int(k), rng).ravel() for k in sizes]
+    task = [np.repeat(tasks[count == k], k) for k in sizes]
+    return np.concatenate([*task, tasks[:0]]), np.concatenate([*workers, np.empty(0, np.int32)])

@@ -1,0 +1,50 @@
+"""Binary annotators by sensitivity and specificity."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from crowdcore.core.errors import SettingError
+from crowdcore.core.types import IntArray
+from crowdcore.data.dataset import CrowdDataset, SimulatedTruth
+from crowdcore.data.simulate._draw import draw_labels
+from crowdcore.data.simulate.base import Crowd, Simulation, TaskSource
+
+__all__ = ["Rodrigues", "rodrigues"]
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Rodrigues(Simulation):
+    """Every worker r labels every task: 1 with probability α_r where z = 1, 0 with probability β_r where z = 0."""
+
+    name: ClassVar[str] = "rodrigues"
+    title: ClassVar[str] = "Binary annotators (crowd layer)"
+    paper: ClassVar[str] = "Rodrigues, Pereira: Deep Learning from Crowds, AAAI 2018, Image classification"
+
+    sensitivity: tuple[Share, ...] = Field(
+        (0.6, 0.9, 0.5, 0.9, 0.9), min_length=1, description="α_r, P(label 1 | class 1) of each worker."
+    )
+    specificity: tuple[Share, ...] = Field(
+        (0.7, 0.8, 0.5, 0.2, 0.9), min_length=1, description="β_r, P(label 0 | class 0) of each worker."
+    )
+
+    def _annotate(self, tasks: CrowdDataset, labelled: IntArray, rng: np.random.Generator) -> Crowd:
+        if tasks.n_classes != 2:
+            raise SettingError("source", "have two classes", f"{tasks.n_classes} classes")
+        alpha, beta = np.array(self.sensitivity), np.array(self.specificity)
+        if len(alpha) != len(beta):
+            raise SettingError("specificity", f"have one value for each of the {len(alpha)} workers", self.specificity)
+        confusion = np.stack([np.stack([beta, 1 - beta], 1), np.stack([1 - alpha, alpha], 1)], 1)
+        task = np.repeat(labelled, len(alpha))
+        worker = np.tile(np.arange(len(alpha), dtype=np.int32), len(labelled))
+        label = draw_labels(confusion, worker, tasks.gold[task], rng)
+        return Crowd(task, worker, label, SimulatedTruth(worker_confusion=confusion), len(alpha))
+
+
+def rodrigues(source: TaskSource, **settings: Any) -> CrowdDataset:
+    """Label binary tasks as the crowd-layer paper does; settings are the fields of `Rodrigues`."""
+    return Rodrigues(**settings).run(source)
