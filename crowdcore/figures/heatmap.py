@@ -1,0 +1,151 @@
+"""The heatmap under every matrix figure: cells with numbers when small, plain cells, an image when large."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.colors import sample_colorscale, unlabel_rgb
+
+from crowdcore.core.types import AnyArray, FloatArray
+from crowdcore.figures import theme
+
+__all__ = ["MAX_CELLS", "MAX_LABELS", "MAX_NUMBERS", "heatmap"]
+
+MAX_NUMBERS = 20  # rows or columns up to which a number is written into each cell
+MAX_LABELS = 60  # ... up to which rows and columns carry their names
+MAX_CELLS = 300  # ... up to which cells are cells; above it the matrix is an image
+IMAGE_SIDE = 900  # pixels an image has at most on a side; larger matrices are averaged down to it
+
+
+def heatmap(
+    values: FloatArray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    text: AnyArray | None = None,
+    hover: str = "%{y}, %{x}: %{z}",
+    customdata: AnyArray | None = None,
+    scale: list[list[float | str]] = theme.SEQUENTIAL,
+    low: float | None = None,
+    high: float | None = None,
+    unit: str = "",
+    suffix: str = "",
+    row_title: str = "",
+    column_title: str = "",
+    title: str = "",
+    subtitle: str = "",
+    cell: int | None = None,
+) -> go.Figure:
+    """Draw a matrix, row 0 at the top; rows and columns lie at 0, 1, 2, … so that a click tells their numbers.
+
+    Args:
+        values: (n_rows, n_columns); NaN stays empty.
+        rows: names of the rows.
+        columns: names of the columns.
+        text: (n_rows, n_columns) strings written into the cells while there are at most `MAX_NUMBERS`.
+        hover: Plotly hover template (``%{y}`` row, ``%{x}`` column, ``%{z}`` value, ``%{customdata[k]}``).
+        customdata: (n_rows, n_columns, k) what ``hover`` shows besides.
+        scale: colour scale.
+        low: value of the first colour, default the smallest value.
+        high: value of the last colour, default the largest value.
+        unit: title of the colour bar.
+        suffix: follows the numbers of the colour bar, e.g. "%".
+        row_title: what the rows are.
+        column_title: what the columns are.
+        title: title of the figure.
+        subtitle: reference, dataset, remarks.
+        cell: height of a cell in pixels; default by the number of rows.
+    """
+    values = np.asarray(values, np.float64)
+    n_rows, n_columns = values.shape
+    some = values[np.isfinite(values)]
+    low = low if low is not None else float(some.min()) if len(some) else 0.0
+    high = high if high is not None else float(some.max()) if len(some) else 1.0
+    high = high if high > low else low + 1.0
+    bar = {
+        "title": {"text": unit, "side": "right"},
+        "ticksuffix": suffix,
+        "thickness": 12,
+        "outlinewidth": 0,
+        "len": 1.0,
+        "y": 0.5,
+        "xpad": 8,
+    }
+    colors = {"colorscale": scale, "cmin": low, "cmax": high, "colorbar": bar}
+    if max(n_rows, n_columns) > MAX_CELLS:
+        fig = theme.figure(*_image(values, scale, low, high), title=title, subtitle=subtitle, coloraxis=colors)
+    else:
+        numbers = text is not None and max(n_rows, n_columns) <= MAX_NUMBERS
+        gap = 2 if max(n_rows, n_columns) <= MAX_NUMBERS else 1 if max(n_rows, n_columns) <= MAX_LABELS else 0
+        trace = go.Heatmap(
+            z=values,
+            text=text if numbers else None,
+            texttemplate="%{text}" if numbers else None,
+            textfont={"size": 13 if max(n_rows, n_columns) <= 12 else 10},
+            customdata=customdata,
+            hovertemplate=f"{hover}<extra></extra>",
+            hoverongaps=False,
+            coloraxis="coloraxis",
+            xgap=gap,
+            ygap=gap,
+        )
+        fig = theme.figure(trace, title=title, subtitle=subtitle, coloraxis=colors)
+    height = cell if cell is not None else max(2, min(44, 640 // max(n_rows, 1)))
+    fig.update_layout(height=int(np.clip(n_rows * height, 160, 700)) + 150)
+    fig.update_xaxes(**_axis(columns, column_title), range=[-0.5, n_columns - 0.5], tickangle=_angle(columns))
+    fig.update_yaxes(**_axis(rows, row_title), range=[n_rows - 0.5, -0.5])
+    return fig
+
+
+def _axis(names: Sequence[str], title: str) -> dict[str, object]:
+    axis: dict[str, object] = {"title": {"text": title}, "showgrid": False, "showline": False, "ticklabelstandoff": 6}
+    if len(names) > MAX_CELLS:  # an image: row numbers, so that a zoomed view can be told
+        return axis
+    ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": [str(n) for n in names]}
+    return {**axis, **ticks, "showticklabels": len(names) <= MAX_LABELS}
+
+
+def _angle(names: Sequence[str]) -> int | None:
+    """Slant the column names where they would run into each other."""
+    if len(names) > MAX_CELLS:
+        return None
+    return -40 if max((len(str(n)) for n in names), default=0) * len(names) > 70 else 0
+
+
+def _image(values: FloatArray, scale: list[list[float | str]], low: float, high: float) -> list[object]:
+    """The matrix as one small PNG (256 colours, NaN see-through), and an invisible point that owns the colour bar."""
+    from PIL import Image  # only large matrices need it
+
+    n_rows, n_columns = values.shape
+    values = _average_down(values)
+    shown = np.where(np.isnan(values), low, values)
+    level = np.clip((shown - low) / (high - low) * 254, 0, 254).round().astype(np.uint8) + 1
+    level[np.isnan(values)] = 0
+    colors = [unlabel_rgb(c) for c in sample_colorscale(scale, np.linspace(0, 1, 255), colortype="rgb")]
+    picture = Image.fromarray(level)
+    picture.putpalette([0, 0, 0, *(round(part) for color in colors for part in color)])
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG", optimize=True, transparency=0)
+    source = "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+    step_x, step_y = n_columns / values.shape[1], n_rows / values.shape[0]
+    image = go.Image(source=source, x0=step_x / 2 - 0.5, dx=step_x, y0=step_y / 2 - 0.5, dy=step_y, hoverinfo="skip")
+    owner = go.Scatter(
+        x=[None], y=[None], mode="markers", marker={"color": [low], "coloraxis": "coloraxis"}, showlegend=False
+    )
+    return [image, owner]
+
+
+def _average_down(values: FloatArray) -> FloatArray:
+    """Average blocks of cells (NaN left out) until no side is longer than `IMAGE_SIDE`."""
+    for axis in (0, 1):
+        size = values.shape[axis]
+        if size > IMAGE_SIDE:
+            edges = np.linspace(0, size, IMAGE_SIDE + 1).astype(int)[:-1]
+            known = np.add.reduceat(~np.isnan(values), edges, axis=axis)
+            total = np.add.reduceat(np.nan_to_num(values), edges, axis=axis)
+            values = np.divide(total, known, out=np.full(total.shape, np.nan), where=known > 0)
+    return values

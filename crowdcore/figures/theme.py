@@ -1,0 +1,87 @@
+"""One look for every figure: readable on light and on dark, colour-blind-safe, one colour per method."""
+
+from __future__ import annotations
+
+import hashlib
+
+import plotly.graph_objects as go
+
+__all__ = ["ACCENT", "DIVERGING", "FAINT", "INK", "PALETTE", "SEQUENTIAL", "TEMPLATE", "WARN", "figure", "method_color"]
+
+INK = "#79818d"  # text and axes: contrast of about 4:1 on white and on Streamlit's dark background alike
+FAINT = "rgba(128, 136, 150, 0.22)"  # grid lines, empty cells
+ACCENT = "#0f7fbf"
+WARN = "#e0601f"  # marks what needs a second look; told apart from ACCENT by every kind of colour vision
+FONT = "Inter, 'Source Sans 3', 'Source Sans Pro', 'Helvetica Neue', Arial, sans-serif"
+
+# Cividis (Nunez, Anderton & Renslow 2018): luminance rises evenly, the same to all kinds of colour vision.
+SEQUENTIAL: list[list[float | str]] = [
+    [0.0, "#10316b"],
+    [0.125, "#2f4570"],
+    [0.25, "#4a5773"],
+    [0.375, "#646a76"],
+    [0.5, "#7f7d78"],
+    [0.625, "#9c9275"],
+    [0.75, "#bba96d"],
+    [0.875, "#dcc25d"],
+    [1.0, "#fde34b"],
+]
+DIVERGING: list[list[float | str]] = [
+    [0.0, "#0b5fa5"],
+    [0.25, "#6aa3d1"],
+    [0.5, "#e9e9e6"],
+    [0.75, "#e59a5f"],
+    [1.0, "#b3420e"],
+]
+# Okabe & Ito's colours, black and yellow replaced by tones that show on both backgrounds.
+PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8c7a2e", "#8a63d2", "#7f8894", "#b5525c")
+
+_METHOD_COLORS = {
+    "gold": "#b08d2e",
+    "dl-true": "#b08d2e",
+    "majority-vote": "#7f8894",
+    "dl-mv": "#7f8894",
+    "dawid-skene": "#0072b2",
+    "dl-ds": "#0072b2",
+    "one-coin": "#56b4e9",
+    "fast-dawid-skene": "#4f8fc0",
+    "glad": "#009e73",
+    "mace": "#8c7a2e",
+    "worker-clustering": "#8a63d2",
+    "conal-em": "#d55e00",
+    "conal": "#d55e00",
+    "crowd-layer": "#e69f00",
+    "trace": "#cc79a7",
+    "ccc": "#b5525c",
+}
+
+TEMPLATE = go.layout.Template(
+    layout={
+        "font": {"family": FONT, "size": 13, "color": INK},
+        "title": {"font": {"size": 16}, "x": 0, "xref": "container", "xanchor": "left", "pad": {"l": 4}},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "colorway": list(PALETTE),
+        "margin": {"l": 8, "r": 8, "t": 56, "b": 8},
+        "hoverlabel": {"font": {"family": FONT, "size": 13}, "align": "left"},
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        "bargap": 0.08,
+        "xaxis": {"gridcolor": FAINT, "zeroline": False, "linecolor": FAINT, "automargin": True, "ticks": ""},
+        "yaxis": {"gridcolor": FAINT, "zeroline": False, "linecolor": FAINT, "automargin": True, "ticks": ""},
+    }
+)
+
+
+def figure(*traces: object, title: str = "", subtitle: str = "", **layout: object) -> go.Figure:
+    """An empty figure in the shared look with these traces; the subtitle names the reference and the data."""
+    fig = go.Figure(list(traces))
+    fig.update_layout(template=TEMPLATE, **layout)
+    if title:
+        fig.update_layout(title={"text": title, "subtitle": {"text": subtitle, "font": {"size": 12}}})
+    return fig
+
+
+def method_color(name: str) -> str:
+    """The colour of a method or reference, the same in every figure and every session."""
+    digest = hashlib.blake2b(name.encode(), digest_size=4).digest()
+    return _METHOD_COLORS.get(name, PALETTE[int.from_bytes(digest, "big") % len(PALETTE)])
