@@ -1,0 +1,45 @@
+"""The command line: every page's action is also a command here.
+
+Bad input ends with one clear line on standard error and exit code 2.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from crowdcore.cli.aggregate import aggregate
+from crowdcore.cli.analyse import distances, info, mistakes, quality
+from crowdcore.cli.app import app as run_app
+from crowdcore.cli.compare import compare
+from crowdcore.cli.datasets import datasets
+from crowdcore.cli.export import export
+from crowdcore.cli.fetch import fetch
+from crowdcore.core.errors import CrowdError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="crowdcore",
+    help="Who makes which labelling mistakes, which of those are shared, and what is the truth behind them?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for command in (datasets, info, mistakes, distances, quality, aggregate, compare, fetch, export):
+    app.command()(command)
+app.command("app")(run_app)
+
+
+def main() -> None:
+    """Run the command line; a `CrowdError` is one line on standard error and exit code 2."""
+    try:
+        app()
+    except CrowdError as error:
+        print(f"crowdcore: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

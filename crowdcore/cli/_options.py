@@ -1,0 +1,50 @@
+"""Arguments and options that several commands share, and opening a dataset by name or path."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from crowdcore.core.errors import SettingError
+from crowdcore.data import CrowdDataset, load_dataset, read_dataset
+
+__all__ = ["Accept", "DatasetName", "Figure", "Json", "Out", "ReferenceName", "Settings", "open_dataset", "settings"]
+
+DatasetName = Annotated[str, typer.Argument(help="Name of a dataset (see `crowdcore datasets`) or a path to one.")]
+ReferenceName = Annotated[
+    str, typer.Option("--reference", "-r", help="What is taken for the truth: gold, or an aggregator.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table.")]
+Accept = Annotated[
+    bool, typer.Option("--accept", help="Go on although rows would be dropped or merged (they are reported).")
+]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Also write the table to this file (.csv, .parquet).")]
+Figure = Annotated[Path | None, typer.Option("--figure", help="Also draw it to this file (.html, .svg, .png, .pdf).")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method; may be repeated.")
+]
+
+
+def open_dataset(name: str, accept: bool = False) -> CrowdDataset:
+    """A dataset by name, or by path when the name is one."""
+    path = Path(name)
+    if path.exists() and (path.suffix or "/" in name or path.is_absolute()):
+        return read_dataset(path, accept=accept)
+    return load_dataset(name)
+
+
+def settings(pairs: list[str] | None) -> dict[str, Any]:
+    """Turn ``["smoothing=0.1", "hard=true"]`` into a dictionary; values are JSON where they parse, else text."""
+    parsed: dict[str, Any] = {}
+    for pair in pairs or []:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise SettingError("--set", "look like NAME=VALUE", pair)
+        try:
+            parsed[key.strip()] = json.loads(value)
+        except json.JSONDecodeError:
+            parsed[key.strip()] = value
+    return parsed

@@ -1,0 +1,91 @@
+"""Printing: JSON for machines, tables for people, files for both."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.core.errors import SettingError, need_extra
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+__all__ = ["jsonable", "print_json", "print_table", "save_figure", "save_table"]
+
+
+def jsonable(value: Any) -> Any:
+    """Dataclasses, arrays and paths as plain JSON values; NaN and infinities become null."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: jsonable(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, pd.DataFrame):
+        return [jsonable(row) for row in value.to_dict("records")]
+    if isinstance(value, np.ndarray | pd.Index | list | tuple):
+        return [jsonable(v) for v in value]
+    if isinstance(value, Mapping):
+        return {str(k): jsonable(v) for k, v in value.items()}
+    if isinstance(value, np.generic):
+        return jsonable(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document."""
+    print(json.dumps(jsonable(value), ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def print_table(frame: pd.DataFrame, title: str = "", notes: tuple[str, ...] = (), limit: int = 40) -> None:
+    """Print a frame as a table for people; at most ``limit`` rows, saying how many more there are."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    table = Table(title=escape(title) or None, title_justify="left")
+    for column in frame.columns:
+        table.add_column(escape(str(column)), justify="right" if frame[column].dtype.kind in "if" else "left")
+    for row in frame.head(limit).itertuples(index=False):
+        table.add_row(*[escape(_cell(v)) for v in row])
+    console.print(table)
+    if len(frame) > limit:
+        console.print(f"… and {len(frame) - limit} more rows: --out FILE writes them all.")
+    for note in notes:
+        console.print(f"Note: {escape(note)}")
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        if math.isnan(value):
+            return "–"
+        return f"{value:.3g}" if 0 < abs(value) < 0.001 else f"{value:,.3f}".rstrip("0").rstrip(".")
+    return "–" if value is None or value is pd.NA else str(value)
+
+
+def save_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write a frame to ``.csv`` or ``.parquet``."""
+    from crowdcore.data.writers import write_table
+
+    write_table(frame, path)
+
+
+def save_figure(figure: go.Figure, path: Path) -> None:
+    """Draw a figure to ``.html`` (self-contained), ``.svg``, ``.png`` or ``.pdf``."""
+    if path.suffix == ".html":
+        figure.write_html(path, include_plotlyjs=True)
+        return
+    if path.suffix not in {".svg", ".png", ".pdf"}:
+        raise SettingError("--figure", "end in .html, .svg, .png or .pdf", str(path))
+    try:
+        import kaleido  # noqa: F401
+    except ImportError as error:
+        raise need_extra("kaleido", "export", f"Drawing to {path.suffix}") from error
+    figure.update_layout(paper_bgcolor="white", plot_bgcolor="white", template="plotly_white")
+    figure.write_image(path)

@@ -1,0 +1,68 @@
+"""`crowdcore aggregate`: infer the true labels."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+import typer
+
+from crowdcore import aggregation
+from crowdcore.aggregation.base import AggregationResult
+from crowdcore.cli._options import Accept, DatasetName, Json, Out, Settings, open_dataset, settings
+from crowdcore.cli._output import print_json, print_table
+from crowdcore.data import CrowdDataset
+
+
+def accuracy(ds: CrowdDataset, result: AggregationResult) -> float:
+    """Share of annotated tasks with gold whose inferred label is the gold one; NaN without gold."""
+    judged = ds.annotated & (ds.gold >= 0)
+    return float((result.labels[judged] == ds.gold[judged]).mean()) if judged.any() else float("nan")
+
+
+def aggregate(
+    dataset: DatasetName,
+    method: Annotated[
+        str, typer.Option("--method", "-m", help=f"One of: {', '.join(aggregation.names())}.")
+    ] = "dawid-skene",
+    set: Settings = None,
+    gold: Annotated[bool, typer.Option("--with-gold", help="Clamp tasks with gold to it (semi-supervised).")] = False,
+    out: Out = None,
+    json: Json = False,
+    accept: Accept = False,
+) -> None:
+    """Infer one label per task from many workers' labels; --out writes task, label and posterior."""
+    from crowdcore.data.writers import write_labels
+
+    ds = open_dataset(dataset, accept)
+    result = aggregation.get(method, **settings(set)).fit(ds, known=ds.gold if gold else None)
+    if out:
+        write_labels(ds, result.labels, out, posterior=result.posterior)
+    facts = {
+        "dataset": ds.name,
+        "method": result.method,
+        "tasks": int((result.labels >= 0).sum()),
+        "accuracy": accuracy(ds, result),
+        "iterations": len(result.log_likelihood),
+        "converged": result.converged,
+        "stopped": result.stopped,
+        "log_likelihood": result.log_likelihood[-1] if len(result.log_likelihood) else None,
+        "seconds": result.seconds,
+    }
+    if gold:
+        facts["accuracy"] = float("nan")  # the labels were given away
+    if json:
+        shares = np.bincount(result.labels[result.labels >= 0], minlength=ds.n_classes)
+        print_json(
+            {
+                **facts,
+                "settings": result.settings,
+                "notes": result.notes,
+                "labels_per_class": dict(zip(ds.classes, shares, strict=True)),
+            }
+        )
+        return
+    print_table(
+        pd.DataFrame({"": list(facts), " ": [str(v) for v in facts.values()]}), f"{ds.name}: {method}", result.notes
+    )

@@ -1,0 +1,125 @@
+"""`crowdcore info | mistakes | distances | quality`: the statistics of the analysis pages."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+import pandas as pd
+import typer
+
+from crowdcore.cli._options import Accept, DatasetName, Figure, Json, Out, ReferenceName, open_dataset
+from crowdcore.cli._output import print_json, print_table, save_figure, save_table
+
+
+def _best_reference(reference: str, has_gold: bool) -> str:
+    return reference or ("gold" if has_gold else "majority-vote")
+
+
+def info(dataset: DatasetName, reference: ReferenceName = "", json: Json = False, accept: Accept = False) -> None:
+    """Summarise a dataset: counts, noise rates, agreement, what was noticed while reading."""
+    from crowdcore import analysis
+
+    ds = open_dataset(dataset, accept)
+    summary = analysis.summary(ds, _best_reference(reference, ds.has_gold))
+    agreement = analysis.agreement(ds)
+    if json:
+        print_json(
+            {
+                "dataset": ds.name,
+                "fingerprint": ds.fingerprint,
+                "notes": ds.notes,
+                "summary": summary,
+                "agreement": agreement,
+            }
+        )
+        return
+    print_table(summary.frame(), f"{ds.name}: summary (reference: {summary.reference})", ds.notes)
+    print_table(agreement.frame(), "Agreement between workers")
+
+
+def mistakes(
+    dataset: DatasetName,
+    reference: ReferenceName = "",
+    json: Json = False,
+    out: Out = None,
+    figure: Figure = None,
+    accept: Accept = False,
+) -> None:
+    """Which mistakes do workers share? Percentage of workers behind each confusion (Fig. 1 of CoNAL)."""
+    from crowdcore import analysis, figures
+
+    ds = open_dataset(dataset, accept)
+    result = analysis.shared_mistakes(ds, _best_reference(reference, ds.has_gold))
+    frame = result.frame()
+    if out:
+        save_table(frame, out)
+    if figure:
+        save_figure(figures.shared_mistakes(result), figure)
+    if json:
+        print_json({"dataset": ds.name, "mistakes": result})
+        return
+    wrong = frame[frame["true"] != frame["given"]].sort_values("percent", ascending=False)
+    print_table(wrong, f"{ds.name}: shared mistakes (reference: {result.reference})", (result.null,), limit=15)
+
+
+def distances(
+    dataset: DatasetName,
+    reference: ReferenceName = "",
+    kind: Annotated[Literal["mse", "shared-mse", "jensen-shannon"], typer.Option(help="The distance.")] = "mse",
+    groups: Annotated[int | None, typer.Option(help="Cut the tree into this many groups.")] = None,
+    json: Json = False,
+    out: Out = None,
+    figure: Figure = None,
+    accept: Accept = False,
+) -> None:
+    """How far apart are the workers' confusion matrices (Fig. 3 of CCC), and which workers group together?"""
+    from crowdcore import analysis, figures
+
+    ds = open_dataset(dataset, accept)
+    distance = analysis.worker_distance(ds, _best_reference(reference, ds.has_gold), kind=kind)
+    order = analysis.order_workers(distance, n_groups=groups)
+    if out:
+        save_table(distance.frame(), out)
+    if figure:
+        save_figure(figures.worker_distance(distance, order), figure)
+    if json:
+        print_json(
+            {
+                "dataset": ds.name,
+                "workers": ds.worker_ids,
+                "distance": distance,
+                "order": order.order,
+                "groups": order.groups,
+            }
+        )
+        return
+    matrix = np.where(np.eye(ds.n_workers, dtype=bool), np.nan, distance.matrix)
+    nearest = np.where(np.isnan(matrix).all(1), 0, np.nanargmin(np.where(np.isnan(matrix), np.inf, matrix), axis=1))
+    frame = pd.DataFrame(
+        {
+            "worker": ds.worker_ids[order.order],
+            "group": order.groups[order.order],
+            "nearest": ds.worker_ids[nearest[order.order]],
+            "distance": matrix[order.order, nearest[order.order]],
+            "overlap": distance.overlap[order.order, nearest[order.order]],
+        }
+    )
+    print_table(frame, f"{ds.name}: workers in tree order ({kind}, reference: {distance.reference})")
+
+
+def quality(
+    dataset: DatasetName, reference: ReferenceName = "", json: Json = False, out: Out = None, accept: Accept = False
+) -> None:
+    """How good is each worker: accuracy, skill, bits per label, single-answer and random-answer signals."""
+    from crowdcore import analysis
+
+    ds = open_dataset(dataset, accept)
+    result = analysis.worker_quality(ds, _best_reference(reference, ds.has_gold))
+    frame = result.frame()
+    if out:
+        save_table(frame, out)
+    if json:
+        print_json({"dataset": ds.name, "reference": result.reference, "workers": frame})
+        return
+    print_table(frame, f"{ds.name}: workers (reference: {result.reference})")

@@ -1,0 +1,29 @@
+"""`crowdcore export`: write a dataset in another format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crowdcore.cli._options import Accept, DatasetName, Json, open_dataset
+from crowdcore.cli._output import print_json
+
+
+def export(
+    dataset: DatasetName,
+    target: Annotated[Path, typer.Argument(help="A folder (our format), or a .csv or .parquet file (long table).")],
+    json: Json = False,
+    accept: Accept = False,
+) -> None:
+    """Write a dataset as a folder in our format, or its annotations as one long table."""
+    from crowdcore.data.writers import write_folder, write_long
+
+    ds = open_dataset(dataset, accept)
+    if target.suffix in {".csv", ".parquet"}:
+        write_long(ds, target)
+    else:
+        write_folder(ds, target)
+    facts = {"dataset": ds.name, "written": str(target), "annotations": ds.n_annotations, "tasks": ds.n_tasks}
+    print_json(facts) if json else print(f"{ds.name}: {ds.n_annotations} annotations on {ds.n_tasks} tasks -> {target}")

@@ -1,0 +1,52 @@
+"""What is installed decides what can be imported: the light paths load nothing heavy, in a fresh interpreter."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("torch", "streamlit", "mlflow", "dask", "distributed", "sklearn", "crowdkit", "kaleido", "numba")
+
+ANALYSIS = """
+import crowdcore as cc
+ds = cc.load_dataset("demo")
+cc.analysis.summary(ds)
+cc.analysis.shared_mistakes(ds, "gold")
+cc.analysis.shared_mistakes(ds, "majority-vote")
+distance = cc.analysis.worker_distance(ds, "gold")
+cc.figures.shared_mistakes(cc.analysis.shared_mistakes(ds, "gold"))
+cc.aggregation.get("dawid-skene").fit(ds)
+"""
+
+
+def loaded_after(code: str) -> set[str]:
+    """Heavy packages that running ``code`` in a fresh interpreter loads."""
+    script = f"{code}\nimport json, sys\nprint(json.dumps([m for m in {HEAVY!r} if m in sys.modules]))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    "code", ["import crowdcore", "import crowdcore.cli", ANALYSIS], ids=["package", "cli", "analysis"]
+)
+def test_the_light_paths_load_nothing_heavy(code: str) -> None:
+    assert loaded_after(code) == set()
+
+
+def test_the_check_itself_can_fail() -> None:
+    assert loaded_after("import sklearn") >= {"sklearn"}
+
+
+def test_analysis_runs_without_the_compiled_kernels() -> None:
+    block = "import sys\nfor m in ('numba', 'llvmlite'): sys.modules[m] = None\n"
+    code = block + (
+        "from tests.conftest import simulate_crowd\n"
+        "import crowdcore as cc\n"
+        "ds = simulate_crowd(n_tasks=60_000, per_task=5)\n"
+        "assert cc.aggregation.get('dawid-skene').fit(ds).posterior.shape == (60_000, 4)\n"
+        "assert cc.analysis.shared_mistakes(ds).percent.shape == (4, 4)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
