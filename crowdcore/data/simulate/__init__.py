@@ -9,21 +9,25 @@ from __future__ import annotations
 
 from crowdcore.core.registry import Registry
 from crowdcore.data.simulate.base import Simulation, TaskSource
+from crowdcore.data.simulate.ccc import ccc
 from crowdcore.data.simulate.conal import conal
 from crowdcore.data.simulate.large import large
 from crowdcore.data.simulate.rodrigues import rodrigues
 from crowdcore.data.simulate.synthetic import synthetic
+from crowdcore.data.simulate.tanno import tanno
 
 __all__ = [
     "REGISTRY",
     "Simulation",
     "TaskSource",
+    "ccc",
     "conal",
     "get",
     "large",
     "names",
     "rodrigues",
     "synthetic",
+    "tanno",
 ]
 
 REGISTRY: Registry[Simulation] = Registry(__name__, Simulation, "simulation", skip=("demo",))  # type: ignore[type-abstract]

@@ -1,0 +1,69 @@
+"""Annotators of the trace-regularisation paper: pairwise flippers, hammer-spammers and four diverse ones."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from crowdcore.core.errors import SettingError
+from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset, SimulatedTruth
+from crowdcore.data.simulate import _confusion as confusions
+from crowdcore.data.simulate._draw import assign, draw_labels
+from crowdcore.data.simulate.base import Crowd, Simulation, TaskSource
+
+__all__ = ["Tanno", "tanno"]
+
+# CIFAR-10's classes that look alike: airplane-ship, automobile-truck, bird-frog, cat-dog, deer-horse.
+_ALIKE = np.array([8, 9, 6, 5, 7, 3, 2, 4, 0, 1])
+_DIVERSE = ("hammer-spammer", "semantic confuser", "neighbour confuser", "adversary")
+
+
+class Tanno(Simulation):
+    """A few annotators with confusions of one kind (section 3.1).
+
+    Pairwise flippers are right with probability ``skill``, else they give one class that is theirs for each true
+    class; hammer-spammers are right with probability ``skill``, else uniform. The four diverse annotators are known
+    from a picture (Fig. 2) and from their mean accuracy of 45 % only; here they are a hammer-spammer of skill .5
+    (accuracy .55), one who takes a class for its look-alike with probability .4, one who takes it for either
+    neighbour with probability .225 each, and an adversary who names the class three places further with
+    probability .9: accuracies .55, .6, .55, .1.
+    """
+
+    name: ClassVar[str] = "tanno"
+    title: ClassVar[str] = "Flippers, hammer-spammers, diverse annotators (trace regularisation)"
+    paper: ClassVar[str] = "Tanno et al.: Learning from Noisy Labels by Regularized Estimation, CVPR 2019, section 3.1"
+
+    kind: Literal["pairwise-flipper", "hammer-spammer", "diverse"] = Field(
+        "pairwise-flipper", description="Kind of annotators; diverse = the four of Fig. 2, for 10 classes."
+    )
+    skill: float = Field(0.6, ge=0, le=1, description="p of flippers and hammer-spammers.")
+    n_workers: int = Field(5, ge=1, description="Annotators of the group (diverse: always 4).")
+    labels: Literal["dense", "one"] = Field("dense", description="Everybody labels every task, or one label a task.")
+
+    def _annotate(self, tasks: CrowdDataset, labelled: IntArray, rng: np.random.Generator) -> Crowd:
+        confusion = self._confusions(tasks.n_classes, rng)
+        n_workers = len(confusion)
+        task, worker = assign(labelled, n_workers, n_workers if self.labels == "dense" else 1, "even", rng)
+        label = draw_labels(confusion, worker, tasks.gold[task], rng)
+        role = _DIVERSE if self.kind == "diverse" else (self.kind,) * n_workers
+        return Crowd(task, worker, label, SimulatedTruth(worker_confusion=confusion, worker_role=role), n_workers)
+
+    def _confusions(self, n_classes: int, rng: np.random.Generator) -> FloatArray:
+        if self.kind == "hammer-spammer":
+            return np.repeat(confusions.hammer_spammer(n_classes, self.skill)[None], self.n_workers, axis=0)
+        if self.kind == "pairwise-flipper":
+            targets = [confusions.other_class(n_classes, rng) for _ in range(self.n_workers)]
+            return np.stack([confusions.flip(target, 1 - self.skill) for target in targets])
+        if n_classes != 10:
+            raise SettingError("source", "have CIFAR-10's 10 classes for the diverse annotators", n_classes)
+        neighbour = 0.55 * np.eye(10) + 0.225 * (np.roll(np.eye(10), 1, 1) + np.roll(np.eye(10), -1, 1))
+        adversary = confusions.flip(np.roll(np.arange(10), -3), 0.9)
+        return np.stack([confusions.hammer_spammer(10, 0.5), confusions.flip(_ALIKE, 0.4), neighbour, adversary])
+
+
+def tanno(source: TaskSource, **settings: Any) -> CrowdDataset:
+    """Label tasks as the trace-regularisation paper does; settings are the fields of `Tanno`."""
+    return Tanno(**settings).run(source)
