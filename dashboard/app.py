@@ -1,0 +1,13 @@
+"""The app: `streamlit run dashboard/app.py -- labelme`."""
+
+import streamlit as st
+
+st.set_page_config(page_title="crowdcore", page_icon=":material/groups:", layout="wide")
+st.navigation(
+    [
+        st.Page("views/data.py", title="Data", icon=":material/database:", default=True),
+        st.Page("views/mistakes.py", title="Shared mistakes", icon=":material/grid_on:", url_path="shared-mistakes"),
+        st.Page("views/annotators.py", title="Annotators", icon=":material/groups:", url_path="annotators"),
+        st.Page("views/tasks.py", title="Tasks", icon=":material/list_alt:", url_path="tasks"),
+    ]
+).run()

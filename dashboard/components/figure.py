@@ -1,0 +1,99 @@
+"""A figure with its downloads (SVG and PNG by the browser, data as CSV) and its clicks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from dashboard import services
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+__all__ = ["figure"]
+
+_HTML = '<button data-format="svg">SVG</button><button data-format="png">PNG</button>'
+_CSS = """
+:host { display: inline-flex; }
+button {
+  font: inherit; font-size: 0.85rem; color: var(--st-text-color); opacity: 0.75;
+  background: none; border: none; cursor: pointer; padding: 0.25rem 0.5rem; border-radius: 0.25rem;
+}
+button:hover { opacity: 1; color: var(--st-primary-color); }
+button:focus-visible { outline: 2px solid var(--st-primary-color); opacity: 1; }
+"""
+_tools = None
+
+
+def _component() -> Callable[..., Any]:
+    global _tools
+    if _tools is None:
+        script = Path(__file__).with_suffix(".js").read_text()
+        _tools = st.components.v2.component("crowdcore_figure", html=_HTML, css=_CSS, js=script)
+    return _tools
+
+
+def figure(
+    figure: go.Figure,
+    key: str,
+    *,
+    name: str,
+    alt: str,
+    data: Callable[[], pd.DataFrame],
+    on_cell: Callable[[int, int], None] | None = None,
+    on_window: Callable[[tuple[float, float], tuple[float, float]], None] | None = None,
+) -> None:
+    """Draw a figure.
+
+    Args:
+        figure: what to draw.
+        key: unique on the page.
+        name: file name of the downloads, without its suffix.
+        alt: what a screen reader says.
+        data: makes the table behind the figure, called when its download is clicked.
+        on_cell: called with the row and column of a heatmap's clicked cell.
+        on_window: called with the x range and the y range after zooming.
+    """
+    frame, widget = f"figure-{key}", f"tools-{key}"
+
+    def clicked() -> None:
+        cell = st.session_state[widget].cell
+        if on_cell is not None and cell:
+            on_cell(int(cell[0]), int(cell[1]))
+
+    def zoomed() -> None:
+        window = st.session_state[widget].window
+        if on_window is not None and window:
+            on_window(tuple(window["x"]), tuple(window["y"]))
+
+    with st.container(key=frame, gap="xxsmall"):
+        st.plotly_chart(
+            figure,
+            key=f"chart-{key}",
+            alt=alt,
+            config={
+                "modeBarButtonsToRemove": [] if on_window else ["zoom", "pan", "zoomIn", "zoomOut", "autoScale"],
+                "displaylogo": False,
+            },
+        )
+        with st.container(horizontal=True, horizontal_alignment="right", gap="xxsmall", vertical_alignment="center"):
+            _component()(
+                key=widget,
+                data={"frame": frame, "name": name, "clicks": on_cell is not None, "zooms": on_window is not None},
+                on_cell_change=clicked,
+                on_window_change=zoomed,
+                width="content",
+            )
+            st.download_button(
+                "CSV",
+                lambda: services.csv(data()),
+                f"{name}.csv",
+                "text/csv",
+                key=f"data-{key}",
+                type="tertiary",
+                on_click="ignore",
+            )

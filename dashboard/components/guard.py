@@ -1,0 +1,46 @@
+"""Refusals are shown in place as one sentence; the unexpected is logged and never shown as a traceback."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from dashboard import services, state
+from dashboard.components.text import as_text
+
+__all__ = ["fragment", "refusals"]
+
+_log = logging.getLogger("dashboard")
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Show a refusal raised inside as an error box, and log anything else."""
+    try:
+        yield
+    except services.Refusal as refusal:
+        st.error(as_text(refusal), icon=":material/block:")
+    except Exception:
+        _log.exception("A page could not be drawn")
+        st.error(
+            "This part of the page could not be drawn. What went wrong is in the app's log. "
+            "Reload the page, or choose another dataset or reference.",
+            icon=":material/error:",
+        )
+
+
+def fragment(function: Callable[[], None]) -> Callable[[], None]:
+    """A part of a page that reruns alone, guarded by `refusals`, and keeps the address bar up to date."""
+
+    @st.fragment
+    @functools.wraps(function)
+    def run() -> None:
+        with refusals():
+            function()
+        state.publish()
+
+    return run

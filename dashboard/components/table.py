@@ -1,0 +1,77 @@
+"""A table that filters and downloads; clicking a row may choose it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from dashboard import services
+from dashboard.components.text import count
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["SHOWN", "table"]
+
+SHOWN = 2000  # rows sent to the browser; the filter and the download reach all of them
+_ROW, _HEADER = 35, 38
+
+
+def table(
+    frame: pd.DataFrame,
+    key: str,
+    *,
+    name: str,
+    noun: str,
+    columns: dict[str, Any] | None = None,
+    rows: int = 8,
+    on_row: Callable[[int], None] | None = None,
+) -> None:
+    """Show a frame.
+
+    Args:
+        frame: the whole table; its index is a position (0, 1, …) that `on_row` is given.
+        key: unique on the page.
+        name: file name of the download, without its suffix.
+        noun: what a row is, e.g. "worker".
+        columns: Streamlit's column configuration.
+        rows: rows to show before the table scrolls.
+        on_row: called with the index of a clicked row.
+    """
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    words = left.text_input(
+        f"Filter {noun}s",
+        key=f"filter-{key}",
+        placeholder=f"Filter {noun}s: words that a row must contain",
+        label_visibility="collapsed",
+        icon=":material/search:",
+    )
+    found = services.containing(frame, words)
+    right.download_button(
+        "CSV",
+        lambda: services.csv(found),
+        f"{name}.csv",
+        "text/csv",
+        key=f"csv-{key}",
+        help=f"Download {count(len(found), noun)} as CSV",
+        type="tertiary",
+        on_click="ignore",
+        icon=":material/download:",
+    )
+    if not len(found):
+        st.caption(f"No {noun} contains “{words.strip()}”." if words.strip() else f"There are no {noun}s here.")
+        return
+    shown = found.head(SHOWN)
+
+    def chosen() -> None:
+        picked = st.session_state[f"table-{key}"].selection.rows
+        if on_row is not None and picked:
+            on_row(int(shown.index[picked[0]]))
+
+    options: dict[str, Any] = {} if on_row is None else {"on_select": chosen, "selection_mode": "single-row"}
+    height = _HEADER + _ROW * min(rows, len(shown))
+    st.dataframe(shown, key=f"table-{key}", hide_index=True, column_config=columns, height=height, **options)
+    if len(found) > SHOWN:
+        st.caption(f"The first {SHOWN:,} of {count(len(found), noun)}; filter to see others, download to get all.")

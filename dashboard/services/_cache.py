@@ -1,0 +1,72 @@
+"""What is kept between reruns and sessions: opened datasets, and results by fingerprint and settings."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+import streamlit as st
+
+if TYPE_CHECKING:
+    from crowdcore import CrowdDataset
+
+__all__ = ["dataset", "kept", "upload_folder", "workspace"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def workspace() -> Path:
+    """Where uploads live: ``CROWDCORE_WORKSPACE``, or ``workspace`` in the current folder."""
+    return Path(os.environ.get("CROWDCORE_WORKSPACE") or "workspace").resolve()
+
+
+def upload_folder(name: str) -> Path | None:
+    """The folder of an uploaded dataset, or None; a name never leads out of the workspace."""
+    folder = workspace() / "datasets" / name
+    return folder if Path(name).name == name and name not in {"", ".", ".."} and folder.is_dir() else None
+
+
+@st.cache_resource(show_spinner=False, max_entries=12)
+def _opened(name: str, folder: str, stamp: int) -> CrowdDataset:
+    import crowdcore as cc
+
+    return cc.read_dataset(folder) if folder else cc.load_dataset(name)
+
+
+def dataset(name: str) -> CrowdDataset:
+    """An opened dataset, named or uploaded.
+
+    Raises:
+        CrowdError: there is none of that name, or its files are at fault.
+    """
+    from crowdcore.data.catalogue import dataset_folders
+
+    uploaded = upload_folder(name)
+    folder = uploaded or dataset_folders().get(name)
+    stamp = max((f.stat().st_mtime_ns for f in folder.iterdir()), default=0) if folder else 0
+    return _opened(name, str(uploaded or ""), stamp)
+
+
+@st.cache_resource(show_spinner=False, max_entries=96)
+def _kept(_function: Callable[..., Any], _dataset: CrowdDataset, what: str, fingerprint: str, settings: object) -> Any:
+    return _function(_dataset, *settings)  # type: ignore[misc]
+
+
+def kept(function: Callable[Concatenate[CrowdDataset, P], T]) -> Callable[Concatenate[str, P], T]:
+    """Turn a function of a dataset into one of its name that computes once per content and settings.
+
+    Results are shared, never copied: nobody may change them.
+    """
+
+    @functools.wraps(function)
+    def call(name: str, /, *settings: P.args, **none: P.kwargs) -> T:
+        opened = dataset(name)
+        what = f"{function.__module__}.{function.__qualname__}"
+        return _kept(function, opened, what, opened.fingerprint, settings)  # type: ignore[no-any-return]
+
+    return call
+

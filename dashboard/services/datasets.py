@@ -1,0 +1,76 @@
+"""Datasets by name, their references, their workers' names, and their items."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import streamlit as st
+
+from dashboard.services._cache import dataset, kept, upload_folder
+
+if TYPE_CHECKING:
+    from crowdcore import CrowdDataset
+    from crowdcore.analysis.reference import Reference
+
+__all__ = ["Item", "default_dataset", "media", "names", "reference", "references", "uploaded", "workers"]
+
+DEMO = "demo"
+
+
+def names() -> list[str]:
+    """Datasets to choose from: those this session uploaded, then the named ones."""
+    import crowdcore as cc
+
+    return [*st.session_state.get("uploads", []), *cc.list_datasets()]
+
+
+def default_dataset() -> str:
+    """The dataset named on the command line after ``--``, else the demo, else the first."""
+    known = names()
+    asked = sys.argv[1:2]
+    return asked[0] if asked else DEMO if DEMO in known else known[0] if known else ""
+
+
+def uploaded(name: str) -> bool:
+    """Whether someone brought this dataset along."""
+    return upload_folder(name) is not None
+
+
+def references(name: str) -> list[str]:
+    """What can be taken for the truth, the best first."""
+    from crowdcore.analysis.reference import available_references
+
+    return available_references(dataset(name))
+
+
+@kept
+def _reference(opened: CrowdDataset, name: str) -> dict[str, Any]:
+    from crowdcore.analysis.reference import resolve_reference
+
+    found = resolve_reference(opened, name)
+    return {"name": found.name, "labels": found.labels, "posterior": found.posterior}
+
+
+def reference(name: str, which: str) -> Reference:
+    """A reference, fitted once."""
+    from crowdcore.analysis.reference import Reference
+
+    return Reference(**_reference(name, which))
+
+
+@kept
+def _pseudonyms(opened: CrowdDataset) -> list[str]:
+    key = opened.fingerprint.encode()
+    digests = [hashlib.blake2b(str(w).encode(), key=key, digest_size=8).digest() for w in opened.worker_ids]
+    rank = np.argsort(np.argsort(np.array(digests, dtype="S8"), kind="stable"), kind="stable")
+    width = len(str(len(rank)))
+    return [f"worker {n + 1:0{width}d}" for n in rank]
+
+
+def workers(name: str, hidden: bool) -> list[str]:
+    """What to call each worker: the id, or a pseudonym that is the same in every session with the same data."""
+    return _pseudonyms(name) if hidden else [str(w) for w in dataset(name).worker_ids]

@@ -1,0 +1,89 @@
+"""What a task looks, reads or sounds like, ready to be shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dashboard.services._cache import dataset
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from crowdcore.data import Media
+
+__all__ = ["Item", "has_media", "item"]
+
+_PIXELS = 50_000_000  # a larger picture is not opened
+
+
+@dataclass(frozen=True)
+class Item:
+    """A task's picture, text and sound file; what it does not have is None or empty."""
+
+    image: Image | None = None
+    text: str = ""
+    audio: str | None = None
+
+
+def has_media(name: str) -> bool:
+    """Whether any task has something to look at, read or hear."""
+    media = dataset(name).media
+    return media is not None and (media.images is not None or media.columns is not None)
+
+
+def item(name: str, task: int, side: int) -> Item:
+    """What task number ``task`` looks, reads or sounds like, pictures scaled to about ``side`` pixels."""
+    media = dataset(name).media
+    if media is None:
+        return Item()
+    columns = {} if media.columns is None else media.columns.iloc[task].dropna().to_dict()
+    image = _stored(media, task) or _opened(media, columns.get("image"))
+    audio = _inside(media, columns.get("audio"))
+    return Item(
+        image and _scaled(image, side), str(columns.get("text", "")), str(audio) if audio else None
+    )
+
+
+def _stored(media: Media, task: int) -> Image | None:
+    from PIL import Image
+
+    if media.images is None or not media.images.present[task]:
+        return None
+    return Image.fromarray(media.images[np.array([task])][0])
+
+
+def _opened(media: Media, path: object) -> Image | None:
+    from PIL import Image
+
+    file = _inside(media, path)
+    if file is None:
+        return None
+    try:
+        picture = Image.open(file)
+        if picture.width * picture.height > _PIXELS:
+            return None
+        return picture.convert("RGB")
+    except (OSError, ValueError, Image.DecompressionBombError):
+        return None
+
+
+def _inside(media: Media, path: object) -> Path | None:
+    """The file of that relative path if it is one of the dataset's own."""
+    if media.folder is None or not isinstance(path, str) or not path:
+        return None
+    file = (media.folder / path).resolve()
+    return file if file.is_relative_to(media.folder.resolve()) and file.is_file() else None
+
+
+def _scaled(image: Image, side: int) -> Image:
+    """Small pictures by whole factors with their pixels kept sharp, large ones down."""
+    longest = max(image.size)
+    if longest < side:
+        factor = side // longest
+        return image.resize((image.width * factor, image.height * factor), 0)
+    image.thumbnail((side, side))
+    return image

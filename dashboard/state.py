@@ -1,0 +1,133 @@
+"""What the address bar and the session hold: plain strings, so that a link reopens the same view.
+
+A view is a handful of named strings. Those of `SHARED` belong to every page, the rest to one page. The session
+keeps them; the address bar repeats those of the page on screen. Whoever changed last wins: a widget (`put`
+marks it before the script runs) or else the address (a link, the back button, a typed address).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+__all__ = ["PAGES", "SHARED", "address", "bind", "enter", "get", "get_many", "publish", "put", "settle"]
+
+SHARED = ("dataset", "reference", "names")
+PAGES: Mapping[str, tuple[str, ...]] = {
+    "data": ("view",),
+    "mistakes": ("true", "given", "beside", "marks"),
+    "annotators": ("view", "kind", "groups", "worker", "other", "without"),
+    "tasks": ("task", "show", "true", "given", "worker", "number"),
+}
+_MANY = {"without"}
+_SEPARATOR = "\x1f"
+
+
+def _memory() -> dict[str, dict[str, str]]:
+    return st.session_state.setdefault("view", {name: {} for name in ("shared", *PAGES)})  # type: ignore[no-any-return]
+
+
+def _drawer(key: str) -> dict[str, str]:
+    return _memory()["shared" if key in SHARED else st.session_state["page"]]
+
+
+def _written() -> dict[str, str]:
+    """The address bar's parameters that are ours."""
+    keys = (*SHARED, *PAGES[st.session_state["page"]])
+    values = {key: st.query_params.get_all(key) for key in keys}
+    return {key: _SEPARATOR.join(found if key in _MANY else found[-1:]) for key, found in values.items() if found}
+
+
+def enter(page: str) -> None:
+    """Begin a run of ``page``: take over what the address bar says, unless a widget has just changed."""
+    arrived = st.session_state.get("page") != page
+    st.session_state["page"] = page
+    here = _written()
+    if not st.session_state.pop("touched", False) and here != st.session_state.get("address"):
+        memory = _memory()
+        if not (arrived and not set(here) - set(SHARED)):
+            memory[page] = {}
+        if here.get("dataset") not in {None, memory["shared"].get("dataset")}:
+            _forget_pages()
+        for key, value in here.items():
+            memory["shared" if key in SHARED else page][key] = value
+
+
+def _forget_pages() -> None:
+    """Another dataset: what was chosen on the pages means nothing there."""
+    for page in PAGES:
+        _memory()[page] = {}
+
+
+def get(key: str, default: str = "") -> str:
+    """The value of ``key`` on this page, or ``default``."""
+    return _drawer(key).get(key, default)
+
+
+def get_many(key: str) -> list[str]:
+    """The values of a key that holds several."""
+    return [value for value in get(key).split(_SEPARATOR) if value]
+
+
+def put(**values: str | list[str] | None) -> None:
+    """Set values of this page; empty or None forgets. To be called in a widget's callback."""
+    if "dataset" in values:
+        _forget_pages()
+    for key, value in values.items():
+        text = _SEPARATOR.join(value) if isinstance(value, list) else value
+        if text:
+            _drawer(key)[key] = text
+        else:
+            _drawer(key).pop(key, None)
+    st.session_state["touched"] = True
+
+
+def settle(**values: str) -> None:
+    """Note what the page shows where the address says nothing, so that the address bar will say it."""
+    for key, value in values.items():
+        _drawer(key)[key] = value
+
+
+def bind(key: str, value: object, *, say: tuple[str, str] = ("yes", "")) -> dict[str, Any]:
+    """Arguments that tie a widget to ``key``: it shows ``value`` now, and its change is remembered as text.
+
+    Args:
+        key: the name in the address bar; one widget per page.
+        value: what the widget shows, of the widget's own type.
+        say: the words for True and False.
+    """
+    widget = f"{st.session_state['page']}-{key}"
+    if widget not in st.session_state or st.session_state[widget] != value:
+        st.session_state[widget] = value
+    return {"key": widget, "on_change": _take, "args": (widget, key, say)}
+
+
+def _take(widget: str, key: str, say: tuple[str, str]) -> None:
+    value = st.session_state[widget]
+    if isinstance(value, bool):
+        value = say[0] if value else say[1]
+    put(**{key: [str(v) for v in value] if isinstance(value, list) else None if value is None else str(value)})
+
+
+def publish() -> None:
+    """End a run: write the view into the address bar, if it differs."""
+    st.session_state.pop("touched", None)
+    page = st.session_state["page"]
+    view = {key: value for key in (*SHARED, *PAGES[page]) if (value := get(key))}
+    st.session_state["address"] = view
+    if view != _written():
+        others = {k: st.query_params.get_all(k) for k in st.query_params if k not in (*SHARED, *PAGES[page])}
+        st.query_params.from_dict({**others, **_unpacked(view)})
+
+
+def address(page: str, **values: str | None) -> dict[str, str | list[str]]:
+    """Query parameters of a link to ``page`` that shows ``values`` of the same dataset and reference."""
+    shared = {key: get(key) for key in SHARED if get(key)}
+    own = {key: value for key, value in values.items() if value and key in PAGES[page]}
+    return _unpacked({**shared, **own})
+
+
+def _unpacked(view: Mapping[str, str]) -> dict[str, str | list[str]]:
+    return {key: value.split(_SEPARATOR) if key in _MANY else value for key, value in view.items()}
