@@ -1,0 +1,44 @@
+"""Bootstrap: resampling as a matrix of multinomial weights, and percentile intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdcore.core.errors import SettingError
+from crowdcore.core.types import FloatArray, IntArray
+
+__all__ = ["interval", "weights"]
+
+_MOST = 200_000_000  # weights held at once
+
+
+def weights(sizes: IntArray, resamples: int, seed: int) -> FloatArray:
+    """How often each kind of unit is drawn when as many units as there are are drawn with replacement.
+
+    Args:
+        sizes: (n_kinds,) how many units there are of each kind (ones: every unit is its own kind).
+        resamples: number of resamples B.
+        seed: seed of the draws.
+
+    Returns:
+        (n_kinds, B) float32; columns sum to the number of units.
+
+    Raises:
+        SettingError: more weights than memory should hold.
+    """
+    n = int(sizes.sum())
+    if len(sizes) * resamples > _MOST:
+        most = _MOST // len(sizes)
+        raise SettingError("resamples", f"be at most {most} for {len(sizes)} units", resamples, "Ask for fewer.")
+    drawn = np.random.default_rng(seed).multinomial(n, sizes / n, size=resamples)
+    return np.ascontiguousarray(drawn.T, np.float32)
+
+
+def interval(samples: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Percentile interval over the last axis; NaN samples (resamples where nothing is defined) are left out."""
+    tail = 50 * (1 - level)
+    if np.isnan(samples).any():
+        low, high = np.nanpercentile(samples, [tail, 100 - tail], axis=-1)
+    else:
+        low, high = np.percentile(samples, [tail, 100 - tail], axis=-1)
+    return low, high

@@ -1,0 +1,129 @@
+"""What lies behind one cell: the workers, tasks and annotations; and all cells as a list, for many classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.analysis.reference import ReferenceLike, resolve_reference
+from crowdcore.core.errors import SettingError
+from crowdcore.core.kernels_mistakes import mistake_triples
+from crowdcore.core.types import IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["MistakeCell", "class_number", "mistake_cell", "mistake_list"]
+
+
+@dataclass(frozen=True, eq=False)
+class MistakeCell:
+    """Annotations that gave one label to tasks of one true class, and who and what is behind them.
+
+    Attributes:
+        reference: what was taken for the truth; a soft one by its most probable classes.
+        true: number of the true class.
+        given: number of the given label.
+        classes: class names.
+        annotations: (K,) int64 their numbers in the dataset, in order of tasks.
+        workers: (W,) distinct workers, those with most annotations here first.
+        worker_times: (W,) annotations of each.
+        tasks: (T,) distinct tasks, those with most annotations here first.
+        task_times: (T,) annotations of each.
+        task_ids: (K,) task of each annotation.
+        worker_ids: (K,) worker of each annotation.
+    """
+
+    reference: str
+    true: int
+    given: int
+    classes: tuple[str, ...]
+    annotations: IntArray
+    workers: IntArray
+    worker_times: IntArray
+    tasks: IntArray
+    task_times: IntArray
+    task_ids: pd.Index[str]
+    worker_ids: pd.Index[str]
+
+    def frame(self) -> pd.DataFrame:
+        """One row per annotation: task, worker, true class, given label."""
+        names = {"true": self.classes[self.true], "given": self.classes[self.given]}
+        return pd.DataFrame({"task": self.task_ids, "worker": self.worker_ids}).assign(**names)
+
+
+def mistake_cell(dataset: CrowdDataset, reference: ReferenceLike, true: str | int, given: str | int) -> MistakeCell:
+    """Who gave the label ``given`` to tasks whose true class is ``true``, and to which tasks?
+
+    Args:
+        dataset: the annotations.
+        reference: what to take for the truth; a soft reference counts by each task's most probable class.
+        true: name or number of the true class.
+        given: name or number of the given label.
+
+    Raises:
+        SettingError: no such class.
+    """
+    truth = resolve_reference(dataset, reference)
+    a, b = class_number(dataset, "true", true), class_number(dataset, "given", given)
+    candidates = np.flatnonzero(dataset.label == b)
+    annotations = candidates[truth.labels[dataset.task[candidates]] == a]
+    task, worker = dataset.task[annotations], dataset.worker[annotations]
+    return MistakeCell(
+        truth.name,
+        a,
+        b,
+        dataset.classes,
+        annotations,
+        *_most_first(worker),
+        *_most_first(task),
+        dataset.task_ids[task],
+        dataset.worker_ids[worker],
+    )
+
+
+def _most_first(numbers: IntArray) -> tuple[IntArray, IntArray]:
+    """Distinct numbers and how often each occurs, the most frequent first, ties by number."""
+    distinct, times = np.unique(numbers, return_counts=True)
+    order = np.argsort(-times, kind="stable")
+    return distinct[order], times[order]
+
+
+def class_number(dataset: CrowdDataset, argument: str, which: str | int) -> int:
+    """Number of a class given by name or number; a name wins where classes are called "0", "1", …"""
+    if isinstance(which, str) and which in dataset.classes:
+        return dataset.classes.index(which)
+    if not isinstance(which, str) and 0 <= which < dataset.n_classes:
+        return int(which)
+    shown = ", ".join(dataset.classes[:12]) + (", …" if dataset.n_classes > 12 else "")
+    raise SettingError(argument, f"be a class or its number below {dataset.n_classes}", which, f"Classes: {shown}.")
+
+
+def mistake_list(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> pd.DataFrame:
+    """The mistakes that were made, most shared first; for any number of classes, in O(A) memory.
+
+    Args:
+        dataset: the annotations.
+        reference: what to take for the truth; a soft reference counts by each task's most probable class.
+
+    Returns:
+        One row per distinct mistake: true, given, percent (of all workers), workers, tasks, annotations.
+    """
+    truth, n = resolve_reference(dataset, reference), dataset.n_classes
+    found = mistake_triples(dataset.task, dataset.worker, dataset.label, truth.labels, dataset.n_workers, n)
+    of_cell = np.searchsorted(found.cells, found.cell)
+    workers = np.bincount(of_cell, minlength=len(found.cells))
+    annotations = np.bincount(of_cell, weights=found.times, minlength=len(found.cells)).astype(np.int64)
+    true, given = np.divmod(found.cells, n)
+    names = np.array(dataset.classes, dtype=object)
+    frame = pd.DataFrame(
+        {
+            "true": names[true],
+            "given": names[given],
+            "percent": 100 / max(dataset.n_workers, 1) * workers,
+            "workers": workers,
+            "tasks": found.tasks,
+            "annotations": annotations,
+        }
+    )[true != given]
+    return frame.sort_values(["workers", "tasks"], ascending=False, kind="stable", ignore_index=True)
