@@ -13,7 +13,7 @@ from crowdcore.core.registry import Registry
 
 __all__ = ["AggregationResult", "Aggregator", "aggregators", "get", "names"]
 
-aggregators: Registry[Aggregator] = Registry(__name__, Aggregator, "aggregator")
+aggregators: Registry[Aggregator] = Registry(__name__, Aggregator, "aggregator")  # type: ignore[type-abstract]
 
 
 def names() -> list[str]:

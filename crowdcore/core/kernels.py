@@ -1,20 +1,44 @@
 """The counting loops under every statistic and every EM step, over sorted index arrays.
 
-All take ``task`` (ascending), ``worker``, ``label``: (A,) int32. Small inputs run in NumPy, large ones in a
-compiled loop (`kernels_numba`), which is imported only then.
+All take ``task`` (ascending), ``worker``, ``label``: (A,) int32. Small inputs run in NumPy and SciPy; large ones,
+where Numba is installed, in compiled loops (`kernels_numba`), which are imported only then.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
 
+import numpy as np
+import scipy.sparse
+
+from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["confusion_counts", "soft_confusion_counts", "vote_counts"]
+__all__ = ["cell_counts", "compiled", "confusion_counts", "soft_confusion_counts", "vote_counts"]
+
+LARGE = 5_000_000
+"""Annotations x classes from which the compiled loops pay for loading them (half a second, measured)."""
+
+
+@cache
+def _has_numba() -> bool:
+    return find_spec("numba") is not None
+
+
+def compiled(work: int) -> Any | None:
+    """The module of compiled loops if ``work`` (annotations x classes) is worth loading it, else None."""
+    return import_module("crowdcore.core.kernels_numba") if work >= LARGE and _has_numba() else None
 
 
 def vote_counts(task: IntArray, label: IntArray, n_tasks: int, n_classes: int) -> FloatArray:
     """(n_tasks, n_classes) float64, how often each task got each label."""
+    if loops := compiled(len(task) * n_classes):
+        votes = np.zeros((n_tasks, n_classes))
+        loops.votes(task, label, votes)
+        return votes
     cell = task.astype(np.int64) * n_classes + label
     return np.bincount(cell, minlength=n_tasks * n_classes).reshape(n_tasks, n_classes).astype(np.float64)
 
@@ -23,21 +47,49 @@ def confusion_counts(
     task: IntArray, worker: IntArray, label: IntArray, truth: IntArray, n_workers: int, n_classes: int
 ) -> FloatArray:
     """(n_workers, C, C) float64 counts, row = ``truth[task]`` (tasks with -1 are left out), column = given."""
+    if loops := compiled(len(task) * n_classes):
+        counts = np.zeros((n_workers, n_classes, n_classes))
+        loops.confusions(task, worker, label, truth, counts)
+        return counts
     true = truth[task]
     seen = true >= 0
     cell = (worker[seen].astype(np.int64) * n_classes + true[seen]) * n_classes + label[seen]
-    counts = np.bincount(cell, minlength=n_workers * n_classes * n_classes)
-    return counts.reshape(n_workers, n_classes, n_classes).astype(np.float64)
+    found = np.bincount(cell, minlength=n_workers * n_classes * n_classes)
+    return found.reshape(n_workers, n_classes, n_classes).astype(np.float64)
 
 
 def soft_confusion_counts(
     task: IntArray, worker: IntArray, label: IntArray, posterior: FloatArray, n_workers: int
 ) -> FloatArray:
     """(n_workers, C, C) expected counts: each annotation adds ``posterior[task]`` to its column (NaN rows: none)."""
-    n_classes = posterior.shape[1]
-    seen = ~np.isnan(posterior[:, 0])[task]
-    cell = worker[seen].astype(np.int64) * n_classes + label[seen]
-    counts = np.stack(
-        [np.bincount(cell, weights=posterior[task[seen], c], minlength=n_workers * n_classes) for c in range(n_classes)]
-    )
-    return counts.reshape(n_classes, n_workers, n_classes).transpose(1, 0, 2).copy()
+    n_tasks, n_classes = posterior.shape
+    task_start = np.searchsorted(task, np.arange(n_tasks + 1))
+    cell = worker.astype(np.int32) * np.int32(n_classes) + label
+    counts = cell_counts(task_start, cell, posterior, n_workers * n_classes)
+    return counts.reshape(n_workers, n_classes, n_classes).transpose(0, 2, 1).copy()
+
+
+def cell_counts(task_start: IntArray, cell: IntArray, posterior: FloatArray, n_cells: int) -> FloatArray:
+    """Sum the posterior of each annotation's task into the annotation's cell.
+
+    Args:
+        task_start: (n_tasks + 1,) int64, task i's annotations are ``task_start[i]:task_start[i + 1]``.
+        cell: (A,) int32 row of the counts, e.g. ``worker * C + label``.
+        posterior: (n_tasks, C) float64; NaN rows add nothing.
+        n_cells: number of cells.
+
+    Returns:
+        (n_cells, C) float64.
+    """
+    n_tasks, n_classes = posterior.shape
+    if loops := compiled(len(cell) * n_classes):
+        parts = n_ranges(len(cell), n_cells * n_classes)
+        private = np.zeros((parts, n_cells, n_classes))
+
+        def run(part: int, first: int, last: int) -> None:
+            loops.cell_counts_range(first, last, task_start, cell, posterior, private[part])
+
+        run_ranges(n_tasks, parts, run)
+        return np.asarray(private.sum(0))
+    matrix = scipy.sparse.csr_array((np.ones(len(cell)), cell, task_start), shape=(n_tasks, n_cells))
+    return np.asarray(matrix.T @ np.nan_to_num(posterior))

@@ -1,0 +1,25 @@
+"""Dawid & Skene's model: one confusion matrix per worker."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from crowdcore.aggregation._confusion_em import ConfusionEM, ConfusionParameters, confusion_m_step
+from crowdcore.core.em import Sums
+
+
+class DawidSkene(ConfusionEM):
+    """Dawid–Skene by EM.
+
+    E-step: ``q_i(c) ∝ ρ_c Π_r π^r[c, y_i^r]``; M-step: ``ρ = mean q``, ``π^r[c, l] ∝ α + Σ_i q_i(c)·1[y_i^r = l]``
+    (the paper's equations 2.3–2.5, with α = 0). With α = 0, counts of labels that the worker gave are kept above
+    1e-10, as crowd-kit does: the same start, the same iterations and the same posterior as its ``DawidSkene``.
+    """
+
+    name: ClassVar[str] = "dawid-skene"
+    title: ClassVar[str] = "Dawid–Skene"
+    paper: ClassVar[str] = "Dawid & Skene, Applied Statistics 28(1), 1979, doi:10.2307/2346806"
+
+    def m_step(self, sums: Sums, n_workers: int) -> ConfusionParameters:
+        """Normalised expected counts."""
+        return confusion_m_step(sums, n_workers, self.smoothing, self.prior_smoothing)

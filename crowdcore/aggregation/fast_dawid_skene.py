@@ -1,0 +1,26 @@
+"""Fast Dawid–Skene: Dawid & Skene's model with hard assignments."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from crowdcore.aggregation._confusion_em import ConfusionEM, ConfusionParameters, confusion_m_step
+from crowdcore.core.em import Sums
+
+
+class FastDawidSkene(ConfusionEM):
+    """Dawid–Skene whose E-step puts all mass on the most probable class.
+
+    ``z_i = argmax_c ρ_c Π_r π^r[c, y_i^r]`` (ties to the lowest class), then counts as if z were the truth. The
+    objective is the log-likelihood of the completed data, which neither step lowers.
+    """
+
+    name: ClassVar[str] = "fast-dawid-skene"
+    title: ClassVar[str] = "Fast Dawid–Skene"
+    paper: ClassVar[str] = "Sinha, Rao & Balasubramanian, Fast Dawid-Skene, 2018, arXiv:1803.02781"
+
+    hard: ClassVar[bool] = True
+
+    def m_step(self, sums: Sums, n_workers: int) -> ConfusionParameters:
+        """Normalised counts."""
+        return confusion_m_step(sums, n_workers, self.smoothing, self.prior_smoothing)
