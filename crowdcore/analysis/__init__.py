@@ -3,28 +3,52 @@
 Everything public is an attribute of this package: ``analysis.shared_mistakes(dataset, "gold").percent``.
 """
 
+from crowdcore.analysis.agreement import Agreement, Coefficient, agreement
+from crowdcore.analysis.cohen import PairKappa, pair_kappa
 from crowdcore.analysis.mistake_cell import MistakeCell, mistake_cell, mistake_list
+from crowdcore.analysis.noise import (
+    AnnotationEntropy,
+    ClassBalance,
+    NoiseRates,
+    annotation_entropy,
+    class_balance,
+    noise_rates,
+)
 from crowdcore.analysis.reference import Reference, ReferenceLike, available_references, resolve_reference
 from crowdcore.analysis.shared_mistakes import SharedMistakes, shared_mistakes
+from crowdcore.analysis.summary import Summary, summary
 from crowdcore.analysis.worker_confusion import WorkerConfusion, worker_confusion
 from crowdcore.analysis.worker_distance import WorkerDistance, confusion_distance, worker_distance
 from crowdcore.analysis.worker_order import WorkerOrder, order_workers
 
 __all__ = [
+    "Agreement",
+    "AnnotationEntropy",
+    "ClassBalance",
+    "Coefficient",
     "MistakeCell",
+    "NoiseRates",
+    "PairKappa",
     "Reference",
     "ReferenceLike",
     "SharedMistakes",
+    "Summary",
     "WorkerConfusion",
     "WorkerDistance",
     "WorkerOrder",
+    "agreement",
+    "annotation_entropy",
     "available_references",
+    "class_balance",
     "confusion_distance",
     "mistake_cell",
     "mistake_list",
+    "noise_rates",
     "order_workers",
+    "pair_kappa",
     "resolve_reference",
     "shared_mistakes",
+    "summary",
     "worker_confusion",
     "worker_distance",
 ]

@@ -12,13 +12,13 @@ __all__ = ["interval", "weights"]
 _MOST = 200_000_000  # weights held at once
 
 
-def weights(sizes: IntArray, resamples: int, seed: int) -> FloatArray:
+def weights(sizes: IntArray, resamples: int, rng: np.random.Generator) -> FloatArray:
     """How often each kind of unit is drawn when as many units as there are are drawn with replacement.
 
     Args:
         sizes: (n_kinds,) how many units there are of each kind (ones: every unit is its own kind).
         resamples: number of resamples B.
-        seed: seed of the draws.
+        rng: where the draws come from.
 
     Returns:
         (n_kinds, B) float32; columns sum to the number of units.
@@ -30,7 +30,7 @@ def weights(sizes: IntArray, resamples: int, seed: int) -> FloatArray:
     if len(sizes) * resamples > _MOST:
         most = _MOST // len(sizes)
         raise SettingError("resamples", f"be at most {most} for {len(sizes)} units", resamples, "Ask for fewer.")
-    drawn = np.random.default_rng(seed).multinomial(n, sizes / n, size=resamples)
+    drawn = rng.multinomial(n, sizes / n, size=resamples)
     return np.ascontiguousarray(drawn.T, np.float32)
 
 

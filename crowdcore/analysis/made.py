@@ -38,7 +38,8 @@ def hard_made(dataset: CrowdDataset, labels: IntArray) -> Made:
     found = mistake_triples(dataset.task, dataset.worker, dataset.label, labels, dataset.n_workers, n)
     tasks = np.zeros(n * n)
     tasks[found.cells] = found.tasks
-    annotations = np.bincount(found.cell, weights=found.times, minlength=n * n)
+    annotations = np.zeros(n * n)
+    np.add.at(annotations, found.cell, found.times)
     return Made(found.cell, found.worker, np.ones(len(found.cell)), tasks.reshape(n, n), annotations.reshape(n, n))
 
 

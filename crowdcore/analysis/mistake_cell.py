@@ -116,7 +116,7 @@ def mistake_list(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> pd
     annotations = np.bincount(of_cell, weights=found.times, minlength=len(found.cells)).astype(np.int64)
     true, given = np.divmod(found.cells, n)
     names = np.array(dataset.classes, dtype=object)
-    frame = pd.DataFrame(
+    frame: pd.DataFrame = pd.DataFrame(
         {
             "true": names[true],
             "given": names[given],

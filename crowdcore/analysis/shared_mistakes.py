@@ -117,7 +117,8 @@ def shared_mistakes(
             "Use `analysis.mistake_list`, which holds only the mistakes that were made.",
         )
     made = soft_made(dataset, truth) if truth.soft else hard_made(dataset, truth.labels)
-    workers = np.bincount(made.cell, weights=made.chance, minlength=n * n).reshape(n, n)
+    workers = np.zeros((n, n))
+    np.add.at(workers.ravel(), made.cell, made.chance)
     tested = hard_made(dataset, truth.labels) if truth.soft else made
     p_value, expected = sharing_p_values(tested.cell, tested.worker, n)
     low, high = _worker_bootstrap(made, n, n_workers, resamples, level, seed) if resamples else (None, None)
@@ -151,7 +152,7 @@ def _worker_bootstrap(
     made: Made, n_classes: int, n_workers: int, resamples: int, level: float, seed: int
 ) -> tuple[FloatArray, FloatArray]:
     """Percentile interval of ``percent`` under resampling of workers, (C, C) each."""
-    drawn = weights(np.ones(n_workers, np.int64), resamples, seed)
+    drawn = weights(np.ones(n_workers, np.int64), resamples, np.random.default_rng(seed))
     cells, row = np.unique(made.cell, return_inverse=True)
     who = scipy.sparse.csr_matrix((made.chance.astype(np.float32), (row, made.worker)), (len(cells), n_workers))
     low, high = np.zeros(n_classes**2), np.zeros(n_classes**2)

@@ -1,0 +1,56 @@
+"""Why agreement coefficients of the same labels differ, in a sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["explain"]
+
+_APART = 0.15
+
+
+def explain(
+    raw: float,
+    alpha: float,
+    fleiss: float,
+    ac1: float,
+    cohen: float,
+    *,
+    chance: tuple[float, float],
+    top: tuple[str, float],
+) -> str:
+    """Sentences on the differences that a reader would stumble over, or nothing.
+
+    Args:
+        raw: raw agreement.
+        alpha: Krippendorff's alpha.
+        fleiss: Fleiss' kappa.
+        ac1: Gwet's AC1.
+        cohen: mean pairwise Cohen's kappa, NaN if there is none.
+        chance: agreement by chance that kappa and AC1 expect.
+        top: most frequent label and its share.
+    """
+    sentences = []
+    if raw >= 0.7 and ac1 - fleiss > _APART:
+        sentences.append(
+            f"Two labels of a task agree in {raw:.0%} of cases, yet Fleiss' κ is only {fleiss:.2f}: {top[0]!r} takes "
+            f"{top[1]:.0%} of the labels, so κ and α expect {chance[0]:.0%} agreement by chance and leave little room "
+            f"above it (the kappa paradox). AC1 ({ac1:.2f}) expects {chance[1]:.0%}."
+        )
+    elif abs(ac1 - fleiss) > _APART:
+        sentences.append(
+            f"AC1 ({ac1:.2f}) and Fleiss' κ ({fleiss:.2f}) differ because they expect different agreement by chance: "
+            f"{chance[1]:.0%} against {chance[0]:.0%}."
+        )
+    if abs(alpha - fleiss) > _APART / 3:
+        sentences.append(
+            f"α ({alpha:.2f}) leaves out tasks with one label and weighs tasks by their labels, Fleiss' κ "
+            f"({fleiss:.2f}) weighs tasks alike: tasks with more labels agree differently."
+        )
+    if np.isfinite(cohen) and abs(cohen - fleiss) > _APART:
+        sentences.append(
+            f"The mean over pairs of workers ({cohen:.2f}) weighs every pair alike and allows each worker their own "
+            f"label frequencies, Fleiss' κ ({fleiss:.2f}) weighs tasks alike and has one frequency for all: a few "
+            "workers or pairs behave differently from the rest."
+        )
+    return " ".join(sentences)

@@ -1,0 +1,131 @@
+"""Cohen's kappa of every pair of workers with enough tasks in common, sparse in the pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+
+from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["PairKappa", "pair_kappa"]
+
+_MOST = 40_000_000  # entries of the (pairs, C) tables; pairs with most overlap come first
+
+
+@dataclass(frozen=True, eq=False)
+class PairKappa:
+    """Aligned arrays, one entry per pair of workers with at least ``min_overlap`` tasks in common.
+
+    Attributes:
+        worker_a: (P,) the pair's first worker, smaller number.
+        worker_b: (P,) the pair's second worker.
+        overlap: (P,) tasks that both labelled.
+        agreement: (P,) share of these with the same label.
+        kappa: (P,) Cohen's kappa; NaN where both always gave one and the same label (0 / 0).
+        min_overlap: fewest tasks in common that count as enough.
+        n_pairs: pairs of workers with at least one task in common.
+        mean: unweighted mean of the defined kappas; NaN if there are none.
+        mean_error: its standard error over tasks (infinitesimal jackknife: the bootstrap's linear form).
+        worker_ids: (R,) ids of the workers.
+    """
+
+    worker_a: IntArray
+    worker_b: IntArray
+    overlap: IntArray
+    agreement: FloatArray
+    kappa: FloatArray
+    min_overlap: int
+    n_pairs: int
+    mean: float
+    mean_error: float
+    worker_ids: pd.Index[str]
+
+    def frame(self) -> pd.DataFrame:
+        """One row per pair, most alike first."""
+        frame = pd.DataFrame(
+            {
+                "worker": self.worker_ids[self.worker_a],
+                "other": self.worker_ids[self.worker_b],
+                "kappa": self.kappa,
+                "agreement": self.agreement,
+                "overlap": self.overlap,
+            }
+        )
+        return frame.sort_values("kappa", ascending=False, kind="stable", ignore_index=True)
+
+
+def pair_kappa(dataset: CrowdDataset, min_overlap: int = 10) -> PairKappa:
+    """``kappa = (p_o - p_e) / (1 - p_e)`` over the tasks both labelled, p_e from both workers' labels on these tasks.
+
+    Time is O(number of pairs of annotations on the same task), memory O(A + pairs of workers * C).
+
+    Args:
+        dataset: the annotations, at most one for each worker and task.
+        min_overlap: fewest tasks in common that count as enough.
+    """
+    n = dataset.n_classes
+    key, overlap, n_pairs = _overlapping(dataset, min_overlap)
+    agree = np.zeros(len(key))
+    by_a, by_b = np.zeros((len(key), n)), np.zeros((len(key), n))
+    for _, pair, label_a, label_b in _events(dataset, key):
+        agree += np.bincount(pair[label_a == label_b], minlength=len(key))
+        by_a += np.bincount(pair * n + label_a, minlength=by_a.size).reshape(by_a.shape)
+        by_b += np.bincount(pair * n + label_b, minlength=by_b.size).reshape(by_b.shape)
+    chance = (by_a * by_b).sum(1)
+    above, room = agree * overlap - chance, overlap.astype(np.float64) ** 2 - chance
+    kappa = np.divide(above, room, out=np.full(len(key), np.nan), where=room > 0)
+    defined = room > 0
+    mean = float(kappa[defined].mean()) if defined.any() else np.nan
+    pull = np.zeros(dataset.n_tasks)  # derivative of the mean by the weight of each task
+    for event, pair, label_a, label_b in _events(dataset, key[defined]):
+        p = np.flatnonzero(defined)[pair]
+        more_chance = by_b[p, label_a] + by_a[p, label_b]
+        more_above = agree[p] + overlap[p] * (label_a == label_b) - more_chance
+        more_room = 2 * overlap[p] - more_chance
+        slope = (more_above * room[p] - above[p] * more_room) / room[p] ** 2
+        pull += np.bincount(dataset.task[event], weights=slope, minlength=dataset.n_tasks)
+    error = float(np.sqrt((pull**2).sum()) / defined.sum()) if defined.any() else np.nan
+    a, b = np.divmod(key, max(dataset.n_workers, 1))
+    return PairKappa(a, b, overlap, agree / overlap, kappa, min_overlap, n_pairs, mean, error, dataset.worker_ids)
+
+
+def _overlapping(dataset: CrowdDataset, min_overlap: int) -> tuple[IntArray, IntArray, int]:
+    """Keys ``a * R + b`` (ascending) and overlaps of the pairs that share enough, and how many pairs share a task."""
+    shape = (dataset.n_tasks, dataset.n_workers)
+    ones = np.ones(dataset.n_annotations, np.int32)
+    who = scipy.sparse.csr_array((ones, dataset.worker, dataset.task_start), shape=shape)
+    both = scipy.sparse.triu(who.T @ who, 1).tocoo()
+    enough = np.flatnonzero(both.data >= min_overlap)
+    most = max(1, _MOST // max(dataset.n_classes, 1))
+    if len(enough) > most:
+        enough = enough[np.argsort(-both.data[enough], kind="stable")[:most]]
+    key = both.row[enough].astype(np.int64) * dataset.n_workers + both.col[enough]
+    order = np.argsort(key)
+    return key[order], both.data[enough][order].astype(np.int64), int(both.nnz)
+
+
+def _events(dataset: CrowdDataset, key: IntArray) -> Iterator[tuple[IntArray, IntArray, IntArray, IntArray]]:
+    """Pairs of annotations of one task by the pairs of workers in ``key``: (an annotation, pair, label a, label b).
+
+    Yields at most A of them at a time: the pairs of annotations 1 apart, 2 apart, …
+    """
+    task, worker, label = dataset.task, dataset.worker, dataset.label
+    first, apart = np.arange(len(task) if len(key) else 0), 0
+    while True:
+        apart += 1
+        first = first[: np.searchsorted(first, len(task) - apart)]
+        first = first[task[first + apart] == task[first]]
+        if not len(first):
+            return
+        second = first + apart
+        swap = worker[first] > worker[second]
+        a, b = np.where(swap, second, first), np.where(swap, first, second)
+        wanted = worker[a].astype(np.int64) * dataset.n_workers + worker[b]
+        pair = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+        hit = key[pair] == wanted
+        yield first[hit], pair[hit], label[a[hit]], label[b[hit]]
