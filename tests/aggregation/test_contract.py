@@ -1,0 +1,21 @@
+"""Every aggregator of the folder keeps the contract."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from crowdcore import aggregation
+from tests.aggregation.contract import AggregatorContract
+
+
+@pytest.mark.parametrize("name", aggregation.names())
+class TestEveryAggregator(AggregatorContract):
+    @pytest.fixture
+    def make(self, name):
+        return partial(aggregation.get, name)
+
+    def test_is_named_after_its_file(self, name):
+        module = type(aggregation.get(name)).__module__
+        assert aggregation.get(name).name == name == module.rsplit(".", 1)[-1].replace("_", "-")
