@@ -1,8 +1,10 @@
 """The app: `streamlit run dashboard/app.py -- labelme`."""
 
+from pathlib import Path
+
 import streamlit as st
 
-st.set_page_config(page_title="crowdcore", page_icon=":material/groups:", layout="wide")
+st.set_page_config(page_title="crowdcore", page_icon=Path(__file__).with_name("icon.svg").read_text(), layout="wide")
 st.navigation(
     [
         st.Page("views/data.py", title="Data", icon=":material/database:", default=True),

@@ -7,7 +7,7 @@ marks it before the script runs) or else the address (a link, the back button, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -69,6 +69,20 @@ def get(key: str, default: str = "") -> str:
 def get_many(key: str) -> list[str]:
     """The values of a key that holds several."""
     return [value for value in get(key).split(_SEPARATOR) if value]
+
+
+def one_of(key: str, options: Sequence[str]) -> str | None:
+    """The value of ``key`` if it is one of ``options``, else None."""
+    value = get(key)
+    return value if value in options else None
+
+
+def class_number(key: str, classes: Sequence[str], default: int) -> int:
+    """Number of the class named by ``key``, or ``default``; a name that is no class is said to be none."""
+    name = get(key)
+    if name in classes:
+        return list(classes).index(name)
+    return default
 
 
 def put(**values: str | list[str] | None) -> None:

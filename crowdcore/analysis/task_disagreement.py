@@ -42,11 +42,11 @@ class TaskDisagreement:
     classes: tuple[str, ...]
     reference: str
 
-    def frame(self) -> pd.DataFrame:
-        """One line per annotated task, the most disputed first."""
+    def frame(self, *, annotated: bool = True) -> pd.DataFrame:
+        """One line per annotated task, the most disputed first; or those without annotations. Index = task number."""
         names = np.array([*self.classes, ""], dtype=object)
         order = np.lexsort((np.arange(len(self.entropy)), -np.nan_to_num(self.entropy, nan=-1.0)))
-        order = order[self.n_annotations[order] > 0]
+        order = order[(self.n_annotations[order] > 0) == annotated]
         return pd.DataFrame(
             {
                 "task": self.task_ids[order],

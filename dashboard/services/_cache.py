@@ -56,15 +56,15 @@ def _kept(_function: Callable[..., Any], _dataset: CrowdDataset, what: str, fing
     return _function(_dataset, *settings)  # type: ignore[misc]
 
 
-def kept(function: Callable[Concatenate[CrowdDataset, P], T]) -> Callable[Concatenate[str, P], T]:
-    """Turn a function of a dataset into one of its name that computes once per content and settings.
+def kept(function: Callable[Concatenate[CrowdDataset, P], T]) -> Callable[Concatenate[str | CrowdDataset, P], T]:
+    """Let a function of a dataset take its name too, and compute once per content and (positional) settings.
 
     Results are shared, never copied: nobody may change them.
     """
 
     @functools.wraps(function)
-    def call(name: str, /, *settings: P.args, **none: P.kwargs) -> T:
-        opened = dataset(name)
+    def call(which: str | CrowdDataset, /, *settings: P.args, **none: P.kwargs) -> T:
+        opened = dataset(which) if isinstance(which, str) else which
         what = f"{function.__module__}.{function.__qualname__}"
         return _kept(function, opened, what, opened.fingerprint, settings)  # type: ignore[no-any-return]
 

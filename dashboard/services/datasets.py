@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from crowdcore import CrowdDataset
     from crowdcore.analysis.reference import Reference
 
-__all__ = ["Item", "default_dataset", "media", "names", "reference", "references", "uploaded", "workers"]
+__all__ = ["default_dataset", "names", "reference", "references", "uploaded", "workers"]
 
 DEMO = "demo"
 
@@ -55,11 +54,11 @@ def _reference(opened: CrowdDataset, name: str) -> dict[str, Any]:
     return {"name": found.name, "labels": found.labels, "posterior": found.posterior}
 
 
-def reference(name: str, which: str) -> Reference:
-    """A reference, fitted once."""
+def reference(of: str | CrowdDataset, which: str) -> Reference:
+    """A reference, fitted once; rebuilt from its arrays so that a reloaded library knows its own class."""
     from crowdcore.analysis.reference import Reference
 
-    return Reference(**_reference(name, which))
+    return Reference(**_reference(of, which))
 
 
 @kept

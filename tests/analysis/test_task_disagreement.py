@@ -39,8 +39,10 @@ def test_equals_a_loop_over_tasks(crowd):
 
 
 def test_frame_lists_annotated_tasks_most_disputed_first(crowd):
-    frame = task_disagreement(crowd.where(crowd.task > 4), "majority-vote").frame()
+    found = task_disagreement(crowd.where(crowd.task > 4), "majority-vote")
+    frame = found.frame()
     assert len(frame) == crowd.n_tasks - 5
+    assert list(found.frame(annotated=False).index) == [0, 1, 2, 3, 4]
     assert (np.diff(frame["entropy"]) <= 1e-12).all()
     assert list(frame["task"]) == [crowd.task_ids[i] for i in frame.index]
     assert (frame["most_given"] == frame["majority-vote"]).all()

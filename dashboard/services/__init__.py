@@ -1,0 +1,47 @@
+"""All that the pages know of `crowdcore`; the only place that caches (`st.cache_*`) and the only caller."""
+
+from crowdcore.core.errors import CrowdError as Refusal
+from dashboard.services._cache import dataset, workspace
+from dashboard.services.datasets import default_dataset, names, reference, references, uploaded, workers
+from dashboard.services.items import Item, has_media, item
+from dashboard.services.mistakes import (
+    cell_tasks,
+    cell_workers,
+    in_words,
+    mistake_cell,
+    most_shared,
+    shared_mistakes,
+    shared_mistakes_figure,
+)
+from dashboard.services.tables import containing, csv
+from dashboard.services.tasks import SHOWS, disagreement, task_answers, task_labels, task_list, task_number
+
+__all__ = [
+    "SHOWS",
+    "Item",
+    "Refusal",
+    "cell_tasks",
+    "cell_workers",
+    "containing",
+    "csv",
+    "dataset",
+    "default_dataset",
+    "disagreement",
+    "has_media",
+    "in_words",
+    "item",
+    "mistake_cell",
+    "most_shared",
+    "names",
+    "reference",
+    "references",
+    "shared_mistakes",
+    "shared_mistakes_figure",
+    "task_answers",
+    "task_labels",
+    "task_list",
+    "task_number",
+    "uploaded",
+    "workers",
+    "workspace",
+]

@@ -1,0 +1,13 @@
+"""annotators."""
+
+import streamlit as st
+
+from dashboard.components.frame import page
+
+
+def draw() -> None:
+    """The page."""
+    st.title("annotators")
+
+
+page("annotators", draw)

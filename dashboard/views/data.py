@@ -1,0 +1,13 @@
+"""data."""
+
+import streamlit as st
+
+from dashboard.components.frame import page
+
+
+def draw() -> None:
+    """The page."""
+    st.title("data")
+
+
+page("data", draw)
