@@ -37,6 +37,9 @@ class CommonNoise(Simulation):
     spread: Literal["even", "binomial"] = Field(
         "even", description="The same number of labels for each task, or binomial around the average."
     )
+    workload: Literal["equal", "beta"] = Field(
+        "equal", description="Workers label equally often, or ∝ Beta(1.5, 3) as in CCC, so that some label little."
+    )
     pattern: Literal["asymmetric", "symmetric"] = Field(
         "asymmetric", description="Common confusion: each class to another one, or random pairs into each other."
     )
@@ -47,19 +50,19 @@ class CommonNoise(Simulation):
     individual_strength: float = Field(
         0.7, ge=0, le=1, description="Off-diagonal mass of a row of each worker's own confusion."
     )
+    strength_spread: float = Field(
+        0.0, ge=0, le=1, description="Standard deviation of the workers' individual strengths, cut off at 0 and 1."
+    )
     proportion: float = Field(0.5, ge=0, le=1, description="Mean probability ω of using the common confusion.")
     omega_spread: float = Field(1.0, ge=0, description="Standard deviation of u·v, i.e. how much ω varies.")
     embedding: int = Field(20, ge=1, description="Dimension of the hidden embeddings u and v.")
 
     def _annotate(self, tasks: CrowdDataset, labelled: IntArray, rng: np.random.Generator) -> Crowd:
         common = confusions.flip(self._targets(tasks.n_classes, rng), self.common_strength)
-        individual = np.stack(
-            [
-                confusions.flip(confusions.other_class(tasks.n_classes, rng), self.individual_strength)
-                for _ in range(self.n_workers)
-            ]
-        )
-        task, worker = assign(labelled, self.n_workers, self.per_task, self.spread, rng)
+        strengths = np.clip(rng.normal(self.individual_strength, self.strength_spread, self.n_workers), 0, 1)
+        individual = np.stack([confusions.flip(confusions.other_class(tasks.n_classes, rng), s) for s in strengths])
+        weights = rng.beta(1.5, 3.0, self.n_workers) if self.workload == "beta" else None
+        task, worker = assign(labelled, self.n_workers, self.per_task, self.spread, rng, weights)
         affinity = self._affinity(tasks, labelled, task, worker, rng)
         bias = omega_bias(affinity, self.proportion)
         omega = expit(affinity + bias)

@@ -84,12 +84,18 @@ def _keyed(
 
 
 def assign(
-    tasks: IntArray, n_workers: int, per_task: float, spread: str, rng: np.random.Generator
+    tasks: IntArray,
+    n_workers: int,
+    per_task: float,
+    spread: str,
+    rng: np.random.Generator,
+    weights: FloatArray | None = None,
 ) -> tuple[IntArray, IntArray]:
     """Who labels what: ``(task, worker)``, aligned, with ``per_task`` labels a task on average.
 
     ``spread="even"`` gives each task the same number (or the two numbers next to a fraction),
-    ``spread="binomial"`` lets each worker take each task by chance, so that some tasks may get none.
+    ``spread="binomial"`` draws it as if each worker took each task by chance, so that some tasks may get none.
+    Workers are drawn with probability ∝ ``weights`` (n_workers,), None = all the same.
     """
     if per_task > n_workers:
         raise SettingError("per_task", f"be at most the number of workers, {n_workers}", per_task)
@@ -98,6 +104,6 @@ def assign(
     else:
         count = np.floor(per_task + rng.random(len(tasks))).astype(np.int64)
     sizes = [k for k in np.unique(count) if k > 0]
-    workers = [choose_workers(int((count == k).sum()), n_workers, int(k), rng).ravel() for k in sizes]
+    workers = [choose_workers(int((count == k).sum()), n_workers, int(k), rng, weights).ravel() for k in sizes]
     task = [np.repeat(tasks[count == k], k) for k in sizes]
     return np.concatenate([*task, tasks[:0]]), np.concatenate([*workers, np.empty(0, np.int32)])

@@ -136,6 +136,20 @@ def test_labels_per_task_and_per_worker() -> None:
     assert loose.labels_per_task.min() == 0
 
 
+def test_workload_like_cccs_leaves_some_workers_with_few_labels() -> None:
+    equal, uneven = (simulate.conal(tasks(10_000), workload=w).labels_per_worker for w in ("equal", "beta"))
+    assert equal.min() > 800
+    assert uneven.min() < 300 and uneven.max() > 1800 and uneven.sum() == equal.sum()
+
+
+def test_individual_strengths_can_differ() -> None:
+    truth = simulate.conal(tasks(100), n_workers=400, individual_strength=0.3, strength_spread=0.1).truth
+    strength = 1 - np.diagonal(truth.worker_confusion, axis1=1, axis2=2)
+    np.testing.assert_allclose(strength, strength[:, :1].repeat(6, 1))
+    assert strength.mean() == pytest.approx(0.3, abs=0.02) and strength[:, 0].std() == pytest.approx(0.1, abs=0.02)
+    assert strength.min() >= 0 and strength.max() <= 1
+
+
 def test_paper_example_of_flipped_annotations() -> None:
     """ "With proportion 0.7 and strength 0.6, nearly 42 % annotations are pairwise flipped." """
     ds = simulate.conal(

@@ -1,0 +1,183 @@
+"""Download of one file: resumed where it broke off, bounded, and known by its SHA-256."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit
+
+from crowdcore.core.errors import CrowdError
+
+__all__ = ["DownloadError", "Progress", "download", "file_sha256"]
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with the file's name, the bytes here so far and all of them (None = the server does not say)."""
+
+_CHUNK = 1 << 18
+_AGENT = "Mozilla/5.0 (compatible; crowdcore)"  # some hosts refuse urllib's own name
+
+
+class DownloadError(CrowdError):
+    """A file that could not be fetched, in one sentence that says what to do."""
+
+
+class _BrokenOffError(Exception):
+    """The connection ended before the file did; another attempt goes on from there."""
+
+
+def download(
+    url: str,
+    target: Path,
+    *,
+    sha256: str | None = None,
+    progress: Progress | None = None,
+    limit: int = 1 << 31,
+    attempts: int = 3,
+    pause: float = 1.0,
+    timeout: float = 30.0,
+) -> str:
+    """Fetch ``url`` into ``target``, going on from ``target.part`` where an earlier call broke off.
+
+    The file's SHA-256 must be ``sha256``, or else the one recorded beside it (``target.sha256``) when it was first
+    fetched; where neither is known it is recorded now. The record stays when the file is deleted.
+
+    Args:
+        limit: bytes the file may have at most.
+        attempts: how often to connect before giving up; nothing that has arrived is fetched twice.
+        pause: seconds before the second attempt, doubled for each one after.
+        timeout: seconds without a byte after which the connection counts as broken.
+
+    Returns:
+        The SHA-256 in hex.
+
+    Raises:
+        DownloadError: no such file, no connection, a file too large, or another SHA-256 than the known one.
+    """
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise DownloadError(f"{url} is no http or https address.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    record = _beside(target, ".sha256")
+    part = _beside(target, ".part")
+    if not target.is_file():
+        for attempt in range(attempts):
+            try:
+                _attempt(url, target.name, part, progress, limit, timeout)
+                break
+            except _BrokenOffError as error:
+                if attempt + 1 == attempts:
+                    kept = part.stat().st_size if part.is_file() else 0
+                    raise DownloadError(
+                        f"{url} could not be fetched completely: {error}. {kept} bytes are kept; "
+                        "run the same command to go on from there."
+                    ) from error
+                time.sleep(pause * 2**attempt)
+        part.replace(target)
+        _beside(part, ".json").unlink(missing_ok=True)
+    found = file_sha256(target)
+    expected = sha256 or (record.read_text().strip() if record.is_file() else None)
+    if expected is not None and found != expected:
+        target.unlink()
+        known = "pinned" if sha256 else f"recorded in {record} when it was first fetched"
+        raise DownloadError(
+            f"{url} has the SHA-256 {found}, but {expected} is {known}: the file was damaged on its way or has "
+            "changed. It was deleted; fetch it again" + ("." if sha256 else ", or delete the record to accept it.")
+        )
+    record.write_text(f"{found}\n")
+    return found
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file in hex."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
+
+
+def _attempt(url: str, name: str, part: Path, progress: Progress | None, limit: int, timeout: float) -> None:
+    """One connection: append to ``part`` what is missing, or start it over where the server wants that."""
+    here, validator = _begun(part, url)
+    headers = {"User-Agent": _AGENT, "Accept-Encoding": "identity"}
+    if here:
+        headers["Range"] = f"bytes={here}-"
+    if here and validator:
+        headers["If-Range"] = validator
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout) as answer:
+            resumed = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {here}-")
+            if answer.status == 206 and not resumed:
+                part.unlink()
+                raise _BrokenOffError("the server went on from another place than asked for")
+            begin = here if resumed else 0
+            length = answer.headers.get("Content-Length")
+            total = begin + int(length) if length is not None and length.isdigit() else None
+            if (total or 0) > limit:
+                raise DownloadError(f"{url} has {total} bytes, more than the {limit} allowed.")
+            _beside(part, ".json").write_text(json.dumps({"url": url, "validator": _validator(answer.headers)}))
+            with part.open("ab" if resumed else "wb") as out:
+                end = _copy(answer, out, name, begin, total, progress, limit)
+            if total is not None and end < total:
+                raise _BrokenOffError(f"the connection ended after {end} of {total} bytes")
+    except urllib.error.HTTPError as error:
+        if error.code == 416 and here:  # nothing after what we have: complete, or another file by now
+            whole = error.headers.get("Content-Range", "").rpartition("/")[2]
+            if whole == str(here):
+                return
+            part.unlink()
+            raise _BrokenOffError("the server has another file than the one begun") from error
+        if error.code >= 500:
+            raise _BrokenOffError(f"the server answered {error.code} ({error.reason})") from error
+        raise DownloadError(f"{url} answered {error.code} ({error.reason}): the file is not there any more.") from error
+    except (urllib.error.URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
+        raise _BrokenOffError(str(getattr(error, "reason", None) or error or type(error).__name__)) from error
+
+
+def _copy(
+    answer: http.client.HTTPResponse,
+    out: IO[bytes],
+    name: str,
+    done: int,
+    total: int | None,
+    progress: Progress | None,
+    limit: int,
+) -> int:
+    while True:
+        if progress is not None:
+            progress(name, done, total)
+        try:
+            chunk = answer.read(_CHUNK)
+        except http.client.IncompleteRead as error:
+            chunk = error.partial
+        if not chunk:
+            return done
+        done += len(chunk)
+        if done > limit:
+            raise DownloadError(f"The download of {name} passed the {limit} bytes allowed and was stopped.")
+        out.write(chunk)
+
+
+def _validator(headers: http.client.HTTPMessage) -> str | None:
+    """What `If-Range` may carry, so that two versions of a file are never joined: a strong ETag or a date."""
+    etag = headers.get("ETag")
+    return etag if etag and not etag.startswith("W/") else headers.get("Last-Modified")
+
+
+def _begun(part: Path, url: str) -> tuple[int, str | None]:
+    """Bytes of the file begun from this very address and its validator; anything else that lies there is dropped."""
+    try:
+        note = json.loads(_beside(part, ".json").read_text())
+        if note["url"] == url:
+            return part.stat().st_size, note["validator"]
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    part.unlink(missing_ok=True)
+    return 0, None
