@@ -12,12 +12,12 @@ from crowdcore.aggregation._sums_em import Engine, SumsEM
 from crowdcore.core.em import LabelTable, Sums, em_step, expected_sums
 from crowdcore.core.types import FloatArray
 
-__all__ = ["FLOOR", "ConfusionEM", "ConfusionParameters", "class_shares", "confusion_m_step"]
+__all__ = ["FLOOR", "NO_EVIDENCE", "ConfusionEM", "ConfusionParameters", "class_shares", "confusion_m_step"]
 
 FLOOR = 1e-10
 """Counts and shares that would be zero without smoothing are raised to this, so that logarithms stay finite."""
 
-_NO_EVIDENCE = 1e-6
+NO_EVIDENCE = 1e-6
 """A row of expected counts below a millionth of an annotation says nothing about the worker."""
 
 
@@ -70,7 +70,7 @@ class ConfusionEM(SumsEM):
         """Confusion (rows whose expected counts are next to nothing are NaN), counts and prior."""
         confusion = parameters.confusion.transpose(0, 2, 1).copy()
         counts = sums.counts.reshape(confusion.shape).transpose(0, 2, 1).copy()
-        confusion[counts.sum(2) < _NO_EVIDENCE] = np.nan
+        confusion[counts.sum(2) < NO_EVIDENCE] = np.nan
         return {"confusion": confusion, "counts": counts, "prior": parameters.prior}
 
     def engine(self, table: LabelTable, posterior: FloatArray) -> Engine:

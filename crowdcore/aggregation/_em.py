@@ -67,7 +67,7 @@ def start_posterior(
         (n_tasks, C) float64, rows sum to 1; all zero (no weight in any sum) for tasks without evidence.
     """
     posterior = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)
-    posterior /= np.maximum(posterior.sum(1, keepdims=True), 1.0)
+    posterior /= np.maximum(dataset.labels_per_task, 1)[:, None]
     if start is not None:
         found = ~np.isnan(start.posterior[:, 0]) & dataset.annotated
         posterior[found] = start.posterior[found]

@@ -1,0 +1,102 @@
+"""Carrying a result over to a dataset that has grown, and what changed by then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.aggregation.base import AggregationResult
+from crowdcore.core.errors import SettingError
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["align", "changed_labels"]
+
+T = TypeVar("T", bound=AnyArray)
+
+
+def align(result: AggregationResult, before: CrowdDataset, after: CrowdDataset) -> AggregationResult:
+    """Rearrange a result by ids, so that ``fit(after, start=align(result, before, after))`` continues from it.
+
+    Tasks, workers and classes may have been added, removed (not classes) or reordered. What the result cannot know
+    of new tasks and workers is NaN (-1 for labels and groups); a new class has probability 0 in old rows. ω belongs
+    to single annotations and is left out.
+
+    Args:
+        result: what was found on ``before``.
+        before: the dataset that ``result`` was fitted to.
+        after: the dataset to continue with.
+
+    Raises:
+        SettingError: ``result`` is not about ``before``, or ``after`` lacks one of its classes.
+    """
+    if result.posterior.shape != (before.n_tasks, before.n_classes):
+        raise SettingError("before", "be the dataset that the result was fitted to", before.name)
+    gone = [c for c in before.classes if c not in after.classes]
+    if gone:
+        raise SettingError("after", f"keep the classes {', '.join(before.classes)}", after.classes, "Add classes only.")
+    task = before.task_ids.get_indexer(after.task_ids)
+    worker = before.worker_ids.get_indexer(after.worker_ids)
+    old = pd.Index(before.classes).get_indexer(pd.Index(after.classes))
+
+    def rows(values: FloatArray | None, index: IntArray) -> FloatArray | None:
+        return None if values is None else _take(values, index, np.nan)
+
+    def square(values: FloatArray | None, new_row: float) -> FloatArray | None:
+        """Rearrange the last two axes: ``new_row`` in rows of new classes, 0 in their columns."""
+        return None if values is None else _take(_take(values, old, 0.0, -1), old, new_row, -2)
+
+    confusion, counts = square(result.confusion, np.nan), square(result.counts, 0.0)
+    new = pd.Index(after.classes).get_indexer(pd.Index(before.classes))
+    labels = _take(result.labels, task, -1)
+    return replace(
+        result,
+        posterior=_take(_take(result.posterior, old, 0.0, 1), task, np.nan),
+        labels=np.where(labels >= 0, new[labels], -1).astype(np.int32),
+        confusion=rows(confusion, worker),
+        counts=None if counts is None else _take(counts, worker, 0.0),
+        prior=None if result.prior is None else _take(result.prior, old, 0.0),
+        common_confusion=square(result.common_confusion, np.nan),
+        omega=None,
+        worker_weight=rows(result.worker_weight, worker),
+        difficulty=rows(result.difficulty, task),
+        group=None if result.group is None else _take(result.group, worker, -1),
+    )
+
+
+def changed_labels(before: AggregationResult, after: AggregationResult, dataset: CrowdDataset) -> pd.DataFrame:
+    """The tasks whose label differs between two results on one dataset (`align` the earlier one first).
+
+    Returns:
+        One row per task: ``task``, ``before``, ``after`` (class names, None = no label), and the probabilities
+        ``confidence_before``, ``confidence_after`` of those labels.
+
+    Raises:
+        SettingError: the results do not cover the dataset's tasks.
+    """
+    for name, result in (("before", before), ("after", after)):
+        if result.posterior.shape != (dataset.n_tasks, dataset.n_classes):
+            shape = dataset.n_tasks, dataset.n_classes
+            raise SettingError(name, f"have a posterior of shape {shape}", result.posterior.shape, "Align it first.")
+    changed = np.flatnonzero(before.labels != after.labels)
+    names = np.array([*dataset.classes, None], object)  # -1 is the last
+    return pd.DataFrame(
+        {
+            "task": dataset.task_ids[changed],
+            "before": names[before.labels[changed]],
+            "after": names[after.labels[changed]],
+            "confidence_before": before.posterior[changed].max(1),
+            "confidence_after": after.posterior[changed].max(1),
+        }
+    )
+
+
+def _take(values: T, index: IntArray, missing: float, axis: int = 0) -> T:
+    """``values`` at ``index`` along an axis, ``missing`` where the index is -1."""
+    shape = list(values.shape)
+    shape[axis] = 1
+    padded = np.concatenate([values, np.full(shape, missing, values.dtype)], axis)
+    return np.take(padded, index, axis)  # type: ignore[return-value]  # -1 is the padding
