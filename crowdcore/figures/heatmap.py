@@ -67,7 +67,7 @@ def heatmap(
     high = high if high is not None else float(some.max()) if len(some) else 1.0
     high = high if high > low else low + 1.0
     bar = {
-        "title": {"text": unit, "side": "right"},
+        "title": {"text": unit, "side": "right", "font": {"size": 13}},
         "ticksuffix": suffix,
         "thickness": 12,
         "outlinewidth": 0,
@@ -96,24 +96,17 @@ def heatmap(
         fig = theme.figure(trace, title=title, subtitle=subtitle, coloraxis=colors)
     height = cell if cell is not None else max(2, min(44, 640 // max(n_rows, 1)))
     fig.update_layout(height=int(np.clip(n_rows * height, 160, 700)) + 150)
-    fig.update_xaxes(**_axis(columns, column_title), range=[-0.5, n_columns - 0.5], tickangle=_angle(columns))
+    fig.update_xaxes(**_axis(columns, column_title), range=[-0.5, n_columns - 0.5], autotickangles=[0, -40, -90])
     fig.update_yaxes(**_axis(rows, row_title), range=[n_rows - 0.5, -0.5])
     return fig
 
 
 def _axis(names: Sequence[str], title: str) -> dict[str, object]:
-    axis: dict[str, object] = {"title": {"text": title}, "showgrid": False, "showline": False, "ticklabelstandoff": 6}
+    axis: dict[str, object] = {"title": {"text": title}, "showgrid": False, "showline": False, "ticklabelstandoff": 5}
     if len(names) > MAX_CELLS:  # an image: row numbers, so that a zoomed view can be told
         return axis
     ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": [str(n) for n in names]}
     return {**axis, **ticks, "showticklabels": len(names) <= MAX_LABELS}
-
-
-def _angle(names: Sequence[str]) -> int | None:
-    """Slant the column names where they would run into each other."""
-    if len(names) > MAX_CELLS:
-        return None
-    return -40 if max((len(str(n)) for n in names), default=0) * len(names) > 70 else 0
 
 
 def _image(values: FloatArray, scale: list[list[float | str]], low: float, high: float) -> list[object]:

@@ -55,19 +55,37 @@ _METHOD_COLORS = {
     "ccc": "#b5525c",
 }
 
+_AXIS = {
+    "gridcolor": FAINT,
+    "zeroline": False,
+    "linecolor": FAINT,
+    "automargin": True,
+    "ticks": "",
+    "title": {"font": {"size": 13}, "standoff": 12},
+}
+
 TEMPLATE = go.layout.Template(
     layout={
         "font": {"family": FONT, "size": 13, "color": INK},
-        "title": {"font": {"size": 16}, "x": 0, "xref": "container", "xanchor": "left", "pad": {"l": 4}},
+        "title": {
+            "font": {"size": 16},
+            "x": 0,
+            "xref": "container",
+            "xanchor": "left",
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "pad": {"l": 4, "t": 10},
+        },
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "colorway": list(PALETTE),
-        "margin": {"l": 8, "r": 8, "t": 56, "b": 8},
+        "margin": {"l": 8, "r": 8, "t": 60, "b": 8},
         "hoverlabel": {"font": {"family": FONT, "size": 13}, "align": "left"},
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         "bargap": 0.08,
-        "xaxis": {"gridcolor": FAINT, "zeroline": False, "linecolor": FAINT, "automargin": True, "ticks": ""},
-        "yaxis": {"gridcolor": FAINT, "zeroline": False, "linecolor": FAINT, "automargin": True, "ticks": ""},
+        "xaxis": _AXIS,
+        "yaxis": _AXIS,
     }
 )
 

@@ -1,0 +1,149 @@
+"""A dataset at a glance: annotations per worker (CCC, Fig. 1), class balance, entropies, agreement."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import plotly.graph_objects as go
+
+from crowdcore.analysis.agreement import Agreement
+from crowdcore.analysis.noise import AnnotationEntropy, ClassBalance
+from crowdcore.analysis.summary import Summary
+from crowdcore.figures import theme
+
+__all__ = ["agreement", "annotation_entropy", "class_balance", "labels_per_task", "labels_per_worker"]
+
+_BINS = 30
+_MANY = 40  # classes from which bars go without names
+
+
+def labels_per_worker(summary: Summary, *, title: str = "Annotations per worker") -> go.Figure:
+    """Histogram of how many annotations each worker made; bins grow tenfold-wise where few workers made most."""
+    counts = summary.annotations_per_worker
+    active = counts[counts > 0]
+    if not len(active):
+        return theme.figure(title=title, subtitle="no annotations", height=320)
+    low, high, median = int(active.min()), int(active.max()), float(np.median(active))
+    skewed = high > 20 * median
+    if skewed:
+        edges = np.unique(np.round(np.geomspace(low, high + 1, _BINS + 1)))
+    else:
+        step = max(1, -(-(high + 1 - low) // _BINS))
+        edges = np.arange(low, high + 2, step, dtype=np.float64)
+        edges = edges if edges[-1] > high else np.append(edges, edges[-1] + step)
+    height, shift = np.histogram(active, edges)[0], 0.0 if skewed else 0.5  # bins of whole numbers: centred
+    span = [f"{a:.0f}" if b - a == 1 else f"{a:.0f} – {b - 1:.0f}" for a, b in pairwise(edges)]
+    bars = go.Bar(
+        x=(edges[:-1] + edges[1:]) / 2 - shift,
+        y=height,
+        width=0.94 * np.diff(edges),
+        marker={"color": theme.ACCENT, "cornerradius": 3},
+        customdata=span,
+        hovertemplate="%{y} workers made %{customdata} annotations<extra></extra>",
+    )
+    idle = f", {np.count_nonzero(counts == 0)} without any" if (counts == 0).any() else ""
+    subtitle = f"{len(active)} workers{idle}, {summary.n_annotations} annotations, median {median:g}"
+    fig = theme.figure(bars, title=title, subtitle=subtitle, height=320, showlegend=False)
+    fig.update_xaxes(
+        title="annotations", type="log" if skewed else "linear", dtick="D2" if skewed else None, showgrid=False
+    )
+    fig.update_yaxes(title="workers", rangemode="tozero")
+    fig.add_vline(x=median, line={"color": theme.WARN, "width": 2, "dash": "dot"})
+    return fig
+
+
+def labels_per_task(summary: Summary, *, title: str = "Annotations per task") -> go.Figure:
+    """How many tasks have 0, 1, 2, … annotations."""
+    tasks = summary.tasks_by_annotations
+    some = np.flatnonzero(tasks)
+    bars = go.Bar(
+        x=some,
+        y=tasks[some],
+        marker={"color": theme.ACCENT, "cornerradius": 3},
+        hovertemplate="%{y} tasks have %{x} annotations<extra></extra>",
+    )
+    mean = summary.n_annotations / max(summary.n_annotated, 1)
+    subtitle = f"{summary.n_annotated} of {summary.n_tasks} tasks have annotations, {mean:.2f} on average"
+    fig = theme.figure(bars, title=title, subtitle=subtitle, height=320, showlegend=False)
+    fig.update_xaxes(title="annotations", showgrid=False, dtick=1 if len(tasks) <= 20 else None)
+    return fig.update_yaxes(title="tasks", rangemode="tozero")
+
+
+def class_balance(balance: ClassBalance, *, title: str = "Class balance") -> go.Figure:
+    """How often each class is true (reference) and how often it is given, in percent."""
+    bars = [
+        go.Bar(
+            x=list(range(len(balance.classes))),
+            y=100 * share,
+            customdata=np.stack([np.array(balance.classes, object), count], axis=1),
+            name=name,
+            marker={"color": color, "cornerradius": 3},
+            hovertemplate=f"<b>%{{customdata[0]}}</b><br>%{{y:.1f}} % of {kind} "
+            "(%{customdata[1]:.5~g})<extra></extra>",
+        )
+        for name, kind, share, count, color in (
+            (f"true class ({balance.reference})", "tasks", balance.true_share, balance.tasks, theme.PALETTE[1]),
+            ("given label", "annotations", balance.given_share, balance.annotations, theme.ACCENT),
+        )
+    ]
+    subtitle = f"{balance.tasks.sum():.0f} tasks, {balance.annotations.sum():.0f} annotations"
+    fig = theme.figure(*bars, title=title, subtitle=subtitle, height=340, barmode="group", bargap=0.25)
+    fig.update_layout(margin_t=88)
+    fig.update_yaxes(ticksuffix=" %", rangemode="tozero")
+    return fig.update_xaxes(**_classes(balance.classes))
+
+
+def annotation_entropy(entropy: AnnotationEntropy, *, title: str = "Entropy of the labels of each class") -> go.Figure:
+    """How spread the labels of each true class are, the most confused classes first."""
+    order = np.argsort(-np.nan_to_num(entropy.entropy, nan=-1.0), kind="stable")
+    names = [entropy.classes[c] for c in order]
+    bars = go.Bar(
+        x=entropy.entropy[order],
+        y=list(range(len(names))),
+        orientation="h",
+        customdata=np.stack([np.array(names, object), entropy.annotations[order]], axis=1),
+        marker={"color": theme.ACCENT, "cornerradius": 3},
+        text=[f"{e:.3f}" for e in entropy.entropy[order]] if len(names) <= _MANY else None,
+        textposition="outside",
+        cliponaxis=False,
+        hovertemplate="<b>%{customdata[0]}</b><br>%{x:.3f} nats, %{customdata[1]:.5~g} annotations<extra></extra>",
+    )
+    top = float(np.log(max(len(names), 2)))
+    subtitle = f"0 = always one label, {top:.2f} nats = any label alike · reference: {entropy.reference}"
+    height = int(np.clip(26 * len(names), 120, 900)) + 110
+    fig = theme.figure(bars, title=title, subtitle=subtitle, height=height, bargap=0.3, showlegend=False)
+    fig.update_xaxes(title="nats", range=[0, top * 1.04])
+    return fig.update_yaxes(**_classes(names), autorange="reversed", showgrid=False)
+
+
+def agreement(result: Agreement, *, title: str = "Agreement between workers") -> go.Figure:
+    """Each coefficient with its interval; those without enough overlap say so."""
+    coefficients = result.coefficients
+    known = [k for k, c in enumerate(coefficients) if not np.isnan(c.value)]
+    value, low, high = (np.array([getattr(coefficients[k], key) for k in known]) for key in ("value", "low", "high"))
+    error = {"type": "data", "array": np.nan_to_num(high - value), "arrayminus": np.nan_to_num(value - low)}
+    points = go.Scatter(
+        x=value,
+        y=known,
+        mode="markers+text",
+        text=[f"{v:.3f}" for v in value],
+        textposition="top center",
+        marker={"size": 11, "color": theme.ACCENT},
+        error_x={**error, "color": theme.ACCENT, "thickness": 2, "width": 5},
+        hovertemplate="%{x:.4f}<extra></extra>",
+    )
+    subtitle = f"{result.raw.annotations} annotations on {result.raw.tasks} tasks with two workers or more"
+    fig = theme.figure(points, title=title, subtitle=subtitle, height=340, showlegend=False)
+    for k, coefficient in enumerate(coefficients):
+        if coefficient.state:
+            fig.add_annotation(x=0, y=k, text=coefficient.state.split(":")[0], showarrow=False, xanchor="left")
+    names = [c.name for c in coefficients]
+    fig.update_xaxes(range=[min(0.0, *np.nan_to_num(low) - 0.02), 1.0])
+    return fig.update_yaxes(**_classes(names), range=[len(names) - 0.4, -0.6])
+
+
+def _classes(names: tuple[str, ...] | list[str]) -> dict[str, object]:
+    """An axis of names at 0, 1, 2, …"""
+    ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": list(names)}
+    return {**ticks, "showticklabels": len(names) <= _MANY, "ticklabelstandoff": 6}
