@@ -4,7 +4,11 @@ from pathlib import Path
 
 import streamlit as st
 
-st.set_page_config(page_title="crowdcore", page_icon=Path(__file__).with_name("icon.svg").read_text(), layout="wide")
+HERE = Path(__file__).parent
+
+st.set_page_config(page_title="crowdcore", page_icon=(HERE / "icon.svg").read_text(), layout="wide")
+st.logo((HERE / "logo.svg").read_text(), icon_image=(HERE / "icon.svg").read_text(), size="large")
+st.html(HERE / "style.css")
 st.navigation(
     [
         st.Page("views/data.py", title="Data", icon=":material/database:", default=True),

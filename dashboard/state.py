@@ -17,11 +17,12 @@ __all__ = ["PAGES", "SHARED", "address", "bind", "enter", "get", "get_many", "pu
 SHARED = ("dataset", "reference", "names")
 PAGES: Mapping[str, tuple[str, ...]] = {
     "data": ("view",),
-    "mistakes": ("true", "given", "beside", "marks"),
+    "mistakes": ("true", "given", "layer", "beside", "marks"),
     "annotators": ("view", "kind", "groups", "worker", "other", "without"),
     "tasks": ("task", "show", "true", "given", "worker", "number"),
 }
 _MANY = {"without"}
+_FLEETING = ("task",)  # forgotten when a page is opened from the menu
 _SEPARATOR = "\x1f"
 
 
@@ -47,7 +48,10 @@ def enter(page: str) -> None:
     here = _written()
     if not st.session_state.pop("touched", False) and here != st.session_state.get("address"):
         memory = _memory()
-        if not (arrived and not set(here) - set(SHARED)):
+        if arrived and not set(here) - set(SHARED):
+            for key in _FLEETING:
+                memory[page].pop(key, None)
+        else:
             memory[page] = {}
         if here.get("dataset") not in {None, memory["shared"].get("dataset")}:
             _forget_pages()

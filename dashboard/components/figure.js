@@ -1,8 +1,12 @@
-// Beside a Plotly chart drawn by Streamlit: download it as SVG or PNG, report clicked cells and zoomed windows.
+// Beside a Plotly chart drawn by Streamlit: downloads as SVG and PNG, an outline round the chosen cell, and
+// reports of clicked cells and zoomed windows.
 export default function (component) {
   const { parentElement, setTriggerValue, data } = component;
   const frame = (parentElement.host ?? parentElement).closest(`.st-key-${data.frame}`);
-  const chart = () => frame?.querySelector(".js-plotly-plot");
+  const chart = () => frame.querySelector(".js-plotly-plot");
+  let hooked = null;
+  let timer = null;
+  let cell = data.cell;
 
   for (const button of parentElement.querySelectorAll("button")) {
     button.onclick = () => {
@@ -13,37 +17,53 @@ export default function (component) {
     };
   }
 
-  let hooked = null;
-  let timer = null;
+  const outline = () => {
+    hooked?.querySelector(".chosen-cell")?.remove();
+    const { xaxis, yaxis } = hooked?._fullLayout ?? {};
+    const layer = hooked?.querySelector(".layer-above > .shapelayer");
+    if (!cell || !xaxis?.l2p || !layer) return;
+    const [x0, x1] = [cell[1] - 0.5, cell[1] + 0.5].map((v) => xaxis._offset + xaxis.l2p(v));
+    const [y0, y1] = [cell[0] - 0.5, cell[0] + 0.5].map((v) => yaxis._offset + yaxis.l2p(v));
+    const box = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    const shape = { x: Math.min(x0, x1), y: Math.min(y0, y1), width: Math.abs(x1 - x0), height: Math.abs(y1 - y0) };
+    for (const [name, value] of Object.entries(shape)) box.setAttribute(name, value);
+    box.setAttribute("class", "chosen-cell");
+    box.setAttribute("style", "fill:none;stroke:#e0601f;stroke-width:3px;pointer-events:none");
+    layer.appendChild(box);
+  };
   const onClick = (event) => {
-    const point = event.points?.[0];
-    const cell = point?.pointNumber ?? point?.pointIndex;
-    if (Array.isArray(cell)) setTriggerValue("cell", cell);
+    const clicked = event.points?.[0]?.pointNumber;
+    if (!Array.isArray(clicked)) return;
+    cell = clicked;
+    outline();
+    setTriggerValue("cell", clicked);
   };
   const onZoom = (change) => {
-    if (!Object.keys(change).some((k) => /^[xy]axis\.(range|autorange)/.test(k))) return;
+    if (!Object.keys(change).some((name) => /^[xy]axis\.(range|autorange)/.test(name))) return;
     clearTimeout(timer);
     timer = setTimeout(() => {
       const { xaxis, yaxis } = hooked._fullLayout;
       setTriggerValue("window", { x: xaxis.range, y: yaxis.range });
     }, 150);
   };
+  const listeners = { plotly_afterplot: outline };
+  if (data.clicks) listeners.plotly_click = onClick;
+  if (data.zooms) listeners.plotly_relayout = onZoom;
   const unhook = () => {
-    hooked?.removeListener?.("plotly_click", onClick);
-    hooked?.removeListener?.("plotly_relayout", onZoom);
+    for (const [name, listener] of Object.entries(listeners)) hooked?.removeListener?.(name, listener);
   };
   const hook = () => {
     const gd = chart();
     if (!gd?.on || gd === hooked) return;
     unhook();
     hooked = gd;
-    if (data.clicks) gd.on("plotly_click", onClick);
-    if (data.zooms) gd.on("plotly_relayout", onZoom);
+    for (const [name, listener] of Object.entries(listeners)) gd.on(name, listener);
+    outline();
   };
-  if (!data.clicks && !data.zooms) return () => {};
-  hook();
+
   const observer = new MutationObserver(hook);
   observer.observe(frame, { childList: true, subtree: true });
+  hook();
   return () => {
     observer.disconnect();
     clearTimeout(timer);

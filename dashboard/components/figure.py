@@ -44,6 +44,7 @@ def figure(
     name: str,
     alt: str,
     data: Callable[[], pd.DataFrame],
+    cell: tuple[int, int] | None = None,
     on_cell: Callable[[int, int], None] | None = None,
     on_window: Callable[[tuple[float, float], tuple[float, float]], None] | None = None,
 ) -> None:
@@ -55,15 +56,16 @@ def figure(
         name: file name of the downloads, without its suffix.
         alt: what a screen reader says.
         data: makes the table behind the figure, called when its download is clicked.
+        cell: row and column of a heatmap's cell to outline.
         on_cell: called with the row and column of a heatmap's clicked cell.
         on_window: called with the x range and the y range after zooming.
     """
     frame, widget = f"figure-{key}", f"tools-{key}"
 
     def clicked() -> None:
-        cell = st.session_state[widget].cell
-        if on_cell is not None and cell:
-            on_cell(int(cell[0]), int(cell[1]))
+        picked = st.session_state[widget].cell
+        if on_cell is not None and picked:
+            on_cell(int(picked[0]), int(picked[1]))
 
     def zoomed() -> None:
         window = st.session_state[widget].window
@@ -83,7 +85,13 @@ def figure(
         with st.container(horizontal=True, horizontal_alignment="right", gap="xxsmall", vertical_alignment="center"):
             _component()(
                 key=widget,
-                data={"frame": frame, "name": name, "clicks": on_cell is not None, "zooms": on_window is not None},
+                data={
+                    "frame": frame,
+                    "name": name,
+                    "cell": cell,
+                    "clicks": on_cell is not None,
+                    "zooms": on_window is not None,
+                },
                 on_cell_change=clicked,
                 on_window_change=zoomed,
                 width="content",

@@ -40,28 +40,31 @@ def table(
         rows: rows to show before the table scrolls.
         on_row: called with the index of a clicked row.
     """
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    words = left.text_input(
-        f"Filter {noun}s",
-        key=f"filter-{key}",
-        placeholder=f"Filter {noun}s: words that a row must contain",
-        label_visibility="collapsed",
-        icon=":material/search:",
-    )
-    found = services.containing(frame, words)
-    right.download_button(
-        "CSV",
-        lambda: services.csv(found),
-        f"{name}.csv",
-        "text/csv",
-        key=f"csv-{key}",
-        help=f"Download {count(len(found), noun)} as CSV",
-        type="tertiary",
-        on_click="ignore",
-        icon=":material/download:",
-    )
+    nouns = noun + ("es" if noun.endswith("s") else "s")
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        words = st.text_input(
+            f"Filter {nouns}",
+            key=f"filter-{key}",
+            placeholder=f"Filter {nouns}",
+            help="Words that a row must contain.",
+            label_visibility="collapsed",
+            icon=":material/search:",
+            width=260,
+        )
+        found = services.containing(frame, words)
+        st.download_button(
+            "CSV",
+            lambda: services.csv(found),
+            f"{name}.csv",
+            "text/csv",
+            key=f"csv-{key}",
+            help=f"Download {count(len(found), noun, nouns)}",
+            type="tertiary",
+            on_click="ignore",
+            icon=":material/download:",
+        )
     if not len(found):
-        st.caption(f"No {noun} contains “{words.strip()}”." if words.strip() else f"There are no {noun}s here.")
+        st.caption(f"No {noun} contains “{words.strip()}”." if words.strip() else f"There are no {nouns} here.")
         return
     shown = found.head(SHOWN)
 
@@ -74,4 +77,4 @@ def table(
     height = _HEADER + _ROW * min(rows, len(shown))
     st.dataframe(shown, key=f"table-{key}", hide_index=True, column_config=columns, height=height, **options)
     if len(found) > SHOWN:
-        st.caption(f"The first {SHOWN:,} of {count(len(found), noun)}; filter to see others, download to get all.")
+        st.caption(f"The first {SHOWN:,} of {count(len(found), noun, nouns)}; filter to see others, download to get all.")

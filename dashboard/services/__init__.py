@@ -5,6 +5,7 @@ from dashboard.services._cache import dataset, workspace
 from dashboard.services.datasets import default_dataset, names, reference, references, uploaded, workers
 from dashboard.services.items import Item, has_media, item
 from dashboard.services.mistakes import (
+    LAYERS,
     cell_tasks,
     cell_workers,
     in_words,
@@ -13,15 +14,29 @@ from dashboard.services.mistakes import (
     shared_mistakes,
     shared_mistakes_figure,
 )
+from dashboard.services.overview import (
+    agreement,
+    agreement_figure,
+    agreement_table,
+    class_table,
+    overview_data,
+    overview_figures,
+    summary,
+)
 from dashboard.services.tables import containing, csv
 from dashboard.services.tasks import SHOWS, disagreement, task_answers, task_labels, task_list, task_number
 
 __all__ = [
+    "LAYERS",
     "SHOWS",
     "Item",
     "Refusal",
+    "agreement",
+    "agreement_figure",
+    "agreement_table",
     "cell_tasks",
     "cell_workers",
+    "class_table",
     "containing",
     "csv",
     "dataset",
@@ -33,10 +48,13 @@ __all__ = [
     "mistake_cell",
     "most_shared",
     "names",
+    "overview_data",
+    "overview_figures",
     "reference",
     "references",
     "shared_mistakes",
     "shared_mistakes_figure",
+    "summary",
     "task_answers",
     "task_labels",
     "task_list",

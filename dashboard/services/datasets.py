@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import is_dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import streamlit as st
@@ -15,9 +18,10 @@ if TYPE_CHECKING:
     from crowdcore import CrowdDataset
     from crowdcore.analysis.reference import Reference
 
-__all__ = ["default_dataset", "names", "reference", "references", "uploaded", "workers"]
+__all__ = ["drawable", "default_dataset", "names", "reference", "references", "uploaded", "workers"]
 
 DEMO = "demo"
+T = TypeVar("T")
 
 
 def names() -> list[str]:
@@ -73,3 +77,24 @@ def _pseudonyms(opened: CrowdDataset) -> list[str]:
 def workers(name: str, hidden: bool) -> list[str]:
     """What to call each worker: the id, or a pseudonym that is the same in every session with the same data."""
     return _pseudonyms(name) if hidden else [str(w) for w in dataset(name).worker_ids]
+
+
+def drawable(result: T, called: Sequence[str] | None = None) -> T:
+    """A result for a figure: Plotly reads tags in names, so they are escaped; workers go by ``called``.
+
+    Works through the results that a result holds.
+    """
+    import pandas as pd
+
+    changes: dict[str, Any] = {}
+    for key, value in vars(result).items():
+        if key == "classes":
+            changes[key] = tuple(html.escape(c, quote=False) for c in value)
+        elif key == "name":
+            changes[key] = html.escape(value, quote=False)
+        elif key == "worker_ids":
+            names = value if called is None else called
+            changes[key] = pd.Index([html.escape(str(w), quote=False) for w in names])
+        elif is_dataclass(value):
+            changes[key] = drawable(value, called)
+    return replace(result, **changes)  # type: ignore[type-var]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dashboard.services._cache import dataset, kept
-from dashboard.services.datasets import reference, workers
+from dashboard.services.datasets import drawable, reference, workers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from crowdcore.analysis import MistakeCell, SharedMistakes
 
 __all__ = [
+    "LAYERS",
     "cell_tasks",
     "cell_workers",
     "in_words",
@@ -26,8 +27,14 @@ __all__ = [
     "shared_mistakes_figure",
 ]
 
+LAYERS = {
+    "percent": "Share of workers",
+    "workers": "Workers",
+    "tasks": "Tasks",
+    "annotations": "Annotations",
+    "q-value": "Chance (q-value)",
+}
 RESAMPLES = 200
-OUTLINE = "#e0601f"
 LEVEL = 0.05
 
 
@@ -55,13 +62,13 @@ def most_shared(name: str, which: str) -> tuple[int, int]:
     return int(true), int(given)
 
 
-def shared_mistakes_figure(name: str, which: str, true: int, given: int, marks: bool) -> go.Figure:
-    """The heatmap with one cell outlined; ``marks`` tells shared mistakes from those that chance explains."""
+@kept
+def shared_mistakes_figure(opened: CrowdDataset, which: str, layer: str, marks: bool) -> go.Figure:
+    """The heatmap; ``marks`` tells shared mistakes from those that chance explains."""
     from crowdcore import figures
 
-    fig = figures.shared_mistakes(shared_mistakes(name, which), significance=marks)
-    outline = {"x0": given - 0.5, "x1": given + 0.5, "y0": true - 0.5, "y1": true + 0.5}
-    return fig.add_shape(type="rect", line={"color": OUTLINE, "width": 3}, layer="above", **outline)
+    result = drawable(shared_mistakes(opened, which))
+    return figures.shared_mistakes(result, layer, significance=marks, level=LEVEL)
 
 
 def cell_workers(name: str, which: str, true: int, given: int, hidden: bool) -> pd.DataFrame:
@@ -75,7 +82,7 @@ def cell_workers(name: str, which: str, true: int, given: int, hidden: bool) -> 
         {
             "worker": [called[w] for w in found.workers],
             "times": found.worker_times,
-            "of all labels": found.worker_times / total,
+            "% of their labels": 100 * found.worker_times / total,
         },
         index=found.workers,
     )
@@ -92,7 +99,7 @@ def cell_tasks(name: str, which: str, true: int, given: int) -> pd.DataFrame:
             "task": opened.task_ids[found.tasks],
             "times": found.task_times,
             "labels": total,
-            "share": found.task_times / total,
+            "% of labels": 100 * found.task_times / total,
         },
         index=found.tasks,
     )

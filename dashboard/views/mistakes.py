@@ -11,7 +11,7 @@ from dashboard.components.pickers import picker
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, number
 
-PERCENT = st.column_config.NumberColumn(format="percent")
+PERCENT = st.column_config.NumberColumn(format="%.0f")
 
 
 def draw() -> None:
@@ -29,6 +29,8 @@ def board() -> None:
     true, given = state.class_number("true", classes, true), state.class_number("given", classes, given)
     others = [r for r in services.references(dataset) if r != reference]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        layer = state.one_of("layer", list(services.LAYERS)) or "percent"
+        st.selectbox("Show", list(services.LAYERS), format_func=services.LAYERS.get, width=200, **state.bind("layer", layer))
         beside = st.selectbox(
             "Compare with",
             others,
@@ -39,15 +41,13 @@ def board() -> None:
         marks = st.toggle(
             "Mark mistakes shared beyond chance", **state.bind("marks", state.get("marks") != "no", say=("", "no"))
         )
-    left, right = st.columns([1, 1] if beside else [3, 2], gap="medium")
-    with left:
-        heatmap(reference, true, given, marks)
-    with right:
-        if beside:
-            heatmap(beside, true, given, marks)
-        else:
-            behind(true, given)
+    grid = st.grid(2, min_column_width=400, gap="small")
+    with grid.cell():
+        heatmap(reference, (true, given), layer, marks)
     if beside:
+        with grid.cell():
+            heatmap(beside, (true, given), layer, marks)
+    with grid.cell(column_span="all" if beside else 1):
         behind(true, given)
     result = services.shared_mistakes(dataset, reference)
     for note in (result.null, *result.notes):
@@ -57,7 +57,7 @@ def board() -> None:
     table(frame, "all", name=f"{dataset}-shared-mistakes-{reference}", noun="mistake")
 
 
-def heatmap(reference: str, true: int, given: int, marks: bool) -> None:
+def heatmap(reference: str, cell: tuple[int, int], layer: str, marks: bool) -> None:
     """One heatmap whose cells can be clicked."""
     dataset = state.get("dataset")
     classes = services.dataset(dataset).classes
@@ -66,11 +66,12 @@ def heatmap(reference: str, true: int, given: int, marks: bool) -> None:
         state.put(true=classes[row], given=classes[column])
 
     figure(
-        services.shared_mistakes_figure(dataset, reference, true, given, marks),
+        services.shared_mistakes_figure(dataset, reference, layer, marks),
         f"shared-{reference}",
         name=f"{dataset}-shared-mistakes-{reference}",
         alt=f"Share of workers who gave each label to tasks of each true class; reference {reference}",
         data=lambda: services.shared_mistakes(dataset, reference).frame(),
+        cell=cell,
         on_cell=chosen,
     )
 
@@ -97,11 +98,11 @@ def behind(true: int, given: int) -> None:
     of_workers, of_tasks = st.tabs([f"Workers ({len(who)})", f"Tasks ({len(what)})"])
     name = f"{dataset}-{reference}-{classes[true]}-as-{classes[given]}"
     with of_workers:
-        table(who, "who", name=f"{name}-workers", noun="worker", columns={"of all labels": PERCENT})
+        table(who, "who", name=f"{name}-workers", noun="worker", columns={"% of their labels": PERCENT})
     with of_tasks:
         captions = [f"{times} of {labels} labels" for times, labels in zip(what["times"], what["labels"], strict=True)]
         cards(dataset, what.index, captions, "cell", true=classes[true], given=classes[given])
-        table(what, "what", name=f"{name}-tasks", noun="task", columns={"share": PERCENT})
+        table(what, "what", name=f"{name}-tasks", noun="task", columns={"% of labels": PERCENT})
 
 
 page("mistakes", draw)
