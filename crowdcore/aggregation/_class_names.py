@@ -1,0 +1,81 @@
+"""Which latent class bears which name: EM finds the classes, but not what they are called.
+
+Renaming the classes of a Dawid–Skene solution changes no likelihood; EM keeps the names that the votes gave it.
+Where most workers share a mistake, those names are wrong. What tells a truth from a shared mistake is how evenly
+it is spread: every worker gives the true class at a similar rate, mistakes differ from worker to worker.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.special import digamma, gammaln
+
+from crowdcore.core.types import FloatArray, IntArray
+
+__all__ = ["name_by_evenness", "name_by_votes"]
+
+SERIOUS = 0.5
+"""A label can name a class if the crowd gives it at least this often, relative to its most given label."""
+
+PATIENCE = 100
+"""Fixed-point steps of a Dirichlet-multinomial fit."""
+
+
+def name_by_votes(counts: FloatArray) -> IntArray:
+    """(C,) label that names each latent class, so that most annotations are right.
+
+    Args:
+        counts: (n_workers, C, C) expected counts, row = latent class, column = given label.
+    """
+    return np.asarray(linear_sum_assignment(counts.sum(0), maximize=True)[1])
+
+
+def name_by_evenness(counts: FloatArray, doubt: float) -> IntArray:
+    """(C,) label that names each latent class, by the evidence of the workers' counts; see `evidence`.
+
+    Args:
+        counts: (n_workers, C, C) expected counts, row = latent class under its present name, column = given label.
+        doubt: nats per class that another name must gain, so that a name is only given up for good reasons.
+    """
+    n_classes = counts.shape[1]
+    score = np.array([[evidence(counts[:, k], named) for named in range(n_classes)] for k in range(n_classes)])
+    pooled = counts.sum(0)
+    serious = pooled >= SERIOUS * pooled.max(1, keepdims=True)
+    current = np.eye(n_classes, dtype=bool)
+    score -= np.diag(score)[:, None] + np.where(current, 0.0, doubt)
+    score[~(serious | current)] = -1e9
+    return np.asarray(linear_sum_assignment(score, maximize=True)[1])
+
+
+def evidence(counts: FloatArray, named: int) -> float:
+    """Log-probability of the workers' label counts on one latent class if its true name is ``named``.
+
+    Each worker's rate of the true label comes from one Beta distribution, the rates of the other labels among
+    their mistakes from one Dirichlet distribution, both shared by the workers and fitted to them:
+    ``Σ_r log BetaBinomial(n_r,named | n_r) + log DirichletMultinomial(other counts)``. A plain Dirichlet would be
+    blind to the name; the two concentrations make the name matter.
+
+    Args:
+        counts: (n_workers, C) expected counts of the given labels.
+        named: the label that would be right.
+    """
+    right, wrong = counts[:, named], np.delete(counts, named, axis=1)
+    return dirichlet_multinomial(np.stack([right, wrong.sum(1)], 1)) + dirichlet_multinomial(wrong)
+
+
+def dirichlet_multinomial(counts: FloatArray) -> float:
+    """Largest log-likelihood of rows of counts (n, K) under a Dirichlet-multinomial (Minka's fixed point)."""
+    total = counts.sum(1)
+    counts, total = counts[total > 0], total[total > 0]
+    if not len(counts):
+        return 0.0
+    n_labels = counts.shape[1]
+    alpha = n_labels * (counts.sum(0) + 0.5) / (total.sum() + 0.5 * n_labels)
+    for _ in range(PATIENCE):
+        spread = alpha.sum()
+        gain = (digamma(counts + alpha) - digamma(alpha)).sum(0) / (digamma(total + spread) - digamma(spread)).sum()
+        alpha = np.clip(alpha * gain, 1e-3, 1e4)
+    spread = alpha.sum()
+    value = (gammaln(spread) - gammaln(total + spread)).sum() + (gammaln(counts + alpha) - gammaln(alpha)).sum()
+    return float(value)

@@ -1,0 +1,214 @@
+"""Splitting workers' confusions into what they share and what is their own (CoNAL without features).
+
+Everything here works on expected counts (n_workers, C, C), row = true class, column = given label, so that its cost
+does not depend on the number of annotations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
+
+__all__ = ["Decomposition", "Priors", "common_share", "first_split", "improve", "log_prior", "mixed", "regroup"]
+
+_BATCH = 10
+"""Closed-form steps between two updates of the mean own accuracies."""
+
+_TRIAL = 40
+"""Steps that a worker gets to settle in another group before the groups are compared."""
+
+_GROUPINGS, _ROUNDS = 10, 5
+"""Starts of the groups, and how often each is improved before they are compared."""
+
+
+class Priors(NamedTuple):
+    """What keeps the split identified.
+
+    Attributes:
+        common: pseudo-annotations credited to the common confusion for each worker and class (Beta(1 + x, 1)).
+        accuracy: pseudo-annotations by which own accuracies on a class are drawn to their mean over workers.
+        smoothing: Dirichlet pseudo-counts of the common confusion and of own mistakes.
+    """
+
+    common: float
+    accuracy: float
+    smoothing: float
+
+
+class Decomposition(NamedTuple):
+    """``confusion of worker r on class c = ω_rc π^g(r)_c + (1 - ω_rc) π^r_c``.
+
+    Attributes:
+        common: (n_groups, C, C).
+        own: (n_workers, C, C), positive.
+        omega: (n_workers, C) share of the common confusion.
+        accuracy: (C,) mean own accuracy μ on each class.
+        group: (n_workers,) whose common confusion a worker shares.
+        active: (n_workers,) who labelled anything; the others have no part in priors and means.
+    """
+
+    common: FloatArray
+    own: FloatArray
+    omega: FloatArray
+    accuracy: FloatArray
+    group: IntArray
+    active: BoolArray
+
+
+def first_split(counts: FloatArray, n_groups: int, priors: Priors) -> Decomposition:
+    """Where the split starts: the median worker of each group is common, and the common share is large.
+
+    Several groups start around workers far from each other; of as many such starts as there are workers (at most
+    `_GROUPINGS`), each improved and regrouped a little, the one that fits best is kept.
+    """
+    if n_groups == 1:
+        return _split(counts, np.zeros(len(counts), np.int64), 1, priors)
+    best, best_value = None, -np.inf
+    for group in _first_groups(counts, n_groups):
+        d = _split(counts, group, n_groups, priors)
+        for _ in range(_ROUNDS):
+            d = regroup(improve(d, counts, priors, _TRIAL), counts, priors)
+        value = _fit_value(d, counts, priors)
+        if value > best_value + 1e-6 * abs(value):
+            best, best_value = d, value
+    assert best is not None
+    return best
+
+
+def _split(counts: FloatArray, group: IntArray, n_groups: int, priors: Priors) -> Decomposition:
+    rate = _rates(counts, priors)
+    active = counts.any((1, 2))
+    members = [active & (group == g) for g in range(n_groups)]
+    common = np.stack([np.median(rate[m] if m.any() else rate, axis=0) for m in members]) + 0.01
+    common /= common.sum(2, keepdims=True)
+    pooled = counts.sum(0)
+    accuracy = (pooled.diagonal() + 1) / (pooled.sum(1) + 2)
+    return Decomposition(common, rate, np.full(rate.shape[:2], 0.9), accuracy, group, active)
+
+
+def _rates(counts: FloatArray, priors: Priors) -> FloatArray:
+    rate = counts + priors.smoothing + 0.1
+    return np.asarray(rate / rate.sum(2, keepdims=True))
+
+
+def _first_groups(counts: FloatArray, n_groups: int) -> Iterator[IntArray]:
+    """(n_workers,) groups: each worker with the nearest of G workers that are far from each other."""
+    pooled = counts.sum(0)
+    rate = counts + 10 * (pooled + 0.1) / (pooled + 0.1).sum(1, keepdims=True)
+    rate = (rate / rate.sum(2, keepdims=True)).reshape(len(counts), -1)
+    remote = np.argsort(-np.round(((rate - rate.mean(0)) ** 2).sum(1), 12), kind="stable")
+    for first in remote[:_GROUPINGS]:
+        distance = [((rate - rate[first]) ** 2).sum(1)]
+        while len(distance) < n_groups:
+            next_one = np.min(distance, axis=0).argmax()
+            distance.append(((rate - rate[next_one]) ** 2).sum(1))
+        yield np.argmin(distance, axis=0)
+
+
+def mixed(d: Decomposition) -> FloatArray:
+    """(n_workers, C, C) confusion of each worker, common and own together."""
+    omega = d.omega[:, :, None]
+    return np.asarray(omega * d.common[d.group] + (1 - omega) * d.own)
+
+
+def common_share(d: Decomposition) -> FloatArray:
+    """(n_workers, C, C) probability that an annotation came from the common confusion, given truth and label."""
+    return np.asarray(d.omega[:, :, None] * d.common[d.group] / mixed(d))
+
+
+def improve(d: Decomposition, counts: FloatArray, priors: Priors, steps: int) -> Decomposition:
+    """Raise ``Σ counts · log mixed + log_prior`` by EM over the source of each annotation; groups stay.
+
+    With ``a`` = counts · `common_share` and ``b`` = counts - a: ``π^g_c ∝ ε + Σ_r a_rc``,
+    ``ω_rc = (x + Σ_l a_rcl) / (x + Σ_l counts_rcl)``, ``π^r_cc = (κ μ_c + b_rcc) / (κ + Σ_l b_rcl)``, own mistakes
+    ``∝ ε + b_rcl``, and μ_c solves ``ψ(κ μ) - ψ(κ (1 - μ)) = mean_r logit π^r_cc``.
+    """
+    n_groups, each = len(d.common), np.arange(counts.shape[2])
+    total = counts.sum(2)
+    for step in range(1, steps + 1):
+        from_common = counts * common_share(d)
+        by_group = np.stack([from_common[d.group == g].sum(0) for g in range(n_groups)]) + priors.smoothing
+        omega, own = _worker_step(d, counts, total, from_common, priors)
+        accuracy = d.accuracy
+        if step % _BATCH == 0 or step == steps:
+            accuracy = _mean_accuracy(own[d.active][:, each, each], priors.accuracy)
+        d = d._replace(common=by_group / by_group.sum(2, keepdims=True), own=own, omega=omega, accuracy=accuracy)
+    return d
+
+
+def regroup(d: Decomposition, counts: FloatArray, priors: Priors) -> Decomposition:
+    """Move each worker to the group whose common confusion explains it best; never lowers the objective."""
+    total = counts.sum(2)
+    best, best_value = d, _worker_values(d, counts, priors)
+    fresh = d._replace(own=_rates(counts, priors), omega=np.full_like(d.omega, 0.9))
+    for g in range(len(d.common)):
+        trial = fresh._replace(group=np.full_like(d.group, g))
+        for _ in range(_TRIAL):
+            omega, own = _worker_step(trial, counts, total, counts * common_share(trial), priors)
+            trial = trial._replace(omega=omega, own=own)
+        value = _worker_values(trial, counts, priors)
+        better = value > best_value
+        best_value = np.where(better, value, best_value)
+        best = best._replace(
+            own=np.where(better[:, None, None], trial.own, best.own),
+            omega=np.where(better[:, None], trial.omega, best.omega),
+            group=np.where(better, g, best.group),
+        )
+    return best
+
+
+def _fit_value(d: Decomposition, counts: FloatArray, priors: Priors) -> float:
+    """``Σ counts · log mixed + log_prior``, what `improve` and `regroup` raise."""
+    return float((counts * np.log(mixed(d))).sum()) + log_prior(d, priors)
+
+
+def log_prior(d: Decomposition, priors: Priors) -> float:
+    """Log density of a decomposition under its priors, own accuracies on the logit scale, up to a constant."""
+    return float(_worker_priors(d, priors).sum() + priors.smoothing * np.log(d.common).sum())
+
+
+def _worker_step(
+    d: Decomposition, counts: FloatArray, total: FloatArray, from_common: FloatArray, priors: Priors
+) -> tuple[FloatArray, FloatArray]:
+    """New (omega, own) of all workers, from the counts that the common confusion takes."""
+    each = np.arange(counts.shape[2])
+    omega = (from_common.sum(2) + priors.common) / np.maximum(total + priors.common, 1e-12)
+    own = counts - from_common
+    right = own[:, each, each]
+    right = (right + priors.accuracy * d.accuracy) / (own.sum(2) + priors.accuracy)
+    own += priors.smoothing
+    own[:, each, each] = 0.0
+    own *= ((1 - right) / own.sum(2))[:, :, None]
+    own[:, each, each] = right
+    return omega, own
+
+
+def _worker_values(d: Decomposition, counts: FloatArray, priors: Priors) -> FloatArray:
+    return np.asarray((counts * np.log(mixed(d))).sum((1, 2)) + _worker_priors(d, priors))
+
+
+def _worker_priors(d: Decomposition, priors: Priors) -> FloatArray:
+    """(n_workers,) log prior density of what is each worker's own."""
+    right = d.own.diagonal(axis1=1, axis2=2)
+    yes, no = priors.accuracy * d.accuracy, priors.accuracy * (1 - d.accuracy)
+    value = (yes * np.log(right) + no * np.log1p(-right) - gammaln(yes) - gammaln(no)).sum(1)
+    n_mistakes = d.own.shape[2] - 1
+    mistakes = np.log(d.own).sum(2) - np.log(right) - n_mistakes * np.log1p(-right)
+    value += priors.smoothing * mistakes.sum(1) + priors.common * np.log(d.omega).sum(1)
+    return np.where(d.active, value, 0.0)
+
+
+def _mean_accuracy(own: FloatArray, strength: float) -> FloatArray:
+    """(C,) the μ under which own accuracies (n_workers, C) are most probable, by bisection."""
+    logit = (np.log(own) - np.log1p(-own)).mean(0)
+    low, high = np.zeros_like(logit), np.ones_like(logit)
+    for _ in range(50):
+        middle = (low + high) / 2
+        below = digamma(strength * middle) - digamma(strength * (1 - middle)) < logit
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.asarray((low + high) / 2)

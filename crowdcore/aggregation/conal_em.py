@@ -1,0 +1,231 @@
+"""CoNAL-EM: what workers get wrong together and what each gets wrong alone, without any features."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from crowdcore.aggregation._class_names import name_by_evenness, name_by_votes
+from crowdcore.aggregation._confusion_em import ConfusionEM, ConfusionParameters, class_shares, confusion_m_step
+from crowdcore.aggregation._decomposition import (
+    Decomposition,
+    Priors,
+    common_share,
+    first_split,
+    improve,
+    log_prior,
+    mixed,
+    regroup,
+)
+from crowdcore.aggregation._em import start_posterior
+from crowdcore.aggregation._sums_em import Engine, Fitted
+from crowdcore.aggregation._votes import too_few_labels
+from crowdcore.aggregation.base import AggregationResult
+from crowdcore.core.em import LabelTable, Sums
+from crowdcore.core.errors import DataError
+from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+_STEPS = 30  # closed-form updates of the split per pass over the annotations
+_MARGIN = 1e-3  # nats per annotation that a further start must gain over the votes
+_DOUBT = 5.0  # nats of evidence per class that another name needs
+_NO_EVIDENCE = 1e-6  # expected annotations below which a row of a worker's own confusion is unknown
+_BLOCK = 1 << 20  # annotations whose ω is computed at once
+_FEW = 20  # labels per worker and class that the split should rest on
+
+
+class ConalParameters(NamedTuple):
+    """What an M-step yields.
+
+    Attributes:
+        split: common and own confusions, ω, groups.
+        prior: (C,) class shares.
+        log_prior_density: of both, up to a constant.
+    """
+
+    split: Decomposition
+    prior: FloatArray
+    log_prior_density: float
+
+    def logs(self) -> tuple[FloatArray, FloatArray]:
+        """(n_workers * C, C) log confusion in the layout of `Sums.counts`, and (C,) log prior."""
+        confusion = mixed(self.split).transpose(0, 2, 1)
+        with np.errstate(divide="ignore"):  # a class that no task has
+            return np.log(confusion.reshape(-1, confusion.shape[2])), np.log(self.prior)
+
+
+class ConalEM(ConfusionEM):
+    """Common and individual confusions and ω by exact EM (the appendix B of CoNAL, without features).
+
+    An annotation is drawn from the common confusion with probability ω, else from the worker's own:
+    ``p(y | z = c, r) = ω_rc π^g[c, y] + (1 - ω_rc) π^r[c, y]``, and ``q_i(c) ∝ ρ_c Π_r p(y_i^r | c, r)``.
+
+    **ω.** The paper's ω_i^r is a network of features. Without them an ω per annotation would be its own
+    responsibility and run to 0 or 1, so it is one number per worker and true class: the annotations then enter the
+    M-step only through expected counts ``n_rcl = Σ_i q_i(c) 1[y_i^r = l]``, and a pass costs what one of
+    Dawid–Skene costs. The result's ``omega`` is the posterior ``P(s_i^r = 1 | all annotations)``.
+
+    **EM.** Given z, the sources s are independent, so the E-step is exact: ``a_rcl = n_rcl · ω π^g / (ω π^g +
+    (1 - ω) π^r)`` is taken jointly with z (the paper takes both marginally, which need not raise the likelihood).
+    M-step: ``π^g_c ∝ Σ_r a_rc``, ``ω_rc = Σ_l a_rcl / Σ_l n_rcl``, ``π^r_c ∝ n_rc - a_rc``, with the priors below.
+    ``log_likelihood`` is the log-likelihood plus the log prior density; it never falls.
+
+    **Priors.** Any split of a worker's confusion has the same likelihood, so priors must choose:
+    ``common_prior`` credits the common confusion with what both could explain; own mistakes may go anywhere, but
+    own accuracies on a class resemble each other, with strength ``accuracy_prior`` around a mean that is learnt.
+
+    **Start.** Dawid–Skene from the votes and from ``restarts`` random confusions (the likeliest is kept). It finds
+    the classes but not their names: where a shared mistake is more frequent than the truth, the votes misname
+    them. With ``rename`` a class is renamed if the workers' counts are clearly more probable so, truths being given
+    evenly and mistakes unevenly by the workers. Known tasks or an earlier result fix the names.
+
+    **Groups.** With ``groups`` > 1 each worker shares the common confusion of one of G groups, chosen jointly.
+
+    ``confusion`` and ``counts`` of the result are the workers' own part.
+    """
+
+    name: ClassVar[str] = "conal-em"
+    title: ClassVar[str] = "CoNAL-EM (common and individual confusions)"
+    paper: ClassVar[str] = "Chu, Ma & Wang, AAAI 2021, appendix B, arXiv:2012.13052"
+
+    max_iterations: int = Field(200, ge=1, description="Stop after this many iterations at the latest.")
+    groups: int = Field(1, ge=1, le=20, description="Groups of workers, each with a common confusion of its own.")
+    common_prior: float = Field(
+        1.0, gt=0, le=1000, description="Annotations credited to the common confusion per worker and class."
+    )
+    accuracy_prior: float = Field(
+        20.0, gt=0, le=10_000, description="Annotations by which own accuracies on a class are drawn to their mean."
+    )
+    smoothing: float = Field(0.01, gt=0, description="Added to the counts of common labels and of own mistakes.")
+    restarts: int = Field(3, ge=0, le=1000, description="Random starts of Dawid–Skene besides the votes.")
+    rename: bool = Field(True, description="Let the evidence rename classes where most workers share a mistake.")
+
+    @property
+    def priors(self) -> Priors:
+        """The priors of the split."""
+        return Priors(self.common_prior, self.accuracy_prior, self.smoothing)
+
+    def m_step(self, sums: Sums, n_workers: int) -> ConalParameters:
+        """A split from scratch; `run` improves it from pass to pass."""
+        return self._parameters(first_split(_by_class(sums, n_workers), self.groups, self.priors), sums)
+
+    def run(self, engine: Engine, n_workers: int, named: bool = False) -> Fitted:
+        """Start, then exact EM, on any engine.
+
+        Args:
+            engine: where the annotations are.
+            n_workers: R.
+            named: the engine's start fixes the classes and their names (known tasks, an earlier result).
+        """
+        sums = engine.start() if named else self._find_classes(engine, n_workers)
+        parameters = self.m_step(sums, n_workers)
+
+        def improved() -> ConalParameters:
+            counts = _by_class(sums, n_workers)
+            split = improve(parameters.split, counts, self.priors, _STEPS)
+            if self.groups > 1:
+                split = regroup(split, counts, self.priors)
+            return self._parameters(split, sums)
+
+        def step() -> float:
+            nonlocal sums, parameters
+            parameters = improved()
+            sums = engine.step(parameters)
+            return float(sums.log_likelihood + parameters.log_prior_density)
+
+        trace = self.iterate(step, engine.n_annotations)
+        return Fitted(improved(), sums, trace)
+
+    def _parameters(self, split: Decomposition, sums: Sums) -> ConalParameters:
+        prior, density = class_shares(sums, self.prior_smoothing)
+        return ConalParameters(split, prior, density + log_prior(split, self.priors))
+
+    def _find_classes(self, engine: Engine, n_workers: int) -> Sums:
+        """The sums of the best Dawid–Skene run, its classes under the names that the evidence gives them."""
+        best, best_value = self._free_run(engine, n_workers, engine.start())
+        n_classes = len(best.classes)
+        rng = np.random.default_rng(self.seed)
+        for _ in range(self.restarts):
+            shared = 0.9 * rng.dirichlet(np.ones(n_classes), n_classes).T + 0.1 / n_classes
+            confusion = np.broadcast_to(shared, (n_workers, n_classes, n_classes))
+            start = engine.step(ConfusionParameters(confusion, np.full(n_classes, 1 / n_classes), 0.0))
+            sums, value = self._free_run(engine, n_workers, start)
+            if value > best_value + _MARGIN * engine.n_annotations:
+                best, best_value = _renamed(sums, name_by_votes(_by_class(sums, n_workers))), value
+        if self.rename:
+            best = _renamed(best, name_by_evenness(_by_class(best, n_workers), _DOUBT))
+        return best
+
+    def _free_run(self, engine: Engine, n_workers: int, sums: Sums) -> tuple[Sums, float]:
+        """Dawid–Skene from given sums: where it ends, and its objective there."""
+
+        def step() -> float:
+            nonlocal sums
+            parameters = confusion_m_step(sums, n_workers, self.smoothing, self.prior_smoothing)
+            sums = engine.step(parameters)
+            return float(sums.log_likelihood + parameters.log_prior_density)
+
+        value = float(self.iterate(step, engine.n_annotations).log_likelihood[-1])
+        return sums, value
+
+    def parts(self, parameters: ConalParameters, sums: Sums) -> dict[str, Any]:
+        """Common and own confusions, own counts, prior, groups; worker weight = accuracy of both together."""
+        split = parameters.split
+        counts = _by_class(sums, len(split.own))
+        own_counts = counts * (1 - common_share(split))
+        idle = counts.sum((1, 2)) < _NO_EVIDENCE
+        own = split.own.copy()
+        own[own_counts.sum(2) < _NO_EVIDENCE] = np.nan
+        accuracy = mixed(split).diagonal(axis1=1, axis2=2) @ parameters.prior
+        return {
+            "confusion": own,
+            "counts": own_counts,
+            "prior": parameters.prior,
+            "common_confusion": split.common if self.groups > 1 else split.common[0],
+            "worker_weight": np.where(idle, np.nan, accuracy),
+            "group": np.where(idle, -1, split.group).astype(np.int32) if self.groups > 1 else None,
+        }
+
+    def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
+        if dataset.n_classes < 2:
+            raise DataError(f"{dataset.name} has one class only", "There is nothing to confuse.")
+        table = LabelTable.of(
+            dataset.task_start, dataset.worker, dataset.label, dataset.n_workers, dataset.n_classes, known
+        )
+        named = start is not None or (known is not None and bool((known >= 0).any()))
+        engine = self.engine(table, start_posterior(dataset, known, start))
+        fitted = self.run(engine, dataset.n_workers, named)
+        posterior = engine.posterior
+        return self.result(
+            dataset,
+            posterior,
+            known=known,
+            omega=_omega(table, dataset.task, posterior, fitted.parameters.split),
+            notes=too_few_labels(dataset, _FEW, "worker and class", dataset.n_classes),
+            **self.parts(fitted.parameters, fitted.sums),
+            **fitted.trace._asdict(),
+        )
+
+
+def _by_class(sums: Sums, n_workers: int) -> FloatArray:
+    """(n_workers, C, C) expected counts, row = class, column = given label."""
+    n_classes = len(sums.classes)
+    return np.ascontiguousarray(sums.counts.reshape(n_workers, n_classes, n_classes).transpose(0, 2, 1))
+
+
+def _renamed(sums: Sums, name: IntArray) -> Sums:
+    """The same sums with class k called ``name[k]``."""
+    old = np.argsort(name)
+    return sums._replace(counts=sums.counts[:, old], classes=sums.classes[old])
+
+
+def _omega(table: LabelTable, task: IntArray, posterior: FloatArray, split: Decomposition) -> FloatArray:
+    """(n_annotations,) ``P(s = 1) = Σ_c q_i(c) · share of the common confusion in p(y_i^r | c, r)``."""
+    share = common_share(split).transpose(0, 2, 1).reshape(-1, split.own.shape[2])
+    omega = np.empty(table.n_annotations)
+    for first in range(0, table.n_annotations, _BLOCK):
+        part = slice(first, first + _BLOCK)
+        omega[part] = np.einsum("ac,ac->a", posterior[task[part]], share[table.cell[part]])
+    return omega

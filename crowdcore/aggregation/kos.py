@@ -1,0 +1,84 @@
+"""Karger, Oh and Shah's message passing."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from crowdcore.aggregation._votes import clamp, vote_shares, weighted_votes
+from crowdcore.aggregation.base import AggregationResult, Aggregator
+from crowdcore.core.errors import DataError
+from crowdcore.core.kernels import vote_counts
+from crowdcore.core.types import IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+
+class KOS(Aggregator):
+    """Iterative message passing for two classes, with answers ``A_ir = ±1``.
+
+    ``x_{i→r} = Σ_{r' ≠ r} A_ir' y_{r'→i}``, then ``y_{r→i} = Σ_{i' ≠ i} A_i'r x_{i'→r}``; the label of task i is
+    the sign of ``Σ_r A_ir y_{r→i}``. One message per annotation, so nothing is ever tasks × workers. The paper
+    starts from Gaussian messages; here all start at 1 (the first round is then a leave-one-out vote), so that the
+    answer depends neither on a seed nor on the order of tasks and workers. Messages are rescaled to mean square 1
+    each round, which changes no sign.
+
+    The posterior is the share of the absolute message weight that speaks for a class: ``½ (1 ± Σ_r A_ir y_{r→i} /
+    Σ_r |y_{r→i}|)``; its side of ½ is the paper's answer, its size is no calibrated probability. A task whose
+    messages are all 0 (its workers did nothing else) keeps its vote shares. Known tasks send their true sign with
+    the full weight of their messages. Stops when no task changes its side for ``patience`` rounds.
+    """
+
+    name: ClassVar[str] = "kos"
+    title: ClassVar[str] = "KOS message passing"
+    paper: ClassVar[str] = "Karger, Oh & Shah 2014, Budget-optimal task allocation; doi:10.1287/opre.2013.1235"
+
+    max_iterations: int = Field(100, ge=1, le=100_000, description="Most rounds of messages.")
+    patience: int = Field(10, ge=1, description="Rounds without a changed label after which it stops.")
+
+    def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
+        if dataset.n_classes != 2:
+            raise DataError(
+                f"KOS is defined for two classes only, but {dataset.name} has {dataset.n_classes}",
+                "Use 'm-msr' or 'one-coin' for more.",
+            )
+        task, worker = dataset.task, dataset.worker
+        answer = 1.0 - 2.0 * dataset.label
+        truth = None if known is None else np.where(known >= 0, 1.0 - 2.0 * known, 0.0)[task]
+        message = np.ones(dataset.n_annotations)
+        side, quiet = np.zeros(dataset.n_tasks), 0
+        for iteration in range(1, self.max_iterations + 1):
+            voice = answer * message
+            belief = np.bincount(task, voice, dataset.n_tasks)[task] - voice
+            if truth is not None:
+                full = np.bincount(task, np.abs(message), dataset.n_tasks)[task]
+                belief = np.where(truth == 0, belief, truth * full)
+            praise = answer * belief
+            message = np.bincount(worker, praise, dataset.n_workers)[worker] - praise
+            scale = np.sqrt(np.mean(message**2))
+            if scale == 0:
+                break
+            message = message / scale
+            new_side = np.sign(np.bincount(task, answer * message, dataset.n_tasks))
+            quiet = quiet + 1 if np.array_equal(new_side, side) else 0
+            side = new_side
+            if quiet >= self.patience:
+                break
+
+        # The two votes of Σ|y|: a message y < 0 speaks for the other class.
+        agree, against = (weighted_votes(dataset, np.maximum(sign * message, 0.0)) for sign in (1, -1))
+        votes = vote_counts(task, dataset.label, dataset.n_tasks, 2)
+        posterior = vote_shares(agree + against[:, ::-1], fallback=votes)
+        reliability = np.bincount(worker, message, dataset.n_workers) / np.maximum(dataset.labels_per_worker, 1)
+        converged = quiet >= self.patience or scale == 0
+        return self.result(
+            dataset,
+            clamp(posterior, known),
+            known=known,
+            worker_weight=np.where(dataset.labels_per_worker > 0, reliability, np.nan),
+            converged=converged,
+            stopped=f"no label changed for {self.patience} rounds, after {iteration}"
+            if converged
+            else f"cap of {iteration} rounds",
+        )

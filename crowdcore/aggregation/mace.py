@@ -1,0 +1,132 @@
+"""MACE."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field
+from scipy.special import betaln, digamma, gammaln
+
+from crowdcore.aggregation._sums_em import Engine, Fitted, SumsEM
+from crowdcore.core.em import LabelTable, Sums, em_step, expected_sums
+from crowdcore.core.types import FloatArray
+
+
+class MaceParameters(NamedTuple):
+    """Weights of knowing and of each guess.
+
+    Attributes:
+        know: (n_workers,) weight of giving the true class, θ.
+        guess: (n_workers, C) weight of guessing each label, (1 - θ) ξ.
+        log_prior_density: what the bound adds to the log-likelihood.
+        skill: (n_workers,) estimate of θ.
+        strategy: (n_workers, C) estimate of ξ, rows sum to 1.
+    """
+
+    know: FloatArray
+    guess: FloatArray
+    log_prior_density: float
+    skill: FloatArray
+    strategy: FloatArray
+
+    def logs(self) -> tuple[FloatArray, FloatArray]:
+        """(n_workers * C, C) log weight of (given, true), and (C,) log prior (uniform)."""
+        n_workers, n_classes = self.guess.shape
+        weight = self.know[:, None, None] * np.eye(n_classes) + self.guess[:, :, None]
+        return np.log(weight.reshape(-1, n_classes)), np.full(n_classes, -np.log(n_classes))
+
+
+class MACE(SumsEM):
+    """Multi-annotator competence estimation: a worker knows the answer, or guesses by a strategy of their own.
+
+    ``z_i`` is uniform; with probability θ_r the worker gives ``y = z_i``, else ``y ~ ξ_r``. EM over z and the
+    knowing; the M-step needs the expected counts ``n_r[c, y]`` only: an annotation was known with probability
+    ``θ / (θ + (1 - θ) ξ_y)`` if y = c, else guessed.
+
+    ``inference="vb"`` (the paper's better one) holds Beta and Dirichlet posteriors of θ and ξ and records the
+    variational bound; ``"em"`` adds ``smoothing`` to the counts and records the log posterior density. Both never
+    fall. EM starts from vote shares (the paper: random parameters) with θ = ½ and uniform strategies.
+    """
+
+    name: ClassVar[str] = "mace"
+    title: ClassVar[str] = "MACE"
+    paper: ClassVar[str] = "Hovy, Berg-Kirkpatrick, Vaswani & Hovy, NAACL 2013, aclanthology.org/N13-1132"
+
+    inference: Literal["vb", "em"] = Field("vb", description="Variational Bayes with the priors below, or plain EM.")
+    know_prior: float = Field(0.5, gt=0, description="Beta prior of θ: pseudo-annotations known (vb).")
+    guess_prior: float = Field(0.5, gt=0, description="Beta prior of θ: pseudo-annotations guessed (vb).")
+    strategy_prior: float = Field(10.0, gt=0, description="Dirichlet prior of ξ: pseudo-guesses of each label (vb).")
+    smoothing: float = Field(0.01, gt=0, description="Added to every expected count (em).")
+
+    def first_sums(self, table: LabelTable, posterior: FloatArray) -> Sums:
+        """Expected counts under a given posterior."""
+        return expected_sums(table, posterior)
+
+    def e_step(self, table: LabelTable, parameters: MaceParameters, posterior: FloatArray) -> Sums:
+        """``q_i(c) ∝ Π_r (θ_r 1[y_i^r = c] + (1 - θ_r) ξ_r[y_i^r])``."""
+        return em_step(table, *parameters.logs(), posterior)
+
+    def m_step(self, sums: Sums, n_workers: int) -> MaceParameters:
+        """The step after the start, where half of the workers know."""
+        n_classes = len(sums.classes)
+        return self._next(sums, np.full(n_workers, 0.5), np.full((n_workers, n_classes), 0.5 / n_classes))
+
+    def run(self, engine: Engine, n_workers: int) -> Fitted:
+        """EM whose M-step also needs the previous parameters, which split the counts into known and guessed."""
+        sums = engine.start()
+        parameters: MaceParameters | None = None
+
+        def improved() -> MaceParameters:
+            if parameters is None:
+                return self.m_step(sums, n_workers)
+            return self._next(sums, parameters.know, parameters.guess)
+
+        def step() -> float:
+            nonlocal sums, parameters
+            parameters = improved()
+            sums = engine.step(parameters)
+            return float(sums.log_likelihood + parameters.log_prior_density)
+
+        trace = self.iterate(step, engine.n_annotations)
+        return Fitted(improved(), sums, trace)
+
+    def _next(self, sums: Sums, know: FloatArray, guess: FloatArray) -> MaceParameters:
+        n_workers, n_classes = guess.shape
+        counts = sums.counts.reshape(n_workers, n_classes, n_classes)
+        hits = counts.diagonal(axis1=1, axis2=2)
+        known = hits * know[:, None] / (know[:, None] + guess)
+        guesses = counts.sum(2) - known
+        of_know, of_guess = known.sum(1), guesses.sum(1)
+        if self.inference == "em":
+            skill = (of_know + self.smoothing) / (of_know + of_guess + 2 * self.smoothing)
+            strategy = (guesses + self.smoothing) / (of_guess + n_classes * self.smoothing)[:, None]
+            density = self.smoothing * (np.log(skill) + np.log1p(-skill) + np.log(strategy).sum(1)).sum()
+            return MaceParameters(skill, (1 - skill)[:, None] * strategy, float(density), skill, strategy)
+        a, b = of_know + self.know_prior, of_guess + self.guess_prior
+        alpha = guesses + self.strategy_prior
+        log_know, log_guess = digamma(a) - digamma(a + b), digamma(b) - digamma(a + b)
+        log_strategy = digamma(alpha) - digamma(alpha.sum(1))[:, None]
+        # minus the divergences of the posteriors of θ and ξ from their priors
+        density = betaln(a, b) - betaln(self.know_prior, self.guess_prior)
+        density -= (a - self.know_prior) * log_know + (b - self.guess_prior) * log_guess
+        density += gammaln(alpha).sum(1) - gammaln(alpha.sum(1))
+        density -= n_classes * gammaln(self.strategy_prior) - gammaln(n_classes * self.strategy_prior)
+        density -= ((alpha - self.strategy_prior) * log_strategy).sum(1)
+        return MaceParameters(
+            np.exp(log_know),
+            np.exp(log_guess[:, None] + log_strategy),
+            float(density.sum()),
+            a / (a + b),
+            alpha / alpha.sum(1, keepdims=True),
+        )
+
+    def parts(self, parameters: MaceParameters, sums: Sums) -> dict[str, Any]:
+        """Confusion ``θ 1[y = c] + (1 - θ) ξ_y``, expected counts, and θ as the worker's weight."""
+        skill, strategy = parameters.skill, parameters.strategy
+        n_classes = strategy.shape[1]
+        counts = sums.counts.reshape(len(skill), n_classes, n_classes).transpose(0, 2, 1).copy()
+        confusion = skill[:, None, None] * np.eye(n_classes) + ((1 - skill)[:, None] * strategy)[:, None, :]
+        idle = counts.sum((1, 2)) == 0
+        confusion[idle] = np.nan
+        return {"confusion": confusion, "counts": counts, "worker_weight": np.where(idle, np.nan, skill)}

@@ -1,0 +1,36 @@
+"""Wawa."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from crowdcore.aggregation._votes import Ties, accuracy_against, clamp, vote_shares, weighted_votes, winners
+from crowdcore.aggregation.base import AggregationResult, Aggregator
+from crowdcore.core.kernels import vote_counts
+from crowdcore.core.types import IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+
+class Wawa(Aggregator):
+    """Worker agreement with aggregate: one round of votes weighted by agreement with the majority.
+
+    ``m_i = argmax_c #{r : y_i^r = c}``, ``w_r = mean_i 1[y_i^r = m_i]``, ``q_i(c) ∝ Σ_r w_r 1[y_i^r = c]``.
+    A task whose annotators all weigh nothing keeps its plain vote shares. Known tasks count with their true class
+    in ``m``. ``ties="lowest"`` is crowd-kit's rule; sharing a tie does not depend on the order of the classes.
+    """
+
+    name: ClassVar[str] = "wawa"
+    title: ClassVar[str] = "Wawa"
+    paper: ClassVar[str] = "Worker agreement with aggregate, as defined by crowd-kit; doi:10.21105/joss.06227"
+
+    ties: Ties = Field("share", description="Who gets a tied majority: all tied classes a share, or the lowest class.")
+
+    def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
+        votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)
+        skill = accuracy_against(dataset, clamp(winners(votes, self.ties), known))
+        posterior = vote_shares(weighted_votes(dataset, skill[dataset.worker]), fallback=votes)
+        weight = np.where(dataset.labels_per_worker > 0, skill, np.nan)
+        return self.result(dataset, clamp(posterior, known), known=known, worker_weight=weight)

@@ -1,0 +1,61 @@
+"""Zero-based skill."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from crowdcore.aggregation._votes import Ties, accuracy_against, clamp, vote_shares, weighted_votes, winners
+from crowdcore.aggregation.base import AggregationResult, Aggregator
+from crowdcore.core.kernels import vote_counts
+from crowdcore.core.types import IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+UNCHANGED = 1e-12
+
+
+class ZeroBasedSkill(Aggregator):
+    """Weighted votes whose weights follow the agreement with the weighted vote, step by step.
+
+    ``m_i = argmax_c Σ_r w_r 1[y_i^r = c]``, then ``w_r ← w_r + η (mean_i 1[y_i^r = m_i] - w_r)``, with η reduced
+    every ``reduce_every`` steps; the answer is ``q_i(c) ∝ Σ_r w_r 1[y_i^r = c]``. Stops when no weight moves, or
+    at the cap. Known tasks count with their true class in ``m``; ``ties="lowest"`` is crowd-kit's rule.
+    """
+
+    name: ClassVar[str] = "zero-based-skill"
+    title: ClassVar[str] = "Zero-based skill"
+    paper: ClassVar[str] = "Zero-based skill, as defined by crowd-kit; doi:10.21105/joss.06227"
+
+    max_iterations: int = Field(100, ge=1, le=100_000, description="Most weight updates.")
+    learning_rate: float = Field(1.0, gt=0, le=1, description="First step size η.")
+    reduce_every: int = Field(20, ge=1, description="Steps between reductions of the step size.")
+    reduce_factor: float = Field(0.5, gt=0, le=1, description="What the step size is multiplied by then.")
+    ties: Ties = Field("share", description="Who gets a tied vote: all tied classes a share, or the lowest class.")
+
+    def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
+        counts = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)
+        weight = np.full(dataset.n_workers, 1.0 / dataset.n_classes)
+        if start is not None and start.worker_weight is not None:
+            weight = np.where(np.isnan(start.worker_weight), weight, start.worker_weight)
+        rate, change = self.learning_rate, np.inf
+        for iteration in range(1, self.max_iterations + 1):
+            if iteration % self.reduce_every == 0:
+                rate *= self.reduce_factor
+            won = clamp(winners(weighted_votes(dataset, weight[dataset.worker]), self.ties), known)
+            step = rate * (accuracy_against(dataset, won) - weight)
+            weight = weight + step
+            change = float(np.abs(step).max())
+            if change < UNCHANGED:
+                break
+        posterior = vote_shares(weighted_votes(dataset, weight[dataset.worker]), fallback=counts)
+        converged = change < UNCHANGED
+        return self.result(
+            dataset,
+            clamp(posterior, known),
+            known=known,
+            worker_weight=np.where(dataset.labels_per_worker > 0, weight, np.nan),
+            converged=converged,
+            stopped=f"no weight moved after {iteration} updates" if converged else f"cap of {iteration} updates",
+        )
