@@ -1,0 +1,87 @@
+"""Counting kernels against loops over annotations, in NumPy, compiled, and without Numba."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from crowdcore.core import kernels
+
+EITHER_WAY = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture(params=["numpy", "compiled"])
+def way(request, monkeypatch):
+    monkeypatch.setattr(kernels, "LARGE", 0 if request.param == "compiled" else 10**12)
+    return request.param
+
+
+@st.composite
+def annotations(draw):
+    """(task ascending, worker, label, n_tasks, n_workers, n_classes); some tasks and workers may have none."""
+    n_tasks, n_workers, n_classes = (draw(st.integers(1, n)) for n in (9, 5, 4))
+    n = draw(st.integers(0, 40))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    task, worker, label = (rng.integers(k, size=n, dtype=np.int32) for k in (n_tasks, n_workers, n_classes))
+    return np.sort(task), worker, label, n_tasks, n_workers, n_classes
+
+
+@EITHER_WAY
+@given(annotations())
+def test_vote_counts(way, crowd):
+    task, _, label, n_tasks, _, n_classes = crowd
+    expected = np.zeros((n_tasks, n_classes))
+    for i, given_label in zip(task, label, strict=True):
+        expected[i, given_label] += 1
+    found = kernels.vote_counts(task, label, n_tasks, n_classes)
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, expected)
+
+
+@EITHER_WAY
+@given(annotations(), st.integers(0, 2**32))
+def test_confusion_counts(way, crowd, seed):
+    task, worker, label, n_tasks, n_workers, n_classes = crowd
+    truth = np.random.default_rng(seed).integers(-1, n_classes, n_tasks, dtype=np.int32)
+    expected = np.zeros((n_workers, n_classes, n_classes))
+    for i, r, given_label in zip(task, worker, label, strict=True):
+        if truth[i] >= 0:
+            expected[r, truth[i], given_label] += 1
+    np.testing.assert_array_equal(kernels.confusion_counts(task, worker, label, truth, n_workers, n_classes), expected)
+
+
+@EITHER_WAY
+@given(annotations(), st.integers(0, 2**32))
+def test_soft_confusion_counts(way, crowd, seed):
+    task, worker, label, n_tasks, n_workers, n_classes = crowd
+    rng = np.random.default_rng(seed)
+    posterior = rng.dirichlet(np.ones(n_classes), n_tasks)
+    posterior[rng.random(n_tasks) < 0.3] = np.nan
+    expected = np.zeros((n_workers, n_classes, n_classes))
+    for i, r, given_label in zip(task, worker, label, strict=True):
+        if not np.isnan(posterior[i, 0]):
+            expected[r, :, given_label] += posterior[i]
+    np.testing.assert_allclose(
+        kernels.soft_confusion_counts(task, worker, label, posterior, n_workers), expected, atol=1e-12
+    )
+
+
+def test_small_inputs_never_load_numba():
+    code = (
+        "import sys, numpy as np; from crowdcore.core import kernels;"
+        "kernels.vote_counts(np.arange(9), np.zeros(9, int), 9, 2); print('numba' in sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "False"
+
+
+def test_without_numba_everything_runs_in_numpy(monkeypatch):
+    assert kernels.compiled(kernels.LARGE) is not None
+    assert kernels.compiled(kernels.LARGE - 1) is None
+    monkeypatch.setattr(kernels, "_has_numba", lambda: False)
+    assert kernels.compiled(10**12) is None
