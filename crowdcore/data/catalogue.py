@@ -10,7 +10,8 @@ import platformdirs
 
 from crowdcore.core.errors import SettingError
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.readers.folder import is_dataset_folder, read_folder
+from crowdcore.data.doctor import read_dataset
+from crowdcore.data.readers.folder import is_dataset_folder
 
 __all__ = ["cache_folder", "dataset_folders", "list_datasets", "load_dataset"]
 
@@ -62,4 +63,4 @@ def load_dataset(name: str) -> CrowdDataset:
             f"{hint}Found: {', '.join(folders) or 'none'}. Folders searched: "
             f"{', '.join(str(p) for p in search_path())}. Set CROWDCORE_DATA to add one.",
         )
-    return read_folder(folders[name])
+    return read_dataset(folders[name])

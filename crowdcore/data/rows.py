@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ import numpy as np
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, IntArray
+from crowdcore.data.arrays import ArrayLike, array_shape, open_array
 
 __all__ = ["Rows"]
 
@@ -21,12 +21,13 @@ class Rows:
     """Rows aligned with tasks: ``rows[task_indices]`` gathers, ``rows.part_of[i] < 0`` means none for task i.
 
     Args:
-        parts: per part (a split) an array, or a ``.npy`` (memory-mapped) or ``.npz`` (key ``images``) file.
+        parts: per part (a split) an array, or a ``.npy`` (memory-mapped) or ``.npz`` (key ``images``, or JPEG bytes
+            in ``data`` and ``offsets``) file, opened when first touched.
         part_of: (n_tasks,) int8, index of the task's part in ``parts``, -1 where the task has no row.
         row_of: (n_tasks,) int64, row of the task inside its part.
     """
 
-    parts: tuple[AnyArray | Path, ...]
+    parts: tuple[ArrayLike | Path, ...]
     part_of: IntArray
     row_of: IntArray
 
@@ -37,9 +38,9 @@ class Rows:
         return cls((array,), np.zeros(n, np.int8), np.arange(n, dtype=np.int64))
 
     @cached_property
-    def arrays(self) -> tuple[AnyArray, ...]:
-        """The opened parts; ``.npy`` files are memory-mapped, never unpickled."""
-        return tuple(_open(p) if isinstance(p, Path) else p for p in self.parts)
+    def arrays(self) -> tuple[ArrayLike, ...]:
+        """The opened parts; ``.npy`` files are memory-mapped, nothing is ever unpickled."""
+        return tuple(open_array(p) if isinstance(p, Path) else p for p in self.parts)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -74,17 +75,18 @@ class Rows:
     def __array__(self, dtype: np.dtype[np.generic] | None = None, copy: bool | None = None) -> AnyArray:
         """All rows; a single part in task order is returned without a copy."""
         if len(self.arrays) == 1 and np.array_equal(self.row_of, np.arange(len(self.arrays[0]))):
-            out = self.arrays[0]
+            out = self.arrays[0][:]
         else:
             out = self[slice(None)]
         return np.asarray(out, dtype=dtype)
 
     def take(self, tasks: IntArray) -> Rows:
         """The same files, seen through a subset of the tasks."""
-        return Rows(self.parts, self.part_of[tasks], self.row_of[tasks])
+        parts = self.arrays if "arrays" in self.__dict__ else self.parts
+        return Rows(parts, self.part_of[tasks], self.row_of[tasks])
 
     @classmethod
-    def from_splits(cls, parts: Mapping[int, AnyArray | Path], split: IntArray) -> Rows:
+    def from_splits(cls, parts: Mapping[int, ArrayLike | Path], split: IntArray) -> Rows:
         """Rows kept per split: part of split code s holds the rows of the tasks with ``split == s``, in order.
 
         Raises:
@@ -97,23 +99,16 @@ class Rows:
             of_split = split == code
             part_of[of_split] = p
             row_of[of_split] = np.arange(int(of_split.sum()))
-        rows = cls(tuple(parts.values()), part_of, row_of)
-        for part, array, code in zip(rows.parts, rows.arrays, codes, strict=True):
+        shapes = [array_shape(part) if isinstance(part, Path) else part.shape for part in parts.values()]
+        for part, shape, code in zip(parts.values(), shapes, codes, strict=True):
+            file = part if isinstance(part, Path) else None
             n = int((split == code).sum())
-            if len(array) != n:
+            if not shape or shape[0] != n:
                 raise DataError(
-                    f"{len(array)} rows for {n} tasks of that split",
+                    f"{shape[0] if shape else 0} rows for {n} tasks of that split",
                     "There must be one row per task, in the order of tasks.*.",
-                    file=part if isinstance(part, Path) else None,
+                    file=file,
                 )
-        return rows
-
-
-def _open(path: Path) -> AnyArray:
-    try:
-        if path.suffix == ".npy":
-            return np.asanyarray(np.load(path, mmap_mode="r", allow_pickle=False))
-        with np.load(path, allow_pickle=False) as archive:
-            return np.asarray(archive["images"])
-    except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"This file cannot be read as an array: {error}", file=path) from error
+            if shape[1:] and shapes[0][1:] and shape[1:] != shapes[0][1:]:
+                raise DataError(f"Rows of shape {shape[1:]}, but {shapes[0][1:]} in another split", file=file)
+        return cls(tuple(parts.values()), part_of, row_of)

@@ -1,1 +1,34 @@
 """File formats: every file of this folder reads one."""
+
+from __future__ import annotations
+
+from crowdcore.core.errors import DataError
+from crowdcore.core.registry import Registry
+from crowdcore.data.columns import MappingError, assign_roles, need_roles
+from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
+from crowdcore.data.settings import ReadSettings
+
+__all__ = ["Raw", "RawTasks", "Reader", "Source", "find_reader", "readers"]
+
+readers: Registry[Reader] = Registry(__name__, Reader, "format")  # type: ignore[type-abstract]
+
+
+def find_reader(source: Source, settings: ReadSettings) -> Reader:
+    """The reader named in the settings, or the one that is surest by content.
+
+    Raises:
+        MappingError: a table whose columns no reader understands.
+        DataError: something else that no reader understands.
+        SettingError: no reader of that name.
+    """
+    if settings.format is not None:
+        return readers.find(settings.format)()
+    members = [readers[name]() for name in readers]
+    sure, _, reader = max((member.fits(source, settings), member.name, member) for member in members)
+    if sure > 0:
+        return reader
+    if source.table is not None:
+        columns = source.table.columns
+        need_roles(assign_roles(columns, settings, source.path), ("task", "worker", "label"), columns, source.path)
+        raise MappingError("The columns do not fit any format", columns, {}, source.path, "task=…, worker=…, label=…")
+    raise DataError(f"No format fits. Known: {', '.join(readers)}", "Name one with format=….", file=source.path)

@@ -2,70 +2,149 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar, Literal
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.dataset import SPLITS, CrowdDataset, Media
-from crowdcore.data.rows import Rows
+from crowdcore.data.arrays import read_npz
+from crowdcore.data.codes import Codes, strings
+from crowdcore.data.columns import read_roles
+from crowdcore.data.dataset import SimulatedTruth
+from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
+from crowdcore.data.settings import MEDIA, ReadSettings
+from crowdcore.data.tables import Table, identify, open_table
 
-__all__ = ["is_dataset_folder", "read_folder"]
+__all__ = ["DatasetFolder", "find_table", "is_dataset_folder", "read_class_list"]
+
+SUFFIXES = ("parquet", "csv", "tsv", "jsonl")
+Target = Literal["classes", "ratings", "sequences"]
+_TRUTH = ("worker_confusion", "common_confusion", "omega", "used_common", "group")
+
+
+def find_table(folder: Path, stem: str) -> Path | None:
+    """The file of that stem (``annotations``, ``tasks``, ``workers``) in a folder."""
+    return next((path for suffix in SUFFIXES if (path := folder / f"{stem}.{suffix}").is_file()), None)
 
 
 def is_dataset_folder(folder: Path) -> bool:
     """Whether a folder holds a dataset in our format."""
-    return folder.is_dir() and (folder / "classes.txt").is_file()
+    return folder.is_dir() and ((folder / "classes.txt").is_file() or find_table(folder, "annotations") is not None)
 
 
-def _table(folder: Path, stem: str) -> pd.DataFrame | None:
-    for path in (folder / f"{stem}.parquet", folder / f"{stem}.csv"):
-        if path.is_file():
-            return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str)
-    return None
+def read_class_list(folder: Path) -> tuple[tuple[str, ...] | None, Target]:
+    """The classes of a folder (None: no classes.txt), and the kind of its labels."""
+    path = folder / "classes.txt"
+    if not path.is_file():
+        return None, "classes"
+    content = identify(path)
+    try:
+        lines = [line.strip() for line in path.read_text(content.encoding).split("\n")]
+    except UnicodeError as error:
+        raise DataError(f"This file cannot be read as text ({error})", file=path) from None
+    for word, target in (("# regression", "ratings"), ("# sequence", "sequences")):
+        if lines[0].lower().startswith(word):
+            return None, target  # type: ignore[return-value]  # one of the two
+    classes = tuple(line for line in lines if line)
+    for number, name in enumerate(classes, 1):
+        if name in classes[: number - 1]:
+            raise DataError(f"The class {name!r} is listed twice", file=path, row=number)
+    return classes, "classes"
 
 
-def read_folder(folder: Path) -> CrowdDataset:
-    """Read a dataset folder (first version: the doctor's checks come with the reader package)."""
-    classes = tuple((folder / "classes.txt").read_text(encoding="utf-8").splitlines())
-    tasks = _table(folder, "tasks")
-    annotations = _table(folder, "annotations")
-    if annotations is None:
-        annotations = pd.DataFrame({"task": [], "worker": [], "label": []}, dtype=str)
-    annotations = annotations.astype(dict.fromkeys(("task", "worker", "label"), str))
-    if tasks is None:
-        tasks = pd.DataFrame({"task": annotations["task"].unique()})
-    ids = pd.Index(tasks["task"].astype(str))
-    workers = pd.Index(sorted(annotations["worker"].unique()))
-    index = pd.Index(classes)
-    task, label = ids.get_indexer(annotations["task"]), index.get_indexer(annotations["label"])
-    if (label < 0).any() or (task < 0).any():
-        raise DataError("A label outside classes.txt or a task outside tasks.*", file=folder)
-    order = np.argsort(task, kind="stable")
-    worker = workers.get_indexer(annotations["worker"])
-    extra = annotations.drop(columns=["task", "worker", "label"]).iloc[order].reset_index(drop=True)
-    split = pd.Index(SPLITS).get_indexer(tasks["split"]) if "split" in tasks else np.full(len(tasks), -1)
-    gold = index.get_indexer(tasks["gold"]) if "gold" in tasks else np.full(len(tasks), -1)
+class DatasetFolder(Reader):
+    """``annotations.*`` (task, worker, label), ``tasks.*`` (task, split, gold, text, image, audio), ``classes.txt``."""
 
-    def parts(kind: str, suffix: str) -> Rows | None:
-        files = {s: folder / f"{kind}_{name}.{suffix}" for s, name in enumerate(SPLITS)}
-        found = {s: f for s, f in files.items() if f.is_file()}
-        return Rows.from_splits(found, np.asarray(split)) if found else None
+    name: ClassVar[str] = "folder"
+    title: ClassVar[str] = "Dataset folder"
 
-    columns = tasks[[c for c in ("text", "image", "audio") if c in tasks]]
-    images = parts("images", "npz")
-    return CrowdDataset(
-        folder.name,
-        classes,
-        ids,
-        workers,
-        task[order],
-        worker[order],
-        label[order],
-        gold=gold,
-        split=split,
-        features=parts("features", "npy"),
-        media=Media(images, columns if columns.shape[1] else None, folder) if images or columns.shape[1] else None,
-        extra=extra if extra.shape[1] else None,
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """A folder with classes.txt or annotations.*."""
+        return 1.0 if source.path is not None and is_dataset_folder(source.path) else 0.0
+
+    def read(self, source: Source, settings: ReadSettings) -> Raw:
+        """Read the tables; features and images are only opened when touched."""
+        folder = source.path
+        if folder is None or not is_dataset_folder(folder):
+            raise DataError("This is not a folder with annotations.* or classes.txt", file=source.path)
+        classes, target = read_class_list(folder)
+        tasks = _read_tasks(folder)
+        raw = _read_annotations(folder, settings)
+        if raw is None:
+            if tasks is None:
+                raise DataError("There are neither annotations.* nor tasks.*", file=folder)
+            nothing = Codes(strings([]), np.empty(0, np.int32))
+            raw = Raw(self.name, nothing, nothing, nothing)
+        workers = find_table(folder, "workers")
+        names = None if workers is None else read_roles(_table(workers), ReadSettings(), ("worker",)).codes["worker"]
+        return replace(
+            raw,
+            tasks=tasks or raw.tasks,
+            workers=None if names is None else tuple(names.values.take(pa.array(names.codes)).to_pylist()),
+            workers_escaped=workers is not None and workers.suffix != ".parquet",
+            classes=classes,
+            classes_from="classes.txt",
+            folder=folder,
+            truth=_read_truth(folder, len(raw.task)),
+            target=target,
+        )
+
+
+def _table(path: Path) -> Table:
+    return open_table(identify(path), ReadSettings())
+
+
+def _read_annotations(folder: Path, settings: ReadSettings) -> Raw | None:
+    path = find_table(folder, "annotations")
+    if path is None:
+        return None
+    table = open_table(identify(path, settings.encoding), settings)
+    columns = read_roles(table, settings, ("task", "worker", "label"))
+    part = columns.codes
+    listed = RawTasks(part["task"], False, part.get("gold"), part.get("split"), escaped=table.escaped)
+    return Raw(
+        DatasetFolder.name,
+        part["task"],
+        part["worker"],
+        part["label"],
+        columns=table.columns,
+        roles=columns.roles,
+        encoding=table.encoding,
+        delimiter=table.delimiter,
+        escaped=table.escaped,
+        missing=settings.missing or (),
+        extra=columns.extra,
+        tasks=listed if listed.gold or listed.split else None,
+        findings=tuple(columns.findings),
     )
+
+
+def _read_tasks(folder: Path) -> RawTasks | None:
+    path = find_table(folder, "tasks")
+    if path is None:
+        return None
+    table = _table(path)
+    part = read_roles(table, ReadSettings(), ("task",)).codes
+    media = {role: part[role] for role in MEDIA if role in part}
+    return RawTasks(part["task"], True, part.get("gold"), part.get("split"), media, table.escaped)
+
+
+def _read_truth(folder: Path, n_annotations: int) -> SimulatedTruth | None:
+    """What generated a simulated crowd, from truth.npz."""
+    path = folder / "truth.npz"
+    if not path.is_file():
+        return None
+    parts = read_npz(path, (*_TRUTH, "worker_role", "settings"))
+    for name in ("omega", "used_common"):
+        if name in parts and parts[name].shape != (n_annotations,):
+            raise DataError(f"`{name}` has the shape {parts[name].shape} for {n_annotations} annotations", file=path)
+    try:
+        settings = json.loads(str(parts.pop("settings"))) if "settings" in parts else {}
+    except ValueError as error:
+        raise DataError(f"Its settings are not JSON ({error})", file=path) from None
+    roles = tuple(map(str, parts.pop("worker_role", ())))
+    return SimulatedTruth(**parts, settings=settings, worker_role=roles)

@@ -1,0 +1,158 @@
+"""Arrays in files: ``.npy`` memory-mapped, ``.npz`` with a bound on its expanded size, JPEG bytes decoded lazily."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO, TypeAlias
+
+import numpy as np
+
+from crowdcore.core.errors import DataError
+from crowdcore.core.types import AnyArray, IntArray
+
+__all__ = ["ArrayLike", "EncodedImages", "array_shape", "open_array", "read_npz"]
+
+MAX_EXPANDED = 8 << 30  # bytes an .npz may unfold to in memory
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedImages:
+    """Images kept as JPEG or PNG bytes, decoded when asked for; all have the size of the first.
+
+    Args:
+        data: (bytes,) uint8, the files one after another.
+        offsets: (n + 1,) int64, image i is ``data[offsets[i]:offsets[i + 1]]``.
+    """
+
+    data: AnyArray
+    offsets: IntArray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """(n, H, W, 3)."""
+        return (len(self), *self._decode(0).shape) if len(self) else (0, 0, 0, 3)
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """uint8."""
+        return np.dtype(np.uint8)
+
+    def __getitem__(self, rows: IntArray | slice) -> AnyArray:
+        """(len(rows), H, W, 3) uint8."""
+        numbers = np.arange(len(self))[rows]
+        images = [self._decode(int(i)) for i in np.atleast_1d(numbers)]
+        if not images:
+            return np.empty((0, *self.shape[1:]), np.uint8)
+        if len({image.shape for image in images}) > 1:
+            raise DataError("The images differ in size", "All must have the size of the first.")
+        return np.stack(images)
+
+    def _decode(self, i: int) -> AnyArray:
+        from PIL import Image, UnidentifiedImageError
+
+        raw = self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
+        try:
+            with Image.open(io.BytesIO(raw), formats=("JPEG", "PNG")) as image:
+                return np.asarray(image.convert("RGB"))
+        except (UnidentifiedImageError, OSError, Image.DecompressionBombError) as error:
+            raise DataError(f"Image {i} cannot be decoded ({error})") from None
+
+
+ArrayLike: TypeAlias = AnyArray | EncodedImages
+
+
+def array_shape(path: Path) -> tuple[int, ...]:
+    """Shape of the array in a file, from its header alone; of encoded images only ``(n,)``."""
+    try:
+        if path.suffix == ".npy":
+            with path.open("rb") as file:
+                return _header(file)[0]
+        with zipfile.ZipFile(path) as archive:
+            key = _image_key(archive)
+            with archive.open(f"{key}.npy") as member:
+                shape = _header(member)[0]
+            return (shape[0] - 1,) if key == "offsets" else shape
+    except (*_FAULTS, IndexError) as error:
+        raise _damaged(path, error) from None
+
+
+def open_array(path: Path) -> ArrayLike:
+    """The array in a ``.npy`` (memory-mapped) or ``.npz`` (key ``images``, or JPEG bytes ``data``, ``offsets``) file.
+
+    Raises:
+        DataError: damaged, holds Python objects, or would expand beyond 8 GiB.
+    """
+    if path.suffix == ".npy":
+        try:
+            return np.asanyarray(np.load(path, mmap_mode="r", allow_pickle=False))
+        except _FAULTS as error:
+            raise _damaged(path, error) from None
+    members = read_npz(path, ("images", "data", "offsets"))
+    if "images" in members:
+        return members["images"]
+    if "data" not in members or "offsets" not in members:
+        raise DataError("This archive holds no `images`, nor `data` and `offsets`", file=path)
+    data, offsets = members["data"], members["offsets"].astype(np.int64)
+    if data.dtype != np.uint8 or offsets.ndim != 1 or (np.diff(offsets, prepend=0, append=len(data)) < 0).any():
+        raise DataError("`offsets` do not cut `data` into images", file=path)
+    return EncodedImages(data, offsets)
+
+
+def read_npz(path: Path, keys: tuple[str, ...]) -> dict[str, AnyArray]:
+    """Those members of an ``.npz`` that are there; nothing is unpickled, and no member may lie about its size.
+
+    Raises:
+        DataError: damaged, holds Python objects, or would expand beyond 8 GiB.
+    """
+    found: dict[str, AnyArray] = {}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            sizes = {info.filename: info.file_size for info in archive.infolist()}
+            wanted = [key for key in keys if f"{key}.npy" in sizes]
+            total = sum(sizes[f"{key}.npy"] for key in wanted)
+            if total > MAX_EXPANDED:
+                raise DataError(
+                    f"This archive expands to {total >> 20:,} MiB; at most {MAX_EXPANDED >> 20:,} MiB are read",
+                    file=path,
+                )
+            for key in wanted:
+                with archive.open(f"{key}.npy") as member:
+                    shape, dtype = _header(member)
+                if int(np.prod(shape, dtype=object)) * dtype.itemsize > sizes[f"{key}.npy"]:
+                    raise DataError(f"`{key}` claims the shape {shape}, which is more than it holds", file=path)
+                with archive.open(f"{key}.npy") as member:
+                    found[key] = np.asarray(np.lib.format.read_array(member, allow_pickle=False))
+    except _FAULTS as error:
+        raise _damaged(path, error) from None
+    return found
+
+
+_FAULTS = (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError)
+
+
+def _damaged(path: Path, error: Exception) -> DataError:
+    if isinstance(error, DataError):
+        return error
+    reason = " ".join(str(error).split())[:200]
+    return DataError(f"This file cannot be read as an array ({reason})", file=path)
+
+
+def _image_key(archive: zipfile.ZipFile) -> str:
+    names = archive.namelist()
+    return "images" if "images.npy" in names else "offsets"
+
+
+def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects, which are never unpickled")
+    return shape, dtype

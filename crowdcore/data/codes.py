@@ -1,0 +1,230 @@
+"""A column of names as codes: dictionary-encoded in bounded memory, then cleaned on its distinct values only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crowdcore.core.errors import DataError
+from crowdcore.core.types import AnyArray, BoolArray, IntArray
+from crowdcore.data import formulas
+
+__all__ = ["Cleaned", "Codes", "Encoder", "clean", "encode", "natural_order", "strings"]
+
+Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
+
+_INTEGER = r"^-?[0-9]{1,15}$"
+_WRITTEN_AS_FLOAT = r"^-?[0-9]{1,15}\.0+$"
+_PADDED_ZERO = r"\.0+$"
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """A column of strings.
+
+    Args:
+        values: pyarrow large_string, distinct, none missing.
+        codes: (n,) int32 index into ``values``, -1 = missing.
+    """
+
+    values: Arrow
+    codes: IntArray
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def missing(self) -> BoolArray:
+        """(n,) where there is no value."""
+        return np.asarray(self.codes < 0)
+
+    def take(self, rows: AnyArray) -> Codes:
+        """The same values at some rows."""
+        return Codes(self.values, self.codes[rows])
+
+
+class Encoder:
+    """Encodes a column that comes in pieces; what it keeps is one code per row and the distinct values."""
+
+    def __init__(self) -> None:
+        self._pieces: list[Arrow] = []
+        self._dictionary: Arrow = pa.dictionary(pa.int32(), pa.null())
+
+    def add(self, column: Arrow) -> None:
+        """Take the next rows: a pyarrow (chunked) array of any flat type."""
+        kind = column.type
+        if pa.types.is_nested(kind):
+            raise DataError(f"holds {kind}, not names or numbers")
+        if pa.types.is_dictionary(kind):
+            column = column.cast(kind.value_type)
+        if pa.types.is_null(column.type):
+            column = column.cast(pa.large_string())
+        encoded = column.dictionary_encode()
+        self._dictionary = encoded.type
+        self._pieces.extend(encoded.chunks if isinstance(encoded, pa.ChunkedArray) else [encoded])
+
+    def finish(self) -> Codes:
+        """All rows over one dictionary, its values as strings."""
+        whole = pa.chunked_array(self._pieces, type=self._dictionary).unify_dictionaries()
+        if whole.num_chunks == 0:
+            return Codes(strings([]), np.empty(0, np.int32))
+        pieces = [np.asarray(piece.indices.fill_null(-1), np.int32) for piece in whole.chunks]
+        values = _as_text(whole.chunk(0).dictionary)
+        codes = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        return _distinct(values, codes) if values.null_count else Codes(values, codes)
+
+
+def encode(column: Arrow) -> Codes:
+    """Encode a whole pyarrow (chunked) array."""
+    encoder = Encoder()
+    encoder.add(column)
+    return encoder.finish()
+
+
+def strings(values: Iterable[str | None]) -> Arrow:
+    """A pyarrow large_string array of Python strings.
+
+    Raises:
+        DataError: a string with half a surrogate pair, which no file can hold.
+    """
+    try:
+        return pa.array(list(values), pa.large_string())
+    except UnicodeEncodeError as error:
+        raise DataError(f"A name holds characters that are not text: {error.object!r}") from None
+
+
+def _as_text(values: Arrow) -> Arrow:
+    """Distinct values of any flat type as strings; NaN becomes missing, 3.0 becomes ``3`` when all are whole."""
+    kind = values.type
+    if pa.types.is_boolean(kind):
+        return strings([None if v is None else str(v) for v in values.to_pylist()])
+    if pa.types.is_decimal(kind):
+        values, kind = values.cast(pa.float64()), pa.float64()
+    if pa.types.is_floating(kind):
+        numbers = np.asarray(values.cast(pa.float64()).fill_null(np.nan))
+        with np.errstate(invalid="ignore"):
+            whole = np.all(np.isnan(numbers) | ((numbers == np.round(numbers)) & (np.abs(numbers) < 2**53)))
+        text = pa.array(numbers, from_pandas=True)
+        return text.cast(pa.int64() if whole else pa.float64()).cast(pa.large_string())
+    try:
+        text = values.cast(pa.large_string())
+        text.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"holds text that is not UTF-8 ({error})") from None
+    return text
+
+
+def _distinct(values: Arrow, codes: IntArray) -> Codes:
+    """Merge equal values; rows whose value is missing become -1."""
+    merged = values.dictionary_encode()
+    target = np.append(np.asarray(merged.indices.fill_null(-1), np.int32), np.int32(-1))
+    return Codes(merged.dictionary, target[codes])
+
+
+@dataclass(frozen=True, eq=False)
+class Cleaned:
+    """What cleaning did to a column.
+
+    Args:
+        codes: the cleaned column.
+        trimmed: (n,) rows whose value lost surrounding blanks or was normalised (Unicode NFC), or None: no row.
+        renumbered: a value like ``1.0`` was read as ``1``.
+        merged: pairs (as written, read as) of different spellings that became one value.
+        merged_rows: rows that hold a spelling that was merged into another.
+    """
+
+    codes: Codes
+    trimmed: IntArray
+    renumbered: bool
+    merged: tuple[tuple[str, str], ...]
+    merged_rows: IntArray
+
+
+def clean(raw: Codes, missing: Iterable[str] = (), unescape: bool = False, whole_numbers: bool = False) -> Cleaned:
+    """Trim blanks, normalise Unicode, read ``1.0`` as ``1``, and take empty values and ``missing`` as missing.
+
+    Args:
+        raw: the column as it stands in the file.
+        missing: values that mean that there is none.
+        unescape: undo the apostrophe that our CSV writers put before formulas.
+        whole_numbers: read ``1.0`` as ``1`` if all values are whole numbers; else only if all are written so.
+    """
+    none = np.empty(0, np.int64)
+    values = raw.values
+    if _needs_trimming(values):
+        values = pc.utf8_normalize(pc.utf8_trim_whitespace(values), form="NFC")
+    if unescape:
+        values = formulas.unescape(values)
+    trimmed = none if values is raw.values else _rows_with(raw, pc.not_equal(values, raw.values))
+    gone = pc.is_in(values, value_set=strings(["", *missing]))
+    if pc.any(gone).as_py():
+        values = pc.if_else(gone, pa.scalar(None, pa.large_string()), values)
+    renumbered = _are_whole_numbers(values, whole_numbers)
+    if renumbered:
+        values = pc.replace_substring_regex(values, _PADDED_ZERO, "")
+    if values is raw.values:
+        return Cleaned(raw, none, False, (), none)
+    codes = _distinct(values, raw.codes)
+    lost = len(values) - values.null_count - len(codes.values)
+    merged, rows = _merged(raw, values) if lost else ((), none)
+    return Cleaned(codes, trimmed, renumbered, merged, rows)
+
+
+def _needs_trimming(values: Arrow) -> bool:
+    """Whether any byte is a blank or outside ASCII: a cheap test before the thorough work."""
+    data = values.buffers()[2]
+    if data is None:
+        return False
+    raw = np.frombuffer(data, np.uint8)
+    return bool(((raw <= 32) | (raw >= 127)).any())
+
+
+def _are_whole_numbers(values: Arrow, mixed: bool) -> bool:
+    """Whether values such as ``1.0`` stand for whole numbers: all are written so (or, if ``mixed``, as ``1``)."""
+    first = next((v for v in values[:100].to_pylist() if v is not None), "")
+    if not re.match(r"^-?[0-9]+(\.0+)?$", first):
+        return False
+    as_float = pc.match_substring_regex(values, _WRITTEN_AS_FLOAT)
+    fits = pc.or_(as_float, pc.match_substring_regex(values, _INTEGER)) if mixed else as_float
+    return bool(pc.all(fits).as_py() and pc.any(as_float).as_py())
+
+
+def _rows_with(raw: Codes, chosen: Arrow) -> IntArray:
+    """Rows whose raw value is chosen."""
+    flags = np.append(np.asarray(chosen.fill_null(False)), False)
+    return np.flatnonzero(flags[raw.codes]) if flags.any() else np.empty(0, np.int64)
+
+
+def _merged(raw: Codes, values: Arrow) -> tuple[tuple[tuple[str, str], ...], IntArray]:
+    """Spellings that were not the first of their value among those used, and their rows."""
+    used = np.zeros(len(values) + 1, bool)
+    used[raw.codes] = True
+    merged = np.asarray(values.dictionary_encode().indices.fill_null(-1))
+    merged = np.where(used[:-1], merged, -1)
+    _, first = np.unique(merged, return_index=True)
+    later = merged >= 0
+    later[first] = False
+    flags = pa.array(later)
+    before, after = raw.values.filter(flags).to_pylist(), values.filter(flags).to_pylist()
+    return tuple(zip(before, after, strict=True)), _rows_with(raw, flags)
+
+
+def natural_order(names: list[str]) -> list[int]:
+    """Indices that sort names as people do: whole numbers by value, ``w2`` before ``w10``."""
+    if all(re.match(_INTEGER, name) for name in names):
+        return sorted(range(len(names)), key=lambda i: (int(names[i]), names[i]))
+    return sorted(range(len(names)), key=lambda i: (_natural_key(names[i]), names[i]))
+
+
+def _natural_key(name: str) -> list[Any]:
+    parts: list[Any] = re.split(r"([0-9]+)", name)
+    for i in range(1, len(parts), 2):
+        digits = parts[i].lstrip("0")
+        parts[i] = (len(digits), digits)
+    return parts

@@ -1,0 +1,188 @@
+"""From raw columns to a dataset, every loss on record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from crowdcore.core.types import IntArray
+from crowdcore.data.codes import Codes, strings
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doctor.attach import attach_extra, attach_media, attach_rows, attach_truth
+from crowdcore.data.doctor.classes import ClassList, class_findings, outside, resolve_classes, to_classes
+from crowdcore.data.doctor.crowd import crowd_findings
+from crowdcore.data.doctor.kept import kept_rows
+from crowdcore.data.doctor.names import clean_names, string_index
+from crowdcore.data.doctor.repeats import Repeats, find_repeats, reduce_repeats, stable_order
+from crowdcore.data.doctor.tasks import TaskList, media_columns, number_tasks, per_task, split_codes
+from crowdcore.data.doctor.workers import number_workers
+from crowdcore.data.readers.base import Raw
+from crowdcore.data.report import Finding, ImportReport, found, plural
+from crowdcore.data.settings import ReadSettings
+
+__all__ = ["assemble"]
+
+_RANK = {"change": 0, "warning": 1, "note": 2}
+
+
+def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport, CrowdDataset]:
+    """Clean, number, check and sort what a reader found.
+
+    Raises:
+        DataError: nothing sensible can be made of it.
+    """
+    columns, findings = _clean(raw, settings)
+    findings = [*raw.findings, *findings]
+    classes = resolve_classes(raw, settings, columns.names["label"], columns.gold)
+    label = to_classes(columns.names["label"], classes)
+    findings += outside(columns.names["label"], label, "label", raw, classes)
+    tasks, noticed = number_tasks(raw, columns.names["task"], columns.listed)
+    findings += noticed
+    keep, noticed = kept_rows(raw, columns.names, label)
+    findings += noticed
+    workers, number, noticed = number_workers(raw, columns.names["worker"], keep)
+    findings += noticed
+    given = _Annotations(np.arange(len(label)), tasks.task, number, label).at(keep)
+    given = given.at(stable_order(given.task, len(tasks.ids)))
+    repeats = find_repeats(given.task, given.worker, given.label, len(workers))
+    findings += _about_repeats(repeats, raw, given.rows, settings)
+    if settings.repeats != "keep" and repeats.n_repeats:
+        stay = np.ones(len(given.task), bool)
+        stay[reduce_repeats(repeats, given.label, settings.repeats)] = False
+        given = given.at(np.flatnonzero(stay))
+    gold, split, noticed = _about_tasks(raw, columns, tasks, classes)
+    findings += noticed
+    findings += class_findings(classes, given.label)
+    findings += crowd_findings(given.task, given.worker, given.label, tasks.ids, workers)
+    findings.sort(key=lambda finding: _RANK[finding.level])
+    images = attach_rows(raw.folder, "images", split, tasks.n_listed)
+    dataset = CrowdDataset(
+        settings.name or name,
+        classes.names,
+        string_index(tasks.ids),
+        string_index(strings(workers)),
+        given.task,
+        given.worker,
+        given.label,
+        gold=gold,
+        split=split,
+        features=attach_rows(raw.folder, "features", split, tasks.n_listed),
+        media=attach_media(raw.folder, images, media_columns(raw.tasks, tasks)),
+        extra=attach_extra(raw.extra, given.rows, raw.escaped),
+        truth=attach_truth(raw.truth, given.rows, len(workers), raw.folder),
+        notes=tuple(str(finding) for finding in findings),
+    )
+    report = ImportReport(
+        source=name,
+        format=raw.format,
+        encoding=raw.encoding,
+        delimiter=raw.delimiter,
+        columns=raw.columns,
+        roles=raw.roles,
+        classes=classes.names,
+        classes_from=classes.source,
+        n_rows=len(label),
+        n_tasks=dataset.n_tasks,
+        n_workers=dataset.n_workers,
+        n_annotations=dataset.n_annotations,
+        n_gold=int((gold >= 0).sum()),
+        n_repeats=repeats.n_repeats,
+        n_contradicting=int(repeats.contradicting.sum()),
+        findings=tuple(findings),
+    )
+    return report, dataset
+
+
+@dataclass(frozen=True, eq=False)
+class _Annotations:
+    """Aligned arrays: file row (from 0), task, worker, label."""
+
+    rows: IntArray
+    task: IntArray
+    worker: IntArray
+    label: IntArray
+
+    def at(self, chosen: IntArray | None) -> _Annotations:
+        """Some of them; None = all."""
+        if chosen is None:
+            return self
+        return _Annotations(self.rows[chosen], self.task[chosen], self.worker[chosen], self.label[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """The cleaned columns: ``names`` holds task, worker and label; ``listed`` the list of tasks if there is one."""
+
+    names: dict[str, Codes]
+    listed: Codes | None
+    gold: Codes | None
+    split: Codes | None
+
+
+def _clean(raw: Raw, settings: ReadSettings) -> tuple[_Columns, list[Finding]]:
+    free = settings.classes is None and raw.classes is None  # no list that spells the classes
+    task, findings = clean_names(raw.task, "task", raw, raw.escaped)
+    worker, noticed = clean_names(raw.worker, "worker", raw, raw.escaped)
+    findings += noticed
+    label, noticed = clean_names(raw.label, "label", raw, raw.escaped, raw.missing, whole_numbers=free)
+    findings += noticed
+    names = {"task": task, "worker": worker, "label": label}
+    about = raw.tasks
+    if about is None:
+        return _Columns(names, None, None, None), findings
+    listed = gold = split = None
+    if about.listed:
+        listed, noticed = clean_names(about.task, "task", raw, about.escaped)
+        findings += noticed
+    if about.gold is not None:
+        unknown = () if "-1" in label.values.to_pylist() else ("-1", "-1.0")
+        gold, noticed = clean_names(about.gold, "gold", raw, about.escaped, unknown, whole_numbers=free)
+        findings += noticed
+    if about.split is not None:
+        split, noticed = clean_names(about.split, "split", raw, about.escaped)
+        findings += noticed
+    return _Columns(names, listed, gold, split), findings
+
+
+def _about_tasks(
+    raw: Raw, columns: _Columns, tasks: TaskList, classes: ClassList
+) -> tuple[IntArray, IntArray, list[Finding]]:
+    """Gold and split of each task."""
+    n = len(tasks.ids)
+    gold: IntArray = np.full(n, -1, np.int32)
+    split: IntArray = np.full(n, -1, np.int8)
+    findings: list[Finding] = []
+    if columns.gold is not None:
+        numbers = to_classes(columns.gold, classes)
+        findings += outside(columns.gold, numbers, "gold", raw, classes)
+        gold, rows = per_task(tasks, numbers, n)
+        if len(rows):
+            wrong = np.unique(tasks.listed[rows])
+            gold[wrong] = -1
+            sentence = f"{plural(len(wrong), 'task')} with contradicting gold would count as unknown"
+            findings.append(found("gold-contradicts", "change", sentence, raw.row_numbers(rows), count=len(wrong)))
+        known = int((gold >= 0).sum())
+        if 0 < known < n:
+            sentence = f"Gold is known for {known:,} of {plural(n, 'task')}"
+            findings.append(Finding("partial-gold", "note", sentence, n - known, column=raw.roles.get("gold")))
+    if columns.split is not None:
+        split, noticed = split_codes(columns.split, tasks, n)
+        findings += noticed
+    return gold, split, findings
+
+
+def _about_repeats(repeats: Repeats, raw: Raw, rows: IntArray, settings: ReadSettings) -> list[Finding]:
+    if not repeats.n_repeats:
+        return []
+    n = int(repeats.contradicting.sum())
+    pairs = len(repeats.contradicting)
+    later = np.delete(repeats.rows, repeats.start[:-1])
+    done = "are kept and counted" if settings.repeats == "keep" else f"were reduced to the {settings.repeats}"
+    sentence = (
+        f"{plural(repeats.n_repeats, 'repeat')} of the same worker on the same task ({plural(pairs, 'pair')}, "
+        f"{n:,} of them contradicting) {done}"
+    )
+    remedy = "Pass repeats='first', 'last' or 'majority' to reduce them." if settings.repeats == "keep" else ""
+    shown = np.sort(raw.row_numbers(rows[later]))
+    return [found("repeats", "note", sentence, shown, remedy=remedy)]

@@ -1,0 +1,91 @@
+"""What lies beside the annotations: features, images, texts, further columns, simulated truth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crowdcore.core.errors import DataError
+from crowdcore.core.types import IntArray
+from crowdcore.data.dataset import NO_SPLIT, SPLITS, Media, SimulatedTruth
+from crowdcore.data.formulas import unescape
+from crowdcore.data.rows import Rows
+from crowdcore.data.tables.base import Arrow
+
+__all__ = ["attach_extra", "attach_media", "attach_rows", "attach_truth"]
+
+_FILES = {"features": ("features{}.npy",), "images": ("images{}.npz", "jpeg{}.npz")}
+
+
+def attach_rows(folder: Path | None, kind: str, split: IntArray, n_listed: int) -> Rows | None:
+    """``features_<split>.npy`` or ``images_<split>.npz`` (or ``jpeg_<split>.npz``) of a folder, unopened.
+
+    A file without ``_<split>`` belongs to the tasks without a split. Rows follow the list of tasks.
+
+    Raises:
+        DataError: a file has another number of rows than its split has tasks.
+    """
+    if folder is None:
+        return None
+    parts: dict[int, Path] = {}
+    for code, ending in {NO_SPLIT: "", **{s: f"_{name}" for s, name in enumerate(SPLITS)}}.items():
+        files = [folder / pattern.format(ending) for pattern in _FILES[kind]]
+        present = next((file for file in files if file.is_file()), None)
+        if present is not None:
+            parts[code] = present
+    listed = np.where(np.arange(len(split)) < n_listed, split, -2)
+    return Rows.from_splits(parts, listed) if parts else None
+
+
+def attach_media(folder: Path | None, images: Rows | None, columns: pd.DataFrame | None) -> Media | None:
+    """Images and paths, where there are some."""
+    return Media(images, columns, folder) if images is not None or columns is not None else None
+
+
+def attach_extra(extra: Arrow | None, rows: IntArray, escaped: bool) -> pd.DataFrame | None:
+    """The further columns at some rows; text that is all numbers becomes numbers."""
+    if extra is None:
+        return None
+    extra = extra.take(pa.array(rows))
+    names = [f"{name}_column" if name in ("task", "worker", "label") else name for name in extra.column_names]
+    frame: pd.DataFrame = pa.table([_numbers(column, escaped) for column in extra.columns], names=names).to_pandas()
+    return frame
+
+
+def _numbers(column: Arrow, escaped: bool) -> Arrow:
+    if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
+        return column
+    filled = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
+    for kind in (pa.int64(), pa.float64()):
+        try:
+            return filled.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    return unescape(column) if escaped else column
+
+
+def attach_truth(
+    truth: SimulatedTruth | None, rows: IntArray, n_workers: int, folder: Path | None
+) -> SimulatedTruth | None:
+    """The generating truth, its per-annotation parts at the rows that were taken in.
+
+    Raises:
+        DataError: it is about another number of workers.
+    """
+    if truth is None:
+        return None
+    for name in ("worker_confusion", "group", "worker_role"):
+        part = getattr(truth, name)
+        if part is not None and len(part) not in (0, n_workers):
+            raise DataError(
+                f"The simulated truth has {len(part)} entries of `{name}` for {n_workers} workers", file=folder
+            )
+    omega, used = truth.omega, truth.used_common
+    return replace(
+        truth, omega=None if omega is None else omega[rows], used_common=None if used is None else used[rows]
+    )

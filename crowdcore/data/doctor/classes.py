@@ -1,0 +1,152 @@
+"""The class list, and which class each label is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crowdcore.core.errors import DataError
+from crowdcore.core.types import IntArray
+from crowdcore.data.codes import Codes, natural_order, strings
+from crowdcore.data.readers.base import Raw
+from crowdcore.data.report import Finding, found, plural
+from crowdcore.data.settings import ReadSettings
+
+__all__ = ["ClassList", "class_findings", "outside", "resolve_classes", "to_classes"]
+
+RATING_VALUES = 20  # more distinct fractional numbers than this are ratings, not names of classes
+LOOKS_MISSING = ("-1", "na", "n/a", "nan", "null", "none", "?")
+_WHOLE = r"^(-?[0-9]{1,15})\.0+$"
+
+
+@dataclass(frozen=True)
+class ClassList:
+    """The classes in their order, and where they are from."""
+
+    names: tuple[str, ...]
+    source: str
+
+
+def resolve_classes(raw: Raw, settings: ReadSettings, label: Codes, gold: Codes | None) -> ClassList:
+    """The list given, or that of the file, or the labels and gold values found, in natural order.
+
+    Raises:
+        DataError: the labels are ratings or tag sequences, or there is no class at all.
+    """
+    if raw.target != "classes":
+        raise DataError(
+            f"The labels are {raw.target}, and only classes are supported so far",
+            "Turn them into classes first.",
+            file=raw.folder,
+        )
+    if settings.classes is not None:
+        return ClassList(settings.classes, "argument")
+    if raw.classes is not None:
+        return ClassList(raw.classes, raw.classes_from)
+    names = list({name for codes in (label, gold) if codes is not None for name in _used(codes)})
+    _refuse_ratings(names, raw)
+    if not names:
+        raise DataError("There is no label", "Pass the class list with classes=….", file=raw.folder)
+    return ClassList(tuple(names[i] for i in natural_order(names)), "labels found")
+
+
+def _used(codes: Codes) -> list[str]:
+    counts = np.bincount(codes.codes + 1, minlength=len(codes.values) + 1)[1:]
+    return list(codes.values.filter(pa.array(counts > 0)).to_pylist())
+
+
+def _refuse_ratings(names: list[str], raw: Raw) -> None:
+    try:
+        numbers = np.array([float(name) for name in names])
+    except ValueError:
+        return
+    fractional = numbers[np.isfinite(numbers) & (numbers != np.round(numbers))]
+    if len(names) > RATING_VALUES and len(fractional):
+        raise DataError(
+            f"The labels are ratings ({len(names):,} numbers such as {fractional[0]:g}); only classes are supported",
+            "If they are names of classes, pass the list with classes=….",
+            column=raw.roles.get("label"),
+        )
+
+
+def to_classes(codes: Codes, classes: ClassList) -> IntArray:
+    """(n,) int32 class of each row, -1 = missing, -2 = outside the list; ``1.0`` fits ``1`` for want of ``1.0``."""
+    listed = strings(classes.names)
+    place = pc.index_in(codes.values, value_set=listed)
+    if place.null_count:
+        whole = pc.index_in(_whole(codes.values), value_set=_whole(listed))
+        place = pc.coalesce(place, whole)
+    target = np.append(np.asarray(place.fill_null(-2), np.int32), np.int32(-1))
+    return np.asarray(target[codes.codes])
+
+
+def _whole(values: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(values, _WHOLE, r"\1")
+
+
+def outside(codes: Codes, numbers: IntArray, what: str, raw: Raw, classes: ClassList) -> list[Finding]:
+    """The finding about labels or gold values that are in no class.
+
+    Raises:
+        DataError: they are tag sequences over the classes.
+    """
+    rows = np.flatnonzero(numbers == -2)
+    if not len(rows):
+        return []
+    words = Counter(codes.values.take(pa.array(codes.codes[rows[:100_000]])).to_pylist())
+    tagged = sum(n for word, n in words.items() if " " in word and set(word.split()) <= set(classes.names))
+    if tagged > 0.5 * words.total():
+        raise DataError(
+            "The labels are sequences of tags, and only one class per annotation is supported so far",
+            file=raw.folder,
+            column=raw.roles.get(what),
+        )
+    listed = ", ".join(repr(word) for word, _ in words.most_common(3))
+    more = f" and {len(words) - 3:,} others" if len(words) > 3 else ""
+    verb = "would be left out" if what == "label" else "would count as unknown"
+    sentence = f"{plural(len(rows), what)} outside the {len(classes.names):,} classes {verb}: {listed}{more}"
+    aligned = len(codes) == len(raw.task)
+    return [
+        found(
+            f"{what}-outside-classes",
+            "change",
+            sentence,
+            raw.row_numbers(rows) if aligned else rows + 1,
+            column=raw.roles.get(what),
+            examples=tuple(word for word, _ in words.most_common(5)),
+            remedy="Correct them, or pass the full list with classes=….",
+        )
+    ]
+
+
+def class_findings(classes: ClassList, numbers: IntArray) -> list[Finding]:
+    """What looks odd about the class list: one class, very many, unused ones, names that differ only by case."""
+    findings = []
+    names = classes.names
+    used = np.bincount(numbers[numbers >= 0], minlength=len(names)) > 0
+    if len(names) == 1:
+        sentence = f"There is only one class, {names[0]!r}: nobody can disagree"
+        findings.append(Finding("single-class", "warning", sentence, remedy="Pass all classes with classes=…."))
+    if classes.source == "labels found" and len(names) > 100 and 4 * len(names) > len(numbers):
+        sentence = f"{len(names):,} classes for {plural(len(numbers), 'annotation')}: the labels may be free text"
+        findings.append(Finding("many-classes", "warning", sentence, len(names), remedy="Check the label column."))
+    if len(numbers) and not used.all():
+        unused = [name for name, seen in zip(names, used, strict=True) if not seen]
+        listed = ", ".join(map(repr, unused[:5])) + (" …" if len(unused) > 5 else "")
+        sentence = f"{plural(len(unused), 'class')} never given as a label: {listed}"
+        findings.append(Finding("unused-classes", "note", sentence, len(unused), examples=tuple(unused[:5])))
+    folded = Counter(name.casefold() for name in names)
+    alike = [name for name in names if folded[name.casefold()] > 1]
+    if alike:
+        sentence = f"Classes differ only by case and are kept apart: {', '.join(map(repr, alike[:4]))}"
+        findings.append(Finding("case-only", "warning", sentence, len(alike), examples=tuple(alike[:5])))
+    odd = [name for name in names if name.casefold() in LOOKS_MISSING] if classes.source == "labels found" else []
+    if odd:
+        sentence = f"The class {odd[0]!r} may mean that there is no label"
+        remedy = f"If so, pass missing=({odd[0]!r},)."
+        findings.append(Finding("looks-missing", "warning", sentence, len(odd), examples=tuple(odd), remedy=remedy))
+    return findings

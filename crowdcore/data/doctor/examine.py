@@ -1,0 +1,90 @@
+"""The two steps of taking data in: examine, then accept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crowdcore.core.errors import DataError
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doctor.assemble import assemble
+from crowdcore.data.readers import Raw, Source, find_reader
+from crowdcore.data.report import ImportReport
+from crowdcore.data.settings import ReadSettings
+from crowdcore.data.tables import identify, open_table
+
+__all__ = ["Import", "examine", "examine_source", "read_dataset"]
+
+
+@dataclass(frozen=True, eq=False)
+class Import:
+    """A file that was read and reported on, and waits to be taken in.
+
+    Args:
+        report: what was understood, and what would be dropped or merged.
+    """
+
+    report: ImportReport
+    _dataset: CrowdDataset
+
+    def dataset(self, accept: bool = False) -> CrowdDataset:
+        """Take it in.
+
+        Args:
+            accept: agree to everything in ``report.changes``.
+
+        Raises:
+            DataError: something would be dropped or merged, and that was not accepted.
+        """
+        changes = self.report.changes
+        if changes and not accept:
+            more = f" There are {len(changes) - 1} more such findings." if len(changes) > 1 else ""
+            raise DataError(
+                f"{self.report.source}: {str(changes[0]).removesuffix('.')}",
+                f"Nothing was taken in:{more} correct the file, or pass accept=True (--accept) to go on like this.",
+            )
+        return self._dataset
+
+
+def examine(path: str | Path, **mapping: Any) -> Import:
+    """Read a file or folder and report what was understood, without taking it in.
+
+    Args:
+        path: a dataset folder, or a CSV, TSV, JSON, JSON lines or Parquet file.
+        mapping: fields of `ReadSettings`, where the content does not say enough: ``task="hit"``,
+            ``format="wide"``, ``classes=["no", "yes"]``, ``repeats="first"`` …
+
+    Raises:
+        MappingError: the columns do not say what they hold.
+        DataError: the file holds no crowd data, or is damaged; says where.
+        SettingError: a mapping that cannot be.
+    """
+    settings = ReadSettings(**mapping)
+    path = Path(path).expanduser()
+    content = identify(path, settings.encoding)
+    table = None if content.kind == "folder" else open_table(content, settings)
+    name = path.resolve().name if content.kind == "folder" else path.stem
+    return examine_source(Source(name, content, table), settings)
+
+
+def examine_source(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] | None = None) -> Import:
+    """Examine an opened source; ``adjust`` may add what is known from elsewhere."""
+    raw = find_reader(source, settings).read(source, settings)
+    return Import(*assemble(raw if adjust is None else adjust(raw), settings, source.name))
+
+
+def read_dataset(path: str | Path, *, accept: bool = False, **mapping: Any) -> CrowdDataset:
+    """Read a dataset from a file or folder; its format is found by content.
+
+    Args:
+        path: a dataset folder, or a CSV, TSV, JSON, JSON lines or Parquet file.
+        accept: go on although something would be dropped or merged; ``notes`` of the dataset keep what.
+        mapping: fields of `ReadSettings`, as for `examine`.
+
+    Raises:
+        DataError: unreadable, or something would be dropped or merged and that was not accepted.
+        SettingError: a mapping that cannot be.
+    """
+    return examine(path, **mapping).dataset(accept=accept)

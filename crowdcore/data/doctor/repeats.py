@@ -1,0 +1,91 @@
+"""A worker's repeats on a task: counted, told apart, reduced on request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from crowdcore.core.types import IntArray
+
+__all__ = ["Repeats", "find_repeats", "reduce_repeats", "stable_order"]
+
+
+@dataclass(frozen=True, eq=False)
+class Repeats:
+    """Annotations of the same worker on the same task.
+
+    Args:
+        rows: rows of all pairs that repeat, grouped by pair, in file order within a pair.
+        start: (n_pairs + 1,) where each pair begins in ``rows``.
+        contradicting: (n_pairs,) whether a pair's labels differ.
+    """
+
+    rows: IntArray
+    start: IntArray
+    contradicting: IntArray
+
+    @property
+    def n_repeats(self) -> int:
+        """Annotations beyond the first of each pair."""
+        return len(self.rows) - len(self.start) + 1
+
+
+def stable_order(task: IntArray, n_tasks: int) -> IntArray | None:
+    """The permutation that sorts rows by task and keeps file order within; None if they are sorted.
+
+    A counting sort, O(annotations + tasks).
+    """
+    if bool((task[1:] >= task[:-1]).all()):
+        return None
+    from scipy.sparse import coo_array
+
+    n = len(task)
+    matrix = coo_array((np.zeros(n, np.int8), (task, np.arange(n, dtype=np.int32))), shape=(n_tasks, n))
+    return np.asarray(matrix.tocsr().indices)
+
+
+def find_repeats(task: IntArray, worker: IntArray, label: IntArray, n_workers: int) -> Repeats:
+    """Find repeats among annotations sorted by task."""
+    key = task.astype(np.int64) * n_workers + worker
+    ordered = np.sort(key)
+    twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    if not len(twice):
+        return Repeats(np.empty(0, np.int64), np.zeros(1, np.int64), np.empty(0, bool))
+    several = np.unique(twice // n_workers)
+    near = np.flatnonzero(np.isin(task, several))
+    rows = near[np.isin(key[near], twice)]
+    rows = rows[np.argsort(key[rows], kind="stable")]
+    start = np.flatnonzero(np.diff(key[rows], prepend=-1))
+    given = label[rows]
+    differ = np.minimum.reduceat(given, start) != np.maximum.reduceat(given, start)
+    return Repeats(rows, np.append(start, len(rows)), differ)
+
+
+def reduce_repeats(repeats: Repeats, label: IntArray, how: Literal["first", "last", "majority"]) -> IntArray:
+    """The rows to drop so that each pair keeps its first, its last or its most frequent (ties: earlier) label."""
+    if how == "first":
+        kept = repeats.start[:-1]
+    elif how == "last":
+        kept = repeats.start[1:] - 1
+    else:
+        kept = _majority(repeats, label)
+    drop = np.ones(len(repeats.rows), bool)
+    drop[kept] = False
+    return repeats.rows[drop]
+
+
+def _majority(repeats: Repeats, label: IntArray) -> IntArray:
+    """Position in ``rows`` of the first annotation with each pair's most frequent label."""
+    pair = np.repeat(np.arange(len(repeats.start) - 1), np.diff(repeats.start))
+    position = np.arange(len(pair))
+    order = np.lexsort((position, label[repeats.rows], pair))
+    new = np.diff(pair[order], prepend=-1) != 0
+    new |= np.diff(label[repeats.rows][order], prepend=-1) != 0
+    begin = np.flatnonzero(new)
+    count = np.diff(begin, append=len(order))
+    first = order[begin]
+    best = np.lexsort((first, -count, pair[first]))
+    leader = np.flatnonzero(np.diff(pair[first][best], prepend=-1) != 0)
+    return np.asarray(first[best][leader])

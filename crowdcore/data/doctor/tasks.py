@@ -1,0 +1,137 @@
+"""Which tasks there are, in which order, and what is known of each: gold, split, media."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crowdcore.core.errors import DataError
+from crowdcore.core.types import IntArray
+from crowdcore.data.codes import Codes
+from crowdcore.data.dataset import NO_SPLIT, SPLITS
+from crowdcore.data.formulas import unescape
+from crowdcore.data.readers.base import Raw, RawTasks
+from crowdcore.data.report import Finding, found, plural
+from crowdcore.data.tables.base import Arrow
+
+__all__ = ["TaskList", "media_columns", "number_tasks", "per_task", "split_codes"]
+
+_SPLIT_WORDS = {"train": 0, "training": 0, "valid": 1, "validation": 1, "val": 1, "dev": 1, "test": 2, "testing": 2}
+
+
+@dataclass(frozen=True, eq=False)
+class TaskList:
+    """The dataset's tasks.
+
+    Args:
+        ids: pyarrow large_string, in the dataset's order.
+        task: (n annotation rows,) int32 task number, -1 = missing.
+        listed: (n listed,) task number of each row of the list of tasks, or of each annotation row without one.
+        n_listed: how many tasks stand in a list of tasks; they come first.
+    """
+
+    ids: Arrow
+    task: IntArray
+    listed: IntArray
+    n_listed: int
+
+
+def number_tasks(raw: Raw, task: Codes, listed: Codes | None) -> tuple[TaskList, list[Finding]]:
+    """Number the tasks: in the order of the list of tasks, then (or without one) in order of first appearance.
+
+    Raises:
+        DataError: the list names a task twice, or a row of it none.
+    """
+    order = _first_appearance(task)
+    if listed is None:
+        target = np.full(len(task.values) + 1, -1, np.int32)
+        target[order] = np.arange(len(order), dtype=np.int32)
+        whole = len(order) == len(task.values) and bool((order[1:] > order[:-1]).all())
+        numbers = task.codes if whole else target[task.codes]
+        ids = task.values if whole else task.values.take(pa.array(order))
+        return TaskList(ids, numbers, numbers, 0), []
+    _refuse_bad_list(listed, raw)
+    ids = listed.values.take(pa.array(listed.codes))
+    place = np.array(pc.index_in(task.values, value_set=ids).fill_null(-1), np.int32)
+    new = order[place[order] < 0]
+    findings = []
+    if len(new):
+        place[new] = len(ids) + np.arange(len(new), dtype=np.int32)
+        extra = task.values.take(pa.array(new))
+        sentence = f"{plural(len(new), 'task')} with annotations missing from the list of tasks; added after it"
+        rows = raw.row_numbers(np.flatnonzero(np.append(place, -1)[task.codes] >= len(ids)))
+        examples = tuple(extra[:5].to_pylist())
+        findings.append(found("tasks-not-listed", "warning", sentence, rows, count=len(new), examples=examples))
+        ids = pa.concat_arrays([ids, extra])
+    numbers = np.append(place, np.int32(-1))[task.codes]
+    n_listed = len(listed)
+    return TaskList(ids, numbers, np.arange(n_listed, dtype=np.int32), n_listed), findings
+
+
+def _first_appearance(task: Codes) -> IntArray:
+    """Codes that occur, by their first row."""
+    codes = task.codes
+    first = np.full(len(task.values) + 1, len(codes), np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    first = first[:-1]
+    used = np.flatnonzero(first < len(codes))
+    at = first[used]
+    return used if (at[1:] > at[:-1]).all() else used[np.argsort(at)]
+
+
+def _refuse_bad_list(listed: Codes, raw: Raw) -> None:
+    gone = np.flatnonzero(listed.missing)
+    if len(gone):
+        raise DataError("The list of tasks has a row without a task", file=raw.folder, row=int(gone[0]) + 1)
+    counts = np.bincount(listed.codes, minlength=len(listed.values))
+    if (counts > 1).any():
+        code = int(np.argmax(counts > 1))
+        first, second = np.flatnonzero(listed.codes == code)[:2] + 1
+        raise DataError(
+            f"The list of tasks names {listed.values[code].as_py()!r} twice, in rows {first} and {second}",
+            "Each task must stand there once.",
+            file=raw.folder,
+            row=int(second),
+        )
+
+
+def per_task(tasks: TaskList, values: IntArray, n_tasks: int) -> tuple[IntArray, IntArray]:
+    """The first known value (-1 = unknown) of each task, and the rows that say something else."""
+    rows = np.flatnonzero((values >= 0) & (tasks.listed >= 0))
+    result: IntArray = np.full(n_tasks, -1, np.int32)
+    result[tasks.listed[rows[::-1]]] = values[rows[::-1]]
+    return result, rows[values[rows] != result[tasks.listed[rows]]]
+
+
+def split_codes(split: Codes, tasks: TaskList, n_tasks: int) -> tuple[IntArray, list[Finding]]:
+    """(n_tasks,) int8 index into `SPLITS`, -1 = none."""
+    words = split.values.to_pylist()
+    target = np.array([*(_SPLIT_WORDS.get(word.lower(), -2) for word in words), -1], np.int32)
+    codes = target[split.codes]
+    findings = []
+    rows = np.flatnonzero(codes == -2)
+    if len(rows):
+        unknown = tuple(word for word, code in zip(words, target, strict=False) if code == -2)[:5]
+        sentence = f"{unknown[0]!r} is no split ({', '.join(SPLITS)}); those tasks would have none"
+        findings.append(found("unknown-split", "change", sentence, rows + 1, examples=unknown))
+    result, rows = per_task(tasks, codes, n_tasks)
+    if len(rows):
+        sentence = "A task stands in two splits; the first would be taken"
+        findings.append(found("split-contradicts", "change", sentence, rows + 1))
+    return np.where(result < 0, NO_SPLIT, result).astype(np.int8), findings
+
+
+def media_columns(about: RawTasks | None, tasks: TaskList) -> pd.DataFrame | None:
+    """Text, image and audio of each task, the first that is given; missing where there is none."""
+    columns = {}
+    for kind, codes in (about.media if about else {}).items():
+        values = unescape(codes.values) if about and about.escaped else codes.values
+        filled = np.append(np.asarray(pc.not_equal(values, "")), False)
+        numbers, _ = per_task(tasks, np.where(filled[codes.codes], codes.codes, -1), len(tasks.ids))
+        if (numbers >= 0).any():
+            columns[kind] = values.take(pa.array(numbers, mask=numbers < 0)).to_pandas()
+    return pd.DataFrame(columns) if columns else None

@@ -1,0 +1,52 @@
+"""Which workers there are, and in which order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crowdcore.core.errors import DataError
+from crowdcore.core.types import IntArray
+from crowdcore.data.codes import Codes, clean, encode, natural_order, strings
+from crowdcore.data.readers.base import Raw
+from crowdcore.data.report import Finding, plural
+
+__all__ = ["number_workers"]
+
+
+def number_workers(raw: Raw, worker: Codes, keep: IntArray | None) -> tuple[list[str], IntArray, list[Finding]]:
+    """Number the workers that have a row that is kept: in the order of the list of workers, else naturally sorted.
+
+    Returns:
+        Their ids, (n rows,) int32 worker number (-1 = none), and what was noticed.
+
+    Raises:
+        DataError: the list of workers names one twice.
+    """
+    values = worker.values
+    seen = np.bincount(worker.codes + 1, minlength=len(values) + 1)[1:] > 0
+    used = seen
+    if keep is not None:
+        used = np.bincount(worker.codes[keep] + 1, minlength=len(values) + 1)[1:] > 0
+    listed = _listed(raw)
+    known = pc.is_in(values, value_set=strings(listed))
+    findings = []
+    lost = np.flatnonzero(seen & ~used & ~np.asarray(known))
+    if len(lost):
+        examples = tuple(values[int(i)].as_py() for i in lost[:5])
+        sentence = f"{plural(len(lost), 'worker')} without any label would be left out, such as {examples[0]!r}"
+        findings.append(Finding("workers-without-labels", "change", sentence, len(lost), examples=examples))
+    found = values.filter(pa.array(used & ~np.asarray(known))).to_pylist()
+    ids = listed + [found[i] for i in natural_order(found)]
+    place = pc.index_in(values, value_set=strings(ids)).fill_null(-1)
+    return ids, np.append(np.asarray(place, np.int32), np.int32(-1))[worker.codes], findings
+
+
+def _listed(raw: Raw) -> list[str]:
+    if raw.workers is None:
+        return []
+    names = clean(encode(strings(raw.workers)), unescape=raw.workers_escaped).codes
+    if len(names.values) < len(names) or names.missing.any():
+        raise DataError("The list of workers names one twice, or none in a row", file=raw.folder)
+    return list(names.values.to_pylist())

@@ -1,0 +1,78 @@
+"""Frames in memory: crowd-kit's long frames, cleanlab's wide ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.data.codes import Codes, clean
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doctor import Import, examine_source
+from crowdcore.data.readers import Raw, RawTasks, Source
+from crowdcore.data.report import Finding, plural
+from crowdcore.data.settings import ReadSettings
+from crowdcore.data.tables import FrameTable
+
+__all__ = ["Gold", "examine_frame", "from_frame"]
+
+Gold: TypeAlias = "pd.Series[Any] | Mapping[Any, Any] | str | None"
+
+
+def from_frame(frame: pd.DataFrame, gold: Gold = None, *, accept: bool = False, **mapping: Any) -> CrowdDataset:
+    """A dataset from a pandas frame.
+
+    Args:
+        frame: long (crowd-kit: columns task, worker, label, or aliases of them), or wide (cleanlab: a row per task,
+            a column per worker, missing labels NaN).
+        gold: true classes by task (crowd-kit: a series whose index is the task; tasks may be missing), or the name
+            of the frame's column of true classes.
+        accept: go on although something would be dropped or merged; ``notes`` of the dataset keep what.
+        mapping: fields of `crowdcore.data.ReadSettings`: ``worker="who"``, ``classes=[…]``, ``name="mine"`` …
+
+    Raises:
+        DataError: unreadable, or something would be dropped or merged and that was not accepted.
+        SettingError: a mapping that cannot be.
+    """
+    return examine_frame(frame, gold, **mapping).dataset(accept=accept)
+
+
+def examine_frame(frame: pd.DataFrame, gold: Gold = None, **mapping: Any) -> Import:
+    """Report what a frame holds, without taking it in: `crowdcore.data.examine` for frames."""
+    if not isinstance(frame, pd.DataFrame):
+        raise SettingError("frame", "be a pandas DataFrame", type(frame).__name__)
+    if frame.empty:
+        raise DataError("The frame is empty")
+    settings = ReadSettings(**mapping, **({"gold": gold} if isinstance(gold, str) else {}))
+    source = Source(settings.name or "frame", None, FrameTable(frame))
+    if gold is None or isinstance(gold, str):
+        return examine_source(source, settings)
+    truth = pd.Series(gold) if isinstance(gold, Mapping) else gold
+    if not isinstance(truth, pd.Series):
+        raise SettingError("gold", "be a series or mapping by task, or a column's name", type(gold).__name__)
+    return examine_source(source, settings, lambda raw: _with_gold(raw, truth))
+
+
+def _with_gold(raw: Raw, gold: pd.Series[Any]) -> Raw:
+    """Add true classes that are given by task."""
+    if not gold.index.is_unique:
+        raise DataError(f"`gold` names task {gold.index[gold.index.duplicated()][0]!r} twice")
+    known = FrameTable(pd.DataFrame({"task": gold.index, "gold": gold.to_numpy()}, index=range(len(gold))))
+    codes, _ = known.encode(("task", "gold"))
+    about = raw.tasks or RawTasks(raw.task, False)
+    ids, key = clean(about.task).codes, clean(codes["task"]).codes
+    place = np.asarray(pc.index_in(ids.values, value_set=key.values.take(pa.array(key.codes))).fill_null(-1))
+    row = np.append(place, -1)[ids.codes]
+    given = np.append(codes["gold"].codes, np.int32(-1))[row]
+    absent = len(gold) - len(np.unique(place[place >= 0]))
+    findings = raw.findings
+    if absent:
+        sentence = f"Gold of {plural(absent, 'task')} that are not in the frame would be left out"
+        findings = (*findings, Finding("gold-not-listed", "change", sentence, absent))
+    return replace(raw, tasks=replace(about, gold=Codes(codes["gold"].values, given)), findings=findings)

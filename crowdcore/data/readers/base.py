@@ -1,0 +1,144 @@
+"""`Reader`: one file format; `Raw`: what it hands to the doctor."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from crowdcore.core.errors import DataError
+from crowdcore.core.types import AnyArray, IntArray
+from crowdcore.data.codes import Codes
+from crowdcore.data.dataset import SimulatedTruth
+from crowdcore.data.report import Finding
+from crowdcore.data.settings import ReadSettings
+from crowdcore.data.tables import Content, Table
+from crowdcore.data.tables.base import Arrow
+
+__all__ = ["Raw", "RawTasks", "Reader", "Source"]
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """What is to be read: a file or folder, or a table that is there already.
+
+    Args:
+        name: what to call it.
+        content: the file and its kind, None for a frame.
+        table: the opened table, None where the content is none.
+    """
+
+    name: str
+    content: Content | None = None
+    table: Table | None = None
+
+    @property
+    def path(self) -> Path | None:
+        """The file or folder."""
+        return self.content.path if self.content else None
+
+    def need_table(self) -> Table:
+        """The table.
+
+        Raises:
+            DataError: the source is none.
+        """
+        if self.table is None:
+            raise DataError("This is not a table", "Leave `format` out to have it found.", file=self.path)
+        return self.table
+
+
+@dataclass(frozen=True, eq=False)
+class RawTasks:
+    """What is known of the tasks, uncleaned; every part is aligned with ``task``.
+
+    Args:
+        task: (n,) ids; with ``listed`` the order of the dataset's tasks, else one entry for each annotation row.
+        listed: whether these rows are a list of the tasks (each once) rather than the annotation rows.
+        gold: (n,) true classes.
+        split: (n,) names of splits.
+        media: ``text``, ``image``, ``audio`` -> (n,) values.
+        escaped: whether cells may carry our writers' apostrophe before formulas.
+    """
+
+    task: Codes
+    listed: bool
+    gold: Codes | None = None
+    split: Codes | None = None
+    media: dict[str, Codes] = field(default_factory=dict)
+    escaped: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Raw:
+    """Annotations as they stand in the file, as codes and uncleaned.
+
+    Args:
+        format: the reader's name.
+        task, worker, label: (n,) aligned columns.
+        columns: the file's columns.
+        roles: role -> column.
+        rows: (n,) 1-based row of the file, None: 1, 2, 3 …
+        encoding: of a text file.
+        delimiter: of a delimited file.
+        escaped: whether cells may carry our writers' apostrophe before formulas.
+        extra: pyarrow table of further annotation columns, aligned.
+        tasks: what is known of the tasks.
+        workers: ids in the order to use, None: natural order of those found.
+        workers_escaped: whether they may carry our writers' apostrophe before formulas.
+        classes: class list that came with the file, and where it is from.
+        findings: what the reader noticed.
+        folder: where features, images and media lie, None: nowhere.
+        truth: what generated a simulated crowd, aligned with the annotation rows and with ``workers``.
+        missing: labels that mean that there is none.
+        target: what kind of labels the file says it has: classes, ratings or sequences.
+    """
+
+    format: str
+    task: Codes
+    worker: Codes
+    label: Codes
+    columns: tuple[str, ...] = ()
+    roles: dict[str, str] = field(default_factory=dict)
+    rows: IntArray | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
+    escaped: bool = False
+    extra: Arrow | None = None
+    tasks: RawTasks | None = None
+    workers: tuple[str, ...] | None = None
+    workers_escaped: bool = False
+    classes: tuple[str, ...] | None = None
+    classes_from: str = "file"
+    findings: tuple[Finding, ...] = ()
+    folder: Path | None = None
+    truth: SimulatedTruth | None = None
+    missing: tuple[str, ...] = ()
+    target: Literal["classes", "ratings", "sequences"] = "classes"
+
+    def row_numbers(self, chosen: AnyArray) -> AnyArray:
+        """1-based file rows of some annotation rows."""
+        return chosen + 1 if self.rows is None else self.rows[chosen]
+
+
+class Reader(ABC):
+    """Base of every reader: it says whether a source is in its format, and reads it without judging it.
+
+    A subclass sets ``name`` (= its file's name, ``_`` as ``-``) and ``title``.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+
+    @abstractmethod
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """How sure it is, by content, that this source is in its format: 0 (is not) … 1 (certainly is)."""
+
+    @abstractmethod
+    def read(self, source: Source, settings: ReadSettings) -> Raw:
+        """Read everything.
+
+        Raises:
+            DataError: the file is not what it should be; says where.
+        """

@@ -1,0 +1,141 @@
+"""What was understood of a file, and what taking it in would drop or merge: findings and the report of them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.core.types import AnyArray
+
+__all__ = ["Finding", "ImportReport", "Level", "found", "plural"]
+
+Level = Literal["note", "warning", "change"]
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing noticed while reading.
+
+    Args:
+        code: a fixed word for machines, e.g. ``"label-outside-classes"``.
+        level: ``"change"`` drops or merges something and has to be accepted; ``"warning"`` looks wrong but changes
+            nothing; ``"note"`` tells how the file was understood.
+        sentence: what, in one sentence without its full stop.
+        count: how many rows, tasks, workers or cells are concerned.
+        rows: the first few 1-based data rows concerned (a CSV's header is row 0).
+        column: the column concerned, as it is called in the file.
+        examples: a few of the values concerned.
+        remedy: what to do about it, one sentence.
+    """
+
+    code: str
+    level: Level
+    sentence: str
+    count: int = 0
+    rows: tuple[int, ...] = ()
+    column: str | None = None
+    examples: tuple[str, ...] = ()
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        more = self.count - len(self.rows)
+        place = [f"column {self.column!r}"] if self.column else []
+        if self.rows:
+            listed = ", ".join(f"{row:,}" for row in self.rows)
+            place.append(f"row{'s' * (len(self.rows) > 1)} {listed}{f' and {more:,} more' if more > 0 else ''}")
+        where = f" ({'; '.join(place)})" if place else ""
+        return f"{self.sentence}{where}." + (f" {self.remedy}" if self.remedy else "")
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 task``, ``1,200 tasks``, ``2 classes``."""
+    ending = "es" if noun.endswith("s") else "s"
+    return f"{count:,} {noun}{'' if count == 1 else ending}"
+
+
+def found(code: str, level: Level, sentence: str, rows: AnyArray | None = None, **parts: Any) -> Finding:
+    """A finding about some rows: ``rows`` holds all their numbers, the first few of which are kept."""
+    if rows is not None:
+        parts.setdefault("count", len(rows))
+        parts["rows"] = tuple(int(row) for row in np.asarray(rows[:SHOWN]))
+    return Finding(code, level, sentence, **parts)
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """What `crowdcore.data.examine` understood, before anything is taken in.
+
+    Args:
+        source: file or folder name, or what the frame was called.
+        format: the reader's name, e.g. ``"long"``.
+        encoding: of a text file, else None.
+        delimiter: of a delimited file, else None.
+        columns: the columns of the file, in its order.
+        roles: role (``task``, ``worker``, ``label``, ``gold`` …) -> the column that plays it.
+        classes: the class list, in the order of every matrix.
+        classes_from: where the list is from: ``"argument"``, ``"classes.txt"``, ``"file"`` or ``"labels found"``.
+        n_rows: annotation rows (wide: filled or empty cells) read.
+        n_tasks: tasks of the dataset, those without annotation included.
+        n_workers: workers of the dataset.
+        n_annotations: annotations of the dataset.
+        n_gold: tasks whose true class is known.
+        n_repeats: annotations beyond the first of the same worker on the same task, before any reduction.
+        n_contradicting: (task, worker) pairs whose repeats differ.
+        findings: everything noticed; changes first.
+    """
+
+    source: str
+    format: str
+    encoding: str | None
+    delimiter: str | None
+    columns: tuple[str, ...]
+    roles: dict[str, str]
+    classes: tuple[str, ...]
+    classes_from: str
+    n_rows: int
+    n_tasks: int
+    n_workers: int
+    n_annotations: int
+    n_gold: int
+    n_repeats: int
+    n_contradicting: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def changes(self) -> tuple[Finding, ...]:
+        """The findings that drop or merge something: what has to be accepted."""
+        return tuple(f for f in self.findings if f.level == "change")
+
+    def text(self) -> str:
+        """The report for people, one statement a line."""
+        shown = ", ".join(self.classes[:10]) + (" …" if len(self.classes) > 10 else "")
+        how = [self.format, *([self.encoding] if self.encoding else [])]
+        if self.delimiter:
+            how.append({"\t": "tab", " ": "blank"}.get(self.delimiter, self.delimiter) + "-separated")
+        roles = ", ".join(f"{role} from {column!r}" for role, column in self.roles.items())
+        lines = [
+            f"{self.source}: {', '.join(how)}",
+            *([f"columns: {roles}"] if roles else []),
+            f"{plural(len(self.classes), 'class')} ({self.classes_from}): {shown}",
+            f"{plural(self.n_annotations, 'annotation')} by {plural(self.n_workers, 'worker')} on "
+            f"{plural(self.n_tasks, 'task')}; gold known for {self.n_gold:,}",
+        ]
+        words = {"change": "CHANGES", "warning": "warning", "note": "note"}
+        return "\n".join([*lines, *(f"{words[f.level]}: {f}" for f in self.findings)])
+
+    def frame(self) -> pd.DataFrame:
+        """The findings as a table: level, code, sentence, count, rows, column, examples, remedy."""
+        names = ["level", "code", "sentence", "count", "rows", "column", "examples", "remedy"]
+        table = [[getattr(f, name) for name in names] for f in self.findings]
+        frame = pd.DataFrame(table, columns=names)
+        for name in ("rows", "examples"):
+            frame[name] = [", ".join(map(str, values)) for values in frame[name]]
+        return frame
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain lists, strings and numbers, for ``--json``."""
+        return asdict(self)

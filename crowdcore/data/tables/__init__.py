@@ -1,0 +1,22 @@
+"""Tables in files: CSV and its kin, JSON lines, Parquet, frames; each hands out its columns in bounded pieces."""
+
+from __future__ import annotations
+
+from crowdcore.data.settings import ReadSettings
+from crowdcore.data.tables.base import Table
+from crowdcore.data.tables.content import Content, identify
+from crowdcore.data.tables.delimited import DelimitedTable
+from crowdcore.data.tables.json_table import JsonTable
+from crowdcore.data.tables.memory import FrameTable
+from crowdcore.data.tables.parquet import ParquetTable
+
+__all__ = ["Content", "DelimitedTable", "FrameTable", "JsonTable", "ParquetTable", "Table", "identify", "open_table"]
+
+
+def open_table(content: Content, settings: ReadSettings) -> Table:
+    """Open a file that `identify` found to hold a table."""
+    if content.kind == "parquet":
+        return ParquetTable(content.path)
+    if content.kind == "text":
+        return DelimitedTable(content, settings)
+    return JsonTable(content)

@@ -1,0 +1,101 @@
+"""`Table`: what a reader sees of a file of rows and columns."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from crowdcore.core.errors import DataError
+from crowdcore.data.codes import Codes, Encoder
+
+__all__ = ["MAX_ROWS", "Arrow", "Table"]
+
+Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
+
+MAX_ROWS = 1_000_000_000  # 12 bytes each once read: beyond that the index arrays alone fill a workstation
+SLAB_BYTES = 512 << 20  # text held at once before it becomes codes
+HEAD_ROWS = 1000
+
+
+class Table(ABC):
+    """Rows and named columns of one file or frame.
+
+    Attributes:
+        columns: names in the file's order; may repeat.
+        path: the file, None for a frame.
+        encoding: of a text file.
+        delimiter: of a delimited file.
+        escaped: whether cells that look like formulas may carry our writers' apostrophe.
+    """
+
+    columns: tuple[str, ...]
+    path: Path | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
+    escaped: bool = False
+
+    @abstractmethod
+    def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
+        """The rows as pyarrow tables or batches with just these columns, in order and of bounded size."""
+
+    @cached_property
+    def head(self) -> Arrow:
+        """The first rows (up to 1,000) of all columns."""
+        taken, n = [], 0
+        for piece in self.pieces(self.columns):
+            taken.append(pa.table(piece) if isinstance(piece, pa.RecordBatch) else piece)
+            n += piece.num_rows
+            if n >= HEAD_ROWS:
+                break
+        if not taken:
+            return pa.table({name: pa.array([], pa.string()) for name in self.columns})
+        return pa.concat_tables(taken, promote_options="permissive").slice(0, HEAD_ROWS)
+
+    def slabs(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
+        """Like `pieces`, gathered to tables of up to 512 MB.
+
+        Raises:
+            DataError: more rows than can be held.
+        """
+        waiting: list[Arrow] = []
+        size = rows = 0
+        for piece in self.pieces(columns):
+            waiting.append(pa.table(piece) if isinstance(piece, pa.RecordBatch) else piece)
+            size += piece.nbytes
+            rows += piece.num_rows
+            if rows > MAX_ROWS:
+                raise DataError(f"There are more than {MAX_ROWS:,} rows", "Split the file.", file=self.path)
+            if size >= SLAB_BYTES:
+                yield pa.concat_tables(waiting, promote_options="permissive")
+                waiting, size = [], 0
+        if waiting:
+            yield pa.concat_tables(waiting, promote_options="permissive")
+
+    def encode(self, columns: tuple[str, ...], keep: tuple[str, ...] = ()) -> tuple[dict[str, Codes], Arrow | None]:
+        """Read some columns as codes, and some (``keep``) as they are.
+
+        Returns:
+            Column name -> codes; and a pyarrow table of the kept columns (None if there are none).
+        """
+        encoders = {name: Encoder() for name in columns}
+        kept: list[Arrow] = []
+        for slab in self.slabs((*columns, *keep)):
+            for name, encoder in encoders.items():
+                try:
+                    encoder.add(slab[name])
+                except DataError as error:
+                    raise DataError(f"This column {error}", file=self.path, column=name) from None
+            if keep:
+                kept.append(slab.select(list(keep)))
+        codes = {}
+        for name, encoder in encoders.items():
+            try:
+                codes[name] = encoder.finish()
+            except DataError as error:
+                raise DataError(f"This column {error}", file=self.path, column=name) from None
+        return codes, pa.concat_tables(kept, promote_options="permissive") if kept else None

@@ -1,0 +1,180 @@
+"""What a file is, by its first bytes and not by its name; and how its text is encoded."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from crowdcore.core.errors import DataError
+from crowdcore.data.report import Finding
+
+__all__ = ["Content", "identify"]
+
+Kind = Literal["folder", "parquet", "text", "json", "json-lines"]
+SAMPLE = 1 << 18
+CHUNK = 8 << 20
+
+# First bytes -> what it is, and what to do instead.
+_FOREIGN: tuple[tuple[bytes, str, str], ...] = (
+    (b"\x1f\x8b", "a gzip archive", "Unpack it first."),
+    (b"BZh", "a bzip2 archive", "Unpack it first."),
+    (b"\xfd7zXZ", "an xz archive", "Unpack it first."),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard archive", "Unpack it first."),
+    (b"7z\xbc\xaf", "a 7z archive", "Unpack it first."),
+    (b"Rar!", "a RAR archive", "Unpack it first."),
+    (b"\xd0\xcf\x11\xe0", "an old Excel or Office file", "Save the sheet as CSV."),
+    (b"%PDF", "a PDF", "Give the table as CSV or Parquet."),
+    (b"SQLite format 3", "an SQLite database", "Export the table as CSV."),
+    (b"\x89HDF", "an HDF5 file", "Give the table as CSV or Parquet."),
+    (b"ARROW1", "an Arrow (Feather) file", "Save it as Parquet."),
+    (b"\x93NUMPY", "a NumPy array", "Give a table of task, worker, label."),
+    (b"\x89PNG", "a PNG image", "Give the table of its labels."),
+    (b"\xff\xd8\xff", "a JPEG image", "Give the table of its labels."),
+    (b"\x80\x02", "a pickle", "Pickles run code and are never opened: save the table as Parquet."),
+    (b"\x80\x03", "a pickle", "Pickles run code and are never opened: save the table as Parquet."),
+    (b"\x80\x04", "a pickle", "Pickles run code and are never opened: save the table as Parquet."),
+    (b"\x80\x05", "a pickle", "Pickles run code and are never opened: save the table as Parquet."),
+)
+_MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (codecs.BOM_UTF8, "utf-8-sig"),
+          (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Content:
+    """A file and what it holds.
+
+    Args:
+        path: the file.
+        kind: folder, parquet, text (delimited), json or json-lines.
+        encoding: of text, a Python codec name.
+        sample: the first 256 KiB, decoded, cut after the last whole line (all of it if there is no more).
+        findings: what had to be guessed.
+    """
+
+    path: Path
+    kind: Kind
+    encoding: str | None = None
+    sample: str = ""
+    findings: tuple[Finding, ...] = ()
+
+
+def identify(path: Path, encoding: str | None = None) -> Content:
+    """Find out what a file is.
+
+    Raises:
+        DataError: not there, empty, or of a kind that holds no table we read; says which kind.
+    """
+    if path.is_dir():
+        return Content(path, "folder")
+    try:
+        with path.open("rb") as file:
+            start = file.read(SAMPLE)
+    except OSError as error:
+        reason = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be opened ({error.strerror})"
+        raise DataError(f"{path} {reason}") from None
+    if not start:
+        raise DataError("This file is empty", file=path)
+    if start.startswith(b"PAR1"):
+        return Content(path, "parquet")
+    if path.suffix.lower() in (".parquet", ".pq"):
+        raise DataError("This is not a Parquet file: it does not begin like one", file=path)
+    _refuse_foreign(path, start)
+    if encoding is None:
+        encoding, findings = _guess_encoding(path, start)
+    else:
+        findings = _check_encoding(path, encoding)
+    sample = codecs.getincrementaldecoder(encoding)("replace").decode(start).removeprefix("\ufeff")
+    if len(start) == SAMPLE and "\n" in sample:
+        sample = sample[: sample.rindex("\n") + 1]
+    if not sample.strip():
+        raise DataError("This file holds nothing but blanks", file=path)
+    return Content(path, _text_kind(sample, path), encoding, sample, findings)
+
+
+def _refuse_foreign(path: Path, start: bytes) -> None:
+    if start.startswith(b"PK\x03\x04"):
+        if b"xl/" in start or path.suffix.lower() == ".xlsx" or b"[Content_Types].xml" in start[:400]:
+            raise DataError("This is an Excel workbook, not a text file", "Save the sheet as CSV.", file=path)
+        raise DataError("This is a ZIP archive, not a table", "Unpack it first.", file=path)
+    for magic, what, remedy in _FOREIGN:
+        if start.startswith(magic):
+            raise DataError(f"This is {what}, not a table of labels", remedy, file=path)
+
+
+def _text_kind(sample: str, path: Path) -> Kind:
+    first = sample.lstrip()
+    if first.startswith("{"):
+        return "json" if path.suffix.lower() == ".json" and "\n{" not in first else "json-lines"
+    return "json" if first.startswith("[") and path.suffix.lower() not in (".csv", ".tsv", ".txt") else "text"
+
+
+def _guess_encoding(path: Path, start: bytes) -> tuple[str, tuple[Finding, ...]]:
+    for mark, name in _MARKS:
+        if start.startswith(mark):
+            return name, _check_encoding(path, name)
+    head = start[: 2 * (min(len(start), 4096) // 2)]
+    for name, zeros, letters in (("utf-16-le", head[1::2], head[::2]), ("utf-16-be", head[::2], head[1::2])):
+        if head and zeros.count(0) > 0.6 * len(zeros) and letters.count(0) < 0.1 * len(letters):
+            sentence = f"The encoding is not marked; {name} was taken because every other byte is zero"
+            finding = Finding("encoding-guessed", "warning", sentence, remedy="Else pass encoding=….")
+            return name, (finding, *_check_encoding(path, name))
+    return _scan(path)
+
+
+def _scan(path: Path) -> tuple[str, tuple[Finding, ...]]:
+    """One pass over the bytes: refuse NUL, and tell UTF-8 from an 8-bit encoding."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    utf8, lines, offset, high = True, 0, 0, set[int]()
+    where = 0
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            if (at := chunk.find(0)) >= 0:
+                row = lines + chunk.count(b"\n", 0, at)
+                raise DataError(
+                    f"Byte {offset + at:,} is NUL: this is not a text file, or a damaged one",
+                    "Save it as UTF-8 text, or give its encoding with encoding=….",
+                    file=path,
+                    row=row,
+                )
+            if not chunk.isascii() or decoder.getstate()[0]:
+                high |= set(chunk) - _ASCII
+                if utf8:
+                    try:
+                        decoder.decode(chunk)
+                    except UnicodeDecodeError as error:
+                        utf8, where = False, lines + chunk.count(b"\n", 0, max(error.start, 0))
+            lines += chunk.count(b"\n")
+            offset += len(chunk)
+    if utf8 and not decoder.getstate()[0]:
+        return "utf-8", ()
+    guess = "latin-1" if all(byte >= 0xA0 for byte in high) or high & _UNDEFINED else "cp1252"
+    sentence = f"The file is not UTF-8; it was read as {guess}"
+    rows = (where,) if not utf8 else ()
+    remedy = "Look at the names with accents; else pass encoding=…."
+    return guess, (Finding("encoding-guessed", "warning", sentence, 1, rows, remedy=remedy),)
+
+
+_ASCII = set(range(128))
+_UNDEFINED = {0x81, 0x8D, 0x8F, 0x90, 0x9D}  # bytes that windows-1252 leaves open
+
+
+def _check_encoding(path: Path, encoding: str) -> tuple[Finding, ...]:
+    """Decode the whole file once, so that a wrong encoding is one clear sentence."""
+    lines = 0
+    try:
+        decoder = codecs.getincrementaldecoder(encoding)()
+        with path.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                text = decoder.decode(chunk)
+                if "\0" in text:
+                    row = lines + text.count("\n", 0, text.index("\0"))
+                    raise DataError("There is a NUL character: this is a damaged text file", file=path, row=row)
+                lines += text.count("\n")
+            decoder.decode(b"", final=True)
+    except LookupError:
+        raise DataError(f"There is no encoding called {encoding!r}", file=path) from None
+    except UnicodeError as error:
+        raise DataError(f"This is not {encoding} text ({error})", "Pass another encoding=….", file=path) from None
+    return ()

@@ -1,0 +1,116 @@
+"""CSV, TSV and their kin, streamed through pyarrow's parser."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from crowdcore.core.errors import DataError
+from crowdcore.data.codes import strings
+from crowdcore.data.formulas import unescape
+from crowdcore.data.settings import ReadSettings
+from crowdcore.data.tables.base import Arrow, Table
+from crowdcore.data.tables.content import Content
+
+__all__ = ["DelimitedTable"]
+
+BLOCK = 8 << 20  # no single row may be longer
+_DELIMITERS = (",", "\t", ";", "|", " ")
+_NUMBER = re.compile(r"^\s*(-?[0-9]+(\.[0-9]*)?)?\s*$")
+
+
+class DelimitedTable(Table):
+    """A text file of rows; delimiter and header are found by content. All cells are read as strings."""
+
+    escaped = True
+
+    def __init__(self, content: Content, settings: ReadSettings) -> None:
+        self.path, self.encoding = content.path, content.encoding
+        lines = content.sample.splitlines(keepends=True)[:200]
+        self.delimiter = settings.delimiter or _find_delimiter(lines, content.path.suffix.lower())
+        first = next((row for row in _rows(lines, self.delimiter) if row), None)
+        if first is None:
+            raise DataError("No row could be read", file=self.path)
+        numbers = len(first) > 1 and all(_NUMBER.match(cell) for cell in first)
+        self.header = settings.header if settings.header is not None else not numbers
+        names = [cell.strip() for cell in first] if self.header else [str(i + 1) for i in range(len(first))]
+        self.columns = tuple(unescape(strings(names)).to_pylist())
+
+    def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
+        """Batches of up to 8 MiB of text."""
+        numbered = [f"{i}" for i in range(len(self.columns))]
+        wanted = [self.columns.index(name) for name in columns]
+        ragged: list[tuple[int | None, int]] = []
+
+        def remember(row: Arrow) -> str:
+            ragged.append((row.number, row.actual_columns))
+            return "error"
+
+        n = 0
+        try:
+            reader = pa_csv.open_csv(
+                self.path,
+                read_options=pa_csv.ReadOptions(
+                    column_names=numbered,
+                    skip_rows_after_names=int(self.header),
+                    encoding={"utf-8-sig": "utf-8"}.get(self.encoding or "utf-8", self.encoding),
+                    block_size=BLOCK,
+                    use_threads=False,  # as fast here, and only so do errors carry their row
+                ),
+                parse_options=pa_csv.ParseOptions(
+                    delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=remember
+                ),
+                convert_options=pa_csv.ConvertOptions(
+                    include_columns=[numbered[i] for i in wanted],
+                    column_types=dict.fromkeys(numbered, pa.string()),
+                    strings_can_be_null=False,
+                ),
+            )
+            for batch in reader:
+                n += batch.num_rows
+                yield batch.rename_columns(list(columns))
+        except (pa.ArrowException, UnicodeError, OSError) as error:
+            raise self._fault(error, ragged, n) from None
+
+    def _fault(self, error: Exception, ragged: list[tuple[int | None, int]], n: int) -> DataError:
+        if ragged:
+            number, cells = ragged[0]
+            row = None if number is None else number - int(self.header)
+            sentence = f"This row has {cells} cells, but there are {len(self.columns)} columns"
+            remedy = "Quote cells that hold the delimiter, and close every quote."
+            return DataError(sentence, remedy, file=self.path, row=row)
+        reason = str(error)
+        if "straddling" in reason or "out of sync" in reason:
+            sentence = f"A row is longer than {BLOCK >> 20} MiB, or a quote is never closed, after row {n:,}"
+            return DataError(sentence, file=self.path)
+        return DataError(f"This file cannot be read as a table ({reason[:200]})", file=self.path)
+
+
+def _rows(lines: list[str], delimiter: str) -> list[list[str]]:
+    """The sample's rows; a cell too long for Python's reader ends it."""
+    rows = []
+    try:
+        for row in csv.reader(lines, delimiter=delimiter):
+            rows.append(row)  # noqa: PERF402  # what was read before an error counts
+    except csv.Error:
+        pass
+    return rows
+
+
+def _find_delimiter(lines: list[str], suffix: str) -> str:
+    """The delimiter that cuts most rows into the same number (above one) of cells as the first."""
+    candidates = ("\t", *(d for d in _DELIMITERS if d != "\t")) if suffix == ".tsv" else _DELIMITERS
+    best, best_share = "", 0.0
+    for delimiter in candidates:
+        rows = [row for row in _rows(lines, delimiter) if row]
+        if not rows or len(rows[0]) < 2:
+            continue
+        share = Counter(len(row) for row in rows)[len(rows[0])] / len(rows)
+        if share > best_share + 1e-9:
+            best, best_share = delimiter, share
+    return best or ("\t" if suffix == ".tsv" else ",")

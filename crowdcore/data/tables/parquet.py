@@ -1,0 +1,45 @@
+"""Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from crowdcore.core.errors import DataError
+from crowdcore.data.tables import base
+from crowdcore.data.tables.base import Arrow, Table
+
+__all__ = ["ParquetTable"]
+
+BATCH_ROWS = 1 << 20
+
+
+class ParquetTable(Table):
+    """A Parquet file, read a million rows at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = pq.ParquetFile(path)
+        except (pa.ArrowException, OSError) as error:
+            raise self._broken(error) from None
+        self.columns = tuple(self._file.schema_arrow.names)
+        self.n_rows = self._file.metadata.num_rows
+        if self.n_rows > base.MAX_ROWS:
+            raise DataError(f"There are more than {base.MAX_ROWS:,} rows", "Split the file.", file=path)
+
+    def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
+        """Batches of a million rows."""
+        try:
+            yield from self._file.iter_batches(BATCH_ROWS, columns=list(columns))
+        except (pa.ArrowException, OSError) as error:
+            raise self._broken(error) from None
+
+    def _broken(self, error: Exception) -> DataError:
+        reason = " ".join(str(error).split())[:200]
+        return DataError(
+            f"This Parquet file is cut off or damaged ({reason})", "Copy or write it again.", file=self.path
+        )

@@ -1,0 +1,48 @@
+"""Aggregated labels: one row per task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from crowdcore.core.errors import SettingError
+from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.codes import strings
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.writers.tables import check_names, names_column, write_table
+
+__all__ = ["write_aggregated"]
+
+
+def write_aggregated(
+    dataset: CrowdDataset, labels: IntArray, path: str | Path, *, posterior: FloatArray | None = None
+) -> Path:
+    """Write what an aggregator found as CSV or Parquet: ``task``, ``label``, and ``p(<class>)`` for each class.
+
+    Args:
+        dataset: whose tasks the labels are of.
+        labels: (n_tasks,) class numbers; tasks with -1 have no row.
+        path: the file; replaced at once if it exists.
+        posterior: (n_tasks, C) probabilities to add as columns.
+
+    Raises:
+        SettingError: arrays of another shape, or another ending.
+    """
+    path = Path(path)
+    labels = np.asarray(labels)
+    if labels.shape != (dataset.n_tasks,):
+        raise SettingError("labels", f"have the shape ({dataset.n_tasks},)", labels.shape)
+    if posterior is not None and posterior.shape != (dataset.n_tasks, dataset.n_classes):
+        raise SettingError("posterior", f"have the shape ({dataset.n_tasks}, {dataset.n_classes})", posterior.shape)
+    check_names(dataset)
+    known = np.flatnonzero(labels >= 0)
+    columns = {
+        "task": names_column(known.astype(np.int32), pa.array(dataset.task_ids.astype("str"))),
+        "label": names_column(labels[known].astype(np.int32), strings(dataset.classes)),
+    }
+    if posterior is not None:
+        columns |= {f"p({name})": pa.array(posterior[known, c]) for c, name in enumerate(dataset.classes)}
+    write_table(pa.table(columns), path)
+    return path

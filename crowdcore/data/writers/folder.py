@@ -1,0 +1,148 @@
+"""A dataset as a folder in our format."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from crowdcore.core.errors import DataError
+from crowdcore.data.codes import natural_order, strings
+from crowdcore.data.dataset import NO_SPLIT, SPLITS, CrowdDataset, SimulatedTruth
+from crowdcore.data.rows import Rows
+from crowdcore.data.tables.base import Arrow
+from crowdcore.data.writers.long import annotation_table
+from crowdcore.data.writers.tables import TableFormat, check_names, names_column, write_table
+
+__all__ = ["write_folder"]
+
+_ENDINGS = {NO_SPLIT: "", **{code: f"_{name}" for code, name in enumerate(SPLITS)}}
+
+
+def write_folder(
+    dataset: CrowdDataset,
+    path: str | Path,
+    *,
+    table: TableFormat = "parquet",
+    readme: str | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Write everything a dataset holds as a folder that `read_dataset` reads back equal.
+
+    Args:
+        dataset: what to write.
+        path: the folder; it appears only when it is complete.
+        table: format of annotations, tasks and workers.
+        readme: text of README.md; default a line of counts.
+        overwrite: replace a folder that is there (only one in our format).
+
+    Raises:
+        DataError: the folder exists, or something would not be read back as it is.
+    """
+    path = Path(path)
+    check_names(dataset)
+    if path.exists() and not (overwrite and path.is_dir() and (path / "classes.txt").is_file()):
+        raise DataError(f"{path} exists already", "Pass overwrite=True to replace a dataset folder.")
+    if not path.parent.is_dir():
+        raise DataError(f"The folder {path.parent} does not exist")
+    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
+    try:
+        _fill(dataset, temporary, table, readme)
+        temporary.chmod(0o755)
+        if path.exists():
+            old = temporary.with_suffix(".old")
+            path.rename(old)
+            temporary.rename(path)
+            shutil.rmtree(old)
+        else:
+            temporary.rename(path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return path
+
+
+def _fill(dataset: CrowdDataset, folder: Path, table: TableFormat, readme: str | None) -> None:
+    (folder / "classes.txt").write_text("".join(f"{name}\n" for name in dataset.classes), encoding="utf-8")
+    write_table(annotation_table(dataset), folder / f"annotations.{table}")
+    write_table(_task_table(dataset), folder / f"tasks.{table}")
+    if _needs_worker_list(dataset):
+        write_table(pa.table({"worker": strings(map(str, dataset.worker_ids))}), folder / f"workers.{table}")
+    if dataset.features is not None:
+        for ending, rows in _parts(dataset, dataset.features, "features").items():
+            np.save(folder / f"features{ending}.npy", rows, allow_pickle=False)
+    if dataset.media is not None and dataset.media.images is not None:
+        for ending, rows in _parts(dataset, dataset.media.images, "images").items():
+            np.savez_compressed(folder / f"images{ending}.npz", images=rows)
+    _copy_media(dataset, folder)
+    if dataset.truth is not None:
+        _write_truth(dataset.truth, folder / "truth.npz")
+    text = readme or (
+        f"# {dataset.name}\n\n{dataset.n_annotations:,} annotations by {dataset.n_workers:,} workers on "
+        f"{dataset.n_tasks:,} tasks, {dataset.n_classes:,} classes.\n"
+    )
+    (folder / "README.md").write_text(text, encoding="utf-8")
+
+
+def _task_table(dataset: CrowdDataset) -> Arrow:
+    columns = {
+        "task": strings(map(str, dataset.task_ids)),
+        "split": names_column(np.ma.masked_less(dataset.split.astype(np.int32), 0), strings(SPLITS)),
+        "gold": names_column(np.ma.masked_less(dataset.gold, 0), strings(dataset.classes)),
+    }
+    if dataset.media is not None and dataset.media.columns is not None:
+        frame = dataset.media.columns
+        columns |= {str(name): pa.array(frame[name].astype("str"), from_pandas=True) for name in frame}
+    return pa.table(columns)
+
+
+def _needs_worker_list(dataset: CrowdDataset) -> bool:
+    """Whether reading the annotations alone would give other workers, or another order."""
+    names = [str(name) for name in dataset.worker_ids]
+    return bool((dataset.labels_per_worker == 0).any()) or natural_order(names) != list(range(len(names)))
+
+
+def _parts(dataset: CrowdDataset, rows: Rows, what: str) -> dict[str, np.ndarray]:
+    """File ending -> rows of that split's tasks, in order.
+
+    Raises:
+        DataError: only some tasks of a split have a row.
+    """
+    parts = {}
+    for code, ending in _ENDINGS.items():
+        tasks = np.flatnonzero(dataset.split == code)
+        n = int(rows.present[tasks].sum())
+        if 0 < n < len(tasks):
+            name = SPLITS[code] if code >= 0 else "no"
+            raise DataError(f"{n} of {len(tasks)} tasks of {name} split have {what}", "A file holds all or none.")
+        if n:
+            parts[ending] = rows[tasks]
+    return parts
+
+
+def _copy_media(dataset: CrowdDataset, folder: Path) -> None:
+    """Copy image and sound files that tasks name, under the same relative path."""
+    media = dataset.media
+    if media is None or media.columns is None or media.folder is None:
+        return
+    base = media.folder.resolve()
+    for kind in ("image", "audio"):
+        for name in media.columns.get(kind, ()):
+            source = (base / str(name)).resolve()
+            if isinstance(name, str) and source.is_relative_to(base) and source.is_file():
+                target = folder / source.relative_to(base)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+
+
+def _write_truth(truth: SimulatedTruth, path: Path) -> None:
+    names = ("worker_confusion", "common_confusion", "omega", "used_common", "group")
+    parts: dict[str, Any] = {
+        name: np.asarray(getattr(truth, name)) for name in names if getattr(truth, name) is not None
+    }
+    settings = np.array(json.dumps(truth.settings, sort_keys=True))
+    np.savez_compressed(path, **parts, settings=settings, worker_role=np.array(truth.worker_role, dtype=np.str_))

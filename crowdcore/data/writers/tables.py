@@ -1,0 +1,130 @@
+"""One table to one file, at once or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.data.codes import clean, encode, strings
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.formulas import escape
+from crowdcore.data.tables.base import Arrow
+
+__all__ = ["TableFormat", "check_names", "names_column", "replacing", "table_format", "write_table"]
+
+TableFormat = Literal["parquet", "csv"]
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary path beside ``path`` that takes its place when the block ends well, and vanishes otherwise."""
+    if not path.parent.is_dir():
+        raise DataError(f"The folder {path.parent} does not exist")
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def table_format(path: Path) -> TableFormat:
+    """The format a file's name asks for.
+
+    Raises:
+        SettingError: neither ``.csv`` nor ``.parquet``.
+    """
+    suffix = path.suffix.lower()
+    if suffix == ".csv":
+        return "csv"
+    if suffix == ".parquet":
+        return "parquet"
+    raise SettingError("path", "end in .csv or .parquet", path.name)
+
+
+def write_table(table: Arrow, path: Path) -> None:
+    """Write a pyarrow table as Parquet, or as CSV (UTF-8, formulas neutralised)."""
+    with replacing(path) as temporary:
+        if table_format(path) == "parquet":
+            pq.write_table(table, temporary, compression="zstd")
+            return
+        table = pa.table([_safe(column) for column in table.columns], names=table.column_names)
+        header = ",".join(_quoted(name) for name in escape(strings(table.column_names)).to_pylist())
+        for style in ("none", "needed"):
+            with temporary.open("wb") as file:
+                file.write(f"{header}\n".encode())
+                try:
+                    options = pa_csv.WriteOptions(include_header=False, quoting_style=style)
+                    pa_csv.write_csv(table, file, options)
+                    return
+                except pa.ArrowInvalid:  # a cell needs quotes
+                    if style == "needed":
+                        raise
+
+
+def _safe(column: Arrow) -> Arrow:
+    """Text with formulas neutralised; dictionary columns are spelled out."""
+    if pa.types.is_dictionary(column.type):
+        return pa.chunked_array(
+            [escape(c.dictionary.cast(pa.large_string())).take(c.indices) for c in column.chunks], pa.large_string()
+        )
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return escape(column.cast(pa.large_string()))
+    if pa.types.is_nested(column.type):
+        raise DataError(f"A column of {column.type} cannot be written as CSV", "Write Parquet.")
+    return column
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"' if any(c in name for c in ',"\r\n') else name
+
+
+def names_column(codes: Arrow, names: Arrow) -> Arrow:
+    """A dictionary column of names."""
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array(codes), names)])
+
+
+def check_names(dataset: CrowdDataset) -> None:
+    """Refuse names that would come back changed: readers trim blanks, and merge what looks the same.
+
+    Raises:
+        DataError: says which name, and of what.
+    """
+    for what, names in (
+        ("task", dataset.task_ids),
+        ("worker", dataset.worker_ids),
+        ("class", dataset.classes),
+    ):
+        column = strings(map(str, names))
+        result = clean(encode(column), whole_numbers=what == "class")
+        codes = result.codes
+        same = len(codes.values) == len(column) and bool((codes.codes >= 0).all()) and codes.values.equals(column)
+        if not same:
+            changed = next(
+                (a for a, b in zip(column.to_pylist(), codes.values.to_pylist(), strict=False) if a != b), column[-1]
+            )
+            raise DataError(
+                f"The {what} name {str(changed)!r} would not be read back as it is",
+                "Names must be distinct, not empty, without surrounding blanks, and in normal form (NFC).",
+            )
+    bad = next((c for c in dataset.classes if "\n" in c or "\r" in c), None)
+    if bad is not None:
+        raise DataError(f"The class name {bad!r} holds a line break, which classes.txt cannot hold")
