@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from crowdcore.data.catalogue import list_datasets, load_dataset
 from crowdcore.data.columns import MappingError
 from crowdcore.data.dataset import SPLITS, CrowdDataset, Media, SimulatedTruth
@@ -34,3 +37,10 @@ __all__ = [
     "write_folder",
     "write_long",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the simulations and the sources on first use."""
+    if name in {"simulate", "sources"}:
+        return importlib.import_module(f"crowdcore.data.{name}")
+    raise AttributeError(f"module 'crowdcore.data' has no attribute {name!r}")

@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from crowdcore.core.registry import Registry
 from crowdcore.data.sources._download import DownloadError, Progress
 from crowdcore.data.sources.base import RemoteFile, Source
 
-__all__ = ["REGISTRY", "DownloadError", "Progress", "RemoteFile", "Source", "get", "names"]
+__all__ = ["REGISTRY", "DownloadError", "Progress", "RemoteFile", "Source", "fetch", "get", "names"]
 
 REGISTRY: Registry[Source] = Registry(__name__, Source, "source")  # type: ignore[type-abstract]
 
@@ -27,3 +29,28 @@ def get(name: str) -> type[Source]:
         SettingError: no such source.
     """
     return REGISTRY.find(name)
+
+
+def fetch(name: str, *, url_base: str | None = None, force: bool = False, progress: Progress | None = None) -> Path:
+    """Download a named dataset and convert it into the user's cache, where `crowdcore.load_dataset` finds it.
+
+    A download that broke off goes on where it stopped when this is called again. The dataset appears in the cache
+    complete or not at all, and the downloaded files are deleted then; their SHA-256 stay recorded.
+
+    Args:
+        name: one of `names`.
+        url_base: a mirror's address that holds the source's files under their own names.
+        force: fetch and convert again although it is there.
+        progress: called with a file's name, the bytes here and all bytes (None = unknown).
+
+    Returns:
+        The dataset's folder.
+
+    Raises:
+        SettingError: no such source.
+        DownloadError: a file could not be fetched, or is not the one that was fetched before.
+        DataError: a file is damaged, unsafe or not in the source's known layout.
+    """
+    from crowdcore.data.sources._fetch import fetch_source
+
+    return fetch_source(get(name)(), url_base=url_base, force=force, progress=progress)

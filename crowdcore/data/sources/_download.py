@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from crowdcore.core.errors import CrowdError
 
-__all__ = ["DownloadError", "Progress", "download", "file_sha256"]
+__all__ = ["DownloadError", "Progress", "download", "file_sha256", "remember"]
 
 Progress = Callable[[str, int, int | None], None]
 """Called with the file's name, the bytes here so far and all of them (None = the server does not say)."""
@@ -45,8 +45,7 @@ def download(
 ) -> str:
     """Fetch ``url`` into ``target``, going on from ``target.part`` where an earlier call broke off.
 
-    The file's SHA-256 must be ``sha256``, or else the one recorded beside it (``target.sha256``) when it was first
-    fetched; where neither is known it is recorded now. The record stays when the file is deleted.
+    The file's SHA-256 must be ``sha256``, or else the one that `remember` noted when it was first fetched.
 
     Args:
         limit: bytes the file may have at most.
@@ -63,7 +62,7 @@ def download(
     if urlsplit(url).scheme not in ("http", "https"):
         raise DownloadError(f"{url} is no http or https address.")
     target.parent.mkdir(parents=True, exist_ok=True)
-    record = _beside(target, ".sha256")
+    record = _record(target)
     part = _beside(target, ".part")
     if not target.is_file():
         for attempt in range(attempts):
@@ -89,14 +88,22 @@ def download(
             f"{url} has the SHA-256 {found}, but {expected} is {known}: the file was damaged on its way or has "
             "changed. It was deleted; fetch it again" + ("." if sha256 else ", or delete the record to accept it.")
         )
-    record.write_text(f"{found}\n")
     return found
+
+
+def remember(target: Path, sha256: str) -> None:
+    """Note the SHA-256 of a file that proved good, for the next time it is fetched; the note outlives the file."""
+    _record(target).write_text(f"{sha256}\n")
 
 
 def file_sha256(path: Path) -> str:
     """SHA-256 of a file in hex."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _record(target: Path) -> Path:
+    return _beside(target, ".sha256")
 
 
 def _beside(path: Path, suffix: str) -> Path:

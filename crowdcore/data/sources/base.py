@@ -55,7 +55,7 @@ class Source(ABC):
 
         Args:
             files: name of each of `files` -> where it lies.
-            folder: the new dataset's folder; media that its tasks point to may be put there.
+            folder: an empty folder to unpack into; what the dataset needs of it is copied from there.
 
         Raises:
             DataError: the files are not in the layout that the class describes.

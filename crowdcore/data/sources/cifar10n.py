@@ -37,7 +37,7 @@ class Cifar10N(Source):
     )
 
     def convert(self, files: dict[str, Path], folder: Path) -> CrowdDataset:
-        """Join the three label columns with the batches of `_who`; nothing is put into ``folder``."""
+        """Join the three label columns with the batches of `_who`."""
         saved = read_torch_arrays(files["CIFAR-10_human.pt"])
         keys = ("clean_label", "random_label1", "random_label2", "random_label3")
         if missing := [key for key in keys if key not in saved]:

@@ -34,18 +34,17 @@ class LabelMe(Source):
     files: ClassVar[tuple[RemoteFile, ...]] = (RemoteFile("http://fprodrigues.com/deep_LabelMe.tar.gz"),)
 
     def convert(self, files: dict[str, Path], folder: Path) -> CrowdDataset:
-        """Read the prepared arrays and the answers; the images go to ``folder/images``."""
-        raw = folder / "raw"
+        """Read the prepared arrays, the answers and the paths of the images."""
 
         def place(name: PurePosixPath) -> Path | None:
             inside = name.parts[1:]
             if len(inside) == 3 and inside[0] in SPLITS and name.suffix == ".jpg":
                 return folder.joinpath("images", *inside)
             wanted = inside[:1] == ("prepared",) or (len(inside) == 1 and name.suffix == ".txt")
-            return raw.joinpath(*inside) if wanted and len(inside) <= 2 else None
+            return folder.joinpath(*inside) if wanted and len(inside) <= 2 else None
 
         unpack(files["deep_LabelMe.tar.gz"], place)
-        prepared = raw / "prepared"
+        prepared = folder / "prepared"
         gold = [
             whole_numbers(
                 load_array(prepared / f"labels_{s}.npy", f"prepared/labels_{s}.npy", (None,)),
@@ -63,7 +62,7 @@ class LabelMe(Source):
             for s, n in zip(SPLITS, counts, strict=True)
         ]
         split = np.repeat(np.arange(len(SPLITS)), counts)
-        task, worker, label, n_workers = _answers(need(raw / "answers.txt", "answers.txt"), counts[0])
+        task, worker, label, n_workers = _answers(need(folder / "answers.txt", "answers.txt"), counts[0])
         return CrowdDataset(
             self.name,
             CLASSES,
@@ -75,7 +74,7 @@ class LabelMe(Source):
             gold=np.concatenate(gold),
             split=split,
             features=Rows.from_splits(dict(enumerate(features)), split),
-            media=_images(raw, folder, gold),
+            media=_images(folder, gold),
         )
 
 
@@ -93,13 +92,13 @@ def _answers(path: Path, n_tasks: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return task, worker, answers[task, worker], answers.shape[1]
 
 
-def _images(raw: Path, folder: Path, gold: list[np.ndarray]) -> Media | None:
+def _images(folder: Path, gold: list[np.ndarray]) -> Media | None:
     """The images' paths below ``folder``; None where the archive came without them."""
     if not (folder / "images").is_dir():
         return None
     paths: list[str] = []
     for split, truth in zip(SPLITS, gold, strict=True):
-        names = need(raw / f"filenames_{split}.txt", f"filenames_{split}.txt").read_text().split()
+        names = need(folder / f"filenames_{split}.txt", f"filenames_{split}.txt").read_text().split()
         prefix = [name.partition("_")[0] for name in names]
         if prefix != [CLASSES[c] for c in truth]:
             raise DataError(f"filenames_{split}.txt does not fit prepared/labels_{split}.npy")

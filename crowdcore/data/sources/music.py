@@ -34,7 +34,7 @@ class Music(Source):
     def convert(self, files: dict[str, Path], folder: Path) -> CrowdDataset:
         """Read the three tables; songs get their GTZAN file names as ids."""
         wanted = [f"music_genre_{part}.csv" for part in ("gold", "test")] + ["mturk_answers.csv"]
-        paths = {f"music_genre_classification/{name}": folder / "raw" / name for name in wanted}
+        paths = {f"music_genre_classification/{name}": folder / name for name in wanted}
         unpack(files["mturk-datasets.tar.gz"], lambda name: paths.get(str(name)))
         train, test, answers = (_table(path) for path in paths.values())
         songs = pd.concat([train[["id", "class"]], test[["id", "class"]]], ignore_index=True)

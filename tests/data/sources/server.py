@@ -73,8 +73,12 @@ class Server:
                 self.send_header("Content-Range", f"bytes {shown}-{len(served.body) - 1}/{len(served.body)}")
                 return begin
 
+        class Quiet(ThreadingHTTPServer):
+            def handle_error(self, *_args: object) -> None:
+                """A client that hangs up is part of these tests."""
+
         self.files = files
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http = Quiet(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.http.server_port}"
         self.thread = threading.Thread(target=self.http.serve_forever, args=(0.01,))
         self.thread.start()

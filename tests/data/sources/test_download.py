@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crowdcore.data.sources._download import DownloadError, download
+from crowdcore.data.sources._download import DownloadError, download, remember
 from tests.data.sources.server import Server
 
 BODY = np.random.default_rng(0).bytes(700_000)
@@ -20,13 +20,12 @@ def get(server: Server, folder: Path, **settings) -> str:
     return download(f"{server.url}/file.bin", folder / "file.bin", pause=0.0, timeout=5.0, **settings)
 
 
-def test_whole_file_with_progress_and_recorded_hash(server: Server, tmp_path: Path) -> None:
+def test_whole_file_with_progress(server: Server, tmp_path: Path) -> None:
     server.serve("/file.bin", BODY)
     seen: list[tuple[str, int, int | None]] = []
     assert get(server, tmp_path / "new", progress=lambda *step: seen.append(step)) == SHA
     assert (tmp_path / "new/file.bin").read_bytes() == BODY
-    assert (tmp_path / "new/file.bin.sha256").read_text() == f"{SHA}\n"
-    assert sorted(p.name for p in (tmp_path / "new").iterdir()) == ["file.bin", "file.bin.sha256"]
+    assert [p.name for p in (tmp_path / "new").iterdir()] == ["file.bin"]
     assert seen[0] == ("file.bin", 0, len(BODY)) and seen[-1] == ("file.bin", len(BODY), len(BODY))
     assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
 
@@ -132,7 +131,7 @@ def test_wrong_pinned_hash(server: Server, tmp_path: Path) -> None:
 
 def test_another_file_than_the_first_time(server: Server, tmp_path: Path) -> None:
     server.serve("/file.bin", BODY)
-    get(server, tmp_path)
+    remember(tmp_path / "file.bin", get(server, tmp_path))
     (tmp_path / "file.bin").unlink()
     server.serve("/file.bin", BODY + b"!", etag='"v2"')
     with pytest.raises(DownloadError, match=rf"{SHA} is recorded in .*file.bin.sha256 when it was first fetched"):
@@ -143,7 +142,7 @@ def test_another_file_than_the_first_time(server: Server, tmp_path: Path) -> Non
 
 def test_a_damaged_file_on_disk_is_noticed(server: Server, tmp_path: Path) -> None:
     server.serve("/file.bin", BODY)
-    get(server, tmp_path)
+    remember(tmp_path / "file.bin", get(server, tmp_path))
     (tmp_path / "file.bin").write_bytes(BODY[:-1])
     with pytest.raises(DownloadError, match="was damaged"):
         get(server, tmp_path)

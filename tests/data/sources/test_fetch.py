@@ -1,0 +1,324 @@
+"""From a published archive on a local server to a dataset in the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdcore as cc
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.data import sources
+from crowdcore.data.sources import DownloadError
+from tests.data.sources import archives
+from tests.data.sources.server import Server
+
+LABELME, MUSIC = "/deep_LabelMe.tar.gz", "/mturk-datasets.tar.gz"
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crowdcore.data.sources._download.time.sleep", lambda _seconds: None)
+
+
+def serve_cifar10n(server: Server, labels: dict[str, np.ndarray], table: pd.DataFrame) -> None:
+    torch = pytest.importorskip("torch")
+    saved = io.BytesIO()
+    torch.save(labels, saved)
+    server.serve("/CIFAR-10_human.pt", saved.getvalue())
+    server.serve("/side_info_cifar10N.csv", table.to_csv(index=False).encode())
+
+
+def test_the_folder_is_the_registry() -> None:
+    assert sources.names() == ["cifar10n", "labelme", "music"]
+    for name in sources.names():
+        source = sources.get(name)
+        assert source.name == name and source.title and source.paper and source.licence
+        assert all(file.url.startswith("http") for file in source.files)
+        assert all(file.sha256 is None for file in source.files)  # none is known for certain
+    with pytest.raises(SettingError, match="Did you mean 'music'"):
+        sources.get("musik")
+
+
+def test_labelme(server: Server, cache: Path) -> None:
+    members, expected = archives.labelme()
+    body = archives.tar_gz(members)
+    server.serve(LABELME, body)
+    assert sources.fetch("labelme", url_base=server.url) == cache / "labelme"
+    ds = cc.load_dataset("labelme")
+    assert ds.classes == tuple(archives.SCENES)
+    np.testing.assert_array_equal(ds.gold, expected["gold"])
+    np.testing.assert_array_equal(np.bincount(ds.split), list(archives.SIZES.values()))
+    answers = np.full(expected["answers"].shape, -1)
+    answers[ds.task, [int(w[1:]) - 1 for w in ds.worker_ids[ds.worker]]] = ds.label
+    np.testing.assert_array_equal(answers, expected["answers"])
+    assert list(ds.worker_ids) == [f"w{r:04d}" for r in range(1, 6)]
+    np.testing.assert_array_equal(np.asarray(ds.features), expected["features"])
+    images = ds.media.columns["image"]
+    assert images.notna().sum() == 15 and (ds.media.folder / images.iloc[0]).is_file()
+    assert {p.name for p in (cache / "labelme").iterdir() if p.is_dir()} == {"images"}
+    readme = (cache / "labelme/README.md").read_text()
+    assert hashlib.sha256(body).hexdigest() in readme and f"{ds.annotated.sum()} of them annotated" in readme
+    assert cc.list_datasets().count("labelme") == 1
+
+
+def test_labelme_without_images(server: Server, cache: Path) -> None:
+    server.serve(LABELME, archives.tar_gz(archives.labelme(images=False)[0]))
+    sources.fetch("labelme", url_base=server.url)
+    ds = cc.load_dataset("labelme")
+    assert ds.media is None or ds.media.columns is None
+
+
+def test_labelme_gives_the_published_figures(server: Server, cache: Path, data_folder: Path) -> None:
+    """The real annotations, packed as the release packs them: street → insidecity 61.0 %, opencountry → forest 44.1."""
+    real = cc.read_dataset(data_folder / "labelme")
+    answers = np.full((1000, 77), -1)
+    column = np.delete(np.arange(77), np.arange(3, 75, 4))  # 18 workers without an answer in between
+    answers[real.task, column[real.worker]] = real.label
+    members = {"LabelMe/answers.txt": "\n".join(" ".join(map(str, row)) for row in answers).encode()}
+    for s, split in enumerate(("train", "valid", "test")):
+        gold = real.gold[real.split == s]
+        members[f"LabelMe/prepared/labels_{split}.npy"] = archives.npy(gold)
+        members[f"LabelMe/prepared/data_{split}_vgg16.npy"] = archives.npy(np.zeros((len(gold), 1, 1, 1), np.float32))
+    server.serve(LABELME, archives.tar_gz(members))
+    sources.fetch("labelme", url_base=server.url)
+    ds = cc.load_dataset("labelme")
+    assert (ds.n_workers, ds.n_annotations) == (59, 2547)
+    np.testing.assert_array_equal(ds.label, real.label)
+    np.testing.assert_array_equal(ds.worker_ids[ds.worker], real.worker_ids[real.worker])
+    percent = cc.analysis.shared_mistakes(ds).percent
+    street, insidecity, opencountry, forest = (
+        ds.classes.index(c) for c in ("street", "insidecity", "opencountry", "forest")
+    )
+    assert round(percent[street, insidecity], 3) == 61.017
+    assert round(percent[opencountry, forest], 3) == 44.068
+
+
+def test_music(server: Server, cache: Path) -> None:
+    members, tables = archives.music()
+    server.serve(MUSIC, archives.tar_gz(members))
+    sources.fetch("music", url_base=server.url)
+    ds = cc.load_dataset("music")
+    train, test, answers = tables.values()
+    assert ds.classes == tuple(archives.GENRES)
+    assert list(ds.task_ids) == [*train["id"], *test["id"]]
+    assert [ds.classes[c] for c in ds.gold] == [*train["class"], *test["class"]]
+    np.testing.assert_array_equal(np.bincount(ds.split, minlength=3), [20, 0, 8])
+    number = {"A1B2": "w0001", "A3ZZ": "w0002", "AXYZ": "w0003"}
+    told = sorted(
+        zip(answers["Input.song"], answers["WorkerID"].map(number), answers["Answer.pred_label"], strict=True)
+    )
+    frame = ds.annotations.astype(str)
+    assert sorted(zip(frame["task"], frame["worker"], frame["label"], strict=True)) == told
+    features = pd.concat([train, test]).drop(columns=["id", "class"]).to_numpy(np.float32)
+    np.testing.assert_array_equal(np.asarray(ds.features), features)
+
+
+def test_cifar10n(server: Server, cache: Path) -> None:
+    labels, table = archives.cifar10n()
+    serve_cifar10n(server, labels, table.sample(frac=1, random_state=0))  # batches in any order
+    seen = set()
+    sources.fetch("cifar10n", url_base=server.url, progress=lambda name, _done, _total: seen.add(name))
+    assert seen == {"CIFAR-10_human.pt", "side_info_cifar10N.csv"}
+    ds = cc.load_dataset("cifar10n")
+    np.testing.assert_array_equal(ds.gold, labels["clean_label"])
+    assert ds.n_annotations == 120
+    for i in (0, 13, 39):
+        batch = table.iloc[i // 10]
+        told = {
+            (f"w{batch[f'Worker{k}-id'] + 1:04d}", labels[f"random_label{k}"][i], k, batch[f"Work-time-in-seconds-{k}"])
+            for k in (1, 2, 3)
+        }
+        of = ds.task == i
+        extra = ds.extra[of]
+        got = zip(
+            ds.worker_ids[ds.worker[of]], ds.label[of], extra["label_column"], extra["batch_seconds"], strict=True
+        )
+        assert {(w, int(y), int(k), int(s)) for w, y, k, s in got} == told
+
+
+def test_what_is_there_is_not_fetched_again_unless_forced(server: Server, cache: Path) -> None:
+    served = server.serve(MUSIC, archives.tar_gz(archives.music()[0]))
+    sources.fetch("music", url_base=server.url)
+    sources.fetch("music", url_base=server.url)
+    assert len(served.requests) == 1
+    sources.fetch("music", url_base=server.url, force=True)
+    assert len(served.requests) == 2
+    assert cc.load_dataset("music").n_tasks == 28
+    assert [p.name for p in (cache.parent / "downloads/music").iterdir()] == ["mturk-datasets.tar.gz.sha256"]
+
+
+def test_interrupted_and_resumed(server: Server, cache: Path) -> None:
+    body = archives.tar_gz(archives.labelme()[0])
+    served = server.serve(LABELME, body, break_after=[1000, 2000, 3000])
+    with pytest.raises(DownloadError, match=r"6000 bytes are kept; run the same command to go on"):
+        sources.fetch("labelme", url_base=server.url)
+    assert not cache.exists()
+    sources.fetch("labelme", url_base=server.url)
+    assert [r.get("Range") for r in served.requests] == [None, "bytes=1000-", "bytes=3000-", "bytes=6000-"]
+    assert cc.load_dataset("labelme").n_tasks == sum(archives.SIZES.values())
+
+
+def test_a_changed_file_is_refused_and_the_old_dataset_stays(server: Server, cache: Path) -> None:
+    server.serve(MUSIC, archives.tar_gz(archives.music(seed=0)[0]))
+    sources.fetch("music", url_base=server.url)
+    before = cc.load_dataset("music").fingerprint
+    server.serve(MUSIC, archives.tar_gz(archives.music(seed=1)[0]), etag='"v2"')
+    with pytest.raises(DownloadError, match=r"has the SHA-256 \w{64}, but \w{64} is recorded"):
+        sources.fetch("music", url_base=server.url, force=True)
+    assert cc.load_dataset("music").fingerprint == before
+
+
+def test_a_truncated_archive_leaves_nothing_and_is_not_remembered(server: Server, cache: Path) -> None:
+    body = archives.tar_gz(archives.labelme()[0])
+    server.serve(LABELME, body[: len(body) // 2])
+    with pytest.raises(DataError, match=r"damaged or cut short \(.*deep_LabelMe.tar.gz\). Fetch it again."):
+        sources.fetch("labelme", url_base=server.url)
+    assert not cache.exists()
+    assert list((cache.parent / "downloads/labelme").iterdir()) == []
+    server.serve(LABELME, body, etag='"v2"')
+    sources.fetch("labelme", url_base=server.url)
+    assert cc.load_dataset("labelme").n_annotations > 0
+
+
+def test_no_archive_at_all(server: Server, cache: Path) -> None:
+    server.serve(MUSIC, b"<html>The site has moved.</html>")
+    with pytest.raises(DataError, match="damaged or cut short"):
+        sources.fetch("music", url_base=server.url)
+    with pytest.raises(DownloadError, match=r"deep_LabelMe.tar.gz answered 404 \(Not Found\)"):
+        sources.fetch("labelme", url_base=server.url)
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["../../outside.txt", "/tmp/outside.txt", "LabelMe/../../../outside.txt", "..\\outside.txt"]
+)
+def test_members_that_lead_outside_are_refused(server: Server, cache: Path, tmp_path: Path, name: str) -> None:
+    server.serve(LABELME, archives.tar_gz({name: b"gotcha", **archives.labelme()[0]}))
+    before = set(tmp_path.parent.rglob("outside*"))
+    with pytest.raises(DataError, match="leads outside of it: it was refused"):
+        sources.fetch("labelme", url_base=server.url)
+    assert set(tmp_path.parent.rglob("outside*")) == before == set()
+    assert not cache.exists()
+
+
+def test_links_and_devices_are_not_written(server: Server, cache: Path, tmp_path: Path) -> None:
+    members = archives.labelme(images=False)[0]
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    wanted = "LabelMe/prepared/labels_train.npy"
+    link = tarfile.TarInfo("LabelMe/labels_secret.txt")
+    link.type, link.linkname = tarfile.SYMTYPE, str(secret)
+    device = tarfile.TarInfo("LabelMe/device.txt")
+    device.type = tarfile.CHRTYPE
+    server.serve(LABELME, archives.tar_gz(members, [link, device]))
+    sources.fetch("labelme", url_base=server.url)
+    replaced = tarfile.TarInfo(wanted)
+    replaced.type, replaced.linkname = tarfile.SYMTYPE, str(secret)
+    server.serve(LABELME, archives.tar_gz({k: v for k, v in members.items() if k != wanted}, [replaced]), etag='"2"')
+    (cache.parent / "downloads/labelme/deep_LabelMe.tar.gz.sha256").unlink()
+    with pytest.raises(DataError, match=r"The source lacks prepared/labels_train\.npy"):
+        sources.fetch("labelme", url_base=server.url, force=True)
+
+
+def test_an_archive_that_unpacks_to_too_much(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crowdcore.data.sources._archive.unpack.__defaults__", (10_000,))
+    server.serve(LABELME, archives.tar_gz(archives.labelme()[0]))
+    with pytest.raises(DataError, match="unpacks to more bytes"):
+        sources.fetch("labelme", url_base=server.url)
+
+
+def test_a_malicious_pickle_executes_nothing(server: Server, cache: Path, tmp_path: Path) -> None:
+    labels, table = archives.cifar10n()
+    trap = tmp_path / "executed"
+
+    class Hostile:
+        def __reduce__(self) -> tuple[object, ...]:
+            return (Path.touch, (trap,))
+
+    serve_cifar10n(server, {**labels, "clean_label": Hostile()}, table)  # type: ignore[dict-item]
+    with pytest.raises(DataError, match=r"refused and nothing was executed \(CIFAR-10_human.pt\)"):
+        sources.fetch("cifar10n", url_base=server.url)
+    assert not trap.exists() and not cache.exists()
+
+
+def change(members: dict[str, bytes], name: str, body: bytes | None) -> dict[str, bytes]:
+    rest = {k: v for k, v in members.items() if not k.endswith(name)}
+    return rest if body is None else {**rest, next(k for k in members if k.endswith(name)): body}
+
+
+OBJECTS = io.BytesIO()
+np.save(OBJECTS, np.array([{}], dtype=object), allow_pickle=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "sentence"),
+    [
+        ("LabelMe/answers.txt", None, "The source lacks answers.txt"),
+        ("LabelMe/answers.txt", b"1 2 x\n", "answers.txt is no table of numbers"),
+        ("LabelMe/answers.txt", b"1 2\n1 2\n", "answers.txt has 2 lines, but prepared/labels_train.npy has 24 tasks"),
+        ("LabelMe/answers.txt", b"9 2\n" * 24, "answers.txt must hold whole numbers from -1 to 7"),
+        ("LabelMe/answers.txt", b"0.5 2\n" * 24, "answers.txt must hold whole numbers from -1 to 7"),
+        ("labels_valid.npy", None, "The source lacks prepared/labels_valid.npy"),
+        ("labels_valid.npy", b"text", "prepared/labels_valid.npy cannot be read as an array"),
+        ("labels_valid.npy", OBJECTS.getvalue(), "prepared/labels_valid.npy cannot be read as an array"),
+        ("labels_valid.npy", archives.npy(np.zeros((9, 2))), r"labels_valid.npy has the shape \(9, 2\), but n was exp"),
+        ("data_test_vgg16.npy", archives.npy(np.zeros((3, 1, 1, 1))), "but 10 × n × n × n was expected"),
+        ("filenames_test.txt", b"street_1.jpg", "filenames_test.txt does not fit prepared/labels_test.npy"),
+    ],
+)
+def test_labelme_in_another_layout(server: Server, cache: Path, name: str, body: bytes | None, sentence: str) -> None:
+    server.serve(LABELME, archives.tar_gz(change(archives.labelme()[0], name, body)))
+    with pytest.raises(DataError, match=sentence):
+        sources.fetch("labelme", url_base=server.url)
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "sentence"),
+    [
+        ("gold.csv", None, "The source lacks music_genre_classification/music_genre_gold.csv"),
+        ("classification/mturk_answers.csv", b"", "mturk_answers.csv is no table"),
+        ("classification/mturk_answers.csv", b"a,b\n1,2\n", "has no column Answer.pred_label, Input.song, WorkerID"),
+        (
+            "classification/mturk_answers.csv",
+            b"Input.song,WorkerID,Answer.pred_label\nnone.mp3,A,rock\n",
+            "names songs that are not in",
+        ),
+        ("music_genre_test.csv", b"id,f0,class\nx.mp3,1,polka\n", "holds 'polka', which is no genre"),
+        ("music_genre_test.csv", b"id,f0,class\nx.mp3,loud,rock\n", "A feature of the songs is no number"),
+    ],
+)
+def test_music_in_another_layout(server: Server, cache: Path, name: str, body: bytes | None, sentence: str) -> None:
+    server.serve(MUSIC, archives.tar_gz(change(archives.music()[0], name, body)))
+    with pytest.raises(DataError, match=sentence):
+        sources.fetch("music", url_base=server.url)
+
+
+@pytest.mark.parametrize(
+    ("labels", "batches", "sentence"),
+    [
+        ({"clean_label": None}, {}, "CIFAR-10_human.pt has no clean_label"),
+        ({"random_label2": np.arange(7)}, {}, "differ in length"),
+        ({"random_label2": np.full(40, 11)}, {}, "random_label2 must hold whole numbers from 0 to 9"),
+        ({}, {"Image-batch": ["0--9", "10--19", "20--29", "20--29"]}, "do not cover the 40 images"),
+        ({}, {"Image-batch": ["0--9", "10--19", "20--29", "x"]}, "not the table of batches"),
+        ({}, {"Worker2-id": ["a", "b", "c", "d"]}, "not the table of batches"),
+        ({}, {"Worker2-id": None}, "not the table of batches"),
+    ],
+)
+def test_cifar10n_in_another_layout(
+    server: Server, cache: Path, labels: dict[str, object], batches: dict[str, object], sentence: str
+) -> None:
+    saved, table = archives.cifar10n()
+    saved = {k: v for k, v in {**saved, **labels}.items() if v is not None}
+    for name, column in batches.items():
+        table = table.drop(columns=name) if column is None else table.assign(**{name: column})
+    serve_cifar10n(server, saved, table)
+    with pytest.raises(DataError, match=sentence):
+        sources.fetch("cifar10n", url_base=server.url)
