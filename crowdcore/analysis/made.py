@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crowdcore.analysis.reference import Reference
-from crowdcore.core.kernels_mistakes import mistake_triples
+from crowdcore.core.kernels_mistakes import MistakeTriples
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -32,10 +32,9 @@ class Made(NamedTuple):
     annotations: FloatArray
 
 
-def hard_made(dataset: CrowdDataset, labels: IntArray) -> Made:
-    """With the true class ``labels`` (n_tasks,), -1 = unknown."""
-    n = dataset.n_classes
-    found = mistake_triples(dataset.task, dataset.worker, dataset.label, labels, dataset.n_workers, n)
+def hard_made(found: MistakeTriples, n_classes: int) -> Made:
+    """With one true class for each task."""
+    n = n_classes
     tasks = np.zeros(n * n)
     tasks[found.cells] = found.tasks
     annotations = np.zeros(n * n)

@@ -13,6 +13,7 @@ from crowdcore.analysis.made import Made, hard_made, soft_made
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.significance import NULL, benjamini_hochberg, sharing_p_values
 from crowdcore.core.errors import DataError
+from crowdcore.core.kernels_mistakes import mistake_triples
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -27,6 +28,9 @@ TWO_CLASSES = (
 CONSENSUS = (
     "The reference {name!r} comes from the same labels: where most workers share a mistake it takes the mistake for "
     "the truth, so such a mistake is missing from its own cell and those who were right appear in the mirrored one."
+)
+UNTESTED = (
+    "Not tested: mistakes on {classes}. Fewer than two workers gave some wrong labels there more often than others."
 )
 SOFT = "Workers, tasks and annotations are expected numbers under the reference's posterior."
 SOFT_TEST = "The test takes each task's most probable class for its truth."
@@ -46,8 +50,9 @@ class SharedMistakes:
         annotations: (C, C) annotations behind each cell (expected number when soft).
         low: (C, C) lower end of the bootstrap interval of ``percent`` over workers; None if not asked for.
         high: (C, C) its upper end; None if not asked for.
-        expected: (C, C) number of workers expected under ``null``; NaN where not tested.
-        p_value: (C, C) chance of at least as many workers under ``null``; NaN on the diagonal and where not tested.
+        expected: (C, C) number of workers to expect in each cell under ``null``; NaN where not tested.
+        p_value: (C, C) chance under ``null`` that the label ranks at least as high among the workers' wrong labels
+            for the class (see `significance`); NaN on the diagonal and where not tested.
         q_value: (C, C) the same after Benjamini-Hochberg over the tested cells.
         null: the null hypothesis in one sentence.
         notes: what to bear in mind, one sentence each.
@@ -86,6 +91,7 @@ def shared_mistakes(
     dataset: CrowdDataset,
     reference: ReferenceLike = "gold",
     *,
+    significance: bool = True,
     resamples: int = 0,
     level: float = 0.95,
     seed: int = 0,
@@ -102,6 +108,7 @@ def shared_mistakes(
     Args:
         dataset: the annotations.
         reference: what to take for the truth.
+        significance: test the cells.
         resamples: bootstrap resamples, 0 = no interval.
         level: of the interval.
         seed: of the bootstrap.
@@ -116,11 +123,13 @@ def shared_mistakes(
             f"{dataset.name} has {n} classes, too many for a table of all pairs (at most {MAX_CLASSES})",
             "Use `analysis.mistake_list`, which holds only the mistakes that were made.",
         )
-    made = soft_made(dataset, truth) if truth.soft else hard_made(dataset, truth.labels)
+    found = mistake_triples(dataset.task, dataset.worker, dataset.label, truth.labels, n_workers, n)
+    made = soft_made(dataset, truth) if truth.soft else hard_made(found, n)
     workers = np.zeros((n, n))
     np.add.at(workers.ravel(), made.cell, made.chance)
-    tested = hard_made(dataset, truth.labels) if truth.soft else made
-    p_value, expected = sharing_p_values(tested.cell, tested.worker, n)
+    p_value, expected = np.full((2, n, n), np.nan)
+    if significance:
+        p_value, expected = sharing_p_values(found.cell, found.worker, found.times, n)
     low, high = _worker_bootstrap(made, n, n_workers, resamples, level, seed) if resamples else (None, None)
     return SharedMistakes(
         truth.name,
@@ -136,14 +145,21 @@ def shared_mistakes(
         p_value,
         benjamini_hochberg(p_value),
         NULL,
-        _notes(truth, n),
+        _notes(truth, dataset.classes, made, p_value if significance else None),
     )
 
 
-def _notes(truth: Reference, n_classes: int) -> tuple[str, ...]:
+def _notes(truth: Reference, classes: tuple[str, ...], made: Made, p_value: FloatArray | None) -> tuple[str, ...]:
+    untested = ""
+    if p_value is not None and len(classes) > 2:
+        mistakes = made.tasks.sum(1) - np.diag(made.tasks)
+        names = [classes[a] for a in np.flatnonzero(np.isnan(p_value).all(1) & (mistakes > 0))]
+        untested = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     return (
-        *([TWO_CLASSES] if n_classes == 2 else []),
-        *([SOFT, SOFT_TEST] if truth.soft else []),
+        *([TWO_CLASSES] if len(classes) == 2 else []),
+        *([UNTESTED.format(classes=untested)] if untested else []),
+        *([SOFT] if truth.soft else []),
+        *([SOFT_TEST] if truth.soft and p_value is not None else []),
         *([CONSENSUS.format(name=truth.name)] if truth.name != "gold" else []),
     )
 
