@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-__all__ = ["PAGES", "SHARED", "address", "bind", "enter", "get", "get_many", "publish", "put", "settle"]
+__all__ = ["PAGES", "SHARED", "address", "bind", "chosen", "class_number", "enter", "get", "get_many", "one_of", "publish", "put", "settle"]
 
 SHARED = ("dataset", "reference", "names")
 PAGES: Mapping[str, tuple[str, ...]] = {
@@ -66,8 +66,13 @@ def _forget_pages() -> None:
 
 
 def get(key: str, default: str = "") -> str:
-    """The value of ``key`` on this page, or ``default``."""
-    return _drawer(key).get(key, default)
+    """The value of ``key`` on this page as chosen, else as settled, else ``default``."""
+    return _drawer(key).get(key) or st.session_state.get("settled", {}).get(key, default)
+
+
+def chosen(key: str) -> str:
+    """The value of ``key`` if somebody chose it, else empty."""
+    return _drawer(key).get(key, "")
 
 
 def get_many(key: str) -> list[str]:
@@ -103,9 +108,8 @@ def put(**values: str | list[str] | None) -> None:
 
 
 def settle(**values: str) -> None:
-    """Note what the page shows where the address says nothing, so that the address bar will say it."""
-    for key, value in values.items():
-        _drawer(key)[key] = value
+    """Note what is shown of the `SHARED` values where nobody has chosen, so that the address bar says it too."""
+    st.session_state["settled"] = values
 
 
 def bind(key: str, value: object, *, say: tuple[str, str] = ("yes", "")) -> dict[str, Any]:

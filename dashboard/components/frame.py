@@ -13,40 +13,50 @@ from dashboard.components.text import as_text, count
 __all__ = ["hidden_names", "page"]
 
 
-def page(name: str, draw: Callable[[], None]) -> None:
-    """Run a page: sidebar first, then the page itself, refusals in place, the address bar at the end."""
+def page(name: str, draw: Callable[[], None], without: Callable[[], None] | None = None) -> None:
+    """Run a page: sidebar first, then the page itself, refusals in place, the address bar at the end.
+
+    Args:
+        name: the page's key in `state.PAGES`.
+        draw: draws the page of the dataset that the sidebar settled.
+        without: draws the page while there is no dataset at all.
+    """
     state.enter(name)
     with refusals():
         if _sidebar():
             draw()
+        elif without is not None:
+            without()
+        else:
+            st.info("There is no dataset yet. Open a file on the Data page.", icon=":material/upload_file:")
     state.publish()
 
 
 def hidden_names() -> bool:
     """Whether workers go by pseudonyms: as chosen, else for uploads only."""
-    chosen = state.get("names")
-    return chosen == "hidden" if chosen else services.uploaded(state.get("dataset"))
+    names = state.get("names")
+    return names == "hidden" if names else services.uploaded(state.get("dataset"))
 
 
 def _sidebar() -> bool:
     """Draw the pickers; False while there is no dataset to show."""
     with st.sidebar:
         names = services.names()
-        chosen = state.get("dataset") or services.default_dataset()
-        if not chosen:
-            st.info("No dataset found. Open a file on the Data page, or set CROWDCORE_DATA to a folder of datasets.")
+        dataset = state.chosen("dataset") or services.default_dataset()
+        if not dataset:
+            st.caption("No dataset was found. CROWDCORE_DATA can name a folder of datasets.")
             return False
-        options = names if chosen in names else [chosen, *names]
-        state.settle(dataset=chosen)
-        st.selectbox("Dataset", options, **state.bind("dataset", chosen))
-        opened = services.dataset(chosen)
-        references = services.references(chosen)
-        reference = state.get("reference")
+        state.settle(dataset=dataset)
+        options = names if dataset in names else [dataset, *names]
+        st.selectbox("Dataset", options, **state.bind("dataset", dataset))
+        opened = services.dataset(dataset)
+        references = services.references(dataset)
+        reference = state.chosen("reference") or references[0]
         if reference not in references:
-            if reference:
-                st.warning(as_text(f"{chosen} has no reference {reference!r}; showing {references[0]!r}."))
+            st.warning(as_text(f"{dataset} has no reference {reference!r}; showing {references[0]!r}."))
+            state.put(reference=None)
             reference = references[0]
-        state.settle(reference=reference)
+        state.settle(dataset=dataset, reference=reference)
         st.selectbox(
             "Reference",
             references,

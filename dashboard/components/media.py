@@ -28,23 +28,20 @@ def media(dataset: str, task: int, side: int) -> None:
 
 
 def cards(dataset: str, tasks: Sequence[int], captions: Sequence[str], key: str, **link: str | None) -> None:
-    """Tasks as a gallery, each with its item and a link to its page; ``link`` is added to the link's view."""
-    pages = -(-len(tasks) // PER_PAGE)
-    first = 0
-    if pages > 1:
-        first = (st.pagination(pages, key=f"{key}-page", max_visible_pages=5) - 1) * PER_PAGE
+    """Tasks, each with its item, a caption and a link to its page; ``link`` is added to the link's view."""
+    shows = services.has_media(dataset)
+    per_page = PER_PAGE if shows else 3 * PER_PAGE
+    pages = -(-len(tasks) // per_page)
+    first = (st.pagination(pages, key=f"{key}-page", max_visible_pages=5) - 1) * per_page if pages > 1 else 0
+    shown = slice(first, first + per_page)
     ids = services.dataset(dataset).task_ids
-    shown = slice(first, first + PER_PAGE)
-    for cell, task, caption in zip(
-        _grid(len(tasks[shown])), tasks[shown], captions[shown], strict=True
-    ):
-        with cell:
-            media(dataset, task, SMALL)
-            name = str(ids[task])
-            st.page_link("views/tasks.py", label=as_text(name), query_params=state.address("tasks", task=name, **link))
-            st.caption(as_text(caption))
-
-
-def _grid(n: int) -> list[st.delta_generator.DeltaGenerator]:
-    grid = st.grid("auto", min_column_width=150, gap="xsmall", border=True)
-    return [grid.cell() for _ in range(n)]
+    grid = st.grid("auto", min_column_width=SMALL if shows else 130, gap="xsmall" if shows else None, border=shows)
+    for task, caption in zip(tasks[shown], captions[shown], strict=True):
+        name = str(ids[task])
+        view = state.address("tasks", task=name, **link)
+        with grid.cell():
+            if shows:
+                media(dataset, task, SMALL)
+            st.page_link("views/tasks.py", label=as_text(name), query_params=view, help=as_text(caption))
+            if shows:
+                st.caption(as_text(caption))

@@ -1,4 +1,4 @@
-"""A table that filters and downloads; clicking a row may choose it."""
+"""Tables that filter and download; clicking a row may choose it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,15 @@ from dashboard.components.text import count
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SHOWN", "table"]
+__all__ = ["SHOWN", "formats", "table"]
 
+# How numbers of these names are written wherever they appear.
+FORMATS = {
+    **dict.fromkeys(("percent", "low", "high", "expected", "expected_beyond"), "%.1f"),
+    **dict.fromkeys(("value", "entropy", "entropy (nats)", "accuracy", "skill", "distance"), "%.3f"),
+    **dict.fromkeys(("p_value", "q_value", "p_beyond", "q_beyond"), "%.2g"),
+    **dict.fromkeys(("true share", "given share", "share", "wrong"), "percent"),
+}
 SHOWN = 2000  # rows sent to the browser; the filter and the download reach all of them
 _ROW, _HEADER = 35, 38
 
@@ -25,7 +32,6 @@ def table(
     *,
     name: str,
     noun: str,
-    columns: dict[str, Any] | None = None,
     rows: int = 8,
     on_row: Callable[[int], None] | None = None,
 ) -> None:
@@ -36,7 +42,6 @@ def table(
         key: unique on the page.
         name: file name of the download, without its suffix.
         noun: what a row is, e.g. "worker".
-        columns: Streamlit's column configuration.
         rows: rows to show before the table scrolls.
         on_row: called with the index of a clicked row.
     """
@@ -75,6 +80,12 @@ def table(
 
     options: dict[str, Any] = {} if on_row is None else {"on_select": chosen, "selection_mode": "single-row"}
     height = _HEADER + _ROW * min(rows, len(shown))
-    st.dataframe(shown, key=f"table-{key}", hide_index=True, column_config=columns, height=height, **options)
+    st.dataframe(shown, key=f"table-{key}", hide_index=True, column_config=formats(shown), height=height, **options)
     if len(found) > SHOWN:
         st.caption(f"The first {SHOWN:,} of {count(len(found), noun, nouns)}; filter to see others, download to get all.")
+
+
+def formats(frame: pd.DataFrame) -> dict[str, Any]:
+    """Streamlit's column configuration: every known number in its format."""
+    known = {name: FORMATS[name] for name in frame.columns if name in FORMATS}
+    return {name: st.column_config.NumberColumn(format=form) for name, form in known.items()}

@@ -25,12 +25,15 @@ from dashboard.services.overview import (
 )
 from dashboard.services.tables import containing, csv
 from dashboard.services.tasks import SHOWS, disagreement, task_answers, task_labels, task_list, task_number
+from dashboard.services.uploads import MAPPED, accept, examine, receive
 
 __all__ = [
     "LAYERS",
+    "MAPPED",
     "SHOWS",
     "Item",
     "Refusal",
+    "accept",
     "agreement",
     "agreement_figure",
     "agreement_table",
@@ -42,6 +45,7 @@ __all__ = [
     "dataset",
     "default_dataset",
     "disagreement",
+    "examine",
     "has_media",
     "in_words",
     "item",
@@ -50,6 +54,7 @@ __all__ = [
     "names",
     "overview_data",
     "overview_figures",
+    "receive",
     "reference",
     "references",
     "shared_mistakes",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["drawable", "default_dataset", "names", "reference", "references", "uploaded", "workers"]
 
 DEMO = "demo"
+FIRST = ["gold", "majority-vote", "dawid-skene"]
 T = TypeVar("T")
 
 
@@ -47,7 +48,8 @@ def references(name: str) -> list[str]:
     """What can be taken for the truth, the best first."""
     from crowdcore.analysis.reference import available_references
 
-    return available_references(dataset(name))
+    found = available_references(dataset(name))
+    return sorted(found, key=lambda which: FIRST.index(which) if which in FIRST else len(FIRST))
 
 
 @kept

@@ -82,7 +82,8 @@ def cell_workers(name: str, which: str, true: int, given: int, hidden: bool) -> 
         {
             "worker": [called[w] for w in found.workers],
             "times": found.worker_times,
-            "% of their labels": 100 * found.worker_times / total,
+            "labels": total,
+            "share": found.worker_times / total,
         },
         index=found.workers,
     )
@@ -99,7 +100,7 @@ def cell_tasks(name: str, which: str, true: int, given: int) -> pd.DataFrame:
             "task": opened.task_ids[found.tasks],
             "times": found.task_times,
             "labels": total,
-            "% of labels": 100 * found.task_times / total,
+            "share": found.task_times / total,
         },
         index=found.tasks,
     )

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["containing", "csv"]
-
-_FORMULA = re.compile(r"^[=+\-@\t\r]")
 
 
 def containing(frame: pd.DataFrame, words: str) -> pd.DataFrame:
@@ -25,8 +22,6 @@ def containing(frame: pd.DataFrame, words: str) -> pd.DataFrame:
 
 def csv(frame: pd.DataFrame) -> bytes:
     """A CSV in UTF-8 whose texts no spreadsheet takes for a formula."""
-    safe = frame.copy()
-    for column in safe.columns:
-        if not safe[column].dtype.kind in "biufM":
-            safe[column] = [f"'{v}" if isinstance(v, str) and _FORMULA.match(v) else v for v in safe[column]]
-    return safe.to_csv(index=False).encode()
+    from crowdcore.data.formulas import neutralise
+
+    return neutralise(frame).to_csv(index=False).encode()

@@ -6,14 +6,28 @@ from dashboard import services, state
 from dashboard.components.figure import figure
 from dashboard.components.frame import hidden_names, page
 from dashboard.components.guard import fragment
-from dashboard.components.table import table
+from dashboard.components.importer import importer
+from dashboard.components.table import formats, table
 from dashboard.components.text import as_text, number, percent
 
 
 def draw() -> None:
     """The page."""
     st.title(as_text(state.get("dataset")))
-    glance()
+    tabs = ["Overview", "Open a file"]
+    overview, own = st.tabs(tabs, **state.bind("view", state.one_of("view", tabs) or tabs[0]))
+    with overview:
+        if overview.open:
+            glance()
+    with own:
+        if own.open:
+            importing()
+
+
+@fragment
+def importing() -> None:
+    """Upload, look, accept."""
+    importer()
 
 
 @fragment
@@ -38,7 +52,8 @@ def glance() -> None:
             data=lambda: services.agreement(dataset).frame(),
         )
     with grid.cell():
-        st.dataframe(services.agreement_table(dataset), hide_index=True)
+        coefficients = services.agreement_table(dataset)
+        st.dataframe(coefficients, hide_index=True, column_config=formats(coefficients))
         st.markdown(as_text(services.agreement(dataset).sentence))
     st.subheader("Classes")
     table(services.class_table(dataset, reference), "classes", name=f"{dataset}-classes", noun="class")
@@ -76,4 +91,4 @@ def drawn(name: str) -> None:
     )
 
 
-page("data", draw)
+page("data", draw, without=importing)

@@ -11,8 +11,6 @@ from dashboard.components.pickers import picker
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, number
 
-PERCENT = st.column_config.NumberColumn(format="%.0f")
-
 
 def draw() -> None:
     """The page."""
@@ -98,11 +96,11 @@ def behind(true: int, given: int) -> None:
     of_workers, of_tasks = st.tabs([f"Workers ({len(who)})", f"Tasks ({len(what)})"])
     name = f"{dataset}-{reference}-{classes[true]}-as-{classes[given]}"
     with of_workers:
-        table(who, "who", name=f"{name}-workers", noun="worker", columns={"% of their labels": PERCENT})
+        table(who, "who", name=f"{name}-workers", noun="worker")
     with of_tasks:
         captions = [f"{times} of {labels} labels" for times, labels in zip(what["times"], what["labels"], strict=True)]
         cards(dataset, what.index, captions, "cell", true=classes[true], given=classes[given])
-        table(what, "what", name=f"{name}-tasks", noun="task", columns={"% of labels": PERCENT})
+        table(what, "what", name=f"{name}-tasks", noun="task")
 
 
 page("mistakes", draw)

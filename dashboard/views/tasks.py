@@ -11,7 +11,6 @@ from dashboard.components.table import table
 from dashboard.components.text import as_text, count, number, percent
 
 SHARE = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
-PERCENT = st.column_config.NumberColumn(format="percent")
 FILTERS = ("show", "true", "given", "worker")
 
 
@@ -41,8 +40,7 @@ def listing() -> None:
     def opened(task: int) -> None:
         state.put(task=str(services.dataset(dataset).task_ids[task]))
 
-    formats = {"share": SHARE, "wrong": PERCENT, "entropy": st.column_config.NumberColumn(format="%.3f")}
-    table(found, "tasks", name=f"{dataset}-tasks", noun="task", columns=formats, rows=14, on_row=opened)
+    table(found, "tasks", name=f"{dataset}-tasks", noun="task", rows=14, on_row=opened)
 
 
 def filters() -> tuple[int | None, int | None, int | None]:

@@ -1,0 +1,100 @@
+"""The way in for a file of one's own: upload, see what was understood, accept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from dashboard import services, state
+from dashboard.components.table import table
+from dashboard.components.text import as_text, count
+
+if TYPE_CHECKING:
+    from crowdcore.data import Import
+
+__all__ = ["importer"]
+
+REPEATS = {"keep": "Keep and count all", "first": "Keep the first", "last": "Keep the last", "majority": "Majority"}
+
+
+def importer() -> None:
+    """Draw the steps as far as the user has got."""
+    st.markdown(
+        "A table with one row per label (**task, worker, label**, optionally **gold**) as CSV, TSV, JSON lines or "
+        "Parquet; a table of tasks × workers; a Label Studio or Prodigy export; or a ZIP of a dataset folder."
+    )
+    file = st.file_uploader("File", key="upload", label_visibility="collapsed")
+    if file is None:
+        st.caption("The file stays on this machine, in the app's workspace.")
+        return
+    path = services.receive(file.name, file)
+    mapping: dict[str, str] = st.session_state.setdefault("mapping", {}).setdefault(path, {})
+    found = services.examine(path, tuple(sorted(mapping.items())))
+    if isinstance(found, tuple):
+        columns, roles = found
+        missing = " and the ".join(role for role in ("task", "worker", "label") if role not in roles)
+        st.warning(f"The columns do not say which holds the {missing}. Choose below.", icon=":material/help:")
+        ask(path, mapping, columns, roles)
+        return
+    report(found)
+    with st.expander("Columns and repeats", expanded=False):
+        ask(path, mapping, found.report.columns, found.report.roles)
+    changes = len(found.report.changes)
+    label = f"Accept {count(changes, 'change')} and open" if changes else "Open it"
+    if st.button(label, type="primary", icon=":material/check:"):
+        name = services.accept(found)
+        state.put(dataset=name)
+        st.rerun()
+
+
+def ask(path: str, mapping: dict[str, str], columns: tuple[str, ...], roles: dict[str, str]) -> None:
+    """Which column plays which role, and what to do with repeats."""
+
+    def chosen(role: str, key: str) -> None:
+        value = st.session_state[key]
+        mapping.pop(role, None)
+        if value:
+            mapping[role] = value
+
+    with st.container(horizontal=True):
+        for role in services.MAPPED:
+            key = f"role-{role}-{path}"
+            value = mapping.get(role) or roles.get(role)
+            st.session_state[key] = value if value in columns else None
+            st.selectbox(role.capitalize(), columns, index=None, key=key, on_change=chosen, args=(role, key))
+        key = f"role-repeats-{path}"
+        st.session_state[key] = mapping.get("repeats", "keep")
+        st.selectbox(
+            "Repeats", list(REPEATS), format_func=REPEATS.get, key=key, on_change=chosen, args=("repeats", key)
+        )
+
+
+def report(found: Import) -> None:
+    """What was understood, what would change, what looks odd."""
+    told = found.report
+    how = ", ".join(part for part in (told.format, told.encoding) if part)
+    roles = ", ".join(f"{role} from {column!r}" for role, column in told.roles.items())
+    st.subheader(f"{as_text(told.source)}: what was understood")
+    st.caption(as_text(f"{how}. {roles}." if roles else f"{how}."))
+    grid = st.grid(5, min_column_width=120, gap="xsmall")
+    for label, value in {
+        "Tasks": told.n_tasks,
+        "Workers": told.n_workers,
+        "Annotations": told.n_annotations,
+        "Classes": len(told.classes),
+        "Tasks with gold": told.n_gold,
+    }.items():
+        with grid.cell():
+            st.metric(label, f"{value:,}", border=True)
+    shown = ", ".join(told.classes[:20]) + (" …" if len(told.classes) > 20 else "")
+    st.caption(as_text(f"Classes ({told.classes_from}): {shown}"))
+    if told.changes:
+        listed = "\n".join(f"- {as_text(change)}" for change in told.changes)
+        st.warning(f"Taking it in would drop or merge something:\n\n{listed}", icon=":material/content_cut:")
+    else:
+        st.success("Nothing would be dropped or merged.", icon=":material/check_circle:")
+    others = told.frame()
+    others = others[others["level"] != "change"].reset_index(drop=True)
+    if len(others):
+        table(others, "findings", name="findings", noun="finding")

@@ -1,0 +1,87 @@
+"""A Streamlit server on a free port and a Chromium to look at it, for tests, benchmarks and pictures."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+APP = ROOT / "dashboard" / "app.py"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+def chromium_path() -> str | None:
+    """The system's Chromium."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def launch(playwright: Playwright) -> Browser:
+    """Start the system's Chromium, headless."""
+    return playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def start(script: Path, *arguments: str, **environment: str) -> tuple[subprocess.Popen[bytes], str]:
+    """Start a Streamlit script; returns its process and address at once, before it listens."""
+    port = free_port()
+    command = [sys.executable, "-m", "streamlit", "run", str(script), f"--server.port={port}", "--server.headless=true"]
+    command += ["--browser.gatherUsageStats=false", "--", *arguments]
+    log = None if os.environ.get("CROWDCORE_APP_LOG") else subprocess.DEVNULL
+    env = {**os.environ, **environment}
+    return subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=log), f"http://localhost:{port}"
+
+
+def wait_until_up(address: str, process: subprocess.Popen[bytes], seconds: float = 60) -> None:
+    port = int(address.rsplit(":", 1)[1])
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            raise RuntimeError(f"the app stopped with exit code {process.returncode}")
+        try:
+            socket.create_connection(("localhost", port), 0.2).close()
+            return
+        except OSError:
+            time.sleep(0.01)
+    raise RuntimeError(f"nothing listens on {address} after {seconds:.0f} s")
+
+
+@contextmanager
+def serving(
+    script: Path = APP, *arguments: str, environment: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """The address of a running app, with a workspace of its own; the app ends with the block."""
+    with tempfile.TemporaryDirectory() as workspace:
+        process, address = start(script, *arguments, **{"CROWDCORE_WORKSPACE": workspace, **(environment or {})})
+        try:
+            wait_until_up(address, process)
+            yield address
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()

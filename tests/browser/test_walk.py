@@ -1,0 +1,33 @@
+"""The main job, as a user does it: LabelMe, its shared mistakes, the workers and the tasks behind one of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.steps import choose, click_cell, heatmap, main, open_page, settled
+
+STREET, INSIDECITY = 3, 1
+
+
+def test_from_labelme_to_one_task_and_back(page: Page, data_folder: Path) -> None:
+    open_page(page, "/")
+    choose(page, "Dataset", "labelme")
+    page.get_by_role("link", name="Shared mistakes").click()
+    expect(heatmap(page).get_by_text("61.0", exact=True)).to_be_visible()
+    click_cell(page, STREET, INSIDECITY, 8)
+    expect(main(page).get_by_text("36 workers of 59 (61.0 %) gave insidecity")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"true=street&given=insidecity"))
+    expect(main(page).get_by_role("tab", name="Workers (36)")).to_be_visible()
+    main(page).get_by_role("tab", name=re.compile("Tasks")).click()
+    link = main(page).get_by_role("link", name=re.compile("train-")).first
+    name = link.inner_text()
+    link.click()
+    expect(main(page).get_by_role("heading", name=name)).to_be_visible()
+    expect(page).to_have_url(re.compile(rf"/tasks\?.*task={name}"))
+    settled(page)
+    main(page).get_by_role("link", name="street labelled insidecity").click()
+    expect(main(page).get_by_text("36 workers of 59")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"/shared-mistakes\?dataset=labelme&reference=gold&true=street&given=insidecity"))
