@@ -44,7 +44,8 @@ class CommonNoise(Simulation):
         "asymmetric", description="Common confusion: each class to another one, or random pairs into each other."
     )
     targets: tuple[int, ...] | None = Field(
-        None, description="Common confusion by hand: the class each class is taken for (itself: never confused)."
+        None,
+        description="The class that each class is taken for (itself: never confused), instead of a random pattern.",
     )
     common_strength: float = Field(0.4, ge=0, le=1, description="Off-diagonal mass of a row of the common confusion.")
     individual_strength: float = Field(

@@ -26,10 +26,10 @@ class Tanno(Simulation):
 
     Pairwise flippers are right with probability ``skill``, else they give one class that is theirs for each true
     class; hammer-spammers are right with probability ``skill``, else uniform. The four diverse annotators are known
-    from a picture (Fig. 2) and from their mean accuracy of 45 % only; here they are a hammer-spammer of skill .5
-    (accuracy .55), one who takes a class for its look-alike with probability .4, one who takes it for either
-    neighbour with probability .225 each, and an adversary who names the class three places further with
-    probability .9: accuracies .55, .6, .55, .1.
+    from a picture (Fig. 2) and from their mean accuracy of 45 % only; here they are a hammer-spammer of that skill,
+    one who takes a class for its look-alike with probability .45, one who takes it for either neighbour with
+    probability .245 each, and an adversary who names the class three places further with probability .9: with the
+    default skill, accuracies of .64, .55, .51 and .1.
     """
 
     name: ClassVar[str] = "tanno"
@@ -40,7 +40,7 @@ class Tanno(Simulation):
         "pairwise-flipper", description="Kind of annotators; diverse = the four of Fig. 2, for 10 classes."
     )
     skill: float = Field(0.6, ge=0, le=1, description="p of flippers and hammer-spammers.")
-    n_workers: int = Field(5, ge=1, description="Annotators of the group (diverse: always 4).")
+    n_workers: int | None = Field(None, ge=1, description="Annotators; 5 if not given, and always 4 diverse ones.")
     labels: Literal["dense", "one"] = Field("dense", description="Everybody labels every task, or one label a task.")
 
     def _annotate(self, tasks: CrowdDataset, labelled: IntArray, rng: np.random.Generator) -> Crowd:
@@ -52,16 +52,20 @@ class Tanno(Simulation):
         return Crowd(task, worker, label, SimulatedTruth(worker_confusion=confusion, worker_role=role), n_workers)
 
     def _confusions(self, n_classes: int, rng: np.random.Generator) -> FloatArray:
+        n_workers = self.n_workers or 5
+        hammer_spammer = confusions.hammer_spammer(n_classes, self.skill)
         if self.kind == "hammer-spammer":
-            return np.repeat(confusions.hammer_spammer(n_classes, self.skill)[None], self.n_workers, axis=0)
+            return np.repeat(hammer_spammer[None], n_workers, axis=0)
         if self.kind == "pairwise-flipper":
-            targets = [confusions.other_class(n_classes, rng) for _ in range(self.n_workers)]
+            targets = [confusions.other_class(n_classes, rng) for _ in range(n_workers)]
             return np.stack([confusions.flip(target, 1 - self.skill) for target in targets])
         if n_classes != 10:
             raise SettingError("source", "have CIFAR-10's 10 classes for the diverse annotators", n_classes)
-        neighbour = 0.55 * np.eye(10) + 0.225 * (np.roll(np.eye(10), 1, 1) + np.roll(np.eye(10), -1, 1))
+        if self.n_workers not in (None, 4):
+            raise SettingError("n_workers", "be 4 for the diverse annotators", self.n_workers)
+        neighbour = 0.51 * np.eye(10) + 0.245 * (np.roll(np.eye(10), 1, 1) + np.roll(np.eye(10), -1, 1))
         adversary = confusions.flip(np.roll(np.arange(10), -3), 0.9)
-        return np.stack([confusions.hammer_spammer(10, 0.5), confusions.flip(_ALIKE, 0.4), neighbour, adversary])
+        return np.stack([hammer_spammer, confusions.flip(_ALIKE, 0.45), neighbour, adversary])
 
 
 def tanno(source: TaskSource, **settings: Any) -> CrowdDataset:

@@ -135,6 +135,7 @@ def _attempt(url: str, name: str, part: Path, progress: Progress | None, limit: 
             if total is not None and end < total:
                 raise _BrokenOffError(f"the connection ended after {end} of {total} bytes")
     except urllib.error.HTTPError as error:
+        error.close()
         if error.code == 416 and here:  # nothing after what we have: complete, or another file by now
             whole = error.headers.get("Content-Range", "").rpartition("/")[2]
             if whole == str(here):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import shutil
+import tempfile
 from pathlib import Path
 
+from crowdcore.core.errors import DataError
 from crowdcore.data.catalogue import cache_folder
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.readers.folder import is_dataset_folder
@@ -29,21 +29,23 @@ def fetch_source(
         url = file.url if url_base is None else f"{url_base.rstrip('/')}/{file.name}"
         files[file.name] = downloads / file.name
         digests[file.name] = download(url, files[file.name], sha256=file.sha256, progress=progress, limit=file.limit)
-    work = downloads / f"unpacked-{os.getpid()}"
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir()
+    target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        dataset = source.convert(files, work)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_folder(dataset, target, readme=_readme(source, dataset, digests), overwrite=True)
-    finally:
-        # Good or bad, the files have served: a bad one must not be taken for the right one next time.
-        shutil.rmtree(work, ignore_errors=True)
-        for path in files.values():
-            path.unlink()
+        with tempfile.TemporaryDirectory(prefix="unpacked-", dir=downloads) as work:
+            dataset = source.convert(files, Path(work))
+            write_folder(dataset, target, readme=_readme(source, dataset, digests), overwrite=True)
+    except DataError:
+        _delete(files)  # must not be taken for the right files next time
+        raise
     for name, digest in digests.items():
         remember(files[name], digest)
+    _delete(files)
     return target
+
+
+def _delete(files: dict[str, Path]) -> None:
+    for path in files.values():
+        path.unlink()
 
 
 def _readme(source: Source, dataset: CrowdDataset, digests: dict[str, str]) -> str:

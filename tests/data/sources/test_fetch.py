@@ -158,7 +158,7 @@ def test_interrupted_and_resumed(server: Server, cache: Path) -> None:
     served = server.serve(LABELME, body, break_after=[1000, 2000, 3000])
     with pytest.raises(DownloadError, match=r"6000 bytes are kept; run the same command to go on"):
         sources.fetch("labelme", url_base=server.url)
-    assert not cache.exists()
+    assert not any(cache.glob("*"))
     sources.fetch("labelme", url_base=server.url)
     assert [r.get("Range") for r in served.requests] == [None, "bytes=1000-", "bytes=3000-", "bytes=6000-"]
     assert cc.load_dataset("labelme").n_tasks == sum(archives.SIZES.values())
@@ -179,11 +179,27 @@ def test_a_truncated_archive_leaves_nothing_and_is_not_remembered(server: Server
     server.serve(LABELME, body[: len(body) // 2])
     with pytest.raises(DataError, match=r"damaged or cut short \(.*deep_LabelMe.tar.gz\). Fetch it again."):
         sources.fetch("labelme", url_base=server.url)
-    assert not cache.exists()
+    assert not any(cache.glob("*"))
     assert list((cache.parent / "downloads/labelme").iterdir()) == []
     server.serve(LABELME, body, etag='"v2"')
     sources.fetch("labelme", url_base=server.url)
     assert cc.load_dataset("labelme").n_annotations > 0
+
+
+def test_an_interrupted_conversion_keeps_what_was_downloaded(
+    server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = server.serve(MUSIC, archives.tar_gz(archives.music()[0]))
+
+    def interrupted(*_args: object, **_settings: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as during, pytest.raises(KeyboardInterrupt):
+        during.setattr("crowdcore.data.sources._fetch.write_folder", interrupted)
+        sources.fetch("music", url_base=server.url)
+    assert [p.name for p in (cache.parent / "downloads/music").iterdir()] == ["mturk-datasets.tar.gz"]
+    sources.fetch("music", url_base=server.url)
+    assert len(served.requests) == 1 and cc.load_dataset("music").n_tasks == 28
 
 
 def test_no_archive_at_all(server: Server, cache: Path) -> None:
@@ -192,7 +208,7 @@ def test_no_archive_at_all(server: Server, cache: Path) -> None:
         sources.fetch("music", url_base=server.url)
     with pytest.raises(DownloadError, match=r"deep_LabelMe.tar.gz answered 404 \(Not Found\)"):
         sources.fetch("labelme", url_base=server.url)
-    assert not cache.exists()
+    assert not any(cache.glob("*"))
 
 
 @pytest.mark.parametrize(
@@ -204,7 +220,7 @@ def test_members_that_lead_outside_are_refused(server: Server, cache: Path, tmp_
     with pytest.raises(DataError, match="leads outside of it: it was refused"):
         sources.fetch("labelme", url_base=server.url)
     assert set(tmp_path.parent.rglob("outside*")) == before == set()
-    assert not cache.exists()
+    assert not any(cache.glob("*"))
 
 
 def test_links_and_devices_are_not_written(server: Server, cache: Path, tmp_path: Path) -> None:
@@ -244,7 +260,7 @@ def test_a_malicious_pickle_executes_nothing(server: Server, cache: Path, tmp_pa
     serve_cifar10n(server, {**labels, "clean_label": Hostile()}, table)  # type: ignore[dict-item]
     with pytest.raises(DataError, match=r"refused and nothing was executed \(CIFAR-10_human.pt\)"):
         sources.fetch("cifar10n", url_base=server.url)
-    assert not trap.exists() and not cache.exists()
+    assert not trap.exists() and not any(cache.glob("*"))
 
 
 def change(members: dict[str, bytes], name: str, body: bytes | None) -> dict[str, bytes]:
@@ -276,7 +292,7 @@ def test_labelme_in_another_layout(server: Server, cache: Path, name: str, body:
     server.serve(LABELME, archives.tar_gz(change(archives.labelme()[0], name, body)))
     with pytest.raises(DataError, match=sentence):
         sources.fetch("labelme", url_base=server.url)
-    assert not cache.exists()
+    assert not any(cache.glob("*"))
 
 
 @pytest.mark.parametrize(
