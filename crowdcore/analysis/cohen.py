@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from crowdcore.data.dataset import CrowdDataset
 __all__ = ["PairKappa", "pair_kappa"]
 
 _MOST = 40_000_000  # entries of the (pairs, C) tables; pairs with most overlap come first
+_TABLE = 4_000_000  # pairs of workers up to which they are looked up in a table
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +116,7 @@ def _events(dataset: CrowdDataset, key: IntArray) -> Iterator[tuple[IntArray, In
     Yields at most A of them at a time: the pairs of annotations 1 apart, 2 apart, …
     """
     task, worker, label = dataset.task, dataset.worker, dataset.label
+    find = _finder(key, dataset.n_workers)
     first, apart = np.arange(len(task) if len(key) else 0), 0
     while True:
         apart += 1
@@ -125,7 +127,20 @@ def _events(dataset: CrowdDataset, key: IntArray) -> Iterator[tuple[IntArray, In
         second = first + apart
         swap = worker[first] > worker[second]
         a, b = np.where(swap, second, first), np.where(swap, first, second)
-        wanted = worker[a].astype(np.int64) * dataset.n_workers + worker[b]
-        pair = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
-        hit = key[pair] == wanted
+        pair = find(worker[a].astype(np.int64) * dataset.n_workers + worker[b])
+        hit = pair >= 0
         yield first[hit], pair[hit], label[a[hit]], label[b[hit]]
+
+
+def _finder(key: IntArray, n_workers: int) -> Callable[[IntArray], IntArray]:
+    """Where keys stand in ``key``, -1 = nowhere; by a table of all pairs where that is small."""
+    if n_workers**2 <= _TABLE:
+        table = np.full(n_workers**2, -1, np.int64)
+        table[key] = np.arange(len(key))
+        return table.__getitem__
+
+    def search(wanted: IntArray) -> IntArray:
+        at = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+        return np.asarray(np.where(key[at] == wanted, at, -1))
+
+    return search

@@ -82,11 +82,12 @@ class ScoreSum:
         for _ in range(_STEPS):  # Newton's method for K'(s) = x, kept inside a shrinking bracket
             _, slope, curvature = self._cumulants(score, chance, s)
             low, high = np.where(slope < wanted, s, low), np.where(slope < wanted, high, s)
-            step = s + (wanted - slope) / curvature
-            new = np.where((step > low) & (step < high), step, (low + high) / 2)
-            if np.abs(new - s).max(initial=0) < 1e-12:
+            step = (wanted - slope) / curvature
+            done = np.abs(step) < 1e-10
+            if done.all():
                 break
-            s = new
+            inside = (s + step > low) & (s + step < high)
+            s = np.where(done, s, np.where(inside, s + step, (low + high) / 2))
         cumulant, _, curvature = self._cumulants(score, chance, s)
         w = np.sign(s) * np.sqrt(np.maximum(2 * (s * wanted - cumulant), 1e-300))
         u = -np.expm1(-s) * np.sqrt(curvature)

@@ -19,7 +19,6 @@ from crowdcore.analysis.noise import (
 )
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.analysis.votes import majority_labels, sparse_votes
-from crowdcore.core.kernels_mistakes import repeats
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -121,6 +120,7 @@ def summary(dataset: CrowdDataset, reference: ReferenceLike | None = None) -> Su
     else:
         hits = truth.posterior[known, majority[known]]
     circular = truth.name == "majority-vote" or not len(known)
+    alike = agreement(dataset, resamples=0, pairs=False)
     return Summary(
         dataset.name,
         truth.name,
@@ -132,7 +132,7 @@ def summary(dataset: CrowdDataset, reference: ReferenceLike | None = None) -> Su
         int((dataset.labels_per_worker > 0).sum()),
         dataset.n_classes,
         dataset.n_annotations,
-        int(repeats(dataset.task, dataset.worker, dataset.n_workers).sum()),
+        alike.n_repeats,
         dataset.labels_per_worker,
         np.bincount(dataset.labels_per_task),
         noise_rates(dataset, truth),
@@ -140,5 +140,5 @@ def summary(dataset: CrowdDataset, reference: ReferenceLike | None = None) -> Su
         annotation_entropy(dataset, truth),
         float((correct[total > 0] / total[total > 0]).mean()) if total.any() else np.nan,
         np.nan if circular else float(hits.mean()),
-        agreement(dataset, resamples=0, pairs=False),
+        alike,
     )

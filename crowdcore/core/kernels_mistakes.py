@@ -1,19 +1,21 @@
 """Who gave which label to tasks of which true class, without a table of tasks by workers.
 
-Small inputs run in NumPy, large ones in a compiled loop (`kernels_mistakes_numba`), which is imported only then.
+Small inputs run in NumPy, large ones in compiled loops (`kernels_mistakes_numba`), which are imported only then.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.types import BoolArray, IntArray
 
 __all__ = ["MistakeTriples", "mistake_triples", "repeats"]
 
-_LARGE = 1_000_000  # annotations from which compiling (or loading the compiled loop) pays
+_LARGE = 2_000_000  # annotations from which loading the compiled loops (once: compiling them) pays
 
 
 class MistakeTriples(NamedTuple):
@@ -34,6 +36,16 @@ class MistakeTriples(NamedTuple):
     tasks: IntArray
 
 
+def _compiled(n_annotations: int) -> Any | None:
+    """The module of compiled loops if there are enough annotations and Numba is installed."""
+    if n_annotations < _LARGE:
+        return None
+    try:
+        return import_module("crowdcore.core.kernels_mistakes_numba")
+    except ImportError:
+        return None
+
+
 def mistake_triples(
     task: IntArray, worker: IntArray, label: IntArray, truth: IntArray, n_workers: int, n_classes: int
 ) -> MistakeTriples:
@@ -47,13 +59,14 @@ def mistake_triples(
         n_workers: R.
         n_classes: C.
     """
-    if len(task) >= _LARGE and n_workers * n_classes**2 <= len(task):
-        try:
-            from crowdcore.core.kernels_mistakes_numba import count_triples
-        except ImportError:
-            pass
-        else:
-            return _of_tables(*count_triples(task, worker, label, truth, n_workers, n_classes))
+    if n_workers * n_classes**2 <= len(task) and (loops := _compiled(len(task))):
+
+        def count(_: int, first: int, last: int) -> tuple[IntArray, IntArray]:
+            edges = [0 if j == 0 else int(np.searchsorted(task, task[j - 1], "right")) for j in (first, last)]
+            return loops.triples_range(*edges, task, worker, label, truth, n_workers, n_classes)  # type: ignore[no-any-return]
+
+        parts = run_ranges(len(task), n_ranges(len(task), n_workers * n_classes**2), count)
+        return _of_tables(*(np.sum(part, axis=0) for part in zip(*parts, strict=True)))
     true = truth[task]
     seen = true >= 0
     if not seen.all():
@@ -74,6 +87,8 @@ def _of_tables(table: IntArray, tasks: IntArray) -> MistakeTriples:
 
 def repeats(task: IntArray, worker: IntArray, n_workers: int) -> BoolArray:
     """(A,) which annotations repeat an earlier one by the same worker on the same task."""
+    if loops := _compiled(len(task)):
+        return np.asarray(loops.mark_repeats(task, worker, n_workers))
     first = np.unique(task.astype(np.int64) * n_workers + worker, return_index=True)[1]
     repeated = np.ones(len(task), bool)
     repeated[first] = False

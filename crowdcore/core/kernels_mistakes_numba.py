@@ -1,31 +1,51 @@
-"""The compiled loop behind `kernels_mistakes`."""
+"""The compiled loops behind `kernels_mistakes`: serial, without the interpreter lock, over a range of annotations."""
 
 from __future__ import annotations
 
 import numba
 import numpy as np
 
-from crowdcore.core.types import IntArray
+from crowdcore.core.types import BoolArray, IntArray
 
-__all__ = ["count_triples"]
+__all__ = ["mark_repeats", "triples_range"]
+
+_compiled = numba.njit(nogil=True, cache=True, boundscheck=False)
 
 
-@numba.njit(nogil=True, cache=True, boundscheck=False)
-def count_triples(
-    task: IntArray, worker: IntArray, label: IntArray, truth: IntArray, n_workers: int, n_classes: int
+@_compiled
+def triples_range(
+    first: int,
+    last: int,
+    task: IntArray,
+    worker: IntArray,
+    label: IntArray,
+    truth: IntArray,
+    n_workers: int,
+    n_classes: int,
 ) -> tuple[IntArray, IntArray]:
     """(C * C, R) int32 annotations of each (true, given, worker), and (C * C,) int64 distinct tasks of each cell."""
     table = np.zeros((n_classes * n_classes, n_workers), np.int32)
     tasks = np.zeros(n_classes * n_classes, np.int64)
-    last = np.full(n_classes, -1, np.int64)  # the last task that got each label: tasks are sorted
-    for j in range(len(task)):
+    latest = np.full(n_classes, -1, np.int64)  # the last task that got each label: tasks are sorted
+    for j in range(first, last):
         i = task[j]
         true = truth[i]
         if true >= 0:
             given = label[j]
             cell = true * n_classes + given
             table[cell, worker[j]] += 1
-            if last[given] != i:
-                last[given] = i
+            if latest[given] != i:
+                latest[given] = i
                 tasks[cell] += 1
     return table, tasks
+
+
+@_compiled
+def mark_repeats(task: IntArray, worker: IntArray, n_workers: int) -> BoolArray:
+    """(A,) whether the worker already labelled the task."""
+    last = np.full(n_workers, -1, np.int64)  # the last task of each worker: tasks are sorted
+    repeated = np.zeros(len(task), np.bool_)
+    for j in range(len(task)):
+        repeated[j] = last[worker[j]] == task[j]
+        last[worker[j]] = task[j]
+    return repeated
