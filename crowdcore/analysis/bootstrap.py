@@ -35,10 +35,16 @@ def weights(sizes: IntArray, resamples: int, rng: np.random.Generator) -> FloatA
 
 
 def interval(samples: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Percentile interval over the last axis; NaN samples (resamples where nothing is defined) are left out."""
+    """Percentile interval over the last axis; NaN samples (resamples where nothing is defined) are left out.
+
+    The interval is NaN where no resample is defined.
+    """
     tail = 50 * (1 - level)
-    if np.isnan(samples).any():
-        low, high = np.nanpercentile(samples, [tail, 100 - tail], axis=-1)
-    else:
+    undefined = np.isnan(samples)
+    if not undefined.any():
         low, high = np.percentile(samples, [tail, 100 - tail], axis=-1)
+        return low, high
+    never = undefined.all(-1)
+    filled = np.where(never[..., None], 0.0, samples)
+    low, high = np.where(never, np.nan, np.nanpercentile(filled, [tail, 100 - tail], axis=-1))
     return low, high

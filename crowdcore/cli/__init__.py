@@ -32,14 +32,10 @@ for command in (datasets, info, mistakes, distances, quality, aggregate, compare
 app.command("app")(run_app)
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a `CrowdError` is one line on standard error and exit code 2."""
     try:
-        app()
+        app(arguments)
     except CrowdError as error:
         print(f"crowdcore: {error}", file=sys.stderr)
         sys.exit(2)
-
-
-if __name__ == "__main__":
-    main()

@@ -49,16 +49,20 @@ def print_table(frame: pd.DataFrame, title: str = "", notes: tuple[str, ...] = (
     from rich.table import Table
 
     console = Console(highlight=False)
+    if not console.is_terminal:  # a pipe or a file has no width to fit
+        console.width = 200
     table = Table(title=escape(title) or None, title_justify="left")
     for column in frame.columns:
-        table.add_column(escape(str(column)), justify="right" if frame[column].dtype.kind in "if" else "left")
+        table.add_column(
+            escape(str(column)), justify="right" if frame[column].dtype.kind in "if" else "left", no_wrap=True
+        )
     for row in frame.head(limit).itertuples(index=False):
         table.add_row(*[escape(_cell(v)) for v in row])
     console.print(table)
     if len(frame) > limit:
         console.print(f"… and {len(frame) - limit} more rows: --out FILE writes them all.")
     for note in notes:
-        console.print(f"Note: {escape(note)}")
+        console.print(f"Note: {escape(note)}", soft_wrap=not console.is_terminal)
 
 
 def _cell(value: Any) -> str:
@@ -71,9 +75,11 @@ def _cell(value: Any) -> str:
 
 def save_table(frame: pd.DataFrame, path: Path) -> None:
     """Write a frame to ``.csv`` or ``.parquet``."""
-    from crowdcore.data.writers import write_table
+    import pyarrow as pa
 
-    write_table(frame, path)
+    from crowdcore.data.writers.tables import write_table
+
+    write_table(pa.Table.from_pandas(frame, preserve_index=False), path)
 
 
 def save_figure(figure: go.Figure, path: Path) -> None:

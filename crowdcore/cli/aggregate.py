@@ -33,12 +33,12 @@ def aggregate(
     accept: Accept = False,
 ) -> None:
     """Infer one label per task from many workers' labels; --out writes task, label and posterior."""
-    from crowdcore.data.writers import write_labels
+    from crowdcore.data.writers import write_aggregated
 
     ds = open_dataset(dataset, accept)
     result = aggregation.get(method, **settings(set)).fit(ds, known=ds.gold if gold else None)
     if out:
-        write_labels(ds, result.labels, out, posterior=result.posterior)
+        write_aggregated(ds, result.labels, out, posterior=result.posterior)
     facts = {
         "dataset": ds.name,
         "method": result.method,

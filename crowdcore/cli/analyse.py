@@ -60,7 +60,8 @@ def mistakes(
         print_json({"dataset": ds.name, "mistakes": result})
         return
     wrong = frame[frame["true"] != frame["given"]].sort_values("percent", ascending=False)
-    print_table(wrong, f"{ds.name}: shared mistakes (reference: {result.reference})", (result.null,), limit=15)
+    shown = wrong[["true", "given", "percent", "workers", "expected", "tasks", "annotations", "q_value"]]
+    print_table(shown, f"{ds.name}: shared mistakes (reference: {result.reference})", (result.null,), limit=15)
 
 
 def distances(

@@ -1,0 +1,7 @@
+"""`python -m crowdcore` is the command line."""
+
+from __future__ import annotations
+
+from crowdcore.cli import main
+
+main()

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import crowdcore as cc
+
+
+def test_aggregate_agrees_with_the_library_and_writes_labels(crowdcore, tmp_path) -> None:
+    out = tmp_path / "labels.csv"
+    facts = crowdcore("aggregate", "demo", "-m", "dawid-skene", "--set", "smoothing=0.5", "--out", out)
+    ds = cc.load_dataset("demo")
+    result = cc.aggregation.DawidSkene(smoothing=0.5).fit(ds)
+    assert facts["log_likelihood"] == pytest.approx(result.log_likelihood[-1])
+    assert facts["settings"]["smoothing"] == 0.5
+    labels = pd.read_csv(out, dtype=str).set_index("task")["label"]
+    known = result.labels >= 0
+    assert len(labels) == known.sum()
+    assert (labels[ds.task_ids[known]].to_numpy() == pd.Index(ds.classes)[result.labels[known]]).all()
+
+
+def test_with_gold_the_accuracy_is_not_claimed(crowdcore) -> None:
+    assert crowdcore("aggregate", "demo", "-m", "majority-vote", "--with-gold")["accuracy"] is None
+
+
+def test_an_unknown_method_is_refused(refused) -> None:
+    assert "Did you mean 'dawid-skene'?" in refused("aggregate", "demo", "-m", "dawid-skeen")
+
+
+def test_a_setting_out_of_bounds_is_refused(refused) -> None:
+    assert "smoothing" in refused("aggregate", "demo", "-m", "dawid-skene", "--set", "smoothing=-1")
+
+
+def test_a_setting_without_value_is_refused(refused) -> None:
+    assert "NAME=VALUE" in refused("aggregate", "demo", "--set", "smoothing")
+
+
+def test_compare_takes_several_datasets_and_says_why_a_method_cannot(crowdcore, data_folder) -> None:
+    rows = crowdcore("compare", "rte", "labelme", "-m", "majority-vote", "-m", "kos")
+    by = {(r["dataset"], r["method"]): r for r in rows}
+    assert by["labelme", "majority-vote"]["accuracy"] == pytest.approx(0.769, abs=5e-4)
+    assert by["rte", "kos"]["accuracy"] > 0.8
+    assert by["labelme", "kos"]["accuracy"] is None
+    assert by["labelme", "kos"]["notes"]

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import crowdcore as cc
+
+
+def test_datasets_lists_what_the_library_finds(crowdcore) -> None:
+    assert [d["name"] for d in crowdcore("datasets")] == cc.list_datasets()
+
+
+def test_export_round_trips_through_a_folder_and_a_table(crowdcore, tmp_path) -> None:
+    original = cc.load_dataset("demo")
+    assert crowdcore("export", "demo", tmp_path / "copy")["annotations"] == original.n_annotations
+    assert cc.read_dataset(tmp_path / "copy").fingerprint == original.fingerprint
+    crowdcore("export", "demo", tmp_path / "long.parquet")
+    assert crowdcore("info", tmp_path / "long.parquet")["summary"]["n_annotations"] == original.n_annotations
+
+
+def test_a_file_that_would_lose_rows_needs_accept(crowdcore, refused, tmp_path) -> None:
+    table = tmp_path / "votes.csv"
+    table.write_text("task,worker,label\na,w1,x\na,w2,\nb,w1,y\nb,w2,y\n", encoding="utf-8")
+    assert "--accept" in refused("info", table)
+    assert crowdcore("info", table, "--accept")["summary"]["n_annotations"] == 3
+
+
+def test_an_empty_file_is_one_clear_line(refused, tmp_path) -> None:
+    (tmp_path / "nothing.csv").touch()
+    assert "empty" in refused("info", tmp_path / "nothing.csv")
+
+
+def test_the_module_runs_as_a_program() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "crowdcore", "info", "nope"], check=False, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("crowdcore: `name` must be a dataset that is here")
+
+
+def test_no_arguments_show_help(run) -> None:
+    assert "mistakes" in run().out
