@@ -1,0 +1,222 @@
+"""`train` and `sweep`: from a dataset and settings to results."""
+
+from __future__ import annotations
+
+import itertools
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import crowdcore
+from crowdcore.core.errors import SettingError
+from crowdcore.core.settings import Settings
+from crowdcore.core.types import AnyArray
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.learning import backbones, methods
+from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.device import deterministic_kernels, resolve_device
+from crowdcore.learning.events import Listener, NoteEvent
+from crowdcore.learning.problem import Problem, pose
+from crowdcore.learning.result import TrainingResult
+from crowdcore.learning.schedule import Job, Session, run_jobs
+from crowdcore.learning.settings import TrainSettings
+from crowdcore.learning.trainer import Outcome, Replica
+
+__all__ = ["split_settings", "sweep", "train"]
+
+
+def train(
+    dataset: CrowdDataset,
+    method: str = "conal",
+    *,
+    seeds: int | Sequence[int] = 5,
+    device: str = "auto",
+    worker_features: AnyArray | None = None,
+    on_event: Listener | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    checkpoint: Path | str | None = None,
+    checkpoint_every: int = 10,
+    **settings: Any,
+) -> TrainingResult:
+    """Train a classifier, and what explains its crowd, from features and raw annotations.
+
+    Args:
+        dataset: tasks with features or images; annotations on the training tasks.
+        method: one of `methods.names`.
+        seeds: how many replicas (seeds 0, 1, …), or which seeds.
+        device: "auto", "cpu", "cuda", "cuda:1".
+        worker_features: (n_workers, F) what is known about the workers, for methods that use it.
+        on_event: called with an `EpochEvent` after every epoch, with a `NoteEvent` when something should be known.
+        should_stop: asked after every epoch; True ends the run there, with the result so far.
+        checkpoint: a folder to keep the state in; when it holds one of the same run, training goes on from there.
+        checkpoint_every: epochs between two checkpoints.
+        settings: fields of `TrainSettings` (epochs, batch_size, lr, backbone, …) and of the method's own settings.
+
+    Returns:
+        Histories, accuracies, predictions and recovered confusions of all replicas.
+
+    Raises:
+        SettingError: unknown method or setting, a value out of bounds, a device that is not here.
+        DataError: no features or annotations, NaN, too few tasks, nothing to validate on.
+        DivergedError: a loss became NaN or enormous.
+    """
+    results = _train(
+        dataset,
+        method,
+        [settings],
+        _seeds(seeds),
+        device,
+        worker_features,
+        on_event,
+        should_stop,
+        None if checkpoint is None else (Path(checkpoint), checkpoint_every),
+    )
+    return results[0]
+
+
+def sweep(
+    dataset: CrowdDataset,
+    method: str,
+    over: Mapping[str, Sequence[Any]],
+    *,
+    seeds: int | Sequence[int] = 5,
+    device: str = "auto",
+    worker_features: AnyArray | None = None,
+    on_event: Listener | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    **settings: Any,
+) -> list[TrainingResult]:
+    """Train every combination of some settings; those marked as swept (such as λ) share one pass with the seeds.
+
+    Args:
+        over: setting -> values, e.g. ``{"regularisation": [0, 1e-6, 1e-5, 1e-4]}``.
+        settings: what all combinations share; the other arguments are those of `train`.
+
+    Returns:
+        One result per combination, the last setting varying fastest.
+    """
+    points = [{**settings, **dict(zip(over, values, strict=True))} for values in itertools.product(*over.values())]
+    return _train(dataset, method, points, _seeds(seeds), device, worker_features, on_event, should_stop, None)
+
+
+def split_settings(method: type[CrowdMethod], given: Mapping[str, Any]) -> tuple[TrainSettings, Settings]:
+    """Sort settings into the trainer's and the method's, with the method's own training defaults filled in.
+
+    Raises:
+        SettingError: a setting that neither knows, or a value out of bounds.
+    """
+    known = set(TrainSettings.model_fields) | set(method.Settings.model_fields)
+    for name in given:
+        if name not in known:
+            raise SettingError(name, f"be a setting of the trainer or of {method.name!r}", given[name], _known(method))
+    own = method.Settings(**{k: v for k, v in given.items() if k in method.Settings.model_fields})
+    trainer = {k: v for k, v in given.items() if k in TrainSettings.model_fields}
+    return TrainSettings(**{**method.training_defaults(own), **trainer}), own
+
+
+def _known(method: type[CrowdMethod]) -> str:
+    own = ", ".join(method.Settings.model_fields) or "none"
+    return f"The trainer's: {', '.join(TrainSettings.model_fields)}; the method's: {own}."
+
+
+def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
+    listed = tuple(range(seeds)) if isinstance(seeds, int) else tuple(int(s) for s in seeds)
+    if not listed or min(listed) < 0 or len(set(listed)) < len(listed):
+        raise SettingError("seeds", "be a positive number of seeds, or different non-negative seeds", seeds)
+    return listed
+
+
+def _train(
+    dataset: CrowdDataset,
+    method_name: str,
+    points: Sequence[Mapping[str, Any]],
+    seeds: tuple[int, ...],
+    device_name: str,
+    worker_features: AnyArray | None,
+    on_event: Listener | None,
+    should_stop: Callable[[], bool] | None,
+    checkpoint: tuple[Path, int] | None,
+) -> list[TrainingResult]:
+    method = methods.get(method_name)
+    split = [split_settings(method, point) for point in points]
+    device = resolve_device(device_name)
+    jobs = [Job(t, Replica(own, seed), k) for k, (t, own) in enumerate(split) for seed in seeds]
+    session = Session(
+        dataset, method, device, on_event or (lambda event: None), should_stop or (lambda: False), checkpoint
+    )
+    problems: dict[str, Problem] = {}
+    for training, _ in split:
+        key = _problem_key(training)
+        if key not in problems:
+            images = backbones.wants_images(training.backbone)
+            problems[key] = pose(dataset, training, images, worker_features)
+            for note in problems[key].notes:
+                session.listen(NoteEvent(note))
+    with deterministic_kernels(any(t.deterministic for t, _ in split)):
+        outcomes = run_jobs(session, jobs, lambda t: problems[_problem_key(t)])
+    return [
+        _result(problems[_problem_key(training)], method, training, own, point, session)
+        for k, (training, own) in enumerate(split)
+        if (point := [(j.replica.seed, o) for j, o in outcomes if j.point == k])
+    ]
+
+
+def _problem_key(training: TrainSettings) -> str:
+    fields = {"select_on", "holdout", "holdout_seed", "standardise", "backbone"}
+    return training.model_dump_json(include=fields)
+
+
+def _result(
+    problem: Problem,
+    method: type[CrowdMethod],
+    training: TrainSettings,
+    settings: Settings,
+    trained: Sequence[tuple[int, Outcome]],
+    session: Session,
+) -> TrainingResult:
+    dataset, outcome = problem.dataset, Outcome.join([o for _, o in trained])
+    omega = None
+    if outcome.omega is not None:
+        omega = np.full((len(trained), dataset.n_annotations), np.nan)
+        omega[:, problem.annotation] = outcome.omega
+    split = np.concatenate([np.full(s.stop - s.start, k, np.int8) for k, s in enumerate(problem.splits.values())])
+    work = problem.n_train_annotations * float((outcome.last_epoch + 1).sum())
+    seconds = float(outcome.seconds.sum())
+    return TrainingResult(
+        dataset=dataset.name,
+        fingerprint=dataset.fingerprint,
+        classes=dataset.classes,
+        method=method.name,
+        settings=settings.model_dump(),
+        training=session.used(training).model_dump(),
+        seeds=tuple(seed for seed, _ in trained),
+        task=problem.order,
+        split=split,
+        gold=problem.gold,
+        valid_label=problem.valid_label,
+        validated_on=problem.validated_on,
+        curves=outcome.history,
+        selected_epoch=outcome.selected_epoch + 1,
+        last_epoch=outcome.last_epoch + 1,
+        probabilities=outcome.probabilities,
+        model=outcome.model,
+        preparation=problem.preparation,
+        input_shape=problem.input_shape,
+        n_workers=problem.n_workers,
+        omega=omega,
+        **outcome.recovered,
+        seconds=seconds,
+        annotations_per_second=work / max(seconds, 1e-9),
+        device=session.device_name,
+        versions={
+            "crowdcore": crowdcore.__version__,
+            "torch": str(torch.__version__),
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+        notes=(*problem.notes, *session.notes),
+    )

@@ -1,0 +1,68 @@
+"""Networks: every file of this folder is one backbone; ``"package.module:Class"`` names one of your own."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from crowdcore.core.errors import SettingError
+from crowdcore.core.registry import Registry
+from crowdcore.learning.backbones.base import Backbone
+from crowdcore.learning.layers import own_dropout
+
+__all__ = ["REGISTRY", "build", "fills_device", "names", "wants_images"]
+
+REGISTRY: Registry[Backbone] = Registry(__name__, Backbone, "backbone")
+
+
+def names() -> list[str]:
+    """Names of the backbones that come along."""
+    return list(REGISTRY)
+
+
+def wants_images(name: str) -> bool:
+    """Whether the backbone prefers images where a dataset has both images and features."""
+    return ":" not in name and REGISTRY.find(name).images
+
+
+def fills_device(name: str) -> bool:
+    """Whether replicas of the backbone run one after another (one's own classes always do)."""
+    return ":" in name or REGISTRY.find(name).fills_device
+
+
+def build(name: str, input_shape: tuple[int, ...], n_outputs: int, settings: Mapping[str, Any]) -> nn.Module:
+    """A fresh backbone.
+
+    Args:
+        name: one of `names`, or ``"package.module:Class"``, which is called with ``settings`` as keywords and must
+            map (B, *input_shape) to (B, n_outputs) logits. Its dropout becomes ours, so that runs are repeatable.
+        input_shape: of one input.
+        n_outputs: usually the number of classes.
+        settings: of the backbone.
+
+    Raises:
+        SettingError: no such backbone or setting, or outputs of another shape.
+    """
+    if ":" not in name:
+        backbone = REGISTRY.find(name)
+        return backbone(input_shape, n_outputs, backbone.Settings(**settings))
+    module_name, _, class_name = name.partition(":")
+    try:
+        factory = getattr(importlib.import_module(module_name), class_name)
+    except (ImportError, AttributeError) as error:
+        raise SettingError("backbone", "name something that can be imported", name, f"{error}.") from error
+    module = factory(**settings)
+    if not isinstance(module, nn.Module):
+        raise SettingError("backbone", "make a torch.nn.Module", type(module).__name__)
+    training = module.training
+    with torch.no_grad():
+        got = tuple(module.eval()(torch.zeros(2, *input_shape)).shape)
+    if got != (2, n_outputs):
+        raise SettingError(
+            "backbone", f"map (2, {', '.join(map(str, input_shape))}) to (2, {n_outputs})", got, f"This is {name}."
+        )
+    return own_dropout(module.train(training))

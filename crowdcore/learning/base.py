@@ -1,0 +1,114 @@
+"""`CrowdMethod`: a classifier, and an explanation of the annotations given what the classifier says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from crowdcore.core.settings import Settings
+from crowdcore.core.types import AnyArray
+from crowdcore.learning.data import Batch
+from crowdcore.learning.problem import Problem
+
+__all__ = ["CrowdMethod", "EpochContext", "Network", "Recovered", "swept"]
+
+Network = Callable[[int], nn.Module]
+"""Makes a fresh backbone with so many outputs."""
+
+Recovered = dict[str, Tensor]
+"""Parts among ``common_confusion`` (C, C) or (G, C, C), ``worker_confusion`` (R, C, C), ``worker_weight`` (R,),
+``group`` (R,) and ``difficulty`` (n_train,); confusions have row = true class, column = given label, rows sum to 1."""
+
+
+class EpochContext(NamedTuple):
+    """What `CrowdMethod.start_epoch` may look at: the training set as this replica sees it.
+
+    Attributes:
+        epoch: number of the epoch that starts, from 0.
+        log_probs: (n_train, C) the classifier's log p, in evaluation mode.
+        task: (A,) training task of each annotation, ascending.
+        worker: (A,).
+        label: (A,).
+    """
+
+    epoch: int
+    log_probs: Tensor
+    task: Tensor
+    worker: Tensor
+    label: Tensor
+
+
+class CrowdMethod(nn.Module):
+    """Base of every method. A subclass owns its equations; the trainer owns devices, steps, selection and files.
+
+    It is written for one replica, as its paper writes it: the trainer maps it over a stack (`torch.func.vmap`), so
+    that values must not decide about control flow. Numbers that may differ between replicas of one stack are
+    settings marked `swept` and live in a buffer. Everything drawn at random is drawn in ``__init__`` (seeded per
+    replica) or by `layers.Dropout`.
+
+    Args:
+        problem: what is learnt from.
+        settings: the method's settings, an instance of ``Settings``.
+        network: makes backbones.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    paper: ClassVar[str]
+    Settings: ClassVar[type[Settings]] = Settings
+    stackable: ClassVar[bool] = True
+    """Whether it can be mapped over a stack of replicas."""
+
+    def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
+        super().__init__()
+        self.n_classes, self.n_workers = problem.n_classes, problem.n_workers
+        self.classifier = self.make_classifier(network, problem.n_classes, problem.n_workers)
+
+    @classmethod
+    def make_classifier(cls, network: Network, n_classes: int, n_workers: int) -> nn.Module:
+        """What is used at test time, from inputs to (B, C) logits: one backbone, unless overridden."""
+        return network(n_classes)
+
+    @classmethod
+    def targets(cls, problem: Problem, settings: Any) -> AnyArray | None:
+        """What each batch shall carry as ``target``: (n_train, C) float32, (n_train,) int64, or None."""
+        return None
+
+    @classmethod
+    def training_defaults(cls, settings: Any) -> Mapping[str, Any]:
+        """Trainer settings that belong to the method, used where the caller gives none."""
+        return {}
+
+    def log_probs(self, features: Tensor) -> Tensor:
+        """log p, (B, *input shape) -> (B, C)."""
+        return torch.log_softmax(self.classifier(features), -1)
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Terms of the objective (scalars), which is their sum."""
+        raise NotImplementedError
+
+    def start_epoch(self, context: EpochContext) -> None:
+        """Called before every epoch if overridden: E-steps, grouping; state changes in place."""
+
+    def recovered(self) -> Recovered:
+        """What was learnt about the crowd; only parts the method has."""
+        return {}
+
+    def omega(self, batch: Batch) -> Tensor:
+        """(A,) probability that each annotation used the common confusion (if overridden); NaN where unknown."""
+        raise NotImplementedError
+
+    def keep(self, name: str, value: float) -> None:
+        """Register a setting as a buffer, so that it may differ between the replicas of a stack."""
+        self.register_buffer(name, torch.tensor(value))
+
+    def state(self, name: str, value: Tensor) -> None:
+        """Register what is re-estimated from the data: part of a checkpoint, not of the selected model."""
+        self.register_buffer(name, value, persistent=False)
+
+
+swept: dict[str, Any] = {"swept": True}
+"""``Field(..., json_schema_extra=swept)``: replicas of one stack may differ in this setting."""

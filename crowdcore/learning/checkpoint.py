@@ -1,0 +1,117 @@
+"""Everything that decides how a run goes on, in two files: tensors as safetensors, the rest as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.types import FloatArray
+from crowdcore.learning.optimiser import Optimiser
+from crowdcore.learning.replicas import Replicas
+from crowdcore.learning.selection import Selection
+
+__all__ = ["Checkpoint"]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A folder that holds the state of one stack of replicas after some epoch.
+
+    Args:
+        folder: where; made when first written.
+        identity: what must be the same for a run to go on from here (dataset, method, settings, seeds).
+        every: epochs between two writes.
+    """
+
+    folder: Path
+    identity: dict[str, Any]
+    every: int = 1
+
+    @property
+    def _state(self) -> Path:
+        return self.folder / "state.json"
+
+    def write(
+        self,
+        epoch: int,
+        replicas: Replicas,
+        optimiser: Optimiser,
+        selection: Selection,
+        history: dict[str, list[FloatArray]],
+    ) -> None:
+        """Replace the checkpoint by the state after ``epoch`` (from 0); a crash leaves the old or the new one."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        tensors = f"epoch-{epoch}.safetensors"
+        save_file(
+            {k: v.detach().contiguous() for k, v in _tensors(replicas, optimiser, selection).items()},
+            self.folder / tensors,
+        )
+        state = {
+            "identity": self.identity,
+            "epoch": epoch,
+            "tensors": tensors,
+            "score": selection.score.tolist(),
+            "best_epoch": selection.epoch.tolist(),
+            "last_epoch": selection.last.tolist(),
+            "active": selection.active.tolist(),
+            "history": {name: np.stack(rows).tolist() for name, rows in history.items()},
+        }
+        temporary = self._state.with_suffix(".tmp")
+        temporary.write_text(json.dumps(state))
+        temporary.replace(self._state)
+        for old in self.folder.glob("epoch-*.safetensors"):
+            if old.name != tensors:
+                old.unlink()
+
+    def read(
+        self, replicas: Replicas, optimiser: Optimiser, selection: Selection, history: dict[str, list[FloatArray]]
+    ) -> int:
+        """Put everything back; returns the epoch to go on with, 0 when there is no checkpoint.
+
+        Raises:
+            SettingError: the checkpoint is another run's.
+            DataError: its files are broken.
+        """
+        if not self._state.is_file():
+            return 0
+        try:
+            state = json.loads(self._state.read_text())
+            saved = load_file(self.folder / state["tensors"])
+        except (OSError, ValueError, KeyError, SafetensorError) as error:
+            raise DataError(f"This checkpoint cannot be read: {error}", file=self.folder) from error
+        differing = [k for k, v in self.identity.items() if state["identity"].get(k) != json.loads(json.dumps(v))]
+        if differing:
+            raise SettingError(
+                "checkpoint",
+                f"belong to this run, whose {', '.join(differing)} differ",
+                str(self.folder),
+                "Choose another folder, or delete it to start anew.",
+            )
+        with torch.no_grad():
+            for name, value in _tensors(replicas, optimiser, selection).items():
+                value.copy_(saved[name])
+        selection.score[:] = state["score"]
+        selection.epoch[:] = state["best_epoch"]
+        selection.last[:] = state["last_epoch"]
+        selection.active[:] = state["active"]
+        history.update({name: list(np.array(rows, float)) for name, rows in state["history"].items()})
+        return int(state["epoch"]) + 1
+
+
+def _tensors(replicas: Replicas, optimiser: Optimiser, selection: Selection) -> dict[str, Tensor]:
+    groups = {
+        "now": replicas.tensors(),
+        "optimiser": optimiser.tensors(),
+        "best": selection.best,
+        "final": selection.final,
+    }
+    return {f"{group}.{name}": value for group, tensors in groups.items() for name, value in tensors.items()}

@@ -1,0 +1,56 @@
+"""Which device trains, and what to do when its memory is full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from crowdcore.core.errors import SettingError
+
+__all__ = ["deterministic_kernels", "is_out_of_memory", "resolve_device"]
+
+
+def resolve_device(name: str) -> torch.device:
+    """``"auto"`` (CUDA where there is one), ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
+
+    Raises:
+        SettingError: no such device here.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise SettingError("device", "be 'auto', 'cpu' or 'cuda'", name) from None
+    if device.type == "cuda":
+        n = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if (device.index or 0) >= n:
+            here = f"This machine has {n} CUDA device{'s' if n != 1 else ''}"
+            raise SettingError("device", "be a device that is here", name, f"{here}; 'auto' takes what there is.")
+    elif device.type != "cpu":
+        raise SettingError("device", "be 'auto', 'cpu' or 'cuda'", name)
+    return device
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory, the device's or the host's, is full."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    text = str(error)
+    return isinstance(error, RuntimeError) and ("out of memory" in text or "can't allocate memory" in text)
+
+
+@contextmanager
+def deterministic_kernels(wanted: bool) -> Iterator[None]:
+    """Within: only kernels that give the same result on every run."""
+    before = torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.benchmark
+    if wanted:
+        torch.use_deterministic_algorithms(True)
+        torch.backends.cudnn.benchmark = False
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0])
+        torch.backends.cudnn.benchmark = before[1]

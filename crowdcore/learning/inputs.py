@@ -1,0 +1,107 @@
+"""What the network sees: rows of features or images, prepared the same way in training and prediction."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from crowdcore.core.errors import DataError
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.rows import Rows
+
+__all__ = ["Preparation", "input_rows", "prepare_on"]
+
+_SAMPLE = 2e7  # numbers from which mean and scale are estimated
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """From stored rows to the network's input.
+
+    Args:
+        image: rows are images (H, W) or (H, W, channels), to become (channels, H, W) in 0…1, then standardised.
+        mean: per feature, or per channel of an image; float32.
+        scale: what is divided by, of the same shape.
+    """
+
+    image: bool
+    mean: FloatArray
+    scale: FloatArray
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """(..., *row shape) on any device -> float32 (..., *input shape)."""
+        x = rows.to(torch.float32)
+        mean = torch.as_tensor(self.mean, device=x.device)
+        scale = torch.as_tensor(self.scale, device=x.device)
+        if self.image:
+            if rows.dtype == torch.uint8:
+                x = x / 255
+            n_channels = len(self.mean)
+            x = x.unsqueeze(-1) if n_channels == 1 and x.shape[-1] != 1 else x
+            return ((x - mean) / scale).movedim(-1, -3).contiguous()
+        return (x - mean) / scale if self.changes else x
+
+    @property
+    def changes(self) -> bool:
+        """Whether features are rescaled at all."""
+        return bool((self.mean != 0).any() or (self.scale != 1).any())
+
+    def input_shape(self, row_shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Shape of one prepared row."""
+        return (len(self.mean), *row_shape[:2]) if self.image else row_shape
+
+
+def input_rows(dataset: CrowdDataset, images: bool) -> Rows:
+    """The rows a network takes: images for one that wants images, else features, else what there is.
+
+    Raises:
+        DataError: there is neither.
+    """
+    pictures = dataset.media.images if dataset.media else None
+    rows = (pictures or dataset.features) if images else (dataset.features or pictures)
+    if rows is None:
+        raise DataError(
+            f"{dataset.name} has no features, so no classifier can be trained on it",
+            "Add features_<split>.npy (or images), or aggregate the labels with crowdcore.aggregation instead.",
+        )
+    return rows
+
+
+def prepare_on(rows: Rows, train: IntArray, standardise: bool | str) -> Preparation:
+    """Estimate the preparation on the training tasks.
+
+    Args:
+        rows: features or images of all tasks.
+        train: task numbers to estimate from (evenly thinned beyond 2·10⁷ numbers).
+        standardise: True, False or "auto": features are standardised when the middle nine tenths of their standard
+            deviations span a factor of 100 or more. Images always are, per channel.
+
+    Raises:
+        DataError: features that are not numbers, or not finite.
+    """
+    every = max(1, math.ceil(len(train) * math.prod(rows.shape[1:]) / _SAMPLE))
+    sample = rows[train[::every]]
+    if sample.dtype.kind not in "fiub":
+        raise DataError(f"Features must be numbers, but they are {sample.dtype}")
+    if not np.isfinite(sample).all():
+        raise DataError("Features hold NaN or infinite values", "Fill or drop them first.")
+    if sample.ndim >= 3:
+        return _images(sample)
+    sample = sample.reshape(len(sample), -1).astype(np.float64)
+    mean, scale = sample.mean(0), sample.std(0)
+    low, high = np.percentile(scale, [5, 95])
+    if standardise is False or (standardise == "auto" and high < 100 * low):
+        return Preparation(False, np.zeros(1, np.float32), np.ones(1, np.float32))
+    return Preparation(False, mean.astype(np.float32), np.where(scale > 0, scale, 1).astype(np.float32))
+
+
+def _images(sample: AnyArray) -> Preparation:
+    x = sample.astype(np.float32) / (255 if sample.dtype == np.uint8 else 1)
+    x = x[..., None] if x.ndim == 3 else x
+    scale = x.std((0, 1, 2))
+    return Preparation(True, x.mean((0, 1, 2)), np.where(scale > 0, scale, 1).astype(np.float32))

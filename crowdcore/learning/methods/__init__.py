@@ -1,0 +1,27 @@
+"""Learning from crowds: every file of this folder is one method, its settings next to it.
+
+``methods.names()`` lists them, ``methods.get("conal")`` gives the class.
+"""
+
+from __future__ import annotations
+
+from crowdcore.core.registry import Registry
+from crowdcore.learning.base import CrowdMethod
+
+__all__ = ["REGISTRY", "get", "names"]
+
+REGISTRY: Registry[CrowdMethod] = Registry(__name__, CrowdMethod, "method")
+
+
+def names() -> list[str]:
+    """Names of all methods, e.g. ``"conal"``."""
+    return list(REGISTRY)
+
+
+def get(name: str) -> type[CrowdMethod]:
+    """The method called ``name``.
+
+    Raises:
+        SettingError: no such method; the nearest one is suggested.
+    """
+    return REGISTRY.find(name)

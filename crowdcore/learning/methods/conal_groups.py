@@ -1,0 +1,89 @@
+"""CoNAL with a common confusion per group of workers, the extension that the paper's conclusion proposes."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn.functional import logsigmoid
+
+from crowdcore.core.settings import Settings
+from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
+from crowdcore.learning.data import Batch
+from crowdcore.learning.likelihood import log_label, take
+from crowdcore.learning.noise_layers import WorkerMatrices
+from crowdcore.learning.omega import OmegaNetwork
+from crowdcore.learning.problem import Problem
+
+__all__ = ["ConalGroups", "ConalGroupsSettings"]
+
+
+class ConalGroupsSettings(Settings):
+    """Settings of group-wise CoNAL."""
+
+    n_groups: int = Field(2, ge=2, description="Groups of workers, G.")
+    regularisation: float = Field(1e-5, ge=0, description="λ of the distances (Table 2).", json_schema_extra=swept)
+    embedding: int = Field(20, ge=1, description="Dimension of the embeddings of tasks and workers.")
+    initial_scale: float = Field(2.0, gt=0, description="All matrices start near this times the identity.")
+
+
+class ConalGroups(CrowdMethod):
+    """``p(y|i,r) = ω_i^r Σ_g γ_rg softmax(p_i W^g)[y] + (1 - ω_i^r) softmax(p_i W^r)[y]``.
+
+    Loss ``-mean log p - λ Σ_r Σ_g γ_rg ‖W^g - W^r‖₂``; memberships γ_r = softmax(m_r) are learnt with the rest, and
+    the common matrices start with small random differences. A worker's group is the largest membership.
+    """
+
+    name: ClassVar[str] = "conal-groups"
+    title: ClassVar[str] = "CoNAL with a common confusion per group"
+    paper: ClassVar[str] = "Chu, Ma, Wang: Learning from Crowds by Modeling Common Confusions, AAAI 2021, Conclusion"
+    Settings: ClassVar[type[Settings]] = ConalGroupsSettings
+
+    regularisation: Tensor
+
+    def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
+        super().__init__(problem, settings, network)
+        g, c = settings.n_groups, self.n_classes
+        self.keep("regularisation", settings.regularisation)
+        self.common = nn.Parameter(settings.initial_scale * torch.eye(c).repeat(g, 1, 1) + 0.1 * torch.randn(g, c, c))
+        self.membership = nn.Parameter(0.1 * torch.randn(self.n_workers, g))
+        self.individual = WorkerMatrices(self.n_workers, c, settings.initial_scale)
+        self.omega_network = OmegaNetwork(problem, settings.embedding, "features", "both")
+
+    def log_likelihood(self, batch: Batch) -> Tensor:
+        """(A,) log p(y_i^r|i,r)."""
+        p = self.log_probs(batch.features).exp()
+        logits = torch.einsum("bc,gck->bgk", p, self.common)
+        of_groups = torch.log_softmax(logits, -1)
+        p, shared, v = take(batch.row, p, of_groups.flatten(1), self.omega_network.task_embedding(batch))
+        (member,) = take(batch.worker, torch.log_softmax(self.membership, -1))
+        label = batch.label.reshape(-1, 1, 1).expand(-1, of_groups.shape[1], 1)
+        of_label = shared.unflatten(1, of_groups.shape[1:]).gather(-1, label).squeeze(-1)
+        common = torch.logsumexp(member + of_label, -1)
+        t = self.omega_network(v, batch.worker)
+        own = log_label(self.individual(p, batch.worker), batch.label)
+        return torch.logaddexp(logsigmoid(t) + common, logsigmoid(-t) + own)
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Mean cross-entropy, minus the distances to the worker's groups."""
+        distances = torch.stack([self.individual.distances(w) for w in self.common.unbind(0)], -1)
+        gamma = torch.softmax(self.membership, -1)
+        return {
+            "cross_entropy": -batch.mean(self.log_likelihood(batch)),
+            "distance": -self.regularisation * (gamma * distances).sum(),
+        }
+
+    def omega(self, batch: Batch) -> Tensor:
+        """ω of every annotation."""
+        (v,) = take(batch.row, self.omega_network.task_embedding(batch))
+        return torch.sigmoid(self.omega_network(v, batch.worker))
+
+    def recovered(self) -> Recovered:
+        """A common confusion per group, the workers' own, and each worker's group."""
+        return {
+            "common_confusion": torch.softmax(self.common, -1),
+            "worker_confusion": torch.softmax(self.individual.matrices(), -1),
+            "group": self.membership.argmax(-1),
+        }

@@ -1,0 +1,77 @@
+"""The crowd layer: a linear map per worker between the classifier and the labels."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from crowdcore.core.settings import Settings
+from crowdcore.learning.base import CrowdMethod, Network, Recovered
+from crowdcore.learning.data import Batch
+from crowdcore.learning.likelihood import log_label, take
+from crowdcore.learning.noise_layers import WorkerMatrices
+from crowdcore.learning.problem import Problem
+
+__all__ = ["CrowdLayer", "CrowdLayerSettings"]
+
+
+class CrowdLayerSettings(Settings):
+    """Settings of the crowd layer."""
+
+    connection: Literal["mw", "vw", "vw+b"] = Field(
+        "mw", description="A matrix (mw), a weight per class (vw), or weight and bias per class (Rodrigues 2018)."
+    )
+    rank: int | None = Field(
+        None, ge=1, description="Matrices I + U V of this rank instead of full ones (mw), for very many workers."
+    )
+
+
+class CrowdLayer(CrowdMethod):
+    """``-mean log softmax(a^r)[y_i^r]`` with ``a^r = p W^r`` (mw), ``w^r ⊙ p`` (vw) or ``w^r ⊙ p + b^r`` (vw+b).
+
+    Identity (w = 1, b = 0) at the start. The confusion it exposes is what the layer says of a task that certainly
+    is of class c: ``π^r[c] = softmax(a^r)`` at p = e_c. (The paper shows W^r itself, for its relative magnitudes.)
+    """
+
+    name: ClassVar[str] = "crowd-layer"
+    title: ClassVar[str] = "Crowd layer"
+    paper: ClassVar[str] = "Rodrigues, Pereira: Deep Learning from Crowds, AAAI 2018"
+    Settings: ClassVar[type[Settings]] = CrowdLayerSettings
+
+    def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
+        super().__init__(problem, settings, network)
+        self.connection = settings.connection
+        if self.connection == "mw":
+            self.matrices = WorkerMatrices(self.n_workers, self.n_classes, 1.0, settings.rank)
+        else:
+            self.weight = nn.Parameter(torch.ones(self.n_workers, self.n_classes))
+        if self.connection == "vw+b":
+            self.bias = nn.Parameter(torch.zeros(self.n_workers, self.n_classes))
+
+    def activation(self, p: Tensor, worker: Tensor) -> Tensor:
+        """``a^r``: (A, C), (A,) -> (A, C)."""
+        if self.connection == "mw":
+            return self.matrices(p, worker)
+        if self.connection == "vw":
+            (weight,) = take(worker, self.weight)
+            return weight * p
+        weight, bias = take(worker, self.weight, self.bias)
+        return weight * p + bias
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Cross-entropy of every worker's labels."""
+        (p,) = take(batch.row, self.log_probs(batch.features).exp())
+        return {"cross_entropy": -batch.mean(log_label(self.activation(p, batch.worker), batch.label))}
+
+    def recovered(self) -> Recovered:
+        """softmax of the activations of a certain task."""
+        if self.connection == "mw":
+            logits = self.matrices.matrices()
+        else:
+            logits = torch.diag_embed(self.weight)
+            if self.connection == "vw+b":
+                logits = logits + self.bias.unsqueeze(1)
+        return {"worker_confusion": torch.softmax(logits, -1)}

@@ -1,0 +1,66 @@
+"""DL-EM (AggNet): the network learns from the posterior that EM infers with it."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from crowdcore.core.settings import Settings
+from crowdcore.learning.base import EpochContext, Network
+from crowdcore.learning.data import Batch
+from crowdcore.learning.em import EmSettings, ExpectationMaximisation
+from crowdcore.learning.likelihood import expected_counts, log_evidence, posterior
+from crowdcore.learning.problem import Problem
+from crowdcore.learning.targets import cross_entropy
+
+__all__ = ["DlEm", "DlEmSettings"]
+
+
+class DlEmSettings(EmSettings):
+    """Settings of DL-EM."""
+
+    e_step: Literal["epoch", "batch"] = Field(
+        "epoch", description="EM over the training set once an epoch, or incrementally in every batch (Rodrigues 2018)."
+    )
+
+
+class DlEm(ExpectationMaximisation):
+    """``-mean_i Σ_c q_i(c) log p_i(c)``.
+
+    Per epoch, q is fixed while the network trains on it. Per batch, the batch's q is renewed by the network as it
+    stands and its share of the expected counts is replaced (incremental EM of Neal & Hinton).
+    """
+
+    name: ClassVar[str] = "dl-em"
+    title: ClassVar[str] = "Expectation-maximisation (AggNet)"
+    paper: ClassVar[str] = "Albarqouni et al.: AggNet, IEEE TMI 2016; Rodrigues, Pereira, AAAI 2018, EM algorithm"
+    Settings: ClassVar[type[Settings]] = DlEmSettings
+
+    def __init__(self, problem: Problem, settings: DlEmSettings, network: Network) -> None:
+        super().__init__(problem, settings, network)
+        self.per_batch = settings.e_step == "batch"
+
+    def start_epoch(self, context: EpochContext) -> None:
+        """EM over the training set, unless batches do it."""
+        if not self.per_batch:
+            super().start_epoch(context)
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Cross-entropy with the posterior."""
+        log_p = self.log_probs(batch.features)
+        q = self._renew(batch, log_p.detach()) if self.per_batch else self.q.index_select(0, batch.task)
+        return {"cross_entropy": cross_entropy(log_p, q)}
+
+    def _renew(self, batch: Batch, log_p: Tensor) -> Tensor:
+        """The batch's posterior, (B, C); posterior and counts follow in place."""
+        with torch.no_grad():
+            log_confusion = self.confusion().log()
+            evidence = log_evidence(log_confusion, batch.row, batch.worker, batch.label, len(log_p), batch.weight)
+            q = posterior(log_p, evidence)
+            change = (q - self.q.index_select(0, batch.task)).index_select(0, batch.row) * batch.weight.unsqueeze(-1)
+            self.counts.add_(expected_counts(change, batch.worker, batch.label, self.n_workers)).clamp_min_(0)
+            self.q.copy_(self.q.index_copy(0, batch.task, q))
+        return q

@@ -1,0 +1,18 @@
+"""DL-GLAD: GLAD, then train."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from crowdcore.learning.targets import AggregateThenTrain
+
+__all__ = ["DlGlad"]
+
+
+class DlGlad(AggregateThenTrain):
+    """Cross-entropy with the posterior of GLAD (worker ability, task difficulty)."""
+
+    name: ClassVar[str] = "dl-glad"
+    title: ClassVar[str] = "GLAD, then train"
+    paper: ClassVar[str] = "Whitehill et al.: Whose Vote Should Count More, NeurIPS 2009"
+    aggregator: ClassVar[str] = "glad"

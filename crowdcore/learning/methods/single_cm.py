@@ -1,0 +1,65 @@
+"""Single confusion matrix: one noise layer for everybody."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from crowdcore.core.settings import Settings
+from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
+from crowdcore.learning.data import Batch
+from crowdcore.learning.likelihood import take
+from crowdcore.learning.problem import Problem
+
+__all__ = ["SingleCm", "SingleCmSettings"]
+
+
+class SingleCmSettings(Settings):
+    """Settings of the single confusion matrix."""
+
+    strength: float = Field(
+        0.01,
+        ge=0,
+        description="λ of tr(π), which lets noise diffuse into π (Sukhbaatar 2015, 3.3).",
+        json_schema_extra=swept,
+    )
+
+
+class SingleCm(CrowdMethod):
+    """``-mean log (p_i π)[y_i^r] + λ tr(π)`` with one stochastic π, ``π ∝ softplus(V)``, V = 6 I - 5 at the start."""
+
+    name: ClassVar[str] = "single-cm"
+    title: ClassVar[str] = "One confusion matrix for all workers"
+    paper: ClassVar[str] = "Sukhbaatar et al.: Training Convolutional Networks with Noisy Labels, ICLR 2015"
+    Settings: ClassVar[type[Settings]] = SingleCmSettings
+
+    strength: Tensor
+
+    def __init__(self, problem: Problem, settings: SingleCmSettings, network: Network) -> None:
+        super().__init__(problem, settings, network)
+        self.keep("strength", settings.strength)
+        self.logits = nn.Parameter(6 * torch.eye(self.n_classes) - 5)
+
+    def confusion(self) -> Tensor:
+        """(C, C)."""
+        positive = functional.softplus(self.logits)
+        return positive / positive.sum(-1, keepdim=True)
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Cross-entropy after the noise layer, plus the trace."""
+        confusion = self.confusion()
+        explained = self.log_probs(batch.features).exp() @ confusion
+        (given,) = take(batch.row, explained)
+        picked = given.gather(-1, batch.label.unsqueeze(-1)).squeeze(-1)
+        return {
+            "cross_entropy": -batch.mean(picked.clamp_min(1e-30).log()),
+            "trace": self.strength * confusion.diagonal(dim1=-2, dim2=-1).sum(),
+        }
+
+    def recovered(self) -> Recovered:
+        """π, shared by all workers."""
+        return {"common_confusion": self.confusion()}

@@ -1,0 +1,26 @@
+"""Vanilla: every annotation taken as true."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from torch import Tensor
+
+from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.data import Batch
+from crowdcore.learning.likelihood import log_label, take
+
+__all__ = ["Vanilla"]
+
+
+class Vanilla(CrowdMethod):
+    """``-mean over annotations of log p_i(y_i^r)``."""
+
+    name: ClassVar[str] = "vanilla"
+    title: ClassVar[str] = "Every annotation as if true"
+    paper: ClassVar[str] = "-"
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Cross-entropy with every annotation."""
+        (logits,) = take(batch.row, self.classifier(batch.features))
+        return {"cross_entropy": -batch.mean(log_label(logits, batch.label))}

@@ -1,0 +1,104 @@
+"""How good predictions and recovered confusions are; NumPy, float64, every number from its definition."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdcore.core.types import FloatArray, IntArray
+
+__all__ = [
+    "accuracy",
+    "calibration_error",
+    "class_accuracy",
+    "macro_f1",
+    "negative_log_likelihood",
+    "omega_correlation",
+    "recovery_error",
+    "skill_correlation",
+]
+
+_SMALLEST = 1e-12
+
+
+def accuracy(probabilities: FloatArray, truth: IntArray) -> FloatArray:
+    """Share of tasks whose most probable class is the true one: (..., n, C), (n,) -> (...,); -1 does not count."""
+    known = truth >= 0
+    if not known.any():
+        return np.full(probabilities.shape[:-2], np.nan)
+    hit = probabilities[..., known, :].argmax(-1) == truth[known]
+    return np.asarray(hit.mean(-1))
+
+
+def class_accuracy(probabilities: FloatArray, truth: IntArray) -> FloatArray:
+    """(..., C) accuracy among the tasks of each class; NaN for a class without tasks."""
+    n_classes = probabilities.shape[-1]
+    parts = [accuracy(probabilities, np.where(truth == c, c, -1)) for c in range(n_classes)]
+    return np.stack(parts, -1)
+
+
+def macro_f1(probabilities: FloatArray, truth: IntArray) -> FloatArray:
+    """(...,) mean over classes of 2TP / (2TP + FP + FN); classes neither true nor predicted do not count."""
+    known = truth >= 0
+    given, true = probabilities[..., known, :].argmax(-1), truth[known]
+    scores = []
+    for c in range(probabilities.shape[-1]):
+        predicted, actual = given == c, true == c
+        total = predicted.sum(-1) + actual.sum()
+        hits = 2.0 * (predicted & actual).sum(-1)
+        scores.append(np.divide(hits, total, out=np.full(np.shape(total), np.nan), where=total > 0))
+    return np.asarray(np.nanmean(np.stack(scores, -1), -1))
+
+
+def negative_log_likelihood(probabilities: FloatArray, truth: IntArray) -> FloatArray:
+    """(...,) mean of -log p(true class), nats; probabilities are cut at 1e-12."""
+    known = np.flatnonzero(truth >= 0)
+    picked = probabilities[..., known, truth[known]].astype(np.float64)
+    return np.asarray(-np.log(np.maximum(picked, _SMALLEST)).mean(-1))
+
+
+def calibration_error(probabilities: FloatArray, truth: IntArray, bins: int = 15) -> FloatArray:
+    """(...,) expected calibration error: |accuracy - confidence| over equal bins of confidence, by share of tasks."""
+    known = truth >= 0
+    p = probabilities[..., known, :].astype(np.float64)
+    confidence, hit = p.max(-1), p.argmax(-1) == truth[known]
+    edge = np.minimum((confidence * bins).astype(int), bins - 1)
+    error = np.zeros(p.shape[:-2])
+    for b in range(bins):
+        inside = edge == b
+        error += np.abs(((hit - confidence) * inside).sum(-1)) / max(known.sum(), 1)
+    return error
+
+
+def recovery_error(true: FloatArray, estimate: FloatArray, weight: FloatArray | None = None) -> FloatArray:
+    """Mean squared difference of confusions (Tanno): (R, C, C), (..., R, C, C) -> (...,).
+
+    Args:
+        true: rows sum to 1.
+        estimate: rows sum to 1; workers with NaN do not count.
+        weight: (R,) e.g. annotations per worker; None = all workers alike.
+    """
+    per_worker = ((estimate - true) ** 2).mean((-2, -1))
+    w = np.broadcast_to(np.ones(len(true)) if weight is None else weight, per_worker.shape)
+    seen = ~np.isnan(per_worker)
+    return np.asarray((np.where(seen, per_worker, 0) * w).sum(-1) / np.maximum((w * seen).sum(-1), _SMALLEST))
+
+
+def skill_correlation(true: FloatArray, estimate: FloatArray) -> FloatArray:
+    """(...,) Pearson correlation over workers of the mean diagonals (Tanno Fig. 7)."""
+    a = np.diagonal(true, axis1=-2, axis2=-1).mean(-1)
+    b = np.diagonal(estimate, axis1=-2, axis2=-1).mean(-1)
+    return _correlation(np.broadcast_to(a, b.shape), b)
+
+
+def omega_correlation(true: FloatArray, estimate: FloatArray) -> FloatArray:
+    """(...,) Pearson correlation over annotations of ω with its truth, (A,) and (..., A); NaN entries do not count."""
+    return _correlation(np.broadcast_to(true, estimate.shape), estimate)
+
+
+def _correlation(a: FloatArray, b: FloatArray) -> FloatArray:
+    seen = ~(np.isnan(a) | np.isnan(b))
+    n = np.maximum(seen.sum(-1, keepdims=True), 1)
+    a = np.where(seen, a - np.where(seen, a, 0).sum(-1, keepdims=True) / n, 0)
+    b = np.where(seen, b - np.where(seen, b, 0).sum(-1, keepdims=True) / n, 0)
+    scale = np.sqrt((a**2).sum(-1) * (b**2).sum(-1))
+    return np.divide((a * b).sum(-1), scale, out=np.full(scale.shape, np.nan), where=scale > 0)

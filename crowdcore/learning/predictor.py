@@ -1,0 +1,56 @@
+"""Predictions of a finished run on tasks it has not seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.types import AnyArray, FloatArray
+from crowdcore.learning import methods
+from crowdcore.learning.network import make_network
+from crowdcore.learning.settings import TrainSettings
+
+if TYPE_CHECKING:
+    from crowdcore.learning.result import TrainingResult
+
+__all__ = ["predict_proba"]
+
+_CHUNK = 4096
+_PREFIX = "classifier."
+
+
+def predict_proba(result: TrainingResult, features: AnyArray) -> FloatArray:
+    """(S, n, C) float32 class probabilities, on the CPU.
+
+    Args:
+        result: a finished run.
+        features: (n, *row shape) rows as the dataset stores them.
+
+    Raises:
+        SettingError: rows of another shape than those trained on.
+        DataError: NaN or infinite values.
+    """
+    features = np.asarray(features)
+    if features.ndim < 2 or result.preparation.input_shape(features.shape[1:]) != result.input_shape:
+        raise SettingError("features", f"be rows for inputs of shape {result.input_shape}", features.shape)
+    if features.dtype.kind == "f" and not np.isfinite(features).all():
+        raise DataError("The features hold NaN or infinite values", "Fill or drop them first.")
+    training = TrainSettings(**result.training)
+    with torch.random.fork_rng(devices=[]):
+        network = make_network(training, result.input_shape)
+        classifier = methods.get(result.method).make_classifier(network, len(result.classes), result.n_workers)
+    classifier.eval()
+    parts = []
+    for s in range(len(result.seeds)):
+        state = {k.removeprefix(_PREFIX): v[s] for k, v in result.model.items() if k.startswith(_PREFIX)}
+        classifier.load_state_dict({k: torch.tensor(v) for k, v in state.items()})
+        with torch.no_grad():
+            pieces = [
+                torch.softmax(classifier(result.preparation(torch.from_numpy(features[k : k + _CHUNK]))), -1)
+                for k in range(0, len(features), _CHUNK)
+            ]
+        parts.append(torch.cat(pieces).numpy())
+    return np.stack(parts)

@@ -1,0 +1,72 @@
+"""Aggregate, then train: cross-entropy with fixed targets that an aggregator makes once."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from crowdcore.core.settings import Settings
+from crowdcore.core.types import AnyArray
+from crowdcore.learning.base import CrowdMethod, Network, Recovered
+from crowdcore.learning.data import Batch
+from crowdcore.learning.problem import Problem
+
+__all__ = ["AggregateSettings", "AggregateThenTrain", "cross_entropy"]
+
+
+def cross_entropy(log_probs: Tensor, target: Tensor) -> Tensor:
+    """Mean of ``-Σ_c t_c log p_c``; targets (B, C), or (B,) classes of which those below 0 do not count."""
+    if target.dim() == log_probs.dim():
+        return -(target * log_probs).sum(-1).mean()
+    known = (target >= 0).to(log_probs.dtype)
+    picked = log_probs.gather(-1, target.clamp_min(0).unsqueeze(-1)).squeeze(-1)
+    return -(known * picked).sum() / known.sum().clamp_min(1)
+
+
+class AggregateSettings(Settings):
+    """Settings of aggregate-then-train."""
+
+    targets: Literal["soft", "hard"] = Field(
+        "soft", description="Train on the posterior (soft) or on its most probable class (hard)."
+    )
+
+
+class AggregateThenTrain(CrowdMethod):
+    """``-mean_i Σ_c q_i(c) log p_i(c)`` with q from the aggregator named ``aggregator``, fitted on train alone."""
+
+    Settings: ClassVar[type[Settings]] = AggregateSettings
+    aggregator: ClassVar[str]
+
+    found_confusion: Tensor | None
+
+    @classmethod
+    def aggregator_of(cls, settings: Any) -> tuple[str, dict[str, Any]]:
+        """Name and settings of the aggregator."""
+        return cls.aggregator, {}
+
+    @classmethod
+    def targets(cls, problem: Problem, settings: Any) -> AnyArray:
+        """The aggregator's posterior, or its most probable class."""
+        name, options = cls.aggregator_of(settings)
+        q = problem.votes(name, **options)
+        return q.argmax(1) if settings.targets == "hard" else q.astype(np.float32)
+
+    def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
+        super().__init__(problem, settings, network)
+        name, options = self.aggregator_of(settings)
+        confusion = problem.aggregate(name, **options).confusion
+        found = None if confusion is None else torch.from_numpy(confusion).float()
+        self.register_buffer("found_confusion", found, persistent=False)
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Cross-entropy with the targets."""
+        assert batch.target is not None
+        return {"cross_entropy": cross_entropy(self.log_probs(batch.features), batch.target)}
+
+    def recovered(self) -> Recovered:
+        """The aggregator's confusions, where it has some."""
+        return {} if self.found_confusion is None else {"worker_confusion": self.found_confusion}
