@@ -4,6 +4,7 @@ Everything public is an attribute of this package: ``analysis.shared_mistakes(da
 """
 
 from crowdcore.analysis.agreement import Agreement, Coefficient, agreement
+from crowdcore.analysis.bound import MinimaxBound, minimax_bound
 from crowdcore.analysis.cohen import PairKappa, pair_kappa
 from crowdcore.analysis.mistake_cell import MistakeCell, mistake_cell, mistake_list
 from crowdcore.analysis.noise import (
@@ -26,6 +27,7 @@ __all__ = [
     "AnnotationEntropy",
     "ClassBalance",
     "Coefficient",
+    "MinimaxBound",
     "MistakeCell",
     "NoiseRates",
     "PairKappa",
@@ -41,6 +43,7 @@ __all__ = [
     "available_references",
     "class_balance",
     "confusion_distance",
+    "minimax_bound",
     "mistake_cell",
     "mistake_list",
     "noise_rates",
