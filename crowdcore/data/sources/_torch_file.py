@@ -10,6 +10,7 @@ import io
 import math
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
@@ -43,6 +44,11 @@ _ALLOWED = frozenset(
         *("collections.OrderedDict", "torch._utils._rebuild_tensor_v2"),
     }
 )
+# What reading a file can end in that contradicts its own description.
+_MALFORMED = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError),
+    *(ValueError, TypeError, LookupError, AttributeError, OverflowError),
+)
 _Storage = Callable[[str], bytes]
 
 
@@ -64,7 +70,7 @@ def read_torch_arrays(path: Path) -> dict[str, AnyArray]:
         return _read_sequence(io.BytesIO(path.read_bytes()))
     except DataError as error:
         raise DataError(str(error).rstrip(". "), file=path) from error
-    except (zipfile.BadZipFile, struct.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except _MALFORMED as error:
         raise DataError(f"Not a file of arrays that torch saved, or cut short ({error})", file=path) from error
 
 
@@ -99,7 +105,7 @@ def _read_sequence(stream: IO[bytes]) -> dict[str, AnyArray]:
     storages: dict[str, bytes] = {}
     for key in keys:
         (n,) = struct.unpack("<q", stream.read(8))
-        if key not in types or n < 0:
+        if key not in types or not 0 <= n <= _LIMIT:
             raise DataError("The storages do not fit the object")
         storages[key] = stream.read(n * types[key].itemsize)
     return _arrays(tree, storages.__getitem__)
@@ -114,12 +120,7 @@ def _references(tree: Any) -> list[PersistentId]:
 def _arrays(tree: Any, storage: _Storage) -> dict[str, AnyArray]:
     if not isinstance(tree, dict):
         raise DataError("The file holds no dictionary of arrays")
-    try:
-        return {str(name): _array(value, storage) for name, value in tree.items()}
-    except DataError:
-        raise
-    except (ValueError, TypeError, IndexError, KeyError) as error:
-        raise DataError(f"An array of the file does not fit its own description ({error})") from error
+    return {str(name): _array(value, storage) for name, value in tree.items()}
 
 
 def _array(value: Any, storage: _Storage) -> AnyArray:

@@ -7,7 +7,10 @@ import tarfile
 
 import numpy as np
 import pandas as pd
+import pytest
 from PIL import Image
+
+from tests.data.sources.server import Server
 
 SCENES = ["highway", "insidecity", "tallbuilding", "street", "forest", "coast", "mountain", "opencountry"]
 GENRES = ["blues", "classical", "country", "disco", "hiphop", "jazz", "metal", "pop", "reggae", "rock"]
@@ -98,3 +101,11 @@ def cifar10n(seed: int = 0, n: int = 40) -> tuple[dict[str, np.ndarray], pd.Data
         table[f"Worker{k}-id"] = rng.integers(0, 700, n // 10)
         table[f"Work-time-in-seconds-{k}"] = rng.integers(1, 100, n // 10)
     return labels, pd.DataFrame(table)
+
+
+def serve_cifar10n(server: Server, labels: dict[str, np.ndarray], table: pd.DataFrame) -> None:
+    torch = pytest.importorskip("torch")
+    saved = io.BytesIO()
+    torch.save(labels, saved)
+    server.serve("/CIFAR-10_human.pt", saved.getvalue())
+    server.serve("/side_info_cifar10N.csv", table.to_csv(index=False).encode())

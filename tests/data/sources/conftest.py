@@ -23,3 +23,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda *_args: str(tmp_path / "cache"))
     monkeypatch.setenv("CROWDCORE_DATA", "")
     return tmp_path / "cache" / "datasets"
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crowdcore.data.sources._download.time.sleep", lambda _seconds: None)
