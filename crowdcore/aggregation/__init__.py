@@ -8,11 +8,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from crowdcore.aggregation._partitions import PartitionedResult, fit_partitions
 from crowdcore.aggregation._warm_start import align, changed_labels
 from crowdcore.aggregation.base import AggregationResult, Aggregator
 from crowdcore.core.registry import Registry
 
-__all__ = ["AggregationResult", "Aggregator", "aggregators", "align", "changed_labels", "get", "names"]
+__all__ = [
+    "AggregationResult",
+    "Aggregator",
+    "PartitionedResult",
+    "aggregators",
+    "align",
+    "changed_labels",
+    "fit_partitions",
+    "get",
+    "names",
+]
 
 aggregators: Registry[Aggregator] = Registry(__name__, Aggregator, "aggregator")  # type: ignore[type-abstract]
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from crowdcore.aggregation._sums_em import Engine, SumsEM
+from crowdcore.aggregation._sums_em import MemoryEngine, SumsEM
 from crowdcore.core.em import LabelTable, Sums, em_step, expected_sums
 from crowdcore.core.types import FloatArray
 
@@ -73,7 +73,7 @@ class ConfusionEM(SumsEM):
         confusion[counts.sum(2) < NO_EVIDENCE] = np.nan
         return {"confusion": confusion, "counts": counts, "prior": parameters.prior}
 
-    def engine(self, table: LabelTable, posterior: FloatArray) -> Engine:
+    def engine(self, table: LabelTable, posterior: FloatArray) -> MemoryEngine:
         """Memory, or a GPU."""
         if self.device == "cpu":
             return super().engine(table, posterior)

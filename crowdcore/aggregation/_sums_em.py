@@ -15,7 +15,7 @@ from crowdcore.core.em import LabelTable
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["Engine", "Fitted", "HostEngine", "SumsEM"]
+__all__ = ["Engine", "Fitted", "HostEngine", "MemoryEngine", "SumsEM"]
 
 
 class Fitted(NamedTuple):
@@ -27,21 +27,25 @@ class Fitted(NamedTuple):
 
 
 class Engine(Protocol):
-    """Where annotations and posterior are: in memory, on a GPU, in a folder of partitions."""
+    """Where the annotations are: in memory, on a GPU, in a folder of partitions."""
 
     @property
     def n_annotations(self) -> int:
         """Annotations of all tasks."""
 
-    @property
-    def posterior(self) -> FloatArray:
-        """(n_tasks, C) of the last E-step."""
-
     def start(self) -> Any:
         """The sums under the posterior that EM starts from."""
 
     def step(self, parameters: Any) -> Any:
-        """The sums after an E-step under ``parameters``; the engine keeps the posterior."""
+        """The sums after an E-step under ``parameters``."""
+
+
+class MemoryEngine(Engine, Protocol):
+    """An engine that keeps the posterior."""
+
+    @property
+    def posterior(self) -> FloatArray:
+        """(n_tasks, C) of the last E-step."""
 
 
 class SumsEM(EMAggregator):
@@ -74,8 +78,14 @@ class SumsEM(EMAggregator):
     def parts(self, parameters: Any, sums: Any) -> dict[str, Any]:
         """The fields of `AggregationResult` that parameters and sums fill."""
 
-    def run(self, engine: Engine, n_workers: int) -> Fitted:
-        """Iterate on an engine until the stopping rule; afterwards the engine holds the posterior."""
+    def run(self, engine: Engine, n_workers: int, named: bool = False) -> Fitted:
+        """Iterate on an engine until the stopping rule.
+
+        Args:
+            engine: where the annotations are.
+            n_workers: R.
+            named: known tasks or an earlier result fix the names of the classes, for models that look for them.
+        """
         sums = engine.start()
 
         def step() -> float:
@@ -87,7 +97,7 @@ class SumsEM(EMAggregator):
         trace = self.iterate(step, engine.n_annotations)
         return Fitted(self.m_step(sums, n_workers), sums, trace)
 
-    def engine(self, table: LabelTable, posterior: FloatArray) -> Engine:
+    def engine(self, table: LabelTable, posterior: FloatArray) -> MemoryEngine:
         """The engine for annotations in memory; a model that can run elsewhere overrides it."""
         return HostEngine(self, table, posterior)
 

@@ -1,0 +1,149 @@
+"""How well the data determine each worker's confusion: credible intervals, and the bootstrap as their check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from scipy.stats import beta
+
+from crowdcore.aggregation.base import AggregationResult, Aggregator
+from crowdcore.core.errors import SettingError
+from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["ConfusionIntervals", "bootstrap_confusion", "credible_intervals"]
+
+
+@dataclass(frozen=True, eq=False)
+class ConfusionIntervals:
+    """Intervals of every entry of every worker's confusion; NaN where there is no evidence.
+
+    Attributes:
+        reference: method that estimated the confusions.
+        how: what the intervals rest on, in words.
+        level: probability that an interval is meant to hold the true value.
+        estimate, low, high: (n_workers, C, C) row = true, column = given.
+    """
+
+    reference: str
+    how: str
+    level: float
+    estimate: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    def frame(self, dataset: CrowdDataset) -> pd.DataFrame:
+        """One row per worker, true and given class: estimate, low, high."""
+        r, true, given = (axis.ravel() for axis in np.indices(self.estimate.shape))
+        names = np.array(dataset.classes, object)
+        return pd.DataFrame(
+            {
+                "worker": dataset.worker_ids[r],
+                "true": names[true],
+                "given": names[given],
+                **{part: getattr(self, part).ravel() for part in ("estimate", "low", "high")},
+            }
+        )
+
+
+def credible_intervals(
+    result: AggregationResult, level: float = 0.95, concentration: float = 0.5
+) -> ConfusionIntervals:
+    """Equal-tailed intervals of each entry given the posterior q of the true labels.
+
+    Given q, row c of worker r's confusion has the posterior Dirichlet(concentration + expected counts), whose
+    entries are Beta distributed. The uncertainty of q itself is left out, so where tasks are ambiguous the
+    intervals are too narrow; `bootstrap_confusion` shows by how much.
+
+    Args:
+        result: of an aggregator that estimates confusions from expected counts.
+        level: between 0 and 1.
+        concentration: of the symmetric Dirichlet prior; 0.5 is Jeffreys'.
+
+    Raises:
+        SettingError: a result without expected counts, or a level outside (0, 1).
+    """
+    _check(level)
+    if concentration <= 0:
+        raise SettingError("concentration", "be above 0", concentration)
+    if result.counts is None or result.confusion is None:
+        raise SettingError(
+            "result", "hold expected counts", result.method, "Use an aggregator with confusions, e.g. 'dawid-skene'."
+        )
+    a = result.counts + concentration
+    b = a.sum(2, keepdims=True) - a
+    tail = (1 - level) / 2
+    low, high = (np.where(np.isnan(result.confusion), np.nan, beta.ppf(p, a, b)) for p in (tail, 1 - tail))
+    how = f"Dirichlet posterior of each row given the posterior of the true labels, prior {concentration:g}"
+    return ConfusionIntervals(result.method, how, level, result.confusion, low, high)
+
+
+def bootstrap_confusion(
+    dataset: CrowdDataset,
+    aggregator: Aggregator,
+    *,
+    known: IntArray | None = None,
+    n_resamples: int = 200,
+    level: float = 0.95,
+    seed: int = 0,
+) -> ConfusionIntervals:
+    """Percentile intervals over resamplings of the tasks with replacement, each fitted from the first fit.
+
+    Args:
+        dataset: the annotations.
+        aggregator: any that estimates confusions.
+        known: (n_tasks,) classes to clamp, -1 = unknown.
+        n_resamples: fits; the time is that of so many fits.
+        level: between 0 and 1.
+        seed: of the resampling.
+
+    Raises:
+        SettingError: no confusions, fewer than two resamplings, or a level outside (0, 1).
+    """
+    _check(level)
+    if n_resamples < 2:
+        raise SettingError("n_resamples", "be at least 2", n_resamples)
+    first = aggregator.fit(dataset, known=known)
+    if first.confusion is None:
+        raise SettingError("aggregator", "estimate confusions", aggregator.name, "Use another one, e.g. 'dawid-skene'.")
+    rng = np.random.default_rng(seed)
+    drawn = np.empty((n_resamples, *first.confusion.shape))
+    for b in range(n_resamples):
+        tasks = rng.integers(dataset.n_tasks, size=dataset.n_tasks)
+        start = replace(first, posterior=first.posterior[tasks])
+        again = aggregator.fit(_resampled(dataset, tasks), known=None if known is None else known[tasks], start=start)
+        drawn[b] = np.nan if again.confusion is None else again.confusion
+    low, high = _quantiles(drawn, (1 - level) / 2)
+    how = f"percentiles over {n_resamples} resamplings of the tasks"
+    return ConfusionIntervals(first.method, how, level, first.confusion, low, high)
+
+
+def _quantiles(drawn: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper quantile over the first axis, of the draws that are not NaN; NaN where all are."""
+    empty = np.isnan(drawn).all(0)
+    filled = np.where(empty, 0.0, drawn)
+    low, high = np.nanquantile(filled, [tail, 1 - tail], axis=0)
+    return np.where(empty, np.nan, low), np.where(empty, np.nan, high)
+
+
+def _resampled(dataset: CrowdDataset, tasks: IntArray) -> CrowdDataset:
+    """A dataset whose task i has the annotations of the old task ``tasks[i]``."""
+    n = dataset.labels_per_task[tasks]
+    first = np.cumsum(n) - n
+    rows = np.arange(n.sum()) + np.repeat(dataset.task_start[tasks] - first, n)
+    return CrowdDataset(
+        dataset.name,
+        dataset.classes,
+        pd.RangeIndex(len(tasks)).astype(str),
+        dataset.worker_ids,
+        np.repeat(np.arange(len(tasks)), n),
+        dataset.worker[rows],
+        dataset.label[rows],
+    )
+
+
+def _check(level: float) -> None:
+    if not 0 < level < 1:
+        raise SettingError("level", "lie between 0 and 1", level)
