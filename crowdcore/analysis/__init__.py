@@ -5,6 +5,7 @@ Everything public is an attribute of this package: ``analysis.shared_mistakes(da
 
 from crowdcore.analysis.agreement import Agreement, Coefficient, agreement
 from crowdcore.analysis.bound import MinimaxBound, minimax_bound
+from crowdcore.analysis.calibration import Calibration, calibration
 from crowdcore.analysis.cohen import PairKappa, pair_kappa
 from crowdcore.analysis.mistake_cell import MistakeCell, mistake_cell, mistake_list
 from crowdcore.analysis.noise import (
@@ -18,6 +19,7 @@ from crowdcore.analysis.noise import (
 from crowdcore.analysis.reference import Reference, ReferenceLike, available_references, resolve_reference
 from crowdcore.analysis.shared_mistakes import SharedMistakes, shared_mistakes
 from crowdcore.analysis.summary import Summary, summary
+from crowdcore.analysis.uncertainty import ConfusionIntervals, bootstrap_confusion, credible_intervals
 from crowdcore.analysis.worker_confusion import WorkerConfusion, worker_confusion
 from crowdcore.analysis.worker_distance import WorkerDistance, confusion_distance, worker_distance
 from crowdcore.analysis.worker_order import WorkerOrder, order_workers
@@ -25,8 +27,10 @@ from crowdcore.analysis.worker_order import WorkerOrder, order_workers
 __all__ = [
     "Agreement",
     "AnnotationEntropy",
+    "Calibration",
     "ClassBalance",
     "Coefficient",
+    "ConfusionIntervals",
     "MinimaxBound",
     "MistakeCell",
     "NoiseRates",
@@ -41,8 +45,11 @@ __all__ = [
     "agreement",
     "annotation_entropy",
     "available_references",
+    "bootstrap_confusion",
+    "calibration",
     "class_balance",
     "confusion_distance",
+    "credible_intervals",
     "minimax_bound",
     "mistake_cell",
     "mistake_list",
