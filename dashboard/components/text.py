@@ -8,7 +8,7 @@ __all__ = ["as_text", "count", "number", "percent"]
 
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 # What Streamlit rewrites after Markdown has been parsed: icons, addresses, arrows, dashes.
-_LATE = re.compile(r"(?<=:)(?=\w)|(?<=www)(?=\.)|(?<=\w)(?=@)|(?<=[-<])(?=[->])", re.IGNORECASE)
+_LATE = re.compile(r"(?<=:)(?=\w|//)|(?<=www)(?=\.)|(?<=\w)(?=@)|(?<=[-<])(?=[->])", re.IGNORECASE)
 _JOINER = "\u2060"  # an invisible character of no width
 
 
