@@ -16,13 +16,16 @@ from crowdcore.analysis.noise import (
     class_balance,
     noise_rates,
 )
+from crowdcore.analysis.pair_mistakes import PairMistakes, pair_mistakes
 from crowdcore.analysis.reference import Reference, ReferenceLike, available_references, resolve_reference
 from crowdcore.analysis.shared_mistakes import SharedMistakes, shared_mistakes
 from crowdcore.analysis.summary import Summary, summary
 from crowdcore.analysis.uncertainty import ConfusionIntervals, bootstrap_confusion, credible_intervals
+from crowdcore.analysis.what_if import WhatIf, WithoutEach, what_if, without_each
 from crowdcore.analysis.worker_confusion import WorkerConfusion, worker_confusion
 from crowdcore.analysis.worker_distance import WorkerDistance, confusion_distance, worker_distance
 from crowdcore.analysis.worker_order import WorkerOrder, order_workers
+from crowdcore.analysis.worker_quality import WorkerQuality, worker_quality
 
 __all__ = [
     "Agreement",
@@ -35,13 +38,17 @@ __all__ = [
     "MistakeCell",
     "NoiseRates",
     "PairKappa",
+    "PairMistakes",
     "Reference",
     "ReferenceLike",
     "SharedMistakes",
     "Summary",
+    "WhatIf",
+    "WithoutEach",
     "WorkerConfusion",
     "WorkerDistance",
     "WorkerOrder",
+    "WorkerQuality",
     "agreement",
     "annotation_entropy",
     "available_references",
@@ -56,9 +63,13 @@ __all__ = [
     "noise_rates",
     "order_workers",
     "pair_kappa",
+    "pair_mistakes",
     "resolve_reference",
     "shared_mistakes",
     "summary",
+    "what_if",
+    "without_each",
     "worker_confusion",
     "worker_distance",
+    "worker_quality",
 ]
