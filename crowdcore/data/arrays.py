@@ -91,7 +91,8 @@ def open_array(path: Path) -> ArrayLike:
     """
     if path.suffix == ".npy":
         try:
-            return np.asanyarray(np.load(path, mmap_mode="r", allow_pickle=False))
+            array: AnyArray = np.load(path, mmap_mode="r", allow_pickle=False)
+            return array
         except _FAULTS as error:
             raise _damaged(path, error) from None
     members = read_npz(path, ("images", "data", "offsets"))

@@ -4,18 +4,55 @@ from __future__ import annotations
 
 import difflib
 import os
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Literal
 
+import numpy as np
 import platformdirs
 
-from crowdcore.core.errors import SettingError
-from crowdcore.data.dataset import CrowdDataset
+from crowdcore.core.errors import CrowdError, SettingError
+from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.doctor import read_dataset
-from crowdcore.data.readers.folder import is_dataset_folder
+from crowdcore.data.readers.folder import find_table, is_dataset_folder, read_class_list
+from crowdcore.data.settings import ReadSettings
+from crowdcore.data.tables import identify, open_table
 
-__all__ = ["cache_folder", "dataset_folders", "list_datasets", "load_dataset"]
+__all__ = ["DatasetInfo", "cache_folder", "dataset_folders", "describe_datasets", "list_datasets", "load_dataset"]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+# Datasets whose pictures lie in another dataset's folder, under the same task ids.
+_PICTURES = {"cifar10n": "cifar10_images", "cifar10s": "cifar10_images", "cifar10h_counts": "cifar10_images"}
+
+Kind = Literal["crowd", "labelled", "ratings", "sequences", "damaged"]
+_REASONS: dict[Kind, str] = {
+    "crowd": "",
+    "labelled": "It has true classes, but no annotations: simulate annotators on it.",
+    "ratings": "Its labels are ratings; only classes are supported so far.",
+    "sequences": "Its labels are sequences of tags; only one class per annotation is supported so far.",
+}
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """A named dataset at a glance, without reading it.
+
+    Args:
+        name: what `load_dataset` takes.
+        folder: where it is.
+        kind: crowd (has annotations), labelled (has none), ratings, sequences, or damaged.
+        reason: why it cannot be analysed, empty for a crowd.
+    """
+
+    name: str
+    folder: Path
+    kind: Kind
+    reason: str
+
+    @property
+    def loads(self) -> bool:
+        """Whether `load_dataset` can load it."""
+        return self.kind in ("crowd", "labelled")
 
 
 def cache_folder() -> Path:
@@ -35,26 +72,56 @@ def dataset_folders() -> dict[str, Path]:
     for folder in search_path():
         if folder.is_dir():
             for child in folder.iterdir():
-                if child.name not in found and is_dataset_folder(child):
+                if child.name not in found and not child.name.startswith(".") and is_dataset_folder(child):
                     found[child.name] = child
     return dict(sorted(found.items()))
 
 
 def list_datasets() -> list[str]:
-    """Names that `load_dataset` takes."""
+    """Names of all datasets found; `describe_datasets` says which of them `load_dataset` can load."""
     return list(dataset_folders())
 
 
-def load_dataset(name: str) -> CrowdDataset:
+def describe_datasets() -> list[DatasetInfo]:
+    """What each named dataset is, and why one cannot be analysed; reads no more than the start of its tables."""
+    infos = []
+    for name, folder in dataset_folders().items():
+        try:
+            kind = _kind(folder)
+            infos.append(DatasetInfo(name, folder, kind, _REASONS[kind]))
+        except CrowdError as error:
+            infos.append(DatasetInfo(name, folder, "damaged", str(error)))
+    return infos
+
+
+def _kind(folder: Path) -> Kind:
+    classes, target = read_class_list(folder)
+    if target != "classes":
+        return target
+    path = find_table(folder, "annotations")
+    if path is None:
+        return "labelled"
+    head = open_table(identify(path), ReadSettings()).head
+    labels = [str(v) for v in head["label"].to_pylist()] if "label" in head.column_names else []
+    tagged = sum(" " in label and set(label.split()) <= set(classes or ()) for label in labels)
+    return "sequences" if 2 * tagged > len(labels) else "crowd"
+
+
+def load_dataset(name: str, *, accept: bool = False, **mapping: Any) -> CrowdDataset:
     """Load a named dataset.
+
+    Args:
+        name: one of `list_datasets`.
+        accept: go on although something would be dropped or merged.
+        mapping: fields of `crowdcore.data.ReadSettings`, such as ``repeats="first"``.
 
     Raises:
         SettingError: no dataset of that name; the nearest one is suggested.
-        DataError: its files are at fault.
+        DataError: its files are at fault, or its labels are no classes.
     """
     folders = dataset_folders()
     if name not in folders:
-        near = difflib.get_close_matches(name, folders, n=1)
+        near = difflib.get_close_matches(str(name), folders, n=1)
         hint = f"Did you mean {near[0]!r}? " if near else ""
         raise SettingError(
             "name",
@@ -63,4 +130,19 @@ def load_dataset(name: str) -> CrowdDataset:
             f"{hint}Found: {', '.join(folders) or 'none'}. Folders searched: "
             f"{', '.join(str(p) for p in search_path())}. Set CROWDCORE_DATA to add one.",
         )
-    return read_dataset(folders[name])
+    dataset = read_dataset(folders[name], accept=accept, **mapping)
+    lender = folders.get(_PICTURES.get(name, ""))
+    if lender is None or (dataset.media is not None and dataset.media.images is not None):
+        return dataset
+    return with_pictures(dataset, read_dataset(lender))
+
+
+def with_pictures(dataset: CrowdDataset, lender: CrowdDataset) -> CrowdDataset:
+    """The dataset with the images that another one has of tasks of the same id."""
+    images = None if lender.media is None else lender.media.images
+    if images is None:
+        return dataset
+    place = lender.task_ids.get_indexer(dataset.task_ids)
+    borrowed = images.take(np.maximum(place, 0))
+    borrowed = replace(borrowed, part_of=np.where(place >= 0, borrowed.part_of, -1))
+    return replace(dataset, media=replace(dataset.media or Media(), images=borrowed))

@@ -29,7 +29,7 @@ class Codes:
     """A column of strings.
 
     Args:
-        values: pyarrow large_string, distinct, none missing.
+        values: pyarrow large_string: distinct, none missing, each occurs, in order of first appearance.
         codes: (n,) int32 index into ``values``, -1 = missing.
     """
 
@@ -45,8 +45,14 @@ class Codes:
         return np.asarray(self.codes < 0)
 
     def take(self, rows: AnyArray) -> Codes:
-        """The same values at some rows."""
-        return Codes(self.values, self.codes[rows])
+        """The column at some rows, ascending."""
+        codes = self.codes[rows]
+        _, first = np.unique(codes, return_index=True)
+        kept = codes[np.sort(first)]
+        kept = kept[kept >= 0]
+        target = np.full(len(self.values) + 1, -1, np.int32)
+        target[kept] = np.arange(len(kept), dtype=np.int32)
+        return Codes(self.values.take(pa.array(kept)), target[codes])
 
 
 class Encoder:
@@ -54,7 +60,6 @@ class Encoder:
 
     def __init__(self) -> None:
         self._pieces: list[Arrow] = []
-        self._dictionary: Arrow = pa.dictionary(pa.int32(), pa.null())
 
     def add(self, column: Arrow) -> None:
         """Take the next rows: a pyarrow (chunked) array of any flat type."""
@@ -66,16 +71,20 @@ class Encoder:
         if pa.types.is_null(column.type):
             column = column.cast(pa.large_string())
         encoded = column.dictionary_encode()
-        self._dictionary = encoded.type
-        self._pieces.extend(encoded.chunks if isinstance(encoded, pa.ChunkedArray) else [encoded])
+        chunks = encoded.chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]
+        if chunks:  # they share their dictionary
+            indices = pa.chunked_array([chunk.indices for chunk in chunks]).combine_chunks()
+            self._pieces.append(pa.DictionaryArray.from_arrays(indices, chunks[0].dictionary, safe=False))
 
     def finish(self) -> Codes:
         """All rows over one dictionary, its values as strings."""
-        whole = pa.chunked_array(self._pieces, type=self._dictionary).unify_dictionaries()
-        if whole.num_chunks == 0:
+        if not self._pieces:
             return Codes(strings([]), np.empty(0, np.int32))
-        pieces = [np.asarray(piece.indices.fill_null(-1), np.int32) for piece in whole.chunks]
-        values = _as_text(whole.chunk(0).dictionary)
+        chunks = self._pieces
+        if len(chunks) > 1:
+            chunks = pa.chunked_array(chunks).unify_dictionaries().chunks
+        pieces = [np.asarray(chunk.indices.fill_null(-1)) for chunk in chunks]
+        values = _as_text(chunks[0].dictionary)
         codes = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
         return _distinct(values, codes) if values.null_count else Codes(values, codes)
 
@@ -158,7 +167,8 @@ def clean(raw: Codes, missing: Iterable[str] = (), unescape: bool = False, whole
     none = np.empty(0, np.int64)
     values = raw.values
     if _needs_trimming(values):
-        values = pc.utf8_normalize(pc.utf8_trim_whitespace(values), form="NFC")
+        tidy = pc.utf8_normalize(pc.utf8_trim_whitespace(values), form="NFC")
+        values = values if tidy.equals(values) else tidy
     if unescape:
         values = formulas.unescape(values)
     trimmed = none if values is raw.values else _rows_with(raw, pc.not_equal(values, raw.values))
@@ -202,11 +212,8 @@ def _rows_with(raw: Codes, chosen: Arrow) -> IntArray:
 
 
 def _merged(raw: Codes, values: Arrow) -> tuple[tuple[tuple[str, str], ...], IntArray]:
-    """Spellings that were not the first of their value among those used, and their rows."""
-    used = np.zeros(len(values) + 1, bool)
-    used[raw.codes] = True
+    """Spellings that were not the first of their value, and their rows."""
     merged = np.asarray(values.dictionary_encode().indices.fill_null(-1))
-    merged = np.where(used[:-1], merged, -1)
     _, first = np.unique(merged, return_index=True)
     later = merged >= 0
     later[first] = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from crowdcore.core.errors import DataError
-from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.rows import Rows
 
 __all__ = ["NO_SPLIT", "SPLITS", "CrowdDataset", "Media", "SimulatedTruth"]
@@ -163,12 +165,13 @@ class CrowdDataset:
     @property
     def has_gold(self) -> bool:
         """Whether some annotated task has a known true class."""
-        return bool((self.gold[self.annotated] >= 0).any())
+        step = 1_000_000  # looks no further than the first block of annotations with gold
+        return any((self.gold[self.task[j : j + step]] >= 0).any() for j in range(0, self.n_annotations, step))
 
     @cached_property
     def task_start(self) -> IntArray:
         """(n_tasks + 1,) int64: task i's annotations are ``task_start[i]:task_start[i + 1]``."""
-        return np.searchsorted(self.task, np.arange(self.n_tasks + 1)).astype(np.int64)
+        return np.concatenate([[0], np.cumsum(np.bincount(self.task, minlength=self.n_tasks))])
 
     @cached_property
     def labels_per_task(self) -> IntArray:
@@ -201,8 +204,8 @@ class CrowdDataset:
         """Hex digest (32 characters) of ids, classes, annotations, gold and split: same content, same digest."""
         digest = hashlib.blake2b(digest_size=16)
         for strings in (self.classes, self.task_ids, self.worker_ids):
-            digest.update("\x1f".join(map(str, strings)).encode())
-            digest.update(b"\x1e")
+            for part in _lengths_and_bytes(strings):
+                digest.update(part.data)
         for array in (self.task, self.worker, self.label, self.gold, self.split):
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
@@ -236,3 +239,13 @@ class CrowdDataset:
             f"CrowdDataset({self.name!r}: {self.n_tasks} tasks, {self.n_workers} workers, "
             f"{self.n_classes} classes, {self.n_annotations} annotations)"
         )
+
+
+def _lengths_and_bytes(strings: Sequence[str] | pd.Index[str]) -> tuple[IntArray, AnyArray]:
+    """Byte length of each string (int64), and their UTF-8 bytes one after another (uint8)."""
+    column = pa.array(pd.Index(strings).astype("str"), pa.large_string())
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    offsets = np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column) + 1]
+    text = np.frombuffer(column.buffers()[2] or b"", np.uint8)
+    return np.diff(offsets), text[offsets[0] : offsets[-1]]

@@ -11,7 +11,7 @@ from crowdcore.data.codes import Codes, strings
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doctor.attach import attach_extra, attach_media, attach_rows, attach_truth
 from crowdcore.data.doctor.classes import ClassList, class_findings, outside, resolve_classes, to_classes
-from crowdcore.data.doctor.crowd import crowd_findings
+from crowdcore.data.doctor.crowd import crowd_findings, tally
 from crowdcore.data.doctor.kept import kept_rows
 from crowdcore.data.doctor.names import clean_names, string_index
 from crowdcore.data.doctor.repeats import Repeats, find_repeats, reduce_repeats, stable_order
@@ -43,18 +43,19 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
     findings += noticed
     workers, number, noticed = number_workers(raw, columns.names["worker"], keep)
     findings += noticed
-    given = _Annotations(np.arange(len(label)), tasks.task, number, label).at(keep)
+    given = _Annotations(None, tasks.task, number, label).at(keep)
     given = given.at(stable_order(given.task, len(tasks.ids)))
     repeats = find_repeats(given.task, given.worker, given.label, len(workers))
-    findings += _about_repeats(repeats, raw, given.rows, settings)
+    findings += _about_repeats(repeats, raw, given, settings)
     if settings.repeats != "keep" and repeats.n_repeats:
         stay = np.ones(len(given.task), bool)
         stay[reduce_repeats(repeats, given.label, settings.repeats)] = False
         given = given.at(np.flatnonzero(stay))
     gold, split, noticed = _about_tasks(raw, columns, tasks, classes)
     findings += noticed
-    findings += class_findings(classes, given.label)
-    findings += crowd_findings(given.task, given.worker, given.label, tasks.ids, workers)
+    counts = tally(given.worker, given.label, len(workers), len(classes.names))
+    findings += class_findings(classes, counts.per_class)
+    findings += crowd_findings(counts, np.bincount(given.task, minlength=len(tasks.ids)), tasks.ids, workers)
     findings.sort(key=lambda finding: _RANK[finding.level])
     images = attach_rows(raw.folder, "images", split, tasks.n_listed)
     dataset = CrowdDataset(
@@ -96,9 +97,9 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
 
 @dataclass(frozen=True, eq=False)
 class _Annotations:
-    """Aligned arrays: file row (from 0), task, worker, label."""
+    """Aligned arrays: file row (from 0; None = all in order), task, worker, label."""
 
-    rows: IntArray
+    rows: IntArray | None
     task: IntArray
     worker: IntArray
     label: IntArray
@@ -107,7 +108,8 @@ class _Annotations:
         """Some of them; None = all."""
         if chosen is None:
             return self
-        return _Annotations(self.rows[chosen], self.task[chosen], self.worker[chosen], self.label[chosen])
+        rows = chosen if self.rows is None else self.rows[chosen]
+        return _Annotations(rows, self.task[chosen], self.worker[chosen], self.label[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +174,7 @@ def _about_tasks(
     return gold, split, findings
 
 
-def _about_repeats(repeats: Repeats, raw: Raw, rows: IntArray, settings: ReadSettings) -> list[Finding]:
+def _about_repeats(repeats: Repeats, raw: Raw, given: _Annotations, settings: ReadSettings) -> list[Finding]:
     if not repeats.n_repeats:
         return []
     n = int(repeats.contradicting.sum())
@@ -184,5 +186,5 @@ def _about_repeats(repeats: Repeats, raw: Raw, rows: IntArray, settings: ReadSet
         f"{n:,} of them contradicting) {done}"
     )
     remedy = "Pass repeats='first', 'last' or 'majority' to reduce them." if settings.repeats == "keep" else ""
-    shown = np.sort(raw.row_numbers(rows[later]))
+    shown = np.sort(raw.row_numbers(later if given.rows is None else given.rows[later]))
     return [found("repeats", "note", sentence, shown, remedy=remedy)]

@@ -47,11 +47,12 @@ def attach_media(folder: Path | None, images: Rows | None, columns: pd.DataFrame
     return Media(images, columns, folder) if images is not None or columns is not None else None
 
 
-def attach_extra(extra: Arrow | None, rows: IntArray, escaped: bool) -> pd.DataFrame | None:
-    """The further columns at some rows; text that is all numbers becomes numbers."""
+def attach_extra(extra: Arrow | None, rows: IntArray | None, escaped: bool) -> pd.DataFrame | None:
+    """The further columns at some rows (None: all); text that is all numbers becomes numbers."""
     if extra is None:
         return None
-    extra = extra.take(pa.array(rows))
+    if rows is not None:
+        extra = extra.take(pa.array(rows))
     names = [f"{name}_column" if name in ("task", "worker", "label") else name for name in extra.column_names]
     frame: pd.DataFrame = pa.table([_numbers(column, escaped) for column in extra.columns], names=names).to_pandas()
     return frame
@@ -70,7 +71,7 @@ def _numbers(column: Arrow, escaped: bool) -> Arrow:
 
 
 def attach_truth(
-    truth: SimulatedTruth | None, rows: IntArray, n_workers: int, folder: Path | None
+    truth: SimulatedTruth | None, rows: IntArray | None, n_workers: int, folder: Path | None
 ) -> SimulatedTruth | None:
     """The generating truth, its per-annotation parts at the rows that were taken in.
 
@@ -85,6 +86,8 @@ def attach_truth(
             raise DataError(
                 f"The simulated truth has {len(part)} entries of `{name}` for {n_workers} workers", file=folder
             )
+    if rows is None:
+        return truth
     omega, used = truth.omega, truth.used_common
     return replace(
         truth, omega=None if omega is None else omega[rows], used_common=None if used is None else used[rows]

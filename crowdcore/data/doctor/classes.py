@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
-from crowdcore.data.codes import Codes, natural_order, strings
+from crowdcore.data.codes import Codes, clean, encode, natural_order, strings
 from crowdcore.data.readers.base import Raw
 from crowdcore.data.report import Finding, found, plural
 from crowdcore.data.settings import ReadSettings
@@ -44,19 +44,22 @@ def resolve_classes(raw: Raw, settings: ReadSettings, label: Codes, gold: Codes 
             file=raw.folder,
         )
     if settings.classes is not None:
-        return ClassList(settings.classes, "argument")
+        return ClassList(_tidy(settings.classes, raw), "argument")
     if raw.classes is not None:
-        return ClassList(raw.classes, raw.classes_from)
-    names = list({name for codes in (label, gold) if codes is not None for name in _used(codes)})
+        return ClassList(_tidy(raw.classes, raw), raw.classes_from)
+    names = list({name for codes in (label, gold) if codes is not None for name in codes.values.to_pylist()})
     _refuse_ratings(names, raw)
     if not names:
         raise DataError("There is no label", "Pass the class list with classes=….", file=raw.folder)
     return ClassList(tuple(names[i] for i in natural_order(names)), "labels found")
 
 
-def _used(codes: Codes) -> list[str]:
-    counts = np.bincount(codes.codes + 1, minlength=len(codes.values) + 1)[1:]
-    return list(codes.values.filter(pa.array(counts > 0)).to_pylist())
+def _tidy(names: tuple[str, ...], raw: Raw) -> tuple[str, ...]:
+    """The class names as labels are cleaned: without surrounding blanks, in normal form."""
+    codes = clean(encode(strings(names))).codes
+    if len(codes.values) < len(names) or not names:
+        raise DataError("The class list is empty, or two of its names are the same or empty", file=raw.folder)
+    return tuple(codes.values.to_pylist())
 
 
 def _refuse_ratings(names: list[str], raw: Raw) -> None:
@@ -123,19 +126,23 @@ def outside(codes: Codes, numbers: IntArray, what: str, raw: Raw, classes: Class
     ]
 
 
-def class_findings(classes: ClassList, numbers: IntArray) -> list[Finding]:
-    """What looks odd about the class list: one class, very many, unused ones, names that differ only by case."""
+def class_findings(classes: ClassList, per_class: IntArray) -> list[Finding]:
+    """What looks odd about the class list: one class, very many, unused ones, names that differ only by case.
+
+    Args:
+        classes: the list.
+        per_class: (C,) how often each was given as a label.
+    """
     findings = []
-    names = classes.names
-    used = np.bincount(numbers[numbers >= 0], minlength=len(names)) > 0
+    names, n = classes.names, int(per_class.sum())
     if len(names) == 1:
         sentence = f"There is only one class, {names[0]!r}: nobody can disagree"
         findings.append(Finding("single-class", "warning", sentence, remedy="Pass all classes with classes=…."))
-    if classes.source == "labels found" and len(names) > 100 and 4 * len(names) > len(numbers):
-        sentence = f"{len(names):,} classes for {plural(len(numbers), 'annotation')}: the labels may be free text"
+    if classes.source == "labels found" and len(names) > 100 and 4 * len(names) > n:
+        sentence = f"{len(names):,} classes for {plural(n, 'annotation')}: the labels may be free text"
         findings.append(Finding("many-classes", "warning", sentence, len(names), remedy="Check the label column."))
-    if len(numbers) and not used.all():
-        unused = [name for name, seen in zip(names, used, strict=True) if not seen]
+    if n and not per_class.all():
+        unused = [name for name, count in zip(names, per_class, strict=True) if not count]
         listed = ", ".join(map(repr, unused[:5])) + (" …" if len(unused) > 5 else "")
         sentence = f"{plural(len(unused), 'class')} never given as a label: {listed}"
         findings.append(Finding("unused-classes", "note", sentence, len(unused), examples=tuple(unused[:5])))

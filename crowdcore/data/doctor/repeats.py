@@ -48,16 +48,21 @@ def stable_order(task: IntArray, n_tasks: int) -> IntArray | None:
 
 def find_repeats(task: IntArray, worker: IntArray, label: IntArray, n_workers: int) -> Repeats:
     """Find repeats among annotations sorted by task."""
-    key = task.astype(np.int64) * n_workers + worker
-    ordered = np.sort(key)
-    twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    key = task.astype(np.int64)
+    key *= n_workers
+    key += worker
+    key.sort()
+    twice = key[1:][key[1:] == key[:-1]]
     if not len(twice):
         return Repeats(np.empty(0, np.int64), np.zeros(1, np.int64), np.empty(0, bool))
-    several = np.unique(twice // n_workers)
-    near = np.flatnonzero(np.isin(task, several))
-    rows = near[np.isin(key[near], twice)]
-    rows = rows[np.argsort(key[rows], kind="stable")]
-    start = np.flatnonzero(np.diff(key[rows], prepend=-1))
+    concerned = np.zeros(int(task[-1]) + 1, bool)
+    concerned[twice // n_workers] = True
+    near = np.flatnonzero(concerned[task])
+    key = task[near].astype(np.int64) * n_workers + worker[near]
+    chosen = np.isin(key, twice)
+    rows, key = near[chosen], key[chosen]
+    order = np.argsort(key, kind="stable")
+    rows, start = rows[order], np.flatnonzero(np.diff(key[order], prepend=-1))
     given = label[rows]
     differ = np.minimum.reduceat(given, start) != np.maximum.reduceat(given, start)
     return Repeats(rows, np.append(start, len(rows)), differ)

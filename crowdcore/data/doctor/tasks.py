@@ -46,18 +46,12 @@ def number_tasks(raw: Raw, task: Codes, listed: Codes | None) -> tuple[TaskList,
     Raises:
         DataError: the list names a task twice, or a row of it none.
     """
-    order = _first_appearance(task)
     if listed is None:
-        target = np.full(len(task.values) + 1, -1, np.int32)
-        target[order] = np.arange(len(order), dtype=np.int32)
-        whole = len(order) == len(task.values) and bool((order[1:] > order[:-1]).all())
-        numbers = task.codes if whole else target[task.codes]
-        ids = task.values if whole else task.values.take(pa.array(order))
-        return TaskList(ids, numbers, numbers, 0), []
+        return TaskList(task.values, task.codes, task.codes, 0), []
     _refuse_bad_list(listed, raw)
     ids = listed.values.take(pa.array(listed.codes))
     place = np.array(pc.index_in(task.values, value_set=ids).fill_null(-1), np.int32)
-    new = order[place[order] < 0]
+    new = np.flatnonzero(place < 0)
     findings = []
     if len(new):
         place[new] = len(ids) + np.arange(len(new), dtype=np.int32)
@@ -70,17 +64,6 @@ def number_tasks(raw: Raw, task: Codes, listed: Codes | None) -> tuple[TaskList,
     numbers = np.append(place, np.int32(-1))[task.codes]
     n_listed = len(listed)
     return TaskList(ids, numbers, np.arange(n_listed, dtype=np.int32), n_listed), findings
-
-
-def _first_appearance(task: Codes) -> IntArray:
-    """Codes that occur, by their first row."""
-    codes = task.codes
-    first = np.full(len(task.values) + 1, len(codes), np.int64)
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    first = first[:-1]
-    used = np.flatnonzero(first < len(codes))
-    at = first[used]
-    return used if (at[1:] > at[:-1]).all() else used[np.argsort(at)]
 
 
 def _refuse_bad_list(listed: Codes, raw: Raw) -> None:
@@ -118,10 +101,10 @@ def split_codes(split: Codes, tasks: TaskList, n_tasks: int) -> tuple[IntArray, 
         unknown = tuple(word for word, code in zip(words, target, strict=False) if code == -2)[:5]
         sentence = f"{unknown[0]!r} is no split ({', '.join(SPLITS)}); those tasks would have none"
         findings.append(found("unknown-split", "change", sentence, rows + 1, examples=unknown))
-    result, rows = per_task(tasks, codes, n_tasks)
-    if len(rows):
+    result, other = per_task(tasks, codes, n_tasks)
+    if len(other):
         sentence = "A task stands in two splits; the first would be taken"
-        findings.append(found("split-contradicts", "change", sentence, rows + 1))
+        findings.append(found("split-contradicts", "change", sentence, other + 1))
     return np.where(result < 0, NO_SPLIT, result).astype(np.int8), findings
 
 

@@ -25,19 +25,18 @@ def number_workers(raw: Raw, worker: Codes, keep: IntArray | None) -> tuple[list
         DataError: the list of workers names one twice.
     """
     values = worker.values
-    seen = np.bincount(worker.codes + 1, minlength=len(values) + 1)[1:] > 0
-    used = seen
+    used = np.ones(len(values), bool)
     if keep is not None:
-        used = np.bincount(worker.codes[keep] + 1, minlength=len(values) + 1)[1:] > 0
+        used = np.bincount(worker.codes[keep], minlength=len(values)) > 0
     listed = _listed(raw)
-    known = pc.is_in(values, value_set=strings(listed))
+    known = np.asarray(pc.is_in(values, value_set=strings(listed)))
     findings = []
-    lost = np.flatnonzero(seen & ~used & ~np.asarray(known))
+    lost = np.flatnonzero(~used & ~known)
     if len(lost):
         examples = tuple(values[int(i)].as_py() for i in lost[:5])
         sentence = f"{plural(len(lost), 'worker')} without any label would be left out, such as {examples[0]!r}"
         findings.append(Finding("workers-without-labels", "change", sentence, len(lost), examples=examples))
-    found = values.filter(pa.array(used & ~np.asarray(known))).to_pylist()
+    found = values.filter(pa.array(used & ~known)).to_pylist()
     ids = listed + [found[i] for i in natural_order(found)]
     place = pc.index_in(values, value_set=strings(ids)).fill_null(-1)
     return ids, np.append(np.asarray(place, np.int32), np.int32(-1))[worker.codes], findings

@@ -31,4 +31,7 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
         columns = source.table.columns
         need_roles(assign_roles(columns, settings, source.path), ("task", "worker", "label"), columns, source.path)
         raise MappingError("The columns do not fit any format", columns, {}, source.path, "task=…, worker=…, label=…")
+    if source.content is not None and source.content.kind == "folder":
+        remedy = "A dataset folder holds annotations.* (task, worker, label) or classes.txt and tasks.*."
+        raise DataError("This folder holds no dataset", remedy, file=source.path)
     raise DataError(f"No format fits. Known: {', '.join(readers)}", "Name one with format=….", file=source.path)

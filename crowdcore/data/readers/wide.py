@@ -81,7 +81,7 @@ class WideTable(Reader):
         return Raw(
             self.name,
             ids.take(task_row),
-            Codes(strings(workers), worker.astype(np.int32)),
+            encode(strings(workers).take(pa.array(worker))),
             labels.finish(),
             table.columns,
             {**roles, "worker": f"{len(workers)} columns"},

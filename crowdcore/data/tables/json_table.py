@@ -30,6 +30,8 @@ class JsonTable(Table):
         names: dict[str, None] = {}
         for record in islice(self.records(), 1000):
             names.update(dict.fromkeys(record))
+        if not names:
+            raise DataError("There are no records", file=self.path)
         self.columns = tuple(names)
 
     @cached_property

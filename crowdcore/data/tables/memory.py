@@ -18,9 +18,7 @@ class FrameTable(Table):
 
     def __init__(self, frame: pd.DataFrame) -> None:
         index = frame.index
-        if index.name is not None or not (
-            pd.api.types.is_integer_dtype(index.dtype) or isinstance(index, pd.RangeIndex)
-        ):
+        if index.name is not None or not pd.api.types.is_integer_dtype(index.dtype):
             name = index.name if index.name is not None else "task"
             frame = frame.reset_index(names=name) if name not in frame.columns else frame.reset_index(drop=True)
         self.columns = tuple(map(str, frame.columns))
