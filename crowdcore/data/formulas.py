@@ -27,7 +27,8 @@ def escape(values: Arrow) -> Arrow:
     risky = pc.and_not(pc.match_substring_regex(values, _RISKY), pc.match_substring_regex(values, _NUMBER))
     if not pc.any(risky).as_py():
         return values
-    return pc.if_else(risky, pc.binary_join_element_wise("'", values, ""), values)
+    mark, nothing = (pa.scalar(text, values.type) for text in ("'", ""))
+    return pc.if_else(risky, pc.binary_join_element_wise(mark, values, nothing), values)
 
 
 def unescape(values: Arrow) -> Arrow:

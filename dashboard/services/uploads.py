@@ -6,6 +6,7 @@ import hashlib
 import re
 import shutil
 import zipfile
+import zlib
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -59,7 +60,7 @@ def _unpacked(archive: Path) -> Path:
         try:
             with zipfile.ZipFile(archive) as source:
                 _unpack(source, partial, archive.name)
-        except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
             raise DataError(f"This archive is damaged: {error}", "Pack the folder again.", file=archive) from error
         partial.rename(target)
     inside = [child for child in target.iterdir() if child.name != "__MACOSX"]

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from crowdcore.core.errors import CrowdError
+from crowdcore.data import Media, Rows
+from crowdcore.data.writers import write_folder
+from dashboard import services
+from dashboard.services.datasets import drawable
+from tests.conftest import simulate_crowd
+
+
+@pytest.fixture
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where named datasets are found."""
+    folder = tmp_path / "found"
+    folder.mkdir()
+    monkeypatch.setenv("CROWDCORE_DATA", str(folder))
+    return folder
+
+
+def test_a_named_dataset_is_opened_once_and_again_when_its_files_change(stored: Path) -> None:
+    write_folder(simulate_crowd(20), stored / "crowd")
+    assert "crowd" in services.names()
+    first = services.dataset("crowd")
+    assert services.dataset("crowd") is first
+    write_folder(simulate_crowd(25), stored / "crowd", overwrite=True)
+    assert services.dataset("crowd").n_tasks == 25
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(CrowdError, match="nowhere"):
+        services.dataset("nowhere")
+
+
+def test_references_begin_with_gold_where_there_is_some(stored: Path) -> None:
+    crowd = simulate_crowd(20)
+    write_folder(crowd, stored / "crowd")
+    write_folder(replace(crowd, gold=np.full(20, -1)), stored / "blind")
+    assert services.references("crowd")[:3] == ["gold", "majority-vote", "dawid-skene"]
+    assert services.references("blind")[:2] == ["majority-vote", "dawid-skene"]
+    assert services.reference("crowd", "majority-vote").posterior is not None
+
+
+def test_pseudonyms_are_unique_stable_and_tell_nothing_of_the_order(stored: Path) -> None:
+    write_folder(simulate_crowd(200, n_workers=30), stored / "crowd")
+    names = services.workers("crowd", hidden=True)
+    assert sorted(names) == [f"worker {n:02d}" for n in range(1, 31)]
+    assert names != sorted(names)
+    assert services.workers("crowd", hidden=True) == names
+    assert services.workers("crowd", hidden=False)[0] == "w000"
+
+
+def test_names_are_escaped_for_figures_only() -> None:
+    from crowdcore import analysis
+
+    crowd = replace(simulate_crowd(40), classes=("<b>a</b>", "b & c", "c", "d"))
+    result = analysis.worker_confusion(crowd)
+    shown = drawable(result, [f"<i>{w}" for w in crowd.worker_ids])
+    assert shown.classes[:2] == ("&lt;b&gt;a&lt;/b&gt;", "b &amp; c")
+    assert shown.worker_ids[0] == "&lt;i&gt;w000"
+    assert result.classes == crowd.classes
+    assert drawable(analysis.summary(crowd)).balance.classes[0] == "&lt;b&gt;a&lt;/b&gt;"
+
+
+def test_items_show_pictures_texts_and_sounds_of_their_own_folder_only(
+    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Image.new("RGB", (300, 200), "red").save(stored / "a.png")
+    (stored / "b.wav").write_bytes(b"RIFF")
+    Image.new("RGB", (9, 9)).save(tmp_path / "outside.png")
+    (stored / "broken.png").write_bytes(b"not a picture")
+    columns = pd.DataFrame(
+        {
+            "image": ["a.png", "../outside.png", "broken.png", None, str(tmp_path / "outside.png")],
+            "audio": ["b.wav", "../b.wav", None, None, None],
+            "text": ["hello", None, "<b>x</b>", None, None],
+        }
+    )
+    crowd = replace(simulate_crowd(5, n_workers=3), media=Media(columns=columns, folder=stored))
+    monkeypatch.setattr("dashboard.services.items.dataset", lambda name: crowd)
+    first = services.item("x", 0, side=100)
+    assert first.image is not None
+    assert first.image.size == (100, 67)
+    assert (first.text, first.audio) == ("hello", str(stored / "b.wav"))
+    assert services.item("x", 1, side=100) == services.Item()
+    assert services.item("x", 2, side=100) == services.Item(text="<b>x</b>")
+    assert services.item("x", 3, side=100) == services.Item()
+    assert services.item("x", 4, side=100) == services.Item()
+
+
+def test_small_pictures_grow_by_whole_factors(monkeypatch: pytest.MonkeyPatch) -> None:
+    pixels = np.arange(2 * 8 * 8, dtype=np.uint8).reshape(2, 8, 8)
+    crowd = replace(simulate_crowd(2, n_workers=3), media=Media(images=Rows.from_array(pixels)))
+    monkeypatch.setattr("dashboard.services.items.dataset", lambda name: crowd)
+    shown = services.item("x", 1, side=100).image
+    assert shown is not None
+    assert np.array_equal(np.asarray(shown), np.kron(pixels[1], np.ones((12, 12), np.uint8)))

@@ -1,0 +1,105 @@
+"""What users bring along: stored, unpacked within bounds, examined, taken in."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crowdcore.core.errors import DataError
+from dashboard import services
+from dashboard.services import uploads
+from tests.conftest import simulate_crowd
+
+CSV = b"task,worker,label\nt1,ann,cat\nt1,bob,dog\nt2,ann,cat\n"
+
+
+def packed(**files: bytes) -> io.BytesIO:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return content
+
+
+def test_a_file_is_stored_once_inside_the_workspace(workspace: Path) -> None:
+    first = services.receive("../../a b;c.csv", io.BytesIO(CSV))
+    again = services.receive("../../a b;c.csv", io.BytesIO(CSV))
+    assert first == again
+    assert Path(first).is_relative_to(workspace)
+    assert Path(first).read_bytes() == CSV
+    assert services.receive("a.csv", io.BytesIO(CSV + b"t2,bob,cat\n")) != first
+
+
+def test_a_file_is_examined_accepted_and_opened(workspace: Path) -> None:
+    found = services.examine(services.receive("my crowd.csv", io.BytesIO(CSV + b"t3,ann,\n")), ())
+    assert not isinstance(found, tuple)
+    assert found.report.n_annotations == 3
+    name = services.accept(found)
+    assert name.startswith("my-crowd-")
+    assert services.uploaded(name)
+    assert name in services.names()
+    opened = services.dataset(name)
+    assert (opened.n_tasks, opened.n_workers, opened.n_annotations) == (3, 2, 3)
+    assert services.accept(found) == name
+
+
+def test_columns_that_say_nothing_are_asked_for() -> None:
+    path = services.receive("odd.csv", io.BytesIO(b"foo,who,says\n1,ann,cat\n2,bob,dog\n"))
+    assert services.examine(path, ()) == (("foo", "who", "says"), {})
+    found = services.examine(path, (("label", "says"), ("task", "foo"), ("worker", "who")))
+    assert not isinstance(found, tuple)
+    assert found.report.n_workers == 2
+
+
+def test_a_dataset_folder_comes_as_a_zip() -> None:
+    from crowdcore.data.writers import write_folder
+
+    crowd = simulate_crowd(30)
+    folder = services.workspace() / "made"
+    folder.parent.mkdir(parents=True)
+    write_folder(crowd, folder)
+    files = {f"made/{f.name}": f.read_bytes() for f in folder.iterdir()}
+    path = services.receive("made.zip", packed(**files))
+    found = services.examine(path, ())
+    assert not isinstance(found, tuple)
+    opened = services.dataset(services.accept(found))
+    assert np.array_equal(opened.label, crowd.label)
+    assert np.array_equal(opened.gold, crowd.gold)
+
+
+@pytest.mark.parametrize("name", ["../out.csv", "/etc/out.csv", "a/../../out.csv", "a\\..\\out.csv"])
+def test_a_zip_that_leads_outside_is_refused(name: str, workspace: Path) -> None:
+    with pytest.raises(DataError, match="leads outside"):
+        services.receive("bad.zip", packed(**{name: CSV}))
+    assert not list(workspace.parent.rglob("out.csv"))
+
+
+def test_a_zip_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "EXPANDED", 1 << 20)
+    with pytest.raises(DataError, match="unpacks to more than"):
+        services.receive("bomb.zip", packed(a=bytes(2 << 20)))
+
+
+def test_a_zip_that_lies_about_its_size_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "EXPANDED", 1 << 20)
+    content = packed(a=bytes(2 << 20)).getvalue()
+    lie = content.replace((2 << 20).to_bytes(4, "little"), (9).to_bytes(4, "little"))
+    with pytest.raises(DataError, match=r"unpacks to more than|damaged"):
+        services.receive("lie.zip", io.BytesIO(lie))
+
+
+def test_a_damaged_zip_is_refused() -> None:
+    content = packed(a=CSV * 100).getvalue()
+    broken = content[:40] + bytes(20) + content[60:]
+    with pytest.raises(DataError, match="damaged"):
+        services.receive("broken.zip", io.BytesIO(broken))
+
+
+@pytest.mark.parametrize("name", ["..", ".", "", "../uploads", "a/b", "nothing-here"])
+def test_a_name_never_leads_out_of_the_workspace(name: str, workspace: Path) -> None:
+    (workspace / "datasets").mkdir(parents=True)
+    assert not services.uploaded(name)
