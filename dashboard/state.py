@@ -12,7 +12,21 @@ from typing import Any
 
 import streamlit as st
 
-__all__ = ["PAGES", "SHARED", "address", "bind", "chosen", "class_number", "enter", "get", "get_many", "one_of", "publish", "put", "settle"]
+__all__ = [
+    "PAGES",
+    "SHARED",
+    "address",
+    "bind",
+    "chosen",
+    "class_number",
+    "enter",
+    "get",
+    "get_many",
+    "one_of",
+    "publish",
+    "put",
+    "settle",
+]
 
 SHARED = ("dataset", "reference", "names")
 PAGES: Mapping[str, tuple[str, ...]] = {

@@ -66,7 +66,7 @@ def ask(path: str, mapping: dict[str, str], columns: tuple[str, ...], roles: dic
         key = f"role-repeats-{path}"
         st.session_state[key] = mapping.get("repeats", "keep")
         st.selectbox(
-            "Repeats", list(REPEATS), format_func=REPEATS.get, key=key, on_change=chosen, args=("repeats", key)
+            "Repeats", list(REPEATS), format_func=REPEATS.__getitem__, key=key, on_change=chosen, args=("repeats", key)
         )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import streamlit as st
 
 from dashboard import state
 
-__all__ = ["optional", "picker"]
+__all__ = ["named", "optional", "picker"]
 
 
 def picker(label: str, key: str, names: Sequence[str], chosen: int) -> None:
@@ -21,3 +22,11 @@ def optional(label: str, key: str, names: Sequence[str], anything: str) -> int |
     chosen = state.one_of(key, names)
     st.selectbox(label, names, index=None, placeholder=anything, **state.bind(key, chosen))
     return None if chosen is None else list(names).index(chosen)
+
+
+def named(label: str, key: str, names: Mapping[str, str], width: int | Literal["stretch"] = "stretch") -> str:
+    """One of the keys of ``names``, shown by what they stand for; the first by default."""
+    options = list(names)
+    chosen = state.one_of(key, options) or options[0]
+    st.selectbox(label, options, format_func=names.__getitem__, width=width, **state.bind(key, chosen))
+    return chosen

@@ -82,7 +82,9 @@ def table(
     height = _HEADER + _ROW * min(rows, len(shown))
     st.dataframe(shown, key=f"table-{key}", hide_index=True, column_config=formats(shown), height=height, **options)
     if len(found) > SHOWN:
-        st.caption(f"The first {SHOWN:,} of {count(len(found), noun, nouns)}; filter to see others, download to get all.")
+        st.caption(
+            f"The first {SHOWN:,} of {count(len(found), noun, nouns)}; filter to see others, download to get all."
+        )
 
 
 def formats(frame: pd.DataFrame) -> dict[str, Any]:

@@ -69,4 +69,3 @@ def kept(function: Callable[Concatenate[CrowdDataset, P], T]) -> Callable[Concat
         return _kept(function, opened, what, opened.fingerprint, settings)  # type: ignore[no-any-return]
 
     return call
-

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crowdcore import CrowdDataset
     from crowdcore.analysis.reference import Reference
 
-__all__ = ["drawable", "default_dataset", "names", "reference", "references", "uploaded", "workers"]
+__all__ = ["default_dataset", "drawable", "names", "reference", "references", "uploaded", "workers"]
 
 DEMO = "demo"
 FIRST = ["gold", "majority-vote", "dawid-skene"]

@@ -43,9 +43,7 @@ def item(name: str, task: int, side: int) -> Item:
     columns = {} if media.columns is None else media.columns.iloc[task].dropna().to_dict()
     image = _stored(media, task) or _opened(media, columns.get("image"))
     audio = _inside(media, columns.get("audio"))
-    return Item(
-        image and _scaled(image, side), str(columns.get("text", "")), str(audio) if audio else None
-    )
+    return Item(image and _scaled(image, side), str(columns.get("text", "")), str(audio) if audio else None)
 
 
 def _stored(media: Media, task: int) -> Image | None:

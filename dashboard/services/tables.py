@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -13,10 +15,10 @@ __all__ = ["containing", "csv"]
 def containing(frame: pd.DataFrame, words: str) -> pd.DataFrame:
     """The rows in which every word occurs somewhere, whatever its case."""
     for word in words.split():
-        hit = False
+        hit = np.zeros(len(frame), bool)
         for column in frame.columns:
-            hit |= frame[column].astype(str).str.contains(word, case=False, regex=False).to_numpy()
-        frame = frame[hit]
+            hit |= frame[column].astype(str).str.contains(word, case=False, regex=False).to_numpy(bool)
+        frame = frame.loc[hit]
     return frame
 
 

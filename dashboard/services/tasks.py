@@ -72,7 +72,8 @@ def _with_label(opened: CrowdDataset, given: int | None, worker: int | None) -> 
 def task_number(name: str, task: str) -> int | None:
     """The number of a task id, or None."""
     ids = dataset(name).task_ids
-    return int(ids.get_loc(task)) if task in ids else None
+    position = int(ids.get_indexer([task])[0])
+    return position if position >= 0 else None
 
 
 def task_labels(name: str, which: str, task: int, hidden: bool) -> pd.DataFrame:

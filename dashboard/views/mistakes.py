@@ -7,7 +7,7 @@ from dashboard.components.figure import figure
 from dashboard.components.frame import hidden_names, page
 from dashboard.components.guard import fragment
 from dashboard.components.media import cards
-from dashboard.components.pickers import picker
+from dashboard.components.pickers import named, picker
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, number
 
@@ -27,8 +27,7 @@ def board() -> None:
     true, given = state.class_number("true", classes, true), state.class_number("given", classes, given)
     others = [r for r in services.references(dataset) if r != reference]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        layer = state.one_of("layer", list(services.LAYERS)) or "percent"
-        st.selectbox("Show", list(services.LAYERS), format_func=services.LAYERS.get, width=200, **state.bind("layer", layer))
+        layer = named("Show", "layer", services.LAYERS, width=200)
         beside = st.selectbox(
             "Compare with",
             others,
@@ -99,7 +98,7 @@ def behind(true: int, given: int) -> None:
         table(who, "who", name=f"{name}-workers", noun="worker")
     with of_tasks:
         captions = [f"{times} of {labels} labels" for times, labels in zip(what["times"], what["labels"], strict=True)]
-        cards(dataset, what.index, captions, "cell", true=classes[true], given=classes[given])
+        cards(dataset, what.index.tolist(), captions, "cell", true=classes[true], given=classes[given])
         table(what, "what", name=f"{name}-tasks", noun="task")
 
 

@@ -6,7 +6,7 @@ from dashboard import services, state
 from dashboard.components.frame import hidden_names, page
 from dashboard.components.guard import fragment
 from dashboard.components.media import LARGE, cards, media
-from dashboard.components.pickers import optional
+from dashboard.components.pickers import named, optional
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, number, percent
 
@@ -25,8 +25,7 @@ def listing() -> None:
     st.title("Tasks")
     dataset = state.get("dataset")
     with st.container(horizontal=True):
-        show = state.one_of("show", list(services.SHOWS)) or "all"
-        st.selectbox("Show", list(services.SHOWS), format_func=services.SHOWS.get, **state.bind("show", show))
+        show = named("Show", "show", services.SHOWS)
         chosen = filters()
     found = services.task_list(dataset, state.get("reference"), show, *chosen)
     if not len(found):
@@ -35,7 +34,7 @@ def listing() -> None:
     st.caption(f"{count(len(found), 'task')}, the most disputed first.")
     if services.has_media(dataset):
         captions = [f"{most} · {share:.0%}" for most, share in zip(found["most_given"], found["share"], strict=True)]
-        cards(dataset, found.index, captions, "gallery", **{key: state.get(key) for key in FILTERS})
+        cards(dataset, found.index.tolist(), captions, "gallery", **{key: state.get(key) for key in FILTERS})
 
     def opened(task: int) -> None:
         state.put(task=str(services.dataset(dataset).task_ids[task]))
@@ -89,10 +88,9 @@ def links() -> None:
     """Back to where the task came from: the cell of the heatmap, the list."""
     true, given = state.get("true"), state.get("given")
     view = {key: state.get(key) for key in FILTERS}
+    back = state.address("tasks", **view)
     with st.container(horizontal=True):
-        st.page_link(
-            "views/tasks.py", label="All tasks", icon=":material/arrow_back:", query_params=state.address("tasks", **view)
-        )
+        st.page_link("views/tasks.py", label="All tasks", icon=":material/arrow_back:", query_params=back)
         if true and given:
             st.page_link(
                 "views/mistakes.py",

@@ -22,7 +22,9 @@ def test_unescaping_gives_the_words_back(text: str) -> None:
     assert plain == " ".join(text.split()).replace("\u2060", "")
 
 
-@pytest.mark.parametrize("text", [":material_home:", "www.example.com", "http://a.b", "me@b.com", "a -> b", "<- a", "a--b"])
+@pytest.mark.parametrize(
+    "text", [":material_home:", "www.example.com", "http://a.b", "me@b.com", "a -> b", "<- a", "a--b"]
+)
 def test_what_streamlit_rewrites_late_is_broken_up(text: str) -> None:
     assert "\u2060" in as_text(text)
 
