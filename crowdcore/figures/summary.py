@@ -139,7 +139,7 @@ def agreement(result: Agreement, *, title: str = "Agreement between workers") ->
         if coefficient.state:
             fig.add_annotation(x=0, y=k, text=coefficient.state.split(":")[0], showarrow=False, xanchor="left")
     names = [c.name for c in coefficients]
-    fig.update_xaxes(range=[min(0.0, *np.nan_to_num(low) - 0.02), 1.0])
+    fig.update_xaxes(range=[np.nan_to_num(low).min(initial=0.02) - 0.02, 1.0])
     return fig.update_yaxes(**_classes(names), range=[len(names) - 0.4, -0.6])
 
 

@@ -1,0 +1,71 @@
+"""What is behind a cell, and the list of mistakes for any number of classes."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import crowdcore as cc
+from crowdcore.analysis import mistake_cell, mistake_list, shared_mistakes
+from tests.analysis.crowds import crowds
+from tests.conftest import simulate_crowd
+
+
+@given(crowds())
+def test_cells_hold_their_annotations_workers_and_tasks(crowd):
+    result = shared_mistakes(crowd)
+    for a in range(crowd.n_classes):
+        for b in range(crowd.n_classes):
+            cell = mistake_cell(crowd, "gold", a, b)
+            assert len(cell.workers) == result.workers[a, b]
+            assert len(cell.tasks) == result.tasks[a, b]
+            assert len(cell.annotations) == result.annotations[a, b]
+            assert (crowd.label[cell.annotations] == b).all()
+            assert (crowd.gold[crowd.task[cell.annotations]] == a).all()
+            times = Counter(crowd.worker[cell.annotations].tolist())
+            assert dict(zip(cell.workers.tolist(), cell.worker_times.tolist(), strict=True)) == times
+            assert cell.worker_times.tolist() == sorted(times.values(), reverse=True)
+            assert cell.task_times.sum() == len(cell.annotations)
+
+
+def test_names_and_numbers_mean_the_same(data_folder):
+    crowd = cc.load_dataset("labelme")
+    by_name = mistake_cell(crowd, "gold", "street", "insidecity")
+    by_number = mistake_cell(crowd, "gold", crowd.classes.index("street"), crowd.classes.index("insidecity"))
+    assert len(by_name.workers) == 36
+    np.testing.assert_array_equal(by_name.annotations, by_number.annotations)
+    frame = by_name.frame()
+    assert set(frame["worker"]) == set(crowd.worker_ids[by_name.workers])
+    assert set(frame["true"]) == {"street"}
+
+
+def test_a_soft_reference_counts_by_its_most_probable_class(crowd):
+    vote = cc.aggregation.get("majority-vote").fit(crowd)
+    cell = mistake_cell(crowd, "majority-vote", 0, 1)
+    assert (vote.labels[cell.tasks] == 0).all()
+    assert len(cell.annotations) == ((vote.labels[crowd.task] == 0) & (crowd.label == 1)).sum()
+
+
+@pytest.mark.parametrize("which", ["no such", 4, -1])
+def test_unknown_classes_are_refused(crowd, which):
+    with pytest.raises(cc.SettingError, match="class 0"):
+        mistake_cell(crowd, "gold", which, 0)
+
+
+def test_the_list_holds_what_the_matrix_holds(crowd):
+    matrix = shared_mistakes(crowd).frame().query("true != given and workers > 0")
+    columns = ["true", "given", "percent", "workers", "tasks", "annotations"]
+    keys = ["true", "given"]
+    left = mistake_list(crowd)[columns].sort_values(keys, ignore_index=True)
+    right = matrix[columns].sort_values(keys, ignore_index=True)
+    assert left.astype({"workers": float, "tasks": float, "annotations": float}).equals(right)
+    assert mistake_list(crowd)["workers"].is_monotonic_decreasing
+
+
+def test_ten_thousand_classes_are_listed():
+    frame = mistake_list(simulate_crowd(n_tasks=500, n_classes=10_000))
+    assert len(frame) > 100
+    assert (frame["true"] != frame["given"]).all()

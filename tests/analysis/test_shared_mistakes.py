@@ -1,0 +1,190 @@
+"""Shared mistakes: published figures to the digit, literal oracles, soft counts, intervals, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import crowdcore as cc
+from crowdcore.analysis import shared_mistakes
+from tests.analysis.crowds import crowds, make_crowd, soft_reference
+from tests.conftest import simulate_crowd
+
+
+@pytest.mark.parametrize(
+    ("name", "true", "given", "percent", "workers"),
+    [
+        ("labelme", "street", "insidecity", 61.017, 36),
+        ("labelme", "opencountry", "forest", 44.068, 26),
+        ("music", "metal", "rock", 63.636, 28),
+        ("music", "disco", "pop", 38.636, 17),
+    ],
+)
+def test_published_figures(data_folder, name, true, given, percent, workers):
+    crowd = cc.load_dataset(name)
+    result = shared_mistakes(crowd, "gold")
+    cell = crowd.classes.index(true), crowd.classes.index(given)
+    assert round(result.percent[cell], 3) == percent
+    assert result.workers[cell] == workers
+    assert result.q_value[cell] < 0.001
+
+
+def literal(crowd, truth):
+    """Workers, tasks and annotations behind each cell, by sets."""
+    shape = (crowd.n_classes, crowd.n_classes)
+    workers, tasks, annotations = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    for a in range(crowd.n_classes):
+        for b in range(crowd.n_classes):
+            at = np.flatnonzero((truth[crowd.task] == a) & (crowd.label == b))
+            workers[a, b], tasks[a, b] = len(set(crowd.worker[at])), len(set(crowd.task[at]))
+            annotations[a, b] = len(at)
+    return workers, tasks, annotations
+
+
+@given(crowds())
+def test_hard_counts_are_those_of_sets(crowd):
+    result = shared_mistakes(crowd, "gold")
+    workers, tasks, annotations = literal(crowd, crowd.gold)
+    np.testing.assert_array_equal(result.workers, workers)
+    np.testing.assert_array_equal(result.tasks, tasks)
+    np.testing.assert_array_equal(result.annotations, annotations)
+    np.testing.assert_allclose(result.percent, 100 * workers / crowd.n_workers)
+
+
+def literal_soft(crowd, q):
+    shape = (crowd.n_classes, crowd.n_classes)
+    workers, tasks, annotations = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    known = ~np.isnan(q[:, 0])
+    for a in range(crowd.n_classes):
+        for b in range(crowd.n_classes):
+            for r in range(crowd.n_workers):
+                at = set(crowd.task[(crowd.worker == r) & (crowd.label == b)])
+                workers[a, b] += 1 - np.prod([1 - q[i, a] for i in at if known[i]])
+            got = [i for i, y in zip(crowd.task, crowd.label, strict=True) if y == b and known[i]]
+            tasks[a, b] = sum(q[i, a] for i in set(got))
+            annotations[a, b] = sum(q[i, a] for i in got)
+    return workers, tasks, annotations
+
+
+@given(crowds(max_classes=4), st.integers(0, 1000))
+def test_soft_counts_are_expectations(crowd, seed):
+    reference = soft_reference(crowd, seed)
+    result = shared_mistakes(crowd, reference)
+    for found, expected in zip(
+        (result.workers, result.tasks, result.annotations), literal_soft(crowd, reference.posterior), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_a_certain_posterior_gives_the_hard_counts(crowd):
+    certain = cc.analysis.Reference("sure", crowd.gold, np.eye(crowd.n_classes)[crowd.gold])
+    soft, hard = shared_mistakes(crowd, certain), shared_mistakes(crowd, "gold")
+    np.testing.assert_allclose(soft.percent, hard.percent)
+    np.testing.assert_allclose(soft.tasks, hard.tasks)
+    np.testing.assert_array_equal(soft.p_value, hard.p_value)
+
+
+def test_bootstrap_has_the_distribution_of_resampled_workers():
+    """For a hard reference the number of workers in a cell under resampling is binomial: known exactly."""
+    from scipy.stats import binom
+
+    crowd = simulate_crowd(n_workers=40, accuracy=0.85, seed=3)
+    result = shared_mistakes(crowd, resamples=4000)
+    inside = (result.workers > 0) & (result.workers < 40)
+    share = result.percent[inside] / 100
+    for end, probability in ((result.low, 0.025), (result.high, 0.975)):
+        np.testing.assert_allclose(end[inside], 100 / 40 * binom.ppf(probability, 40, share), atol=100 / 40)
+    assert (result.low <= result.percent).all()
+    assert (result.high >= result.percent).all()
+
+
+def test_bootstrap_of_soft_counts_against_resampled_datasets():
+    crowd = simulate_crowd(n_tasks=40, n_workers=10, n_classes=3, seed=5)
+    reference = soft_reference(crowd)
+    result = shared_mistakes(crowd, reference, resamples=3000, level=0.9)
+    alone = np.stack(
+        [
+            shared_mistakes(crowd.where(crowd.worker == r), reference, significance=False).workers
+            for r in range(crowd.n_workers)
+        ]
+    )
+    rng = np.random.default_rng(7)
+    drawn = np.stack([alone[rng.integers(10, size=10)].sum(0) * 10 for _ in range(3000)])
+    np.testing.assert_allclose(result.low, np.quantile(drawn, 0.05, axis=0), atol=3)
+    np.testing.assert_allclose(result.high, np.quantile(drawn, 0.95, axis=0), atol=3)
+
+
+def test_empty_and_full_cells_have_exact_limits():
+    crowd = make_crowd([0, 0, 0, 1], [0, 1, 2, 0], [1, 1, 1, 1], 2, 3, 3, gold=np.array([0, 1]))
+    result = shared_mistakes(crowd, resamples=50)
+    assert result.percent[0, 1] == 100
+    assert result.low[0, 1] == pytest.approx(100 * 0.025 ** (1 / 3))
+    assert result.high[0, 1] == 100
+    assert result.low[0, 2] == 0
+    assert result.high[0, 2] == pytest.approx(100 * (1 - 0.025 ** (1 / 3)))
+
+
+def test_same_seed_same_interval(crowd):
+    first, second = (shared_mistakes(crowd, resamples=200, seed=4) for _ in range(2))
+    np.testing.assert_array_equal(first.low, second.low)
+    other = shared_mistakes(crowd, resamples=200, seed=5)
+    assert not np.array_equal(first.high, other.high)
+
+
+def test_relabelling_classes_and_workers_permutes_the_result():
+    crowd = simulate_crowd(seed=9)
+    classes, workers = np.array([2, 0, 3, 1]), np.random.default_rng(0).permutation(crowd.n_workers)
+    other = make_crowd(
+        crowd.task, workers[crowd.worker], classes[crowd.label], crowd.n_tasks, crowd.n_workers, 4, classes[crowd.gold]
+    )
+    before, after = shared_mistakes(crowd), shared_mistakes(other)
+    np.testing.assert_allclose(after.percent[np.ix_(classes, classes)], before.percent)
+    np.testing.assert_allclose(after.q_value[np.ix_(classes, classes)], before.q_value)
+
+
+def test_two_classes_are_an_explained_state():
+    result = shared_mistakes(simulate_crowd(n_classes=2))
+    assert np.isnan(result.p_value).all()
+    assert any("two classes" in note for note in result.notes)
+
+
+def test_rows_that_cannot_be_tested_are_named():
+    crowd = make_crowd([0, 1, 1], [0, 1, 2], [1, 0, 2], 2, 3, 3, gold=np.array([0, 1]))
+    result = shared_mistakes(crowd)
+    assert np.isnan(result.p_value[0]).all()
+    assert not np.isnan(result.p_value[1]).all()
+    assert any("class 0" in note and "Not tested" in note for note in result.notes)
+
+
+def test_a_consensus_carries_its_caution(crowd):
+    result = shared_mistakes(crowd, "majority-vote")
+    assert result.reference == "majority-vote"
+    assert any("'majority-vote' comes from the same labels" in note for note in result.notes)
+    assert not any("comes from" in note for note in shared_mistakes(crowd).notes)
+
+
+def test_significance_can_be_left_out(crowd):
+    result = shared_mistakes(crowd, significance=False)
+    assert np.isnan(result.p_value).all()
+    assert result.low is None
+
+
+def test_frame_lists_every_cell_and_correct_labels_last(crowd):
+    frame = shared_mistakes(crowd, resamples=20).frame()
+    assert len(frame) == 16
+    assert {"true", "given", "percent", "low", "high", "workers", "tasks", "annotations", "q_value"} <= set(frame)
+    assert (frame["true"] == frame["given"]).tolist() == [False] * 12 + [True] * 4
+    assert frame["percent"][:12].is_monotonic_decreasing
+
+
+def test_too_many_classes_are_refused_with_a_way_out():
+    with pytest.raises(cc.DataError, match="mistake_list"):
+        shared_mistakes(simulate_crowd(n_classes=2001))
+
+
+def test_no_gold_is_refused(crowd):
+    bare = make_crowd(crowd.task, crowd.worker, crowd.label, crowd.n_tasks, crowd.n_workers, crowd.n_classes)
+    with pytest.raises(cc.DataError, match="majority-vote"):
+        shared_mistakes(bare)

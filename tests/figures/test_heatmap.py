@@ -1,0 +1,73 @@
+"""The heatmap: cells, numbers and names while they can be read, an image beyond."""
+
+from __future__ import annotations
+
+import base64
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from crowdcore.figures.heatmap import IMAGE_SIDE, MAX_CELLS, MAX_LABELS, MAX_NUMBERS, heatmap
+
+
+def square(n: int, **settings):
+    values = np.arange(n * n, dtype=float).reshape(n, n)
+    names = [f"name {k}" for k in range(n)]
+    return values, heatmap(values, names, names, text=values.astype(str), **settings)
+
+
+def test_small_matrices_carry_numbers_and_names():
+    values, fig = square(4)
+    (trace,) = fig.data
+    np.testing.assert_array_equal(trace.z, values)
+    assert trace.text[1][2] == "6.0"
+    assert fig.layout.yaxis.ticktext == ("name 0", "name 1", "name 2", "name 3")
+    assert fig.layout.yaxis.range == (3.5, -0.5), "row 0 is at the top"
+    assert (fig.layout.coloraxis.cmin, fig.layout.coloraxis.cmax) == (0, 15)
+
+
+@pytest.mark.parametrize(
+    ("n", "numbers", "names"),
+    [(MAX_NUMBERS, True, True), (MAX_NUMBERS + 1, False, True), (MAX_LABELS + 1, False, False)],
+)
+def test_text_goes_when_there_is_no_room(n, numbers, names):
+    _, fig = square(n)
+    assert (fig.data[0].text is not None) == numbers
+    assert fig.layout.xaxis.showticklabels == names
+
+
+def picture(fig) -> Image.Image:
+    return Image.open(io.BytesIO(base64.b64decode(fig.data[0].source.split(",")[1])))
+
+
+def test_large_matrices_are_images_with_the_colours_of_the_scale():
+    n = MAX_CELLS + 1
+    values = np.tile(np.linspace(0, 1, n), (n, 1))
+    values[0] = np.nan
+    fig = heatmap(values, range(n), range(n))
+    image = np.asarray(picture(fig).convert("RGBA"))
+    assert image.shape == (n, n, 4)
+    assert (image[0, :, 3] == 0).all(), "NaN is see-through"
+    assert (image[1:, :, 3] == 255).all()
+    np.testing.assert_allclose(image[1, 0, :3], [0x10, 0x31, 0x6B], atol=2)
+    np.testing.assert_allclose(image[1, -1, :3], [0xFD, 0xE3, 0x4B], atol=2)
+    assert fig.layout.coloraxis.colorbar.thickness is not None
+
+
+def test_very_large_matrices_are_averaged_and_keep_their_coordinates():
+    n = 3 * IMAGE_SIDE
+    values = np.random.default_rng(0).random((n, n))
+    fig = heatmap(values, range(n), range(n))
+    assert picture(fig).size == (IMAGE_SIDE, IMAGE_SIDE)
+    trace = fig.data[0]
+    assert trace.dx * IMAGE_SIDE == n
+    assert trace.x0 - trace.dx / 2 == pytest.approx(-0.5)
+    assert len(fig.to_json()) < 1_500_000
+
+
+def test_constant_and_empty_matrices_can_be_drawn():
+    names = ["a", "b"]
+    assert heatmap(np.ones((2, 2)), names, names).layout.coloraxis.cmax == 2
+    assert heatmap(np.full((2, 2), np.nan), names, names).layout.coloraxis.cmax == 1
