@@ -13,10 +13,12 @@ from scipy.special import digamma, gammaln
 
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["name_by_evenness", "name_by_votes"]
+__all__ = ["is_named", "name_by_evenness", "name_by_votes"]
 
-SERIOUS = 0.5
+SERIOUS = 0.3
 """A label can name a class if the crowd gives it at least this often, relative to its most given label."""
+
+IMPOSSIBLE = -1e9
 
 PATIENCE = 100
 """Fixed-point steps of a Dirichlet-multinomial fit."""
@@ -31,6 +33,12 @@ def name_by_votes(counts: FloatArray) -> IntArray:
     return np.asarray(linear_sum_assignment(counts.sum(0), maximize=True)[1])
 
 
+def is_named(counts: FloatArray) -> bool:
+    """Whether the crowd seriously gives every latent class its own label; false when EM has split a class in two."""
+    pooled = counts.sum(0)
+    return bool((pooled.diagonal() >= SERIOUS * pooled.max(1)).all())
+
+
 def name_by_evenness(counts: FloatArray, doubt: float) -> IntArray:
     """(C,) label that names each latent class, by the evidence of the workers' counts; see `evidence`.
 
@@ -39,12 +47,15 @@ def name_by_evenness(counts: FloatArray, doubt: float) -> IntArray:
         doubt: nats per class that another name must gain, so that a name is only given up for good reasons.
     """
     n_classes = counts.shape[1]
-    score = np.array([[evidence(counts[:, k], named) for named in range(n_classes)] for k in range(n_classes)])
     pooled = counts.sum(0)
     serious = pooled >= SERIOUS * pooled.max(1, keepdims=True)
-    current = np.eye(n_classes, dtype=bool)
-    score -= np.diag(score)[:, None] + np.where(current, 0.0, doubt)
-    score[~(serious | current)] = -1e9
+    np.fill_diagonal(serious, False)
+    score = np.full((n_classes, n_classes), IMPOSSIBLE)
+    np.fill_diagonal(score, 0.0)
+    for k in np.flatnonzero(serious.any(1)):
+        present = evidence(counts[:, k], int(k))
+        for named in np.flatnonzero(serious[k]):
+            score[k, named] = evidence(counts[:, k], int(named)) - present - doubt
     return np.asarray(linear_sum_assignment(score, maximize=True)[1])
 
 

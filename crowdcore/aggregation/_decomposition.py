@@ -82,7 +82,7 @@ def first_split(counts: FloatArray, n_groups: int, priors: Priors) -> Decomposit
 
 def _split(counts: FloatArray, group: IntArray, n_groups: int, priors: Priors) -> Decomposition:
     rate = _rates(counts, priors)
-    active = counts.any((1, 2))
+    active = np.asarray(counts.any((1, 2)))
     members = [active & (group == g) for g in range(n_groups)]
     common = np.stack([np.median(rate[m] if m.any() else rate, axis=0) for m in members]) + 0.01
     common /= common.sum(2, keepdims=True)

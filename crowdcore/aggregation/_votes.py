@@ -6,10 +6,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["Ties", "accuracy_against", "clamp", "too_few_labels", "vote_shares", "weighted_votes", "winners"]
+__all__ = ["Ties", "accuracy_against", "too_few_labels", "vote_shares", "weighted_votes", "winners"]
 
 Ties: TypeAlias = Literal["share", "lowest"]
 ROUNDING = 1e-9  # relative: sums of the same weights in another order still tie
@@ -19,7 +19,7 @@ def weighted_votes(dataset: CrowdDataset, weight: FloatArray) -> FloatArray:
     """(n_tasks, C) float64, summed ``weight`` (n_annotations,) of the annotations that gave each label."""
     cell = dataset.task.astype(np.int64) * dataset.n_classes + dataset.label
     votes = np.bincount(cell, weights=weight, minlength=dataset.n_tasks * dataset.n_classes)
-    return votes.reshape(dataset.n_tasks, dataset.n_classes)
+    return np.asarray(votes.reshape(dataset.n_tasks, dataset.n_classes), np.float64)
 
 
 def vote_shares(votes: FloatArray, fallback: FloatArray | None = None) -> FloatArray:
@@ -40,16 +40,7 @@ def winners(votes: FloatArray, ties: Ties) -> FloatArray:
         return won
     top = votes.max(1, keepdims=True)
     won = (votes >= top - ROUNDING * np.abs(top)).astype(np.float64)
-    return won / won.sum(1, keepdims=True)
-
-
-def clamp(posterior: FloatArray, known: IntArray | None) -> FloatArray:
-    """``posterior`` itself, with all mass on the known class of the tasks that have one (changed in place)."""
-    if known is not None:
-        clamped = np.flatnonzero(known >= 0)
-        posterior[clamped] = 0.0
-        posterior[clamped, known[clamped]] = 1.0
-    return posterior
+    return np.asarray(won / won.sum(1, keepdims=True))
 
 
 def accuracy_against(dataset: CrowdDataset, won: FloatArray) -> FloatArray:

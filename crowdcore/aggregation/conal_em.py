@@ -7,8 +7,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from crowdcore.aggregation._class_names import name_by_evenness, name_by_votes
-from crowdcore.aggregation._confusion_em import ConfusionEM, ConfusionParameters, class_shares, confusion_m_step
+from crowdcore.aggregation._class_names import is_named, name_by_evenness, name_by_votes
+from crowdcore.aggregation._confusion_em import (
+    NO_EVIDENCE,
+    ConfusionEM,
+    ConfusionParameters,
+    class_shares,
+    confusion_m_step,
+)
 from crowdcore.aggregation._decomposition import (
     Decomposition,
     Priors,
@@ -20,6 +26,7 @@ from crowdcore.aggregation._decomposition import (
     regroup,
 )
 from crowdcore.aggregation._em import start_posterior
+from crowdcore.aggregation._stateful_em import StatefulEM
 from crowdcore.aggregation._sums_em import Engine, Fitted
 from crowdcore.aggregation._votes import too_few_labels
 from crowdcore.aggregation.base import AggregationResult
@@ -31,7 +38,6 @@ from crowdcore.data.dataset import CrowdDataset
 _STEPS = 30  # closed-form updates of the split per pass over the annotations
 _MARGIN = 1e-3  # nats per annotation that a further start must gain over the votes
 _DOUBT = 5.0  # nats of evidence per class that another name needs
-_NO_EVIDENCE = 1e-6  # expected annotations below which a row of a worker's own confusion is unknown
 _BLOCK = 1 << 20  # annotations whose ω is computed at once
 _FEW = 20  # labels per worker and class that the split should rest on
 
@@ -43,11 +49,13 @@ class ConalParameters(NamedTuple):
         split: common and own confusions, ω, groups.
         prior: (C,) class shares.
         log_prior_density: of both, up to a constant.
+        name: (C,) what the class is called that the start called 0, 1, …
     """
 
     split: Decomposition
     prior: FloatArray
     log_prior_density: float
+    name: IntArray
 
     def logs(self) -> tuple[FloatArray, FloatArray]:
         """(n_workers * C, C) log confusion in the layout of `Sums.counts`, and (C,) log prior."""
@@ -56,7 +64,7 @@ class ConalParameters(NamedTuple):
             return np.log(confusion.reshape(-1, confusion.shape[2])), np.log(self.prior)
 
 
-class ConalEM(ConfusionEM):
+class ConalEM(StatefulEM, ConfusionEM):
     """Common and individual confusions and ω by exact EM (the appendix B of CoNAL, without features).
 
     An annotation is drawn from the common confusion with probability ω, else from the worker's own:
@@ -107,56 +115,53 @@ class ConalEM(ConfusionEM):
         """The priors of the split."""
         return Priors(self.common_prior, self.accuracy_prior, self.smoothing)
 
-    def m_step(self, sums: Sums, n_workers: int) -> ConalParameters:
-        """A split from scratch; `run` improves it from pass to pass."""
-        return self._parameters(first_split(_by_class(sums, n_workers), self.groups, self.priors), sums)
+    def next_step(self, sums: Sums, n_workers: int, before: ConalParameters | None) -> ConalParameters:
+        """Improve the split of the counts, from its start where there is none before."""
+        counts = _by_class(sums, n_workers)
+        if before is None:
+            before = self._parameters(first_split(counts, self.groups, self.priors), sums)
+        split = improve(before.split, counts, self.priors, _STEPS)
+        if self.groups > 1:
+            split = regroup(split, counts, self.priors)
+        return self._parameters(split, sums)
 
     def run(self, engine: Engine, n_workers: int, named: bool = False) -> Fitted:
-        """Start, then exact EM, on any engine.
-
-        Args:
-            engine: where the annotations are.
-            n_workers: R.
-            named: the engine's start fixes the classes and their names (known tasks, an earlier result).
-        """
-        sums = engine.start() if named else self._find_classes(engine, n_workers)
-        parameters = self.m_step(sums, n_workers)
-
-        def improved() -> ConalParameters:
-            counts = _by_class(sums, n_workers)
-            split = improve(parameters.split, counts, self.priors, _STEPS)
-            if self.groups > 1:
-                split = regroup(split, counts, self.priors)
-            return self._parameters(split, sums)
-
-        def step() -> float:
-            nonlocal sums, parameters
-            parameters = improved()
-            sums = engine.step(parameters)
-            return float(sums.log_likelihood + parameters.log_prior_density)
-
-        trace = self.iterate(step, engine.n_annotations)
-        return Fitted(improved(), sums, trace)
+        """Find the classes and their names (unless ``named``), then exact EM; see `SumsEM.run`."""
+        if named:
+            return self.iterate_from(engine, n_workers, engine.start(), None)
+        sums, name = self._find_classes(engine, n_workers)
+        fitted = self.iterate_from(engine, n_workers, sums, None)
+        return fitted._replace(parameters=fitted.parameters._replace(name=name))
 
     def _parameters(self, split: Decomposition, sums: Sums) -> ConalParameters:
         prior, density = class_shares(sums, self.prior_smoothing)
-        return ConalParameters(split, prior, density + log_prior(split, self.priors))
+        return ConalParameters(split, prior, density + log_prior(split, self.priors), np.arange(len(prior)))
 
-    def _find_classes(self, engine: Engine, n_workers: int) -> Sums:
-        """The sums of the best Dawid–Skene run, its classes under the names that the evidence gives them."""
-        best, best_value = self._free_run(engine, n_workers, engine.start())
-        n_classes = len(best.classes)
+    def _find_classes(self, engine: Engine, n_workers: int) -> tuple[Sums, IntArray]:
+        """The sums of the best Dawid–Skene run under their final names, and those names of the votes' classes."""
+        votes = engine.start()
+        n_classes, used = len(votes.classes), votes.classes > 0
+        sums, best_value = self._free_run(engine, n_workers, votes)
+        best, best_name = self._named(sums, np.arange(n_classes), n_workers)
         rng = np.random.default_rng(self.seed)
         for _ in range(self.restarts):
             shared = 0.9 * rng.dirichlet(np.ones(n_classes), n_classes).T + 0.1 / n_classes
             confusion = np.broadcast_to(shared, (n_workers, n_classes, n_classes))
-            start = engine.step(ConfusionParameters(confusion, np.full(n_classes, 1 / n_classes), 0.0))
-            sums, value = self._free_run(engine, n_workers, start)
+            sums = engine.step(ConfusionParameters(confusion, used / used.sum(), 0.0))
+            sums, value = self._free_run(engine, n_workers, sums)
             if value > best_value + _MARGIN * engine.n_annotations:
-                best, best_value = _renamed(sums, name_by_votes(_by_class(sums, n_workers))), value
-        if self.rename:
-            best = _renamed(best, name_by_evenness(_by_class(best, n_workers), _DOUBT))
-        return best
+                sums, name = self._named(sums, name_by_votes(_by_class(sums, n_workers)), n_workers)
+                if is_named(_by_class(sums, n_workers)):
+                    best, best_name, best_value = sums, name, value
+        return best, best_name
+
+    def _named(self, sums: Sums, by_votes: IntArray, n_workers: int) -> tuple[Sums, IntArray]:
+        """The sums under the names that the votes give, or the evidence if it may rename; and the new names."""
+        sums = _renamed(sums, by_votes)
+        if not self.rename:
+            return sums, np.arange(len(by_votes))
+        name = name_by_evenness(_by_class(sums, n_workers), _DOUBT)
+        return _renamed(sums, name), name
 
     def _free_run(self, engine: Engine, n_workers: int, sums: Sums) -> tuple[Sums, float]:
         """Dawid–Skene from given sums: where it ends, and its objective there."""
@@ -170,14 +175,14 @@ class ConalEM(ConfusionEM):
         value = float(self.iterate(step, engine.n_annotations).log_likelihood[-1])
         return sums, value
 
-    def parts(self, parameters: ConalParameters, sums: Sums) -> dict[str, Any]:
+    def parts(self, parameters: Any, sums: Sums) -> dict[str, Any]:
         """Common and own confusions, own counts, prior, groups; worker weight = accuracy of both together."""
-        split = parameters.split
+        split: Decomposition = parameters.split
         counts = _by_class(sums, len(split.own))
         own_counts = counts * (1 - common_share(split))
-        idle = counts.sum((1, 2)) < _NO_EVIDENCE
+        idle = counts.sum((1, 2)) < NO_EVIDENCE
         own = split.own.copy()
-        own[own_counts.sum(2) < _NO_EVIDENCE] = np.nan
+        own[own_counts.sum(2) < NO_EVIDENCE] = np.nan
         accuracy = mixed(split).diagonal(axis1=1, axis2=2) @ parameters.prior
         return {
             "confusion": own,
@@ -203,7 +208,10 @@ class ConalEM(ConfusionEM):
             posterior,
             known=known,
             omega=_omega(table, dataset.task, posterior, fitted.parameters.split),
-            notes=too_few_labels(dataset, _FEW, "worker and class", dataset.n_classes),
+            notes=(
+                *_new_names(dataset, fitted.parameters.name),
+                *too_few_labels(dataset, _FEW, "worker and class", dataset.n_classes),
+            ),
             **self.parts(fitted.parameters, fitted.sums),
             **fitted.trace._asdict(),
         )
@@ -219,6 +227,17 @@ def _renamed(sums: Sums, name: IntArray) -> Sums:
     """The same sums with class k called ``name[k]``."""
     old = np.argsort(name)
     return sums._replace(counts=sums.counts[:, old], classes=sums.classes[old])
+
+
+def _new_names(dataset: CrowdDataset, name: IntArray) -> tuple[str, ...]:
+    """A note that says which classes were renamed."""
+    moved = [f"{dataset.classes[k]} → {dataset.classes[name[k]]}" for k in np.flatnonzero(name != np.arange(len(name)))]
+    if not moved:
+        return ()
+    return (
+        f"The workers' counts are clearly more probable if classes are named otherwise than by the votes: "
+        f"{', '.join(moved)}. Set rename to false, or give some true labels, to decide yourself.",
+    )
 
 
 def _omega(table: LabelTable, task: IntArray, posterior: FloatArray, split: Decomposition) -> FloatArray:

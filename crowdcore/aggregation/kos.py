@@ -7,12 +7,15 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from crowdcore.aggregation._votes import clamp, vote_shares, weighted_votes
+from crowdcore.aggregation._em import clamp
+from crowdcore.aggregation._votes import vote_shares, weighted_votes
 from crowdcore.aggregation.base import AggregationResult, Aggregator
 from crowdcore.core.errors import DataError
 from crowdcore.core.kernels import vote_counts
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
+
+_UNEVEN = 5.0  # times the median number of labels that the busiest worker may give before a note says so
 
 
 class KOS(Aggregator):
@@ -47,8 +50,8 @@ class KOS(Aggregator):
         answer = 1.0 - 2.0 * dataset.label
         truth = None if known is None else np.where(known >= 0, 1.0 - 2.0 * known, 0.0)[task]
         message = np.ones(dataset.n_annotations)
-        side, quiet = np.zeros(dataset.n_tasks), 0
-        for iteration in range(1, self.max_iterations + 1):
+        side, quiet, settled = np.zeros(dataset.n_tasks), 0, False
+        for _ in range(self.max_iterations):
             voice = answer * message
             belief = np.bincount(task, voice, dataset.n_tasks)[task] - voice
             if truth is not None:
@@ -57,13 +60,15 @@ class KOS(Aggregator):
             praise = answer * belief
             message = np.bincount(worker, praise, dataset.n_workers)[worker] - praise
             scale = np.sqrt(np.mean(message**2))
-            if scale == 0:
+            if scale == 0:  # no worker labelled two tasks that others labelled too
+                settled = True
                 break
             message = message / scale
             new_side = np.sign(np.bincount(task, answer * message, dataset.n_tasks))
             quiet = quiet + 1 if np.array_equal(new_side, side) else 0
             side = new_side
-            if quiet >= self.patience:
+            settled = quiet >= self.patience
+            if settled:
                 break
 
         # The two votes of Σ|y|: a message y < 0 speaks for the other class.
@@ -71,14 +76,26 @@ class KOS(Aggregator):
         votes = vote_counts(task, dataset.label, dataset.n_tasks, 2)
         posterior = vote_shares(agree + against[:, ::-1], fallback=votes)
         reliability = np.bincount(worker, message, dataset.n_workers) / np.maximum(dataset.labels_per_worker, 1)
-        converged = quiet >= self.patience or scale == 0
+        clamp(posterior, known)
         return self.result(
             dataset,
-            clamp(posterior, known),
+            posterior,
             known=known,
             worker_weight=np.where(dataset.labels_per_worker > 0, reliability, np.nan),
-            converged=converged,
-            stopped=f"no label changed for {self.patience} rounds, after {iteration}"
-            if converged
-            else f"cap of {iteration} rounds",
+            converged=settled,
+            stopped=f"no label changed for {self.patience} rounds"
+            if settled
+            else f"cap of {self.max_iterations} rounds",
+            notes=_uneven(dataset),
         )
+
+
+def _uneven(dataset: CrowdDataset) -> tuple[str, ...]:
+    given = dataset.labels_per_worker[dataset.labels_per_worker > 0]
+    ratio = float(given.max() / np.median(given))
+    if ratio <= _UNEVEN:
+        return ()
+    return (
+        f"KOS assumes that workers label similar numbers of tasks, but one gave {ratio:.0f} times the median; "
+        "the messages of such workers drown the others, and the result may be no better than chance.",
+    )

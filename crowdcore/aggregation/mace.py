@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 from scipy.special import betaln, digamma, gammaln
 
-from crowdcore.aggregation._sums_em import Engine, Fitted, SumsEM
+from crowdcore.aggregation._stateful_em import StatefulEM
 from crowdcore.core.em import LabelTable, Sums, em_step, expected_sums
 from crowdcore.core.types import FloatArray
 
@@ -32,12 +32,12 @@ class MaceParameters(NamedTuple):
 
     def logs(self) -> tuple[FloatArray, FloatArray]:
         """(n_workers * C, C) log weight of (given, true), and (C,) log prior (uniform)."""
-        n_workers, n_classes = self.guess.shape
+        n_classes = self.guess.shape[1]
         weight = self.know[:, None, None] * np.eye(n_classes) + self.guess[:, :, None]
         return np.log(weight.reshape(-1, n_classes)), np.full(n_classes, -np.log(n_classes))
 
 
-class MACE(SumsEM):
+class MACE(StatefulEM):
     """Multi-annotator competence estimation: a worker knows the answer, or guesses by a strategy of their own.
 
     ``z_i`` is uniform; with probability θ_r the worker gives ``y = z_i``, else ``y ~ ξ_r``. EM over z and the
@@ -67,32 +67,13 @@ class MACE(SumsEM):
         """``q_i(c) ∝ Π_r (θ_r 1[y_i^r = c] + (1 - θ_r) ξ_r[y_i^r])``."""
         return em_step(table, *parameters.logs(), posterior)
 
-    def m_step(self, sums: Sums, n_workers: int) -> MaceParameters:
-        """The step after the start, where half of the workers know."""
+    def next_step(self, sums: Sums, n_workers: int, before: MaceParameters | None) -> MaceParameters:
+        """Split the counts into known and guessed, and estimate θ and ξ from them."""
         n_classes = len(sums.classes)
-        return self._next(sums, np.full(n_workers, 0.5), np.full((n_workers, n_classes), 0.5 / n_classes))
-
-    def run(self, engine: Engine, n_workers: int) -> Fitted:
-        """EM whose M-step also needs the previous parameters, which split the counts into known and guessed."""
-        sums = engine.start()
-        parameters: MaceParameters | None = None
-
-        def improved() -> MaceParameters:
-            if parameters is None:
-                return self.m_step(sums, n_workers)
-            return self._next(sums, parameters.know, parameters.guess)
-
-        def step() -> float:
-            nonlocal sums, parameters
-            parameters = improved()
-            sums = engine.step(parameters)
-            return float(sums.log_likelihood + parameters.log_prior_density)
-
-        trace = self.iterate(step, engine.n_annotations)
-        return Fitted(improved(), sums, trace)
-
-    def _next(self, sums: Sums, know: FloatArray, guess: FloatArray) -> MaceParameters:
-        n_workers, n_classes = guess.shape
+        if before is None:
+            know, guess = np.full(n_workers, 0.5), np.full((n_workers, n_classes), 0.5 / n_classes)
+        else:
+            know, guess = before.know, before.guess
         counts = sums.counts.reshape(n_workers, n_classes, n_classes)
         hits = counts.diagonal(axis1=1, axis2=2)
         known = hits * know[:, None] / (know[:, None] + guess)

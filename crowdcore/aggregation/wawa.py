@@ -7,7 +7,8 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from crowdcore.aggregation._votes import Ties, accuracy_against, clamp, vote_shares, weighted_votes, winners
+from crowdcore.aggregation._em import clamp
+from crowdcore.aggregation._votes import Ties, accuracy_against, vote_shares, weighted_votes, winners
 from crowdcore.aggregation.base import AggregationResult, Aggregator
 from crowdcore.core.kernels import vote_counts
 from crowdcore.core.types import IntArray
@@ -30,7 +31,10 @@ class Wawa(Aggregator):
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)
-        skill = accuracy_against(dataset, clamp(winners(votes, self.ties), known))
+        won = winners(votes, self.ties)
+        clamp(won, known)
+        skill = accuracy_against(dataset, won)
         posterior = vote_shares(weighted_votes(dataset, skill[dataset.worker]), fallback=votes)
+        clamp(posterior, known)
         weight = np.where(dataset.labels_per_worker > 0, skill, np.nan)
-        return self.result(dataset, clamp(posterior, known), known=known, worker_weight=weight)
+        return self.result(dataset, posterior, known=known, worker_weight=weight)

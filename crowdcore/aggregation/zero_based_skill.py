@@ -7,7 +7,8 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from crowdcore.aggregation._votes import Ties, accuracy_against, clamp, vote_shares, weighted_votes, winners
+from crowdcore.aggregation._em import clamp
+from crowdcore.aggregation._votes import Ties, accuracy_against, vote_shares, weighted_votes, winners
 from crowdcore.aggregation.base import AggregationResult, Aggregator
 from crowdcore.core.kernels import vote_counts
 from crowdcore.core.types import IntArray
@@ -43,17 +44,19 @@ class ZeroBasedSkill(Aggregator):
         for iteration in range(1, self.max_iterations + 1):
             if iteration % self.reduce_every == 0:
                 rate *= self.reduce_factor
-            won = clamp(winners(weighted_votes(dataset, weight[dataset.worker]), self.ties), known)
+            won = winners(weighted_votes(dataset, weight[dataset.worker]), self.ties)
+            clamp(won, known)
             step = rate * (accuracy_against(dataset, won) - weight)
             weight = weight + step
             change = float(np.abs(step).max())
             if change < UNCHANGED:
                 break
         posterior = vote_shares(weighted_votes(dataset, weight[dataset.worker]), fallback=counts)
+        clamp(posterior, known)
         converged = change < UNCHANGED
         return self.result(
             dataset,
-            clamp(posterior, known),
+            posterior,
             known=known,
             worker_weight=np.where(dataset.labels_per_worker > 0, weight, np.nan),
             converged=converged,
