@@ -138,8 +138,8 @@ def compare(n_annotations: int) -> None:
     for name, bound in (("dawid-skene", 40.0), ("one-coin", 100.0)):
         model = cc.aggregation.get(name, smoothing=0, tolerance=0, max_iterations=ITERATIONS)
         model.fit(dataset)
-        opened, result = seconds(lambda model=model: model.fit(dataset), 3)
-        strings, from_strings = seconds(lambda model=model: model.fit(cc.from_frame(frame)))
+        opened, result = seconds(lambda model=model: model.fit(dataset), 5)
+        strings, from_strings = seconds(lambda model=model: model.fit(cc.from_frame(frame)), 3)
         theirs, probabilities = peer(name, frame)
         expected = probabilities.loc[dataset.task_ids, list(dataset.classes)].to_numpy()
         difference = np.abs(result.posterior - expected).max()

@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.kernels import most_probable
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -133,7 +134,7 @@ class Aggregator(BaseModel):
         known: AnyArray | None = parts.pop("known", None)
         evident = dataset.annotated if known is None else dataset.annotated | (known >= 0)
         posterior = np.asarray(posterior, np.float64)
-        labels = posterior.argmax(1).astype(np.int32)
+        labels = most_probable(posterior)
         if not evident.all():
             posterior[~evident] = np.nan
             labels[~evident] = -1

@@ -17,7 +17,7 @@ import scipy.sparse
 from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["cell_counts", "compiled", "confusion_counts", "soft_confusion_counts", "vote_counts"]
+__all__ = ["cell_counts", "compiled", "confusion_counts", "most_probable", "soft_confusion_counts", "vote_counts"]
 
 LARGE = 5_000_000
 """Annotations x classes from which the compiled loops pay for loading them (half a second, measured)."""
@@ -67,6 +67,19 @@ def soft_confusion_counts(
     cell = worker.astype(np.int32) * np.int32(n_classes) + label
     counts = cell_counts(task_start, cell, posterior, n_workers * n_classes)
     return counts.reshape(n_workers, n_classes, n_classes).transpose(0, 2, 1).copy()
+
+
+def most_probable(posterior: FloatArray) -> IntArray:
+    """(n_tasks,) int32 class of the largest entry of each row of ``posterior`` (n_tasks, C), ties to the lowest."""
+    if loops := compiled(posterior.size):
+        labels = np.empty(len(posterior), np.int32)
+
+        def run(_: int, first: int, last: int) -> None:
+            loops.winners_range(first, last, posterior, labels)
+
+        run_ranges(len(posterior), n_ranges(posterior.size, 1), run)
+        return labels
+    return np.asarray(posterior.argmax(1), np.int32)
 
 
 def cell_counts(task_start: IntArray, cell: IntArray, posterior: FloatArray, n_cells: int) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["cell_counts_range", "confusions", "em_range", "votes"]
+__all__ = ["cell_counts_range", "confusions", "em_range", "votes", "winners_range"]
 
 _compiled = numba.njit(nogil=True, cache=True, boundscheck=False)
 
@@ -19,6 +19,17 @@ def votes(task: IntArray, label: IntArray, counts: FloatArray) -> None:
     """Add the annotations to ``counts`` (n_tasks, C)."""
     for j in range(len(task)):
         counts[task[j], label[j]] += 1.0
+
+
+@_compiled
+def winners_range(first: int, last: int, posterior: FloatArray, labels: IntArray) -> None:
+    """Write the first largest column of each row in ``first:last``."""
+    for i in range(first, last):
+        best = 0
+        for c in range(1, posterior.shape[1]):
+            if posterior[i, c] > posterior[i, best]:
+                best = c
+        labels[i] = best
 
 
 @_compiled

@@ -71,6 +71,14 @@ def test_soft_confusion_counts(way, crowd, seed):
     )
 
 
+@pytest.mark.parametrize("n_classes", [1, 2, 5])
+def test_most_probable(way, n_classes):
+    posterior = np.random.default_rng(0).integers(0, 3, (300, n_classes)) / 2  # ties
+    found = kernels.most_probable(posterior)
+    assert found.dtype == np.int32
+    np.testing.assert_array_equal(found, [max(range(n_classes), key=lambda c: (row[c], -c)) for row in posterior])
+
+
 def test_small_inputs_never_load_numba():
     code = (
         "import sys, numpy as np; from crowdcore.core import kernels;"
