@@ -17,6 +17,7 @@ from crowdcore.analysis.noise import (
     noise_rates,
 )
 from crowdcore.analysis.pair_mistakes import PairMistakes, pair_mistakes
+from crowdcore.analysis.paired_tests import PairedTests, paired_tests
 from crowdcore.analysis.reference import Reference, ReferenceLike, available_references, resolve_reference
 from crowdcore.analysis.shared_mistakes import SharedMistakes, shared_mistakes
 from crowdcore.analysis.summary import Summary, summary
@@ -39,6 +40,7 @@ __all__ = [
     "NoiseRates",
     "PairKappa",
     "PairMistakes",
+    "PairedTests",
     "Reference",
     "ReferenceLike",
     "SharedMistakes",
@@ -64,6 +66,7 @@ __all__ = [
     "order_workers",
     "pair_kappa",
     "pair_mistakes",
+    "paired_tests",
     "resolve_reference",
     "shared_mistakes",
     "summary",

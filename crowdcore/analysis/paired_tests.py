@@ -1,0 +1,98 @@
+"""Do two methods differ over the same seeds? Wilcoxon's signed-rank test, with the caveat that few seeds deserve."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.core.errors import SettingError
+from crowdcore.core.types import FloatArray
+
+__all__ = ["PairedTests", "paired_tests"]
+
+
+@dataclass(frozen=True, eq=False)
+class PairedTests:
+    """Every pair of methods, compared seed by seed.
+
+    Args:
+        first: (P,) names.
+        second: (P,) names.
+        difference: (P,) mean over seeds of the first's accuracy minus the second's.
+        p_value: (P,) two-sided Wilcoxon signed-rank test, exact (ties and all) up to 13 seeds; NaN where all
+            differences are 0.
+        adjusted: (P,) after Holm's correction over the pairs.
+        n_seeds: how many seeds the tests rest on.
+        caveat: what so many seeds can show, in words.
+    """
+
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    difference: FloatArray
+    p_value: FloatArray
+    adjusted: FloatArray
+    n_seeds: int
+    caveat: str
+
+    def frame(self) -> pd.DataFrame:
+        """One row per pair."""
+        return pd.DataFrame(
+            {
+                "first": self.first,
+                "second": self.second,
+                "difference": self.difference,
+                "p_value": self.p_value,
+                "adjusted": self.adjusted,
+                "seeds": self.n_seeds,
+            }
+        )
+
+
+def paired_tests(accuracies: Mapping[str, FloatArray]) -> PairedTests:
+    """Compare methods whose runs shared their seeds.
+
+    Args:
+        accuracies: method -> (S,) accuracy per seed, the same seeds in the same order.
+
+    Raises:
+        SettingError: fewer than two methods, or different numbers of seeds.
+    """
+    from scipy.stats import PermutationMethod, wilcoxon
+
+    if len(accuracies) < 2:
+        raise SettingError("accuracies", "hold at least two methods", len(accuracies))
+    lengths = {len(a) for a in accuracies.values()}
+    if len(lengths) > 1:
+        raise SettingError("accuracies", "have the same seeds for every method", sorted(lengths))
+    n = lengths.pop()
+    pairs = list(itertools.combinations(accuracies, 2))
+    gaps = [np.asarray(accuracies[a], np.float64) - accuracies[b] for a, b in pairs]
+    signs = PermutationMethod(n_resamples=2**13, rng=np.random.default_rng(0))  # all of them up to 13 seeds: ties too
+    p_value = np.array([wilcoxon(gap, method=signs).pvalue if np.any(gap) else np.nan for gap in gaps])
+    smallest = 2.0 ** (1 - n)
+    caveat = f"Rests on {n} seeds: the smallest p-value that this test can give is {smallest:.3g}"
+    caveat += ", so no difference can be called significant at 5 %." if smallest > 0.05 else "."
+    caveat += " Seeds vary the training only; another crowd or test set may order the methods differently."
+    return PairedTests(
+        tuple(a for a, _ in pairs),
+        tuple(b for _, b in pairs),
+        np.array([gap.mean() for gap in gaps]),
+        p_value,
+        _holm(p_value),
+        n,
+        caveat,
+    )
+
+
+def _holm(p_value: FloatArray) -> FloatArray:
+    """Holm's step-down adjusted p-values over the entries that are not NaN."""
+    adjusted = np.full(p_value.shape, np.nan)
+    tested = np.flatnonzero(~np.isnan(p_value))
+    order = tested[np.argsort(p_value[tested], kind="stable")]
+    steps = p_value[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
