@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pandas as pd
 import pytest
 
 from crowdcore.data.dataset import CrowdDataset
+
+hypothesis.settings.register_profile("crowdcore", deadline=None)  # machines are busy: time is no verdict
+hypothesis.settings.load_profile("crowdcore")
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"

@@ -16,6 +16,7 @@ from crowdcore.cli.compare import compare
 from crowdcore.cli.datasets import datasets
 from crowdcore.cli.export import export
 from crowdcore.cli.fetch import fetch
+from crowdcore.cli.train import train
 from crowdcore.core.errors import CrowdError
 
 __all__ = ["app", "main"]
@@ -27,7 +28,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (datasets, info, mistakes, distances, quality, aggregate, compare, fetch, export):
+for command in (datasets, info, mistakes, distances, quality, aggregate, train, compare, fetch, export):
     app.command()(command)
 app.command("app")(run_app)
 

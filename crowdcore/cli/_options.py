@@ -11,7 +11,20 @@ import typer
 from crowdcore.core.errors import SettingError
 from crowdcore.data import CrowdDataset, load_dataset, read_dataset
 
-__all__ = ["Accept", "DatasetName", "Figure", "Json", "Out", "ReferenceName", "Settings", "open_dataset", "settings"]
+__all__ = [
+    "Accept",
+    "DatasetName",
+    "Device",
+    "Epochs",
+    "Figure",
+    "Json",
+    "Out",
+    "ReferenceName",
+    "Seeds",
+    "Settings",
+    "open_dataset",
+    "settings",
+]
 
 DatasetName = Annotated[str, typer.Argument(help="Name of a dataset (see `crowdcore datasets`) or a path to one.")]
 ReferenceName = Annotated[
@@ -23,6 +36,9 @@ Accept = Annotated[
 ]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Also write the table to this file (.csv, .parquet).")]
 Figure = Annotated[Path | None, typer.Option("--figure", help="Also draw it to this file (.html, .svg, .png, .pdf).")]
+Seeds = Annotated[int, typer.Option(help="How many seeds.", min=1)]
+Epochs = Annotated[int | None, typer.Option(help="Passes over the training tasks; default: the method's.", min=1)]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method; may be repeated.")
 ]

@@ -2,66 +2,152 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
 import typer
 
 from crowdcore import aggregation
-from crowdcore.cli._options import Accept, Json, Out, open_dataset
-from crowdcore.cli._output import print_json, print_table, save_table
+from crowdcore.cli._options import Accept, Device, Epochs, Json, Seeds, Settings, open_dataset, settings
+from crowdcore.cli._output import print_json, print_table, save_figure, save_table
 from crowdcore.cli.aggregate import accuracy
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.data import CrowdDataset
 
-
-def _row(ds: CrowdDataset, name: str) -> dict[str, Any]:
-    row: dict[str, Any] = {"dataset": ds.name, "method": name}
-    try:
-        result = aggregation.get(name).fit(ds)
-    except DataError as refusal:  # a method whose assumptions this dataset breaks is a row that says so
-        return {**row, "accuracy": float("nan"), "seconds": float("nan"), "notes": [str(refusal)]}
-    return {**row, "accuracy": accuracy(ds, result), "seconds": result.seconds, "notes": list(result.notes)}
+if TYPE_CHECKING:
+    from crowdcore.learning import TrainingResult
 
 
 def compare(
     datasets: Annotated[list[str], typer.Argument(help="Datasets by name or path.")],
     method: Annotated[
-        list[str] | None, typer.Option("--method", "-m", help="A method; may be repeated. Default: every aggregator.")
+        list[str] | None,
+        typer.Option(
+            "--method", "-m", help="An aggregator or a learning method; may be repeated. Default: all aggregators."
+        ),
     ] = None,
+    seeds: Seeds = 5,
+    epochs: Epochs = None,
+    device: Device = "auto",
+    set: Settings = None,
     json: Json = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table (methods × datasets).")] = False,
-    out: Out = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown tables.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write tables and figures to this folder.")] = None,
     accept: Accept = False,
 ) -> None:
-    """Accuracy of every aggregator on datasets with gold: share of annotated tasks with gold labelled right."""
-    rows = []
+    """Compare methods: aggregators by the labels they infer, learning methods by their classifier's test accuracy.
+
+    A setting may name its method: --set conal.embedding=40.
+    """
+    chosen = method or aggregation.names()
+    aggregators = [m for m in chosen if m in aggregation.aggregators]
+    learners = [m for m in chosen if m not in aggregation.aggregators]
+    inferred: list[dict[str, Any]] = []
+    results: list[TrainingResult] = []
     for name in datasets:
         ds = open_dataset(name, accept)
-        if not ds.has_gold:
-            raise CrowdError(f"{ds.name} has no gold labels on annotated tasks, so accuracies cannot be compared.")
-        rows += [_row(ds, m) for m in method or aggregation.names()]
-    frame = pd.DataFrame(rows)
-    wide = frame.pivot(index="method", columns="dataset", values="accuracy")[frame["dataset"].unique()]
+        if aggregators and not ds.has_gold:
+            raise CrowdError(
+                f"{ds.name} has no gold labels on annotated tasks, so aggregators cannot be compared on it."
+            )
+        inferred += [_inferred(ds, m) for m in aggregators]
+        results += [_trained(ds, m, seeds, epochs, device, settings(set)) for m in learners]
+    tables = {}
+    if inferred:
+        tables["aggregation"] = _accuracies(inferred)
+    learnt, tests = _learnt(results)
+    if learnt:
+        from crowdcore.cli._training import table
+
+        tables["learning"] = table(learnt)
+        if len(tests):
+            tables["paired-tests"] = tests
     if out:
-        save_table(frame.assign(notes=frame["notes"].str.join(" ")), out)
+        _write(out, tables, results)
     if json:
-        print_json(rows)
+        print_json({"aggregation": inferred, "learning": learnt, "paired_tests": tests})
     elif markdown:
-        print(_markdown(wide.loc[frame["method"].unique()]))
+        print("\n\n".join(_markdown(t) for t in tables.values()))
     else:
-        notes = {f"{r['method']} on {r['dataset']}: {note}": None for r in rows for note in r["notes"]}
-        print_table((100 * wide).round(2).reset_index(), "Accuracy in %", tuple(notes))
+        titles = {
+            "aggregation": "Inferred labels: accuracy in %",
+            "learning": "Test accuracy in %, mean ± std over seeds",
+        }
+        notes = {f"{r['method']} on {r['dataset']}: {n}": None for r in [*inferred, *learnt] for n in r["notes"]}
+        for kind, frame in tables.items():
+            print_table(frame, titles.get(kind, "Paired tests over seeds (Wilcoxon, Holm)"))
+        print_table(pd.DataFrame(), "", tuple(notes)) if notes else None
 
 
-def _markdown(table: pd.DataFrame) -> str:
-    """A Markdown table of percentages, the best of each column in bold."""
-    best = table.max()
-    lines = [f"| method | {' | '.join(table.columns)} |", "|---" * (len(table.columns) + 1) + "|"]
-    for name, row in table.iterrows():
-        cells = [
-            "–" if pd.isna(v) else f"{'**' if v == best[c] else ''}{100 * v:.1f}{'**' if v == best[c] else ''}"
-            for c, v in row.items()
+def _inferred(ds: CrowdDataset, name: str) -> dict[str, Any]:
+    """One aggregator on one dataset; a method whose assumptions it breaks is a row that says so."""
+    row: dict[str, Any] = {"dataset": ds.name, "method": name}
+    try:
+        result = aggregation.get(name).fit(ds)
+    except DataError as refusal:
+        return {**row, "accuracy": float("nan"), "seconds": float("nan"), "notes": [str(refusal)]}
+    return {**row, "accuracy": accuracy(ds, result), "seconds": result.seconds, "notes": list(result.notes)}
+
+
+def _accuracies(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Methods × datasets, percent, in the order asked for."""
+    frame = pd.DataFrame(rows)
+    wide = frame.pivot(index="method", columns="dataset", values="accuracy")
+    wide = (100 * wide.loc[frame["method"].unique(), frame["dataset"].unique()]).round(1)
+    return wide.rename_axis(columns=None).reset_index()
+
+
+def _trained(
+    ds: CrowdDataset, method: str, seeds: int, epochs: int | None, device: str, given: dict[str, Any]
+) -> TrainingResult:
+    from crowdcore.cli._training import train_one
+
+    own = {k.removeprefix(f"{method}."): v for k, v in given.items() if "." not in k or k.startswith(f"{method}.")}
+    return train_one(ds, method, seeds, device, own | ({} if epochs is None else {"epochs": epochs}))
+
+
+def _learnt(results: list[TrainingResult]) -> tuple[list[dict[str, Any]], pd.DataFrame]:
+    """Rows of the results, and the paired tests between the methods on each dataset."""
+    if not results:
+        return [], pd.DataFrame()
+    from crowdcore.analysis import paired_tests
+    from crowdcore.cli._training import accuracies, row
+
+    tests = []
+    for dataset in dict.fromkeys(r.dataset for r in results):
+        reached = {r.method: accuracies(r)["selected"] for r in results if r.dataset == dataset}
+        if len(reached) > 1 and len(results[0].seeds) > 1:
+            found = paired_tests(reached)
+            tests.append(found.frame().assign(dataset=dataset, caveat=found.caveat))
+    return [row(r) for r in results], pd.concat(tests, ignore_index=True) if tests else pd.DataFrame()
+
+
+def _write(folder: Path, tables: dict[str, pd.DataFrame], results: list[TrainingResult]) -> None:
+    """Tables as CSV; for each learning result its history and recovered confusions as figures."""
+    from crowdcore import figures
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind, frame in tables.items():
+        save_table(frame, folder / f"{kind}.csv")
+    for result in results:
+        stem = f"{result.dataset}-{result.method}"
+        save_table(result.history, folder / f"{stem}-history.parquet")
+        if result.common_confusion is not None:
+            common = result.common_confusion[0]
+            for g, matrix in enumerate(common[None] if common.ndim == 2 else common):
+                title = f"{result.method} on {result.dataset}: common confusion, seed {result.seeds[0]}"
+                name = f"{stem}-common" + (f"-{g}" if common.ndim == 3 else "")
+                save_figure(figures.confusion(matrix, result.classes, title=title), folder / f"{name}.html")
+
+
+def _markdown(frame: pd.DataFrame) -> str:
+    """A Markdown table; in columns of numbers the largest is bold."""
+    columns = {}
+    for name, column in frame.items():
+        best = column.max() if column.dtype.kind == "f" else None
+        columns[name] = [
+            "–" if pd.isna(v) else f"**{v}**" if best is not None and v == best else str(v) for v in column
         ]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    lines = [f"| {' | '.join(map(str, columns))} |", "|---" * len(columns) + "|"]
+    return "\n".join([*lines, *(f"| {' | '.join(cells)} |" for cells in zip(*columns.values(), strict=True))])
