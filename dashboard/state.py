@@ -18,10 +18,10 @@ __all__ = [
     "address",
     "bind",
     "chosen",
-    "class_number",
     "enter",
     "get",
     "get_many",
+    "index_of",
     "one_of",
     "publish",
     "put",
@@ -32,7 +32,7 @@ SHARED = ("dataset", "reference", "names")
 PAGES: Mapping[str, tuple[str, ...]] = {
     "data": ("view",),
     "mistakes": ("true", "given", "layer", "beside", "marks"),
-    "annotators": ("view", "kind", "groups", "worker", "other", "without"),
+    "annotators": ("view", "kind", "groups", "worker", "other", "true", "given", "without"),
     "tasks": ("task", "show", "true", "given", "worker", "number"),
 }
 _MANY = {"without"}
@@ -100,12 +100,10 @@ def one_of(key: str, options: Sequence[str]) -> str | None:
     return value if value in options else None
 
 
-def class_number(key: str, classes: Sequence[str], default: int) -> int:
-    """Number of the class named by ``key``, or ``default``; a name that is no class is said to be none."""
-    name = get(key)
-    if name in classes:
-        return list(classes).index(name)
-    return default
+def index_of(key: str, options: Sequence[str]) -> int | None:
+    """Position of the value of ``key`` among ``options``, or None."""
+    value = get(key)
+    return list(options).index(value) if value in options else None
 
 
 def put(**values: str | list[str] | None) -> None:

@@ -32,8 +32,9 @@ export default function (component) {
     layer.appendChild(box);
   };
   const onClick = (event) => {
-    const clicked = event.points?.[0]?.pointNumber;
-    if (!Array.isArray(clicked)) return;
+    const point = event.points?.[0];
+    if (!Array.isArray(point?.pointNumber)) return;
+    const clicked = [Math.round(point.y), Math.round(point.x)]; // cells lie at 0, 1, 2, … on both axes
     cell = clicked;
     outline();
     setTriggerValue("cell", clicked);

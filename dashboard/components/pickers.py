@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
 import streamlit as st
 
 from dashboard import state
 
 __all__ = ["named", "optional", "picker"]
+
+K = TypeVar("K", bound=str)
 
 
 def picker(label: str, key: str, names: Sequence[str], chosen: int) -> None:
@@ -24,9 +26,9 @@ def optional(label: str, key: str, names: Sequence[str], anything: str) -> int |
     return None if chosen is None else list(names).index(chosen)
 
 
-def named(label: str, key: str, names: Mapping[str, str], width: int | Literal["stretch"] = "stretch") -> str:
+def named(label: str, key: str, names: Mapping[K, str], width: int | Literal["stretch"] = "stretch") -> K:
     """One of the keys of ``names``, shown by what they stand for; the first by default."""
     options = list(names)
-    chosen = state.one_of(key, options) or options[0]
+    chosen = options[state.index_of(key, options) or 0]
     st.selectbox(label, options, format_func=names.__getitem__, width=width, **state.bind(key, chosen))
     return chosen

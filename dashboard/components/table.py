@@ -18,9 +18,12 @@ __all__ = ["SHOWN", "formats", "table"]
 # How numbers of these names are written wherever they appear.
 FORMATS = {
     **dict.fromkeys(("percent", "low", "high", "expected", "expected_beyond"), "%.1f"),
-    **dict.fromkeys(("value", "entropy", "entropy (nats)", "accuracy", "skill", "distance"), "%.3f"),
+    **dict.fromkeys(("value", "entropy", "entropy (nats)", "skill", "distance", "agreement κ"), "%.3f"),
     **dict.fromkeys(("p_value", "q_value", "p_beyond", "q_beyond"), "%.2g"),
-    **dict.fromkeys(("true share", "given share", "share", "wrong"), "percent"),
+    **dict.fromkeys(("true share", "given share", "accuracy", "acc. low", "acc. high"), "percent"),
+    **dict.fromkeys(("share", "wrong", "with majority"), "percent"),
+    "bits per label": "%.2f",
+    "accuracy without": "%+.4f",
 }
 SHOWN = 2000  # rows sent to the browser; the filter and the download reach all of them
 _ROW, _HEADER = 35, 38
@@ -88,6 +91,10 @@ def table(
 
 
 def formats(frame: pd.DataFrame) -> dict[str, Any]:
-    """Streamlit's column configuration: every known number in its format."""
-    known = {name: FORMATS[name] for name in frame.columns if name in FORMATS}
-    return {name: st.column_config.NumberColumn(format=form) for name, form in known.items()}
+    """Streamlit's column configuration: names without underscores, every known number in its format."""
+    return {
+        name: st.column_config.NumberColumn(name.replace("_", " "), format=FORMATS[name])
+        if name in FORMATS
+        else st.column_config.Column(name.replace("_", " "))
+        for name in map(str, frame.columns)
+    }

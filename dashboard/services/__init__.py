@@ -2,6 +2,26 @@
 
 from crowdcore.core.errors import CrowdError as Refusal
 from dashboard.services._cache import dataset, workspace
+from dashboard.services.annotators import (
+    CELLS,
+    KINDS,
+    Kind,
+    confusion,
+    confusion_figure,
+    confusion_table,
+    distance,
+    distance_figure,
+    distance_table,
+    group_table,
+    order,
+    pair_facts,
+    pair_notes,
+    pair_table,
+    quality,
+    quality_table,
+    what_if,
+    what_if_table,
+)
 from dashboard.services.datasets import default_dataset, names, reference, references, uploaded, workers
 from dashboard.services.items import Item, has_media, item
 from dashboard.services.mistakes import (
@@ -28,10 +48,13 @@ from dashboard.services.tasks import SHOWS, disagreement, task_answers, task_lab
 from dashboard.services.uploads import MAPPED, accept, examine, receive
 
 __all__ = [
+    "CELLS",
+    "KINDS",
     "LAYERS",
     "MAPPED",
     "SHOWS",
     "Item",
+    "Kind",
     "Refusal",
     "accept",
     "agreement",
@@ -40,20 +63,33 @@ __all__ = [
     "cell_tasks",
     "cell_workers",
     "class_table",
+    "confusion",
+    "confusion_figure",
+    "confusion_table",
     "containing",
     "csv",
     "dataset",
     "default_dataset",
     "disagreement",
+    "distance",
+    "distance_figure",
+    "distance_table",
     "examine",
+    "group_table",
     "has_media",
     "in_words",
     "item",
     "mistake_cell",
     "most_shared",
     "names",
+    "order",
     "overview_data",
     "overview_figures",
+    "pair_facts",
+    "pair_notes",
+    "pair_table",
+    "quality",
+    "quality_table",
     "receive",
     "reference",
     "references",
@@ -65,6 +101,8 @@ __all__ = [
     "task_list",
     "task_number",
     "uploaded",
+    "what_if",
+    "what_if_table",
     "workers",
     "workspace",
 ]

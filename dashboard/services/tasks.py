@@ -72,8 +72,7 @@ def _with_label(opened: CrowdDataset, given: int | None, worker: int | None) -> 
 def task_number(name: str, task: str) -> int | None:
     """The number of a task id, or None."""
     ids = dataset(name).task_ids
-    position = int(ids.get_indexer([task])[0])
-    return position if position >= 0 else None
+    return int(np.flatnonzero(ids == task)[0]) if task in ids else None
 
 
 def task_labels(name: str, which: str, task: int, hidden: bool) -> pd.DataFrame:

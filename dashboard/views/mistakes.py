@@ -23,8 +23,11 @@ def board() -> None:
     """Heatmap, chosen cell, and the list of all mistakes."""
     dataset, reference = state.get("dataset"), state.get("reference")
     classes = services.dataset(dataset).classes
-    true, given = services.most_shared(dataset, reference)
-    true, given = state.class_number("true", classes, true), state.class_number("given", classes, given)
+    top = services.most_shared(dataset, reference)
+    true, given = (
+        default if chosen is None else chosen
+        for chosen, default in zip((state.index_of(key, classes) for key in ("true", "given")), top, strict=True)
+    )
     others = [r for r in services.references(dataset) if r != reference]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         layer = named("Show", "layer", services.LAYERS, width=200)

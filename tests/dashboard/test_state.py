@@ -15,7 +15,7 @@ def script() -> None:
     st.selectbox("Dataset", ["demo", "labelme"], **state.bind("dataset", state.get("dataset")))
     if st.session_state["page"] == "mistakes":
         classes = ["cat", "dog", "eel"]
-        true = state.class_number("true", classes, 0)
+        true = state.index_of("true", classes) or 0
         st.selectbox("True", classes, **state.bind("true", classes[true]))
         st.toggle("Marks", **state.bind("marks", state.get("marks") != "no", say=("", "no")))
     st.text(" ".join(f"{key}={value}" for key, value in state.address(st.session_state["page"], true="dog").items()))
