@@ -48,9 +48,15 @@ def gather_and_exp(first, last, task_start, cell, rows, prior, out):
     joint = np.empty(len(prior))
     for i in range(first, last):
         joint[:] = prior
-        for j in range(task_start[i], task_start[i + 1]):
+        j = task_start[i]
+        while j + 4 <= task_start[i + 1]:
+            for c in range(len(prior)):
+                joint[c] += rows[cell[j], c] + rows[cell[j + 1], c] + (rows[cell[j + 2], c] + rows[cell[j + 3], c])
+            j += 4
+        while j < task_start[i + 1]:
             for c in range(len(prior)):
                 joint[c] += rows[cell[j], c]
+            j += 1
         for c in range(len(prior)):
             out[i, c] = math.exp(joint[c])
 
