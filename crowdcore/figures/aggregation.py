@@ -1,0 +1,209 @@
+"""Aggregators side by side: where their labels differ, how honest their posteriors are, how their fits went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from crowdcore.aggregation.base import AggregationResult
+from crowdcore.analysis.calibration import Calibration
+from crowdcore.analysis.label_disagreement import LabelDisagreement
+from crowdcore.analysis.uncertainty import ConfusionIntervals
+from crowdcore.core.types import AnyArray, FloatArray
+from crowdcore.figures import theme
+from crowdcore.figures.heatmap import MAX_LABELS, heatmap
+
+__all__ = ["calibration", "confusion_intervals", "label_disagreement", "log_likelihood"]
+
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+_FEW = 4  # curves up to which their intervals are drawn; the pointer shows them always
+_LEAST_GAP = 1e-12
+
+
+def label_disagreement(result: LabelDisagreement, *, title: str = "Where the labels differ") -> go.Figure:
+    """The share of tasks that each pair labels differently; rows and columns lie at 0, 1, 2, …"""
+    share = np.array(100 * result.share)
+    np.fill_diagonal(share, np.nan)
+    tasks = int(result.compared.max(initial=0))
+    return heatmap(
+        share,
+        result.names,
+        result.names,
+        text=np.where(np.isnan(share), "", np.vectorize(lambda v: f"{v:.1f}")(share)),
+        hover="%{customdata}",
+        customdata=_pairs(result),
+        low=0.0,
+        high=float(np.nanmax(share)) if np.isfinite(share).any() else 1.0,
+        unit="% of the tasks",
+        suffix=" %",
+        title=title,
+        subtitle=f"share of up to {tasks:,} tasks on which two differ",
+    )
+
+
+def _pairs(result: LabelDisagreement) -> AnyArray:
+    """(M, M) what the pointer shows on each pair."""
+    lines = np.empty(result.share.shape, dtype=object)
+    for a, row in enumerate(result.names):
+        for b, column in enumerate(result.names):
+            words = [
+                f"<b>{row} and {column}</b>",
+                f"differ on {result.differ[a, b]:,} of {result.compared[a, b]:,} tasks",
+            ]
+            if result.n_judged[a] and result.n_judged[b]:
+                words.append(
+                    f"right there, by {result.reference}: {row} on {result.row_right[a, b]:,}, "
+                    f"{column} on {result.row_right[b, a]:,} (McNemar p = {result.p_value[a, b]:.2g})"
+                )
+            lines[a, b] = "<br>".join(words)
+    return lines
+
+
+def calibration(curves: Mapping[str, Calibration], *, title: str = "Calibration") -> go.Figure:
+    """Reliability curves: of the labels given with some probability, how many are right. On the line: honest.
+
+    Args:
+        curves: name -> from `analysis.calibration`; a method keeps its colour, its second curve is dashed.
+        title: title of the figure.
+    """
+    honest = go.Scatter(x=[0, 1], y=[0, 1], mode="lines", line={"color": theme.INK, "width": 1, "dash": "dot"})
+    honest.update(hoverinfo="skip", showlegend=False)
+    fig = theme.figure(honest, title=title, subtitle="below the line: surer than right · in brackets: expected error")
+    dashes = _dashes(curve.reference for curve in curves.values())
+    for dash, (name, curve) in zip(dashes, curves.items(), strict=True):
+        some = curve.n_tasks > 0
+        x, y = curve.bin_confidence[some], curve.bin_accuracy[some]
+        low, high, n = curve.low[some], curve.high[some], curve.n_tasks[some]
+        color = theme.method_color(curve.reference)
+        fig.add_scatter(
+            x=x,
+            y=y,
+            name=f"{name} ({100 * curve.error:.1f} %)",
+            mode="lines+markers",
+            line={"color": color, "width": 2, "dash": dash},
+            marker={"size": 6 + 10 * np.sqrt(n / n.sum()), "color": color},
+            error_y={
+                "array": high - y,
+                "arrayminus": y - low,
+                "color": color,
+                "thickness": 1,
+                "width": 3,
+                "visible": len(curves) <= _FEW,
+            },
+            customdata=np.stack([n, 100 * low, 100 * high], axis=1),
+            hovertemplate=f"<b>{name}</b><br>%{{customdata[0]:,}} tasks labelled with probability %{{x:.2f}}"
+            "<br>%{y:.1%} are right (%{customdata[1]:.1f} – %{customdata[2]:.1f} %)<extra></extra>",
+        )
+    fig.update_xaxes(title="probability of the label", tickformat=".0%", range=[0, 1.03])
+    fig.update_yaxes(title="share that is right", tickformat=".0%", range=[0, 1.03])
+    return _legend_below(fig, len(curves))
+
+
+def log_likelihood(
+    results: Mapping[str, AggregationResult],
+    n_annotations: int,
+    *,
+    gap: bool = False,
+    title: str = "Objective by iteration",
+) -> go.Figure:
+    """How each fit climbed; closed forms, which have no iterations, are left out.
+
+    Args:
+        results: name -> result; a method keeps its colour, its second curve is dashed.
+        n_annotations: the objectives are divided by it.
+        gap: draw the distance to the last value instead, on a logarithmic scale.
+        title: title of the figure.
+    """
+    curves = {name: found for name, found in results.items() if len(found.log_likelihood)}
+    subtitle = "distance to the last value" if gap else "log-likelihood or its bound, priors included"
+    fig = theme.figure(title=title, subtitle=f"{subtitle}, in nats per annotation; heights compare within one method")
+    dashes = _dashes(found.method for found in curves.values())
+    for dash, (name, found) in zip(dashes, curves.items(), strict=True):
+        values = found.log_likelihood / max(n_annotations, 1)
+        y = values[-1] - values[:-1] if gap else values
+        y = np.where(y > _LEAST_GAP, y, np.nan) if gap else y
+        color = theme.method_color(found.method)
+        fig.add_scatter(
+            x=np.arange(1, len(y) + 1),
+            y=y,
+            name=name,
+            mode="lines+markers" if len(y) <= 2 else "lines",
+            line={"color": color, "width": 2, "dash": dash},
+            hovertemplate=f"<b>{name}</b>, iteration %{{x}}: %{{y:.6g}}<extra></extra>",
+        )
+        if not gap:
+            ended = "diamond" if found.converged else "x"
+            fig.add_scatter(
+                x=[len(y)],
+                y=[y[-1]],
+                mode="markers",
+                marker={"symbol": ended, "size": 9, "color": color},
+                hovertemplate=f"<b>{name}</b>: {found.stopped}<extra></extra>",
+                showlegend=False,
+            )
+    fig.update_xaxes(title="iteration", rangemode="tozero", showgrid=False)
+    fig.update_yaxes(title="nats per annotation", type="log" if gap else "linear", exponentformat="power")
+    return _legend_below(fig, len(curves))
+
+
+def confusion_intervals(
+    intervals: ConfusionIntervals,
+    worker: int,
+    classes: Sequence[str],
+    counts: FloatArray | None = None,
+    *,
+    title: str = "Confusion",
+) -> go.Figure:
+    """One worker's confusion in percent, each cell with its interval below it.
+
+    Args:
+        intervals: from `analysis.credible_intervals` or `analysis.bootstrap_confusion`.
+        worker: which of its workers.
+        classes: (C,) names.
+        counts: (C, C) expected annotations behind the cells, shown by the pointer.
+        title: title of the figure.
+    """
+    estimate, low, high = (100 * part[worker] for part in (intervals.estimate, intervals.low, intervals.high))
+    cells = list(zip(estimate.ravel(), low.ravel(), high.ravel(), strict=True))
+    text = ["" if np.isnan(e) else f"{e:.0f}<br><sub>{a:.0f} – {b:.0f}</sub>" for e, a, b in cells]
+    lines = np.empty(estimate.shape, dtype=object)
+    for a, true in enumerate(classes if len(classes) <= MAX_LABELS else ()):
+        for b, given in enumerate(classes):
+            words = f"<b>{true} → {given}</b><br>{estimate[a, b]:.1f} % ({low[a, b]:.1f} – {high[a, b]:.1f} %)"
+            behind = "" if counts is None else f"<br>{counts[a, b]:.3g} of {counts[a].sum():.3g} expected labels"
+            lines[a, b] = words + behind
+    known = f"{len(classes)} classes, {int(np.isfinite(estimate).any(1).sum())} with evidence"
+    return heatmap(
+        estimate,
+        classes,
+        classes,
+        text=np.array(text, object).reshape(estimate.shape),
+        hover="%{customdata}" if len(classes) <= MAX_LABELS else "%{y} → %{x}: %{z:.1f} %",
+        customdata=lines if len(classes) <= MAX_LABELS else None,
+        low=0.0,
+        high=100.0,
+        unit="% of the labels",
+        suffix=" %",
+        row_title="true class",
+        column_title="given label",
+        title=title,
+        subtitle=f"{intervals.reference}, {100 * intervals.level:g} % intervals · {known}",
+    )
+
+
+def _dashes(methods: Iterable[str]) -> list[str]:
+    """A dash for each curve: solid for the first of a method, another for its second, …"""
+    seen: dict[str, int] = {}
+    dashes = []
+    for method in methods:
+        dashes.append(_DASHES[seen.setdefault(method, 0) % len(_DASHES)])
+        seen[method] += 1
+    return dashes
+
+
+def _legend_below(fig: go.Figure, n_curves: int) -> go.Figure:
+    """The legend under the plot, where any number of curves has room."""
+    legend = {"orientation": "h", "x": 0, "y": -0.2, "yanchor": "top"}
+    return fig.update_layout(height=380 + 22 * -(-n_curves // 3), legend=legend)
