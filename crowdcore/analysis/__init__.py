@@ -7,6 +7,8 @@ from crowdcore.analysis.agreement import Agreement, Coefficient, agreement
 from crowdcore.analysis.bound import MinimaxBound, minimax_bound
 from crowdcore.analysis.calibration import Calibration, calibration
 from crowdcore.analysis.cohen import PairKappa, pair_kappa
+from crowdcore.analysis.judgement import Judgement, judge, show_gold
+from crowdcore.analysis.label_disagreement import LabelDisagreement, label_difference, label_disagreement
 from crowdcore.analysis.mistake_cell import MistakeCell, mistake_cell, mistake_list
 from crowdcore.analysis.noise import (
     AnnotationEntropy,
@@ -35,6 +37,8 @@ __all__ = [
     "ClassBalance",
     "Coefficient",
     "ConfusionIntervals",
+    "Judgement",
+    "LabelDisagreement",
     "MinimaxBound",
     "MistakeCell",
     "NoiseRates",
@@ -59,6 +63,9 @@ __all__ = [
     "class_balance",
     "confusion_distance",
     "credible_intervals",
+    "judge",
+    "label_difference",
+    "label_disagreement",
     "minimax_bound",
     "mistake_cell",
     "mistake_list",
@@ -69,6 +76,7 @@ __all__ = [
     "paired_tests",
     "resolve_reference",
     "shared_mistakes",
+    "show_gold",
     "summary",
     "what_if",
     "without_each",
