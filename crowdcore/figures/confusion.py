@@ -1,0 +1,165 @@
+"""Confusion matrices side by side on one colour scale, and the difference of two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from crowdcore.core.errors import SettingError
+from crowdcore.core.types import AnyArray, FloatArray
+from crowdcore.figures import theme
+from crowdcore.figures.heatmap import MAX_CELLS, MAX_LABELS, MAX_NUMBERS
+from crowdcore.figures.window import window
+
+__all__ = ["confusion"]
+
+_GAP = 0.03  # of the width, between two matrices
+_BAR = 0.1  # of the width, between two colour bars
+_NEXT_TO_ZERO = 0.005  # drawn as empty
+_UNKNOWN = "rgba(128, 136, 150, 0.07)"  # rows without evidence, fainter than zeros
+
+
+def confusion(
+    matrix: FloatArray | Sequence[FloatArray],
+    classes: Sequence[str],
+    *,
+    counts: FloatArray | Sequence[FloatArray] | None = None,
+    names: Sequence[str] = (),
+    difference: bool = False,
+    scale_max: float | None = None,
+    title: str = "Confusion",
+    subtitle: str = "",
+) -> go.Figure:
+    """Draw one or several confusion matrices: true classes downwards, given labels to the right.
+
+    Rows and columns lie at 0, 1, 2, …; zeros are faint and rows without evidence (NaN) nearly invisible. Above 300
+    classes blocks of cells are averaged.
+
+    Args:
+        matrix: (C, C) or (K, C, C) rows sum to 1.
+        classes: (C,) names.
+        counts: (C, C) or (K, C, C) annotations behind the cells, shown by the pointer.
+        names: (K,) what stands above each matrix.
+        difference: add a panel with the first matrix minus the second.
+        scale_max: value of the last colour; default 1, or the largest value if that is below 0.5.
+        title: title of the figure.
+        subtitle: reference, dataset, remarks.
+
+    Raises:
+        SettingError: shapes that do not fit together.
+    """
+    matrices = np.asarray(matrix, np.float64)
+    matrices = matrices[None] if matrices.ndim == 2 else matrices
+    n = len(classes)
+    if matrices.ndim != 3 or matrices.shape[1:] != (n, n):
+        raise SettingError("matrix", f"have the shape ({n}, {n}) or (K, {n}, {n})", np.shape(matrix))
+    behind = None if counts is None else np.asarray(counts, np.float64).reshape(-1, n, n)
+    if behind is not None and behind.shape != matrices.shape:
+        raise SettingError("counts", f"have the shape {matrices.shape}", behind.shape)
+    if names and len(names) != len(matrices):
+        raise SettingError("names", f"hold {len(matrices)} names", len(names))
+    if difference and len(matrices) != 2:
+        raise SettingError("difference", "compare two matrices", f"{len(matrices)} matrices")
+    fig = theme.figure(title=title, subtitle=subtitle)
+    panels = [*matrices, matrices[0] - matrices[1]] if difference else list(matrices)
+    for k, values in enumerate(panels):
+        is_difference = k == len(matrices)
+        hover = _hover(values, classes, None if behind is None or is_difference else behind[k], is_difference)
+        _panel(fig, k, values, hover, "coloraxis2" if is_difference else "coloraxis")
+    above = [*names, f"{names[0]} − {names[1]}"] if difference and names else names
+    _layout(fig, len(panels), classes, above)
+    top = float(np.nanmax(matrices)) if np.isfinite(matrices).any() else 1.0
+    top = scale_max if scale_max is not None else 1.0 if top >= 0.5 or top <= 0 else top
+    _colors(fig, top, panels[-1] if difference else None)
+    return fig
+
+
+def _panel(fig: go.Figure, k: int, values: FloatArray, hover: AnyArray | None, coloraxis: str) -> None:
+    """The k-th matrix, and faint cells where it is empty or next to zero."""
+    n = len(values)
+    part = window(values, (-0.5, n - 0.5), (-0.5, n - 0.5), MAX_CELLS)
+    shown = np.where(np.abs(part.values) < _NEXT_TO_ZERO, np.nan, part.values)
+    signed = coloraxis == "coloraxis2"
+    if n <= MAX_NUMBERS:
+        text = [["" if np.isnan(v) else _number(v, signed) for v in row] for row in shown]
+    common = {
+        "xaxis": f"x{k + 1}" if k else "x",
+        "x0": (part.column_step - 1) / 2,
+        "dx": part.column_step,
+        "y0": (part.row_step - 1) / 2,
+        "dy": part.row_step,
+        "xgap": 2 if n <= MAX_NUMBERS else 1 if n <= MAX_LABELS else 0,
+        "ygap": 2 if n <= MAX_NUMBERS else 1 if n <= MAX_LABELS else 0,
+        "customdata": hover,
+        "hovertemplate": ("%{customdata}" if hover is not None else "%{y} → %{x}: %{z:.2~f}") + "<extra></extra>",
+        "hoverongaps": False,
+    }
+    fig.add_trace(
+        go.Heatmap(
+            z=shown,
+            coloraxis=coloraxis,
+            text=text if n <= MAX_NUMBERS else None,
+            texttemplate="%{text}" if n <= MAX_NUMBERS else None,
+            textfont={"size": 13 if n <= 12 else 10},
+            **common,
+        )
+    )
+    if n <= MAX_CELLS:
+        faint = [[0, theme.FAINT], [1, _UNKNOWN]]
+        empty = np.where(np.isnan(part.values), 1.0, np.where(np.isnan(shown), 0.0, np.nan)).astype(np.float32)
+        fig.add_trace(go.Heatmap(z=empty, zmin=0, zmax=1, colorscale=faint, showscale=False, **common))
+
+
+def _number(value: float, signed: bool) -> str:
+    """Two digits without the leading zero, as there is little room."""
+    return f"{value:{'+' if signed else ''}.2f}".replace("0.", ".").replace("-", "−")
+
+
+def _hover(values: FloatArray, classes: Sequence[str], counts: FloatArray | None, signed: bool) -> AnyArray | None:
+    """(C, C) what the pointer shows; None where that would be too much to send."""
+    if len(classes) > MAX_LABELS:
+        return None
+    lines = np.empty(values.shape, object)
+    for a, true in enumerate(classes):
+        total = 0.0 if counts is None else counts[a].sum()
+        for b, given in enumerate(classes):
+            words = f"<b>{true} → {given}</b><br>"
+            if np.isnan(values[a, b]):
+                words += "not comparable" if signed else f"no labels on {true}"
+            else:
+                words += f"{values[a, b]:{'+' if signed else ''}.1%}"
+                words += f" ({counts[a, b]:.4g} of {total:.4g})" if counts is not None else ""
+            lines[a, b] = words
+    return lines
+
+
+def _layout(fig: go.Figure, n_panels: int, classes: Sequence[str], names: Sequence[str]) -> None:
+    """Panels side by side over one row axis, each with its name above."""
+    n = len(classes)
+    labels = {"tickmode": "array", "tickvals": list(range(n)), "ticktext": list(map(str, classes))}
+    axis = {**labels, "showticklabels": n <= MAX_LABELS} if n <= MAX_CELLS else {}
+    axis |= {"showgrid": False, "showline": False, "ticklabelstandoff": 5}
+    width = (1 - _GAP * (n_panels - 1)) / n_panels
+    for k in range(n_panels):
+        left = k * (width + _GAP)
+        below = {"title": {"text": "given label"}, "domain": [left, left + width], "autotickangles": [0, -40, -90]}
+        fig.update_layout({f"xaxis{k + 1 if k else ''}": {**axis, **below, "range": [-0.5, n - 0.5], "anchor": "y"}})
+        if names:
+            place = {"x": left, "xanchor": "left", "y": 1, "yanchor": "bottom", "xref": "paper", "yref": "paper"}
+            fig.add_annotation(text=f"<b>{names[k]}</b>", showarrow=False, **place)
+    fig.update_yaxes(**axis, title="true class", range=[n - 0.5, -0.5])
+    cell = max(2, min(44, 640 // n))
+    fig.update_layout(height=int(np.clip(n * cell, 160, 700)) + 160, margin_t=88 if names else 64)
+
+
+def _colors(fig: go.Figure, top: float, difference: FloatArray | None) -> None:
+    """One scale for the matrices; for the difference a second one, white at zero."""
+    bar = {"thickness": 12, "outlinewidth": 0, "len": 1.0, "y": 0.5, "xpad": 8, "tickformat": ".0%"}
+    fig.update_layout(coloraxis={"colorscale": theme.SEQUENTIAL, "cmin": 0, "cmax": top, "colorbar": bar})
+    if difference is not None:
+        reach = float(np.nanmax(np.abs(difference))) if np.isfinite(difference).any() else 1.0
+        reach = max(reach, _NEXT_TO_ZERO)
+        second = {**bar, "x": 1 + _BAR, "tickformat": "+.0%"}
+        fig.update_layout(coloraxis2={"colorscale": theme.DIVERGING, "cmin": -reach, "cmax": reach, "colorbar": second})

@@ -1,0 +1,175 @@
+"""The workers ranked by a measure of quality, and the pairs of them who are wrong alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy as np
+import plotly.graph_objects as go
+
+from crowdcore.analysis.pair_mistakes import PairMistakes
+from crowdcore.analysis.worker_quality import WorkerQuality
+from crowdcore.core.errors import SettingError
+from crowdcore.core.types import AnyArray, BoolArray
+from crowdcore.figures import theme
+
+__all__ = ["pair_mistakes", "worker_ranking"]
+
+Measure = Literal["accuracy", "skill", "information", "agreement", "agreement_kappa", "majority_agreement"]
+_MEASURES: dict[str, str] = {
+    "accuracy": "accuracy",
+    "skill": "skill (mean of the confusion's diagonal)",
+    "information": "bits about the truth per label",
+    "agreement": "agreement with other workers",
+    "agreement_kappa": "agreement with other workers, beyond chance",
+    "majority_agreement": "agreement with the others' majority",
+}
+_NAMED = 60  # workers up to which each has a name on the axis
+_INTERVALS = 300  # ... and its interval
+
+
+def worker_ranking(
+    quality: WorkerQuality,
+    by: Measure = "accuracy",
+    *,
+    names: Sequence[str] | None = None,
+    highlight: int | None = None,
+    title: str = "Annotators, best first",
+) -> go.Figure:
+    """Draw one dot per worker, ranked; larger dots gave more labels, coloured ones answer alike or at random.
+
+    Args:
+        quality: from `analysis.worker_quality`.
+        by: what to rank by; accuracy has its interval.
+        names: (n_workers,) what the workers are called; default their ids.
+        highlight: number of a worker to mark.
+        title: title of the figure.
+
+    Raises:
+        SettingError: no such measure.
+    """
+    if by not in get_args(Measure):
+        raise SettingError("by", f"be one of {', '.join(get_args(Measure))}", by)
+    values = getattr(quality, by)
+    known = np.flatnonzero(~np.isnan(values))
+    ranked = known[np.argsort(-values[known], kind="stable")]
+    rank = np.empty(len(values), np.int64)
+    rank[ranked] = np.arange(len(ranked))
+    called = np.asarray(quality.worker_ids if names is None else names, object)
+    size = 5 + 9 * np.sqrt(quality.n_annotations / max(quality.n_annotations.max(initial=1), 1))
+    size = size if len(ranked) <= _INTERVALS else size * 0.6
+    subtitle = f"{len(ranked)} of {len(values)} workers · reference: {quality.reference}"
+    fig = theme.figure(title=title, subtitle=subtitle, height=380, margin_t=92)
+    odd = quality.answers_single | quality.answers_random
+    for name, color, which in (
+        ("ordinary", theme.ACCENT, ~odd),
+        ("one answer for nearly everything", theme.PALETTE[1], quality.answers_single),
+        ("no better than random", theme.WARN, quality.answers_random),
+    ):
+        of = ranked[which[ranked]]
+        if len(of):
+            fig.add_trace(
+                go.Scatter(
+                    x=rank[of],
+                    y=values[of],
+                    mode="markers",
+                    name=f"{name} ({len(of)})",
+                    marker={"color": color, "size": size[of], "line": {"width": 0}},
+                    error_y=_interval(quality, of) if by == "accuracy" and len(ranked) <= _INTERVALS else None,
+                    customdata=np.stack([called[of], quality.n_annotations[of], of], axis=1),
+                    hovertemplate="<b>%{customdata[0]}</b>: %{y:.3~f}<br>%{customdata[1]} labels<extra></extra>",
+                )
+            )
+    if highlight is not None and not np.isnan(values[highlight]):
+        _ring(fig, int(rank[highlight]), float(values[highlight]), str(called[highlight]))
+    if by == "information" and len(ranked):
+        limit = float(np.nanmax(quality.information_limit))
+        fig.add_hline(y=limit, line={"color": theme.INK, "dash": "dot", "width": 1})
+        fig.add_annotation(x=1, xref="paper", y=limit, text="a faultless worker", showarrow=False, yanchor="bottom")
+    named = len(ranked) <= _NAMED
+    ticks = {"tickvals": np.arange(len(ranked)), "ticktext": called[ranked], "tickangle": -90, "tickfont_size": 10}
+    fig.update_xaxes(**(ticks if named else {"title": "rank"}), showgrid=False, range=[-0.8, max(len(ranked), 1) - 0.2])
+    share = by not in ("information", "agreement_kappa")
+    return fig.update_yaxes(title=_MEASURES[by], tickformat=".0%" if share else None, rangemode="tozero")
+
+
+def pair_mistakes(
+    pairs: PairMistakes,
+    *,
+    names: Sequence[str] | None = None,
+    level: float = 0.05,
+    most: int = 2000,
+    title: str = "Who is wrong together?",
+) -> go.Figure:
+    """Draw one dot per pair of workers: how often wrong alike, against how often chance would have it.
+
+    Args:
+        pairs: from `analysis.pair_mistakes`.
+        names: (n_workers,) what the workers are called; default their ids.
+        level: q-value up to which a pair counts as conspicuous.
+        most: most pairs drawn, the least probable first.
+        title: title of the figure.
+    """
+    called = np.asarray(pairs.worker_ids if names is None else names, object)
+    p = np.nan_to_num(pairs.p_value, nan=1.0)
+    shown = np.argsort(p, kind="stable")[:most] if len(p) <= most else _least(p, most)
+    subtitle = f"{len(p):,} pairs share a task" + (f", the {most:,} least probable are drawn" if len(p) > most else "")
+    fig = theme.figure(title=title, subtitle=f"{subtitle} · reference: {pairs.reference}", height=460, margin_t=92)
+    beyond, chance = pairs.q_beyond <= level, pairs.q_value <= level
+    groups: tuple[tuple[str, str, BoolArray], ...] = (
+        ("as often as chance has it", theme.INK, ~chance & ~beyond),
+        ("more often than independent workers", theme.ACCENT, chance & ~beyond),
+        ("more often than this crowd's shared mistakes explain", theme.WARN, beyond),
+    )
+    for name, color, which in groups:
+        of = shown[which[shown]]
+        fig.add_trace(
+            go.Scattergl(
+                x=pairs.expected[of],
+                y=pairs.wrong_alike[of],
+                mode="markers",
+                name=f"{name} ({int(which.sum()):,})",
+                marker={
+                    "color": color,
+                    "size": 5 if color == theme.INK else 8,
+                    "opacity": 0.45 if color == theme.INK else 0.9,
+                },
+                customdata=_pair_words(pairs, called, of),
+                hovertemplate="%{customdata}<extra></extra>",
+            )
+        )
+    top = float(max(pairs.wrong_alike[shown].max(initial=1), pairs.expected[shown].max(initial=1.0)))
+    line = {"color": theme.INK, "dash": "dot", "width": 1}
+    fig.add_shape(type="line", x0=0, y0=0, x1=top, y1=top, line=line, layer="below")
+    right = 1.05 * float(pairs.expected[shown].max(initial=0.5))
+    fig.update_xaxes(title="tasks wrong alike, expected of independent workers", range=[-0.03 * right, right])
+    return fig.update_yaxes(title="tasks wrong alike", range=[-0.03 * top, 1.06 * top])
+
+
+def _interval(quality: WorkerQuality, of: AnyArray) -> dict[str, object]:
+    """Error bars from the Wilson interval."""
+    up, down = quality.accuracy_high[of] - quality.accuracy[of], quality.accuracy[of] - quality.accuracy_low[of]
+    return {"array": up, "arrayminus": down, "color": theme.FAINT, "thickness": 2, "width": 0}
+
+
+def _ring(fig: go.Figure, x: int, y: float, name: str) -> None:
+    marker = {"color": "rgba(0,0,0,0)", "size": 18, "line": {"color": theme.INK, "width": 2}}
+    fig.add_trace(go.Scatter(x=[x], y=[y], mode="markers", marker=marker, name=name, hoverinfo="skip"))
+
+
+def _least(p: AnyArray, most: int) -> AnyArray:
+    """The indices of the smallest values, smallest first."""
+    some = np.argpartition(p, most)[:most]
+    return some[np.argsort(p[some], kind="stable")]
+
+
+def _pair_words(pairs: PairMistakes, called: AnyArray, of: AnyArray) -> list[str]:
+    """What the pointer shows on a pair."""
+    return [
+        f"<b>{called[pairs.worker_a[k]]}</b> and <b>{called[pairs.worker_b[k]]}</b><br>"
+        f"{pairs.both_labelled[k]} tasks in common, {pairs.both_wrong[k]} both wrong, {pairs.wrong_alike[k]} alike<br>"
+        f"expected: {pairs.expected[k]:.2f}, with this crowd's shared mistakes {pairs.expected_beyond[k]:.2f}<br>"
+        f"q = {pairs.q_value[k]:.2g}, beyond shared mistakes {pairs.q_beyond[k]:.2g}"
+        for k in of
+    ]
