@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -24,13 +23,16 @@ LARGE = 5_000_000
 
 
 @cache
-def _has_numba() -> bool:
-    return find_spec("numba") is not None
+def _loops() -> Any | None:
+    try:
+        return import_module("crowdcore.core.kernels_numba")
+    except ImportError:  # no Numba, or one that refuses the NumPy that is here
+        return None
 
 
 def compiled(work: int) -> Any | None:
     """The module of compiled loops if ``work`` (annotations x classes) is worth loading it, else None."""
-    return import_module("crowdcore.core.kernels_numba") if work >= LARGE and _has_numba() else None
+    return _loops() if work >= LARGE else None
 
 
 def vote_counts(task: IntArray, label: IntArray, n_tasks: int, n_classes: int) -> FloatArray:

@@ -88,8 +88,18 @@ def test_small_inputs_never_load_numba():
     assert ran.stdout.strip() == "False"
 
 
-def test_without_numba_everything_runs_in_numpy(monkeypatch):
+def test_compiled_loops_are_for_large_inputs():
     assert kernels.compiled(kernels.LARGE) is not None
     assert kernels.compiled(kernels.LARGE - 1) is None
-    monkeypatch.setattr(kernels, "_has_numba", lambda: False)
-    assert kernels.compiled(10**12) is None
+
+
+def test_without_numba_everything_runs_in_numpy():
+    code = (
+        "import sys; sys.modules['numba'] = None\n"
+        "import numpy as np; from crowdcore.core import kernels\n"
+        "assert kernels.compiled(10**12) is None\n"
+        "kernels.LARGE = 0\n"
+        "print(kernels.vote_counts(np.array([0, 1, 1]), np.array([1, 0, 0]), 2, 2).tolist())"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[[0.0, 1.0], [2.0, 0.0]]"
