@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -15,16 +16,15 @@ if TYPE_CHECKING:
 
 __all__ = ["SHOWN", "formats", "table"]
 
-# How numbers of these names are written wherever they appear.
+# How numbers of these names are written wherever they appear; shares as percentages.
 FORMATS = {
     **dict.fromkeys(("percent", "low", "high", "expected", "expected_beyond"), "%.1f"),
     **dict.fromkeys(("value", "entropy", "entropy (nats)", "skill", "distance", "agreement κ"), "%.3f"),
     **dict.fromkeys(("p_value", "q_value", "p_beyond", "q_beyond"), "%.2g"),
-    **dict.fromkeys(("true share", "given share", "accuracy", "acc. low", "acc. high"), "percent"),
-    **dict.fromkeys(("share", "wrong", "with majority"), "percent"),
     "bits per label": "%.2f",
     "accuracy without": "%+.4f",
 }
+SHARES = {"share", "wrong", "true share", "given share", "accuracy", "acc. low", "acc. high", "with majority"}
 SHOWN = 2000  # rows sent to the browser; the filter and the download reach all of them
 _ROW, _HEADER = 35, 38
 
@@ -83,6 +83,7 @@ def table(
 
     options: dict[str, Any] = {} if on_row is None else {"on_select": chosen, "selection_mode": "single-row"}
     height = _HEADER + _ROW * min(rows, len(shown))
+    shown = shown.assign(**{name: 100 * shown[name] for name in SHARES.intersection(shown.columns)})
     st.dataframe(shown, key=f"table-{key}", hide_index=True, column_config=formats(shown), height=height, **options)
     if len(found) > SHOWN:
         st.caption(
@@ -92,9 +93,9 @@ def table(
 
 def formats(frame: pd.DataFrame) -> dict[str, Any]:
     """Streamlit's column configuration: names without underscores, every known number in its format."""
-    return {
-        name: st.column_config.NumberColumn(name.replace("_", " "), format=FORMATS[name])
-        if name in FORMATS
-        else st.column_config.Column(name.replace("_", " "))
-        for name in map(str, frame.columns)
-    }
+    config: dict[str, Any] = {}
+    for name in map(str, frame.columns):
+        form = "%.1f %%" if name in SHARES else FORMATS.get(name)
+        kind = st.column_config.Column if form is None else partial(st.column_config.NumberColumn, format=form)
+        config[name] = kind(name.replace("_", " "))
+    return config

@@ -217,11 +217,14 @@ def pair_notes(name: str, which: str) -> tuple[str, ...]:
     return tuple(_pairs(name, which)["notes"])
 
 
-def pair_facts(name: str, which: str, a: int, b: int) -> str:
+@kept
+def pair_facts(opened: CrowdDataset, which: str, a: int, b: int) -> str:
     """Two workers in a sentence: tasks in common, mistakes in common."""
-    arrays = _pairs(name, which)["arrays"]
-    hit = np.flatnonzero((arrays["worker_a"] == min(a, b)) & (arrays["worker_b"] == max(a, b)))
-    if not len(hit):
-        return "They were not wrong alike more than once."
-    both, alike, expected = (arrays[key][hit[0]] for key in ("both_labelled", "wrong_alike", "expected_beyond"))
-    return f"Of {both} tasks both labelled, {alike} were wrong alike; {expected:.1f} expected."
+    from crowdcore import analysis
+
+    two = opened.where(np.isin(opened.worker, (a, b)))
+    found = analysis.pair_mistakes(two, reference(opened, which))
+    if not len(found.worker_a):
+        return "They have labelled no task in common whose truth is known."
+    both, alike, expected = found.both_labelled[0], found.wrong_alike[0], found.expected[0]
+    return f"Of {both} tasks both labelled they got {alike} wrong alike, {expected:.1f} expected by chance."
