@@ -44,7 +44,7 @@ def interval(samples: FloatArray, level: float) -> tuple[FloatArray, FloatArray]
     if not undefined.any():
         low, high = np.percentile(samples, [tail, 100 - tail], axis=-1)
         return low, high
-    never = undefined.all(-1)
+    never = np.asarray(undefined.all(-1))
     filled = np.where(never[..., None], 0.0, samples)
     low, high = np.where(never, np.nan, np.nanpercentile(filled, [tail, 100 - tail], axis=-1))
     return low, high

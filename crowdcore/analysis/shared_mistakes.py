@@ -14,7 +14,7 @@ from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_refer
 from crowdcore.analysis.significance import NULL, benjamini_hochberg, sharing_p_values
 from crowdcore.core.errors import DataError
 from crowdcore.core.kernels_mistakes import mistake_triples
-from crowdcore.core.types import FloatArray
+from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 __all__ = ["MAX_CLASSES", "SharedMistakes", "shared_mistakes"]
@@ -33,7 +33,7 @@ UNTESTED = (
     "Not tested: mistakes on {classes}. Fewer than two workers gave some wrong labels there more often than others."
 )
 SOFT = "Workers, tasks and annotations are expected numbers under the reference's posterior."
-SOFT_TEST = "The test takes each task's most probable class for its truth."
+SOFT_TEST = "The test takes each task's most probable class for its truth and leaves out tasks where two tie."
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ def shared_mistakes(
             f"{dataset.name} has {n} classes, too many for a table of all pairs (at most {MAX_CLASSES})",
             "Use `analysis.mistake_list`, which holds only the mistakes that were made.",
         )
-    found = mistake_triples(dataset.task, dataset.worker, dataset.label, truth.labels, n_workers, n)
+    found = mistake_triples(dataset.task, dataset.worker, dataset.label, _decided(truth), n_workers, n)
     made = soft_made(dataset, truth) if truth.soft else hard_made(found, n)
     workers = np.zeros((n, n))
     np.add.at(workers.ravel(), made.cell, made.chance)
@@ -147,6 +147,15 @@ def shared_mistakes(
         NULL,
         _notes(truth, dataset.classes, made, p_value if significance else None),
     )
+
+
+def _decided(truth: Reference) -> IntArray:
+    """Labels with -1 where two classes tie: broken by a rule, ties would look like mistakes that workers share."""
+    if truth.posterior is None:
+        return truth.labels
+    top = np.where(truth.known, truth.posterior[np.arange(len(truth.labels)), truth.labels], np.nan)
+    tied = (truth.posterior >= top[:, None] - 1e-9).sum(1) > 1
+    return np.where(tied, -1, truth.labels)
 
 
 def _notes(truth: Reference, classes: tuple[str, ...], made: Made, p_value: FloatArray | None) -> tuple[str, ...]:

@@ -25,6 +25,12 @@ def test_interval_leaves_undefined_resamples_out():
     np.testing.assert_allclose(high, [95, 7])
 
 
+def test_interval_of_nothing_is_nan():
+    low, high = interval(np.array([[np.nan, np.nan], [1.0, np.nan]]), 0.9)
+    np.testing.assert_array_equal(low, [np.nan, 1])
+    np.testing.assert_array_equal(high, [np.nan, 1])
+
+
 def test_too_many_weights_are_refused():
     with pytest.raises(SettingError, match="at most 200"):
         weights(np.ones(1_000_000, int), 1000, np.random.default_rng(0))

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import false_discovery_control, rankdata
 
+from crowdcore.analysis import shared_mistakes
 from crowdcore.analysis.significance import benjamini_hochberg, sharing_p_values
+from tests.conftest import simulate_crowd
 
 
 def p_values(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -104,6 +106,16 @@ def test_common_noise_is_found(kind):
         false.append((called & ~truly).sum() / max(called.sum(), 1))
     assert np.mean(found) > 0.9
     assert np.mean(false) < 0.05
+
+
+@pytest.mark.parametrize("reference", ["majority-vote", "dawid-skene"])
+def test_ties_of_a_consensus_are_not_called_shared_mistakes(reference):
+    """Two labels a task: whenever the workers differ the vote ties, and a rule would decide who was wrong."""
+    alarms = []
+    for seed in range(30):
+        crowd = simulate_crowd(n_tasks=300, n_workers=20, n_classes=5, per_task=2, seed=seed)
+        alarms.append((shared_mistakes(crowd, reference).q_value <= 0.05).any())
+    assert np.mean(alarms) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 30)
 
 
 @given(arrays(float, st.integers(1, 30), elements=st.floats(0, 1)))
