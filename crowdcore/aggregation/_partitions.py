@@ -101,7 +101,7 @@ def fit_partitions(
         engine = _PartitionEngine(model, partitions, client)
         fitted = model.run(engine, len(workers), named=any(p.has_known for p in partitions))
         names = tuple(classes.to_pylist())
-        list(each(partial(_write, model=model, parameters=engine.parameters, out=out, classes=names), partitions))
+        engine.write(out, names)
     except BaseException:
         shutil.rmtree(out, ignore_errors=True)
         raise
@@ -126,23 +126,33 @@ class _PartitionEngine:
     def __init__(self, model: SumsEM, partitions: Sequence[Partition], client: Any) -> None:
         self.model, self.partitions, self.client = model, partitions, client
         self.n_annotations = sum(p.n_annotations for p in partitions)
-        self.parameters: Any = None
+        self.parameters: Any = None  # of the last step: themselves, or their future on the cluster
 
     def start(self) -> Any:
         """The sums under vote shares."""
-        return self._sum(_first_sums, model=self.model)
+        return self._sum(_first_sums)
 
     def step(self, parameters: Any) -> Any:
         """The sums of an E-step over all partitions."""
         self.parameters = parameters
         if self.client is not None:
-            parameters = self.client.scatter(parameters, broadcast=True, hash=False)
-        return self._sum(_step, model=self.model, parameters=parameters)
+            self.parameters = self.client.scatter(parameters, broadcast=True, hash=False)
+        return self._sum(_step, parameters=self.parameters)
+
+    def write(self, out: Path, classes: tuple[str, ...]) -> None:
+        """Write the posterior of the last step."""
+        arguments = {"model": self.model, "parameters": self.parameters, "out": out, "classes": classes}
+        if self.client is None:
+            for partition in self.partitions:
+                _write(partition, **arguments)
+        else:
+            self.client.gather(self.client.map(_write, self.partitions, pure=False, **arguments))
 
     def _sum(self, work: Callable[..., Any], **arguments: Any) -> Any:
         if self.client is None:
-            return reduce(_add, (work(p, **arguments) for p in self.partitions))
-        levels = [self.client.map(work, self.partitions, pure=False, **arguments)]  # all kept until the result is here
+            return reduce(_add, (work(p, model=self.model, **arguments) for p in self.partitions))
+        # all futures are kept until the result is here
+        levels = [self.client.map(work, self.partitions, pure=False, model=self.model, **arguments)]
         while len(levels[-1]) > 1:
             groups = [levels[-1][i : i + _FAN_IN] for i in range(0, len(levels[-1]), _FAN_IN)]
             levels.append([self.client.submit(reduce, _add, group, pure=False) for group in groups])
