@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
 from crowdcore.learning.data import Batch
+from crowdcore.learning.likelihood import log_softmax
 from crowdcore.learning.problem import Problem
 
 __all__ = ["CrowdMethod", "EpochContext", "Network", "Recovered", "swept"]
@@ -84,7 +85,7 @@ class CrowdMethod(nn.Module):
 
     def log_probs(self, features: Tensor) -> Tensor:
         """log p, (B, *input shape) -> (B, C)."""
-        return torch.log_softmax(self.classifier(features), -1)
+        return log_softmax(self.classifier(features))
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Terms of the objective (scalars), which is their sum."""

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 __all__ = ["Dropout", "Linear", "Random", "own_dropout"]
 
 # A 32-bit finaliser (xor-shift-multiply); constants as signed 32-bit integers.
-_STRIDE, _STEP, _MIX1, _MIX2 = -1640531527, -2048144777, 0x7FEB352D, -2073254261
+_STRIDE, _STEP = -1640531527, -2048144777
+_ROUNDS = ((16, 0xFFFF, 0x7FEB352D), (15, 0x1FFFF, -2073254261))
 
 
 class Linear(nn.Module):
@@ -46,25 +47,28 @@ class Random(nn.Module):
         self.register_buffer("key", torch.randint(2**31, (), dtype=torch.int32))
         self.register_buffer("calls", torch.zeros((), dtype=torch.int32))
 
-    def draw(self, shape: tuple[int, ...]) -> Tensor:
-        """Fresh int32 of this shape, uniform over all 2³² values."""
+    def draw(self, n: int) -> Tensor:
+        """(n,) fresh bytes, uniform."""
         self.calls.add_(1)
-        element = torch.arange(math.prod(shape), dtype=torch.int32, device=self.key.device).view(shape)
-        h = element * _STRIDE + (self.key ^ (self.calls * _STEP))
-        h = (h ^ (h >> 16)) * _MIX1
-        h = (h ^ (h >> 15)) * _MIX2
-        return h ^ (h >> 16)
+        h = torch.arange(-(-n // 4), dtype=torch.int32, device=self.key.device)
+        h = h.mul_(_STRIDE) + (self.key ^ (self.calls * _STEP))
+        for shift, mask, factor in _ROUNDS:  # the masks make the shifts logical, as the mixing needs
+            h = h.bitwise_xor_((h >> shift).bitwise_and_(mask)).mul_(factor)
+        h = h.bitwise_xor_((h >> 16).bitwise_and_(0xFFFF))
+        return h.view(torch.uint8)[:n]
 
     def uniform(self, shape: tuple[int, ...]) -> Tensor:
-        """Fresh float32 of this shape in [0, 1)."""
-        return (self.draw(shape) >> 8).to(torch.float32) * 2.0**-24 + 0.5
+        """Fresh float32 of this shape, uniform on multiples of 2⁻²⁴ in [0, 1)."""
+        n = math.prod(shape)
+        high, mid, low = self.draw(3 * n).to(torch.float32).view(3, n)
+        return (((low / 256 + mid) / 256 + high) / 256).view(shape)
 
 
 class Dropout(Random):
     """Inverted dropout with masks of the replica's own.
 
     Args:
-        p: share of elements set to zero.
+        p: share of elements set to zero, rounded to multiples of 1/256.
     """
 
     def __init__(self, p: float = 0.5) -> None:
@@ -73,10 +77,12 @@ class Dropout(Random):
 
     def forward(self, x: Tensor) -> Tensor:
         """Any shape; the identity outside training."""
-        if not self.training or self.p == 0:
+        dropped = round(self.p * 256)
+        if not self.training or dropped == 0:
             return x
-        keep = (self.draw(tuple(x.shape)) >= round((self.p - 0.5) * 2**32)).to(x.dtype)
-        return x * (keep * (1 / (1 - self.p)))
+        scale = 256 / (256 - dropped)
+        byte = self.draw(x.numel()).to(x.dtype).view(x.shape)
+        return x * byte.sub_(dropped - 1).mul_(scale).clamp(0, scale)  # 0 below ``dropped``, else ``scale``
 
 
 def own_dropout(module: nn.Module) -> nn.Module:

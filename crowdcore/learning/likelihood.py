@@ -8,26 +8,32 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn import functional
+
+from crowdcore.learning.ops import take_rows
 
 __all__ = [
     "expected_counts",
     "given_label",
     "log_evidence",
     "log_label",
+    "log_softmax",
     "map_confusion",
     "posterior",
     "take",
-    "transform",
 ]
 
 
 def take(index: Tensor, *tables: Tensor) -> tuple[Tensor, ...]:
     """Rows ``index`` (A,) of several (n, k_j) tables, (A, k_j) each, in one lookup."""
     if len(tables) == 1:
-        return (functional.embedding(index, tables[0]),)
-    rows = functional.embedding(index, torch.cat(tables, 1))
+        return (take_rows(tables[0], index),)
+    rows = take_rows(torch.cat(tables, 1), index)
     return torch.split(rows, [t.shape[1] for t in tables], 1)
+
+
+def log_softmax(logits: Tensor) -> Tensor:
+    """Along the last axis; on a CPU much faster than torch's own for few classes."""
+    return logits - torch.logsumexp(logits, -1, keepdim=True)
 
 
 def log_label(logits: Tensor, label: Tensor) -> Tensor:
@@ -35,18 +41,11 @@ def log_label(logits: Tensor, label: Tensor) -> Tensor:
     return logits.gather(-1, label.unsqueeze(-1)).squeeze(-1) - torch.logsumexp(logits, -1)
 
 
-def transform(p: Tensor, matrices: Tensor) -> Tensor:
-    """``p_a M_a``: (A, C), (A, C, K) -> (A, K)."""
-    if matrices.shape[-1] > 16:
-        return torch.bmm(p.unsqueeze(1), matrices).squeeze(1)
-    return (p.unsqueeze(-1) * matrices).sum(-2)
-
-
 def given_label(confusion: Tensor, worker: Tensor, label: Tensor) -> Tensor:
     """``π^r[:, y]``, the column of the given label: (R, C, C), (A,), (A,) -> (A, C)."""
     n_workers, n_classes = confusion.shape[:2]
     columns = confusion.transpose(1, 2).reshape(n_workers * n_classes, n_classes)
-    return functional.embedding(worker * n_classes + label, columns)
+    return take_rows(columns, worker * n_classes + label)
 
 
 def log_evidence(

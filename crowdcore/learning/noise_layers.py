@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from crowdcore.learning.likelihood import take, transform
+from crowdcore.learning.ops import worker_product
 
 __all__ = ["WorkerMatrices"]
 
@@ -35,11 +35,8 @@ class WorkerMatrices(nn.Module):
     def forward(self, p: Tensor, worker: Tensor) -> Tensor:
         """(A, C) class probabilities, (A,) workers -> (A, C) logits of the labels."""
         if self.rank is None:
-            (rows,) = take(worker, self.weight.flatten(1))
-            return transform(p, rows.unflatten(1, (self.n_classes, self.n_classes)))
-        left, right = take(worker, self.left.flatten(1), self.right.flatten(1))
-        inner = transform(p, left.unflatten(1, (self.n_classes, self.rank)))
-        return self.scale * p + transform(inner, right.unflatten(1, (self.rank, self.n_classes)))
+            return worker_product(p, self.weight, worker)
+        return self.scale * p + worker_product(worker_product(p, self.left, worker), self.right, worker)
 
     def matrices(self) -> Tensor:
         """(R, C, C) all of them."""

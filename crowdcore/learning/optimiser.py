@@ -41,7 +41,7 @@ class Optimiser:
         for p in self.parameters:
             p.grad = torch.zeros_like(p)
         self._inner.step()
-        self._inner.zero_grad(set_to_none=True)
+        self.clear()
         self.forget()
 
     def forget(self) -> None:
@@ -76,7 +76,8 @@ class Optimiser:
 
     def clear(self) -> None:
         """Drop the gradients."""
-        self._inner.zero_grad(set_to_none=True)
+        for p in self.parameters:
+            p.grad = None
 
     def tensors(self) -> dict[str, Tensor]:
         """The moments by name; they stay the optimiser's own."""

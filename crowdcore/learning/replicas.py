@@ -67,7 +67,13 @@ class Replicas:
         """Training mode (dropout, batch statistics) on or off."""
         self._dispatch.train(mode)
 
-    def call(self, name: str, *arguments: Any, in_dims: Any = None, double: bool = False) -> Any:
+    def call(
+        self,
+        name: str,
+        *arguments: Any,
+        in_dims: Any = None,
+        state: dict[str, Tensor] | None = None,
+    ) -> Any:
         """Call the method's ``name`` for every replica.
 
         Args:
@@ -75,14 +81,12 @@ class Replicas:
             arguments: its arguments.
             in_dims: per argument 0 where it has a leading replica axis, else None (as `torch.vmap` takes it); for a
                 tuple of tensors a tuple of the same kind. None: the arguments are the same for all replicas.
-            double: in float64.
+            state: other values than the current ones, as `tensors` names them.
 
         Returns:
             What the method returns, every tensor with a leading replica axis.
         """
-        state = {f"method.{k}": v for k, v in self.tensors().items()}
-        if double:
-            state = {k: v.double() if v.is_floating_point() else v for k, v in state.items()}
+        state = {f"method.{k}": v for k, v in (self.tensors() if state is None else state).items()}
         dims = (None,) * len(arguments) if in_dims is None else in_dims
         if self.size == 1:
             single = tree_map(lambda d, a: a if d is None else a.squeeze(0), dims, arguments, is_leaf=_is_none)

@@ -48,5 +48,5 @@ class TrainSettings(Settings):
     stack: Literal["auto", "all", "none"] = Field(
         "auto", description="Train replicas side by side, or one after another; auto: where it pays."
     )
-    cuda_graph: bool = Field(True, description="On CUDA, record a step once and replay it.")
+    record: bool = Field(True, description="Record a step once and replay it, where the run is long enough.")
     deterministic: bool = Field(False, description="Use deterministic kernels only (slower on CUDA).")

@@ -1,52 +1,18 @@
-"""One epoch of gradient steps, eager or recorded once as CUDA graphs and replayed."""
+"""One epoch of gradient steps, eager or recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from crowdcore.learning.data import Batch, Feed, Index
 from crowdcore.learning.optimiser import Optimiser
+from crowdcore.learning.recording import CudaGraph, Program
 from crowdcore.learning.replicas import Replicas
 
 __all__ = ["Steps"]
-
-_WARM_UP = 3  # runs before recording, as CUDA's libraries need
-
-
-class Recorded:
-    """A function of fixed shapes as a CUDA graph.
-
-    Args:
-        function: reads ``inputs``, returns a tensor.
-        inputs: its static input tensors.
-        state: everything it changes, put back after the warm-up.
-    """
-
-    def __init__(self, function: Callable[[], Tensor], inputs: tuple[Tensor, ...], state: list[Tensor]) -> None:
-        self.inputs = inputs
-        before = [t.detach().clone() for t in state]
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(_WARM_UP):
-                function()
-        torch.cuda.current_stream().wait_stream(side)
-        with torch.no_grad():
-            for t, value in zip(state, before, strict=True):
-                t.copy_(value)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.output = function()
-
-    def __call__(self, inputs: tuple[Tensor, ...]) -> Tensor:
-        """Run on other inputs; the result is overwritten by the next run."""
-        for static, value in zip(self.inputs, inputs, strict=True):
-            static.copy_(value, non_blocking=True)
-        self.graph.replay()
-        return self.output
 
 
 class Steps:
@@ -55,16 +21,19 @@ class Steps:
     Args:
         replicas: what is trained.
         optimiser: of their parameters.
-        feed: their batches.
-        record: use CUDA graphs.
+        feed: their batches; of fixed width when steps are recorded.
+        record: record a step of each shape once and replay it.
+
+    Attributes:
+        terms: names of the loss's terms, known after the first step.
     """
 
     def __init__(self, replicas: Replicas, optimiser: Optimiser, feed: Feed, record: bool) -> None:
         self.replicas, self.optimiser, self.feed, self.record = replicas, optimiser, feed, record
         self.terms: tuple[str, ...] = ()
-        data = feed.data
-        self._whole = data.stretch(slice(0, feed.n)) if feed.shared else None
-        self._recorded: dict[tuple[int, ...], Recorded] = {}
+        self._whole = feed.data.stretch(slice(0, feed.n)) if feed.shared else None
+        self._graphs: dict[tuple[int, ...], CudaGraph] = {}
+        self._programs: dict[tuple[int, ...], Program] = {}
 
     def epoch(self, number: int) -> Tensor:
         """Train one epoch; (n_terms, S) mean terms of the loss, still on the device."""
@@ -78,26 +47,46 @@ class Steps:
         return torch.stack(parts).sum(0)
 
     def _run(self, index: tuple[Tensor, ...], n: int) -> Tensor:
-        if not self.record:
+        """One step on the batch that ``index`` names; (n_terms, S) terms of the loss."""
+        if not self.record or self.feed.data.device.type != "cuda":
             return self._step(index)
         key = (n, *(i.shape[-1] for i in index))
-        if key not in self._recorded:
+        if key not in self._graphs:
             static = tuple(i.clone() for i in index)
             state = [*self.replicas.tensors().values(), *self.optimiser.tensors().values()]
             self.optimiser.clear()
-            self._recorded[key] = Recorded(lambda: self._step(static), static, state)
-        return self._recorded[key](index)
+            self._graphs[key] = CudaGraph(lambda: self._step(static), static, state)
+        return self._graphs[key](index)
 
     def _step(self, index: tuple[Tensor, ...]) -> Tensor:
-        if self._whole is not None:
-            batch, dims = self._whole, None
-        else:
-            batch = self.feed.data.batch(Index(*index))
-            dims = (Batch(*(None if field is None else 0 for field in batch)),)
-        terms = self.replicas.call("loss", batch, in_dims=dims)
+        batch = self._whole if self._whole is not None else self.feed.data.batch(Index(*index))
+        values, gradients = self._gradients(batch)
+        for parameter, gradient in zip(self.optimiser.parameters, gradients, strict=True):
+            parameter.grad = gradient
+        self.optimiser.step()
+        return values
+
+    def _gradients(self, batch: Batch) -> tuple[Tensor, tuple[Tensor | None, ...]]:
+        """(n_terms, S) terms of the loss, and the gradient of their sum for every parameter."""
+        fields = [f for f in batch if f is not None]
+        parameters, buffers = list(self.replicas.parameters.values()), list(self.replicas.buffers.values())
+        if not self.record or fields[0].is_cuda:
+            return self._compute(parameters, buffers, fields)
+        key = tuple(f.shape[-1] for f in fields[1:4])
+        if key not in self._programs:
+            self._programs[key] = Program(self._compute, [parameters, buffers, fields])
+        values, gradients = self._programs[key](parameters, buffers, fields)
+        return values, gradients
+
+    def _compute(
+        self, parameters: list[Tensor], buffers: list[Tensor], fields: list[Tensor]
+    ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
+        names = [*self.replicas.parameters, *self.replicas.buffers]
+        state = dict(zip(names, [*parameters, *buffers], strict=True))
+        batch = Batch(*fields, *([None] if len(fields) < len(Batch._fields) else []))
+        axes: Any = [None if field is None else 0 for field in batch]
+        terms = self.replicas.call("loss", batch, in_dims=None if self.feed.shared else (Batch(*axes),), state=state)
         self.terms = tuple(terms)
         values = torch.stack(list(terms.values()))
-        self.optimiser.clear()
-        values.sum().backward()
-        self.optimiser.step()
-        return values.detach()
+        trained = [p for p in parameters if p.requires_grad]
+        return values.detach(), torch.autograd.grad(values.sum(), trained, allow_unused=True)

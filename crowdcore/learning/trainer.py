@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ __all__ = ["DivergedError", "Outcome", "Replica", "make_replicas", "train_stack"
 
 _DIVERGED = 1e6  # a mean loss beyond this is no longer learning
 _OMEGA_CHUNK = 4096
+_WORTH_RECORDING = 100  # steps
 
 OnEpoch = Callable[[int, dict[str, FloatArray], float], bool]
 """Called with epoch (from 0), metrics and seconds; True stops the run."""
@@ -147,7 +149,7 @@ def train_stack(
         DivergedError: a loss became NaN or enormous.
     """
     replicas = Replicas(make_replicas(problem, method, stack, training), data.device)
-    record = training.cuda_graph and data.device.type == "cuda" and data.resident
+    record = _may_record(problem, data, method, training)
     feed = Feed(data, tuple(r.seed for r in stack), training.batch_size, fixed_width=record)
     optimiser = Optimiser(list(replicas.parameters.values()), training)
     steps, evaluation = Steps(replicas, optimiser, feed, record), Evaluation(replicas, data)
@@ -177,6 +179,13 @@ def train_stack(
         if stop:
             break
     return _outcome(replicas, data, selection, history)
+
+
+def _may_record(problem: Problem, data: Data, method: type[CrowdMethod], training: TrainSettings) -> bool:
+    """Whether steps are recorded: pure methods and our own networks, for as many steps as pay it back."""
+    n_steps = training.epochs * math.ceil(problem.n_train / training.batch_size)
+    pure = method.stackable and ":" not in training.backbone
+    return training.record and pure and data.resident and n_steps >= _WORTH_RECORDING
 
 
 def _start_epoch(replicas: Replicas, data: Data, epoch: int) -> None:
@@ -212,7 +221,8 @@ def _outcome(replicas: Replicas, data: Data, selection: Selection, history: dict
     table = {name: np.stack(rows) for name, rows in history.items()}
     seconds = table.pop("seconds")[:, 0]
     with torch.no_grad():
-        recovered: dict[str, Any] = replicas.call("recovered", double=True)
+        exact = {k: v.double() if v.is_floating_point() else v for k, v in replicas.tensors().items()}
+        recovered: dict[str, Any] = replicas.call("recovered", state=exact)
         parts = {name: value.cpu().numpy() for name, value in recovered.items()}
     return Outcome(
         table,

@@ -13,7 +13,7 @@ from torch.nn.functional import logsigmoid
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
 from crowdcore.learning.data import Batch
-from crowdcore.learning.likelihood import log_label, take
+from crowdcore.learning.likelihood import log_label, log_softmax, take
 from crowdcore.learning.noise_layers import WorkerMatrices
 from crowdcore.learning.omega import OmegaNetwork
 from crowdcore.learning.problem import Problem
@@ -83,7 +83,7 @@ class Conal(CrowdMethod):
         p = self.log_probs(batch.features).exp()
         common = p @ self.common
         if not self.one_softmax:
-            common = common - torch.logsumexp(common, -1, keepdim=True)
+            common = log_softmax(common)
         p, common, v = take(batch.row, p, common, self.omega_network.task_embedding(batch))
         own = self.individual(p, batch.worker)
         t = self.omega_network(v, batch.worker)

@@ -12,7 +12,7 @@ from torch.nn.functional import logsigmoid
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
 from crowdcore.learning.data import Batch
-from crowdcore.learning.likelihood import log_label, take
+from crowdcore.learning.likelihood import log_label, log_softmax, take
 from crowdcore.learning.noise_layers import WorkerMatrices
 from crowdcore.learning.omega import OmegaNetwork
 from crowdcore.learning.problem import Problem
@@ -56,9 +56,9 @@ class ConalGroups(CrowdMethod):
         """(A,) log p(y_i^r|i,r)."""
         p = self.log_probs(batch.features).exp()
         logits = torch.einsum("bc,gck->bgk", p, self.common)
-        of_groups = torch.log_softmax(logits, -1)
+        of_groups = log_softmax(logits)
         p, shared, v = take(batch.row, p, of_groups.flatten(1), self.omega_network.task_embedding(batch))
-        (member,) = take(batch.worker, torch.log_softmax(self.membership, -1))
+        (member,) = take(batch.worker, log_softmax(self.membership))
         label = batch.label.reshape(-1, 1, 1).expand(-1, of_groups.shape[1], 1)
         of_label = shared.unflatten(1, of_groups.shape[1:]).gather(-1, label).squeeze(-1)
         common = torch.logsumexp(member + of_label, -1)
