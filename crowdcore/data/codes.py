@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -167,7 +168,7 @@ def clean(raw: Codes, missing: Iterable[str] = (), unescape: bool = False, whole
     none = np.empty(0, np.int64)
     values = raw.values
     if _needs_trimming(values):
-        tidy = pc.utf8_normalize(pc.utf8_trim_whitespace(values), form="NFC")
+        tidy = _compose(pc.utf8_trim_whitespace(values))
         values = values if tidy.equals(values) else tidy
     if unescape:
         values = formulas.unescape(values)
@@ -193,6 +194,17 @@ def _needs_trimming(values: Arrow) -> bool:
         return False
     raw = np.frombuffer(data, np.uint8)
     return bool(((raw <= 32) | (raw >= 127)).any())
+
+
+def _compose(values: Arrow) -> Arrow:
+    """Normal form C of the values that are not ASCII (pyarrow's utf8_normalize leaves them decomposed)."""
+    ascii_only = pc.string_is_ascii(values)
+    if pc.all(ascii_only).as_py():
+        return values
+    foreign = pc.invert(ascii_only)
+    return pc.replace_with_mask(
+        values, foreign, strings(unicodedata.normalize("NFC", v) for v in values.filter(foreign).to_pylist())
+    )
 
 
 def _are_whole_numbers(values: Arrow, mixed: bool) -> bool:

@@ -156,7 +156,7 @@ def read_roles(table: Table, settings: ReadSettings, needed: tuple[str, ...]) ->
     roles = assign_roles(table.columns, settings, table.path)
     need_roles(roles, needed, table.columns, table.path)
     keep = tuple(c for c in table.columns if c not in roles.values() and table.columns.count(c) == 1)
-    findings = alias_findings(roles, table.columns, settings)
+    findings = [*table.findings, *alias_findings(roles, table.columns, settings)]
     if keep and table.path is not None and table.path.stat().st_size > EXTRA_LIMIT:
         sentence = f"{len(keep)} further columns were left out because the file is over {EXTRA_LIMIT >> 20} MiB"
         findings.append(Finding("columns-left-out", "note", sentence, len(keep), examples=keep[:5]))

@@ -138,7 +138,8 @@ def _clean(raw: Raw, settings: ReadSettings) -> tuple[_Columns, list[Finding]]:
         listed, noticed = clean_names(about.task, "task", raw, about.escaped)
         findings += noticed
     if about.gold is not None:
-        unknown = () if "-1" in label.values.to_pylist() else ("-1", "-1.0")
+        listed_classes = settings.classes or raw.classes or label.values.to_pylist()
+        unknown = () if "-1" in listed_classes else ("-1", "-1.0")
         gold, noticed = clean_names(about.gold, "gold", raw, about.escaped, unknown, whole_numbers=free)
         findings += noticed
     if about.split is not None:

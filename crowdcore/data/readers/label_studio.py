@@ -63,7 +63,7 @@ class LabelStudio(Reader):
             missing=settings.missing or (),
             extra=pa.table({name: pa.array(values) for name, values in extra.items()}) if extra else None,
             tasks=tasks,
-            findings=rows.findings(),
+            findings=(*table.findings, *rows.findings()),
             folder=source.path.parent if source.path and media else None,
         )
 

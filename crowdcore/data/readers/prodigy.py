@@ -80,7 +80,7 @@ class Prodigy(Reader):
             extra=pa.table({"timestamp": pa.array(stamps)}) if any(stamps) else None,
             tasks=RawTasks(task, False, media=shown) if shown else None,
             classes=tuple(options) or ("accept", "reject"),
-            findings=tuple(_findings(several, refused, ignored)),
+            findings=(*table.findings, *_findings(several, refused, ignored)),
             folder=source.path.parent if source.path and shown else None,
         )
 

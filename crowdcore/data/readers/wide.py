@@ -65,7 +65,7 @@ class WideTable(Reader):
             chunk = pa.table(piece) if isinstance(piece, pa.RecordBatch) else piece
             for role, encoder in about.items():
                 encoder.add(chunk[roles[role]])
-            row, column, values = _melt(chunk, workers, missing, source)
+            row, column, values = _melt(table, chunk, workers, missing)
             labels.add(values)
             rows.append(row + n)
             columns.append(column)
@@ -90,7 +90,7 @@ class WideTable(Reader):
             delimiter=table.delimiter,
             escaped=table.escaped,
             tasks=RawTasks(ids, True, part.get("gold"), part.get("split"), media, table.escaped),
-            findings=(*findings, *_empty_columns(workers, counts)),
+            findings=(*table.findings, *findings, *_empty_columns(workers, counts)),
         )
 
 
@@ -127,15 +127,13 @@ def _is_missing(value: object) -> bool:
 
 
 def _melt(
-    chunk: Arrow, workers: tuple[str, ...], missing: tuple[str, ...], source: Source
+    table: Table, chunk: Arrow, workers: tuple[str, ...], missing: tuple[str, ...]
 ) -> tuple[IntArray, IntArray, Arrow]:
     """Row, worker number and text of the filled cells, row by row."""
     rows, columns, texts = [], [], []
     for number, name in enumerate(workers):
-        try:
+        with table.naming(name):
             codes = encode(chunk[name])
-        except DataError as error:
-            raise DataError(f"This column {error}", file=source.path, column=name) from None
         void = np.array([v.strip() in missing for v in codes.values.to_pylist()] + [True])
         filled = np.flatnonzero(~void[codes.codes])
         rows.append(filled)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from crowdcore.core.errors import DataError
 from crowdcore.data.codes import Codes, Encoder
+from crowdcore.data.report import Finding
 
 __all__ = ["MAX_ROWS", "Arrow", "Table"]
 
@@ -31,6 +33,7 @@ class Table(ABC):
         encoding: of a text file.
         delimiter: of a delimited file.
         escaped: whether cells that look like formulas may carry our writers' apostrophe.
+        findings: what had to be guessed to open it.
     """
 
     columns: tuple[str, ...]
@@ -38,6 +41,7 @@ class Table(ABC):
     encoding: str | None = None
     delimiter: str | None = None
     escaped: bool = False
+    findings: tuple[Finding, ...] = ()
 
     @abstractmethod
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
@@ -76,6 +80,14 @@ class Table(ABC):
         if waiting:
             yield pa.concat_tables(waiting, promote_options="permissive")
 
+    @contextmanager
+    def naming(self, column: str) -> Iterator[None]:
+        """Add file and column to a refusal that is about a column's values."""
+        try:
+            yield
+        except DataError as error:
+            raise DataError(f"This column {str(error).removesuffix('.')}", file=self.path, column=column) from None
+
     def encode(self, columns: tuple[str, ...], keep: tuple[str, ...] = ()) -> tuple[dict[str, Codes], Arrow | None]:
         """Read some columns as codes, and some (``keep``) as they are.
 
@@ -86,16 +98,12 @@ class Table(ABC):
         kept: list[Arrow] = []
         for slab in self.slabs((*columns, *keep)):
             for name, encoder in encoders.items():
-                try:
+                with self.naming(name):
                     encoder.add(slab[name])
-                except DataError as error:
-                    raise DataError(f"This column {error}", file=self.path, column=name) from None
             if keep:
                 kept.append(slab.select(list(keep)))
         codes = {}
         for name, encoder in encoders.items():
-            try:
+            with self.naming(name):
                 codes[name] = encoder.finish()
-            except DataError as error:
-                raise DataError(f"This column {error}", file=self.path, column=name) from None
         return codes, pa.concat_tables(kept, promote_options="permissive") if kept else None

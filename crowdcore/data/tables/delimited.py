@@ -13,6 +13,7 @@ import pyarrow.csv as pa_csv
 from crowdcore.core.errors import DataError
 from crowdcore.data.codes import strings
 from crowdcore.data.formulas import unescape
+from crowdcore.data.report import plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
 from crowdcore.data.tables.content import Content
@@ -30,7 +31,7 @@ class DelimitedTable(Table):
     escaped = True
 
     def __init__(self, content: Content, settings: ReadSettings) -> None:
-        self.path, self.encoding = content.path, content.encoding
+        self.path, self.encoding, self.findings = content.path, content.encoding, content.findings
         lines = content.sample.splitlines(keepends=True)[:200]
         self.delimiter = settings.delimiter or _find_delimiter(lines, content.path.suffix.lower())
         first = next((row for row in _rows(lines, self.delimiter) if row), None)
@@ -81,7 +82,7 @@ class DelimitedTable(Table):
         if ragged:
             number, cells = ragged[0]
             row = None if number is None else number - int(self.header)
-            sentence = f"This row has {cells} cells, but there are {len(self.columns)} columns"
+            sentence = f"This row has {plural(cells, 'cell')}, but there are {len(self.columns)} columns"
             remedy = "Quote cells that hold the delimiter, and close every quote."
             return DataError(sentence, remedy, file=self.path, row=row)
         reason = str(error)

@@ -25,7 +25,7 @@ class JsonTable(Table):
     """Records with names; a name that a record lacks is missing there, and values are read as text."""
 
     def __init__(self, content: Content) -> None:
-        self.path, self.encoding = content.path, content.encoding
+        self.path, self.encoding, self.findings = content.path, content.encoding, content.findings
         self._lines = content.kind == "json-lines"
         names: dict[str, None] = {}
         for record in islice(self.records(), 1000):

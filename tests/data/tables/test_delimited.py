@@ -1,0 +1,164 @@
+"""CSV and its kin: dialects, odd rows, bounds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crowdcore.core.errors import DataError
+from crowdcore.data import examine, read_dataset
+from crowdcore.data.tables import base, delimited
+
+ROWS = [("t1", "w1", "cat"), ("t1", "w2", "dog"), ("t2", "w1", "dog")]
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text: str, name: str = "labels.csv"):
+        path = tmp_path / name
+        path.write_bytes(text.encode())
+        return path
+
+    return write
+
+
+def rows(ds) -> list[tuple[str, ...]]:
+    return [tuple(map(str, row)) for row in ds.annotations[["task", "worker", "label"]].to_numpy()]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " "])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_delimiters_and_line_ends(write, delimiter, end):
+    text = end.join(delimiter.join(row) for row in [("task", "worker", "label"), *ROWS]) + end
+    found = examine(write(text))
+    assert rows(found.dataset()) == ROWS
+    assert found.report.delimiter == delimiter
+
+
+def test_mixed_line_ends(write):
+    assert rows(read_dataset(write("task,worker,label\r\nt1,w1,cat\nt1,w2,dog\rt2,w1,dog"))) == ROWS
+
+
+def test_decimal_commas_do_not_mislead(write):
+    found = examine(write("task;worker;label;seconds\nt1;w1;cat;0,5\nt1;w2;dog;1,5\nt2;w1;dog;2,5\n"))
+    assert found.report.delimiter == ";"
+    assert rows(found.dataset()) == ROWS
+
+
+def test_a_delimiter_can_be_given(write):
+    path = write("task:worker:label\nt1:w1:cat\nt1:w2:dog\nt2:w1:dog\n")
+    assert rows(read_dataset(path, delimiter=":")) == ROWS
+
+
+def test_quotes_newlines_and_delimiters_in_cells(write):
+    ds = read_dataset(write('task,worker,label\n"t,1","w ""x""","two\nlines"\n"t2","w1",plain\n'))
+    assert list(ds.task_ids) == ["t,1", "t2"]
+    assert list(ds.worker_ids) == ['w "x"', "w1"] or list(ds.worker_ids) == ["w1", 'w "x"']
+    assert "two\nlines" in ds.classes
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "cells"),
+    [
+        ("task,worker,label\nt1,w1,a\nt2,w1\nt3,w1,b\n", 2, 2),
+        ("task,worker,label\nt1,w1,a\nt2,w1,b,c\n", 2, 4),
+        ('task,worker,label\n"t\n1",w1,a\n\n\nt2\n', 2, 1),
+        ("task,worker,label\n" + "t1,w1,a\n" * 5000 + "t2,w1\n", 5001, 2),
+    ],
+)
+def test_a_ragged_row_is_named(write, text, row, cells):
+    sentence = rf"^This row has {cells} cells?, but there are 3 columns \(labels.csv, row {row}\)\."
+    with pytest.raises(DataError, match=sentence) as caught:
+        read_dataset(write(text))
+    assert caught.value.row == row
+
+
+def test_a_quote_that_is_never_closed(write):
+    with pytest.raises(DataError, match=r"labels.csv"):
+        read_dataset(write('task,worker,label\nt1,w1,a\nt2,"w1,b\nt3,w1,a\n'))
+
+
+def test_a_huge_field_is_refused_with_its_place(write, monkeypatch):
+    monkeypatch.setattr(delimited, "BLOCK", 1 << 16)
+    path = write("task,worker,label,text\n" + "t1,w1,a,x\n" * 10 + "t2,w1,b," + "x" * 200_000 + "\n")
+    with pytest.raises(DataError, match=r"A row is longer than 0 MiB, or a quote is never closed"):
+        read_dataset(path)
+
+
+def test_a_field_below_the_bound_is_read(write):
+    path = write("task,worker,label,text\nt1,w1,a,x\nt2,w1,b," + "x" * 3_000_000 + "\n")
+    assert len(read_dataset(path).media.columns["text"][1]) == 3_000_000
+
+
+def test_repeated_column_names(write):
+    with pytest.raises(DataError, match="Two columns are called 'label'"):
+        read_dataset(write("task,worker,label,label\nt1,w1,a,b\n"))
+    assert read_dataset(write("task,worker,label,x,x\nt1,w1,a,1,2\nt2,w1,b,1,2\n")).extra is None
+
+
+def test_a_table_without_a_header(write):
+    path = write("1 5 0\n1 6 1\n2 5 1\n", "answers.txt")
+    ds = read_dataset(path, task="1", worker="2", label="3")
+    assert rows(ds) == [("1", "5", "0"), ("1", "6", "1"), ("2", "5", "1")]
+    path = write("t1,w1,cat\nt1,w2,dog\nt2,w1,dog\n")
+    assert rows(read_dataset(path, header=False, task="1", worker="2", label="3")) == ROWS
+
+
+def test_more_rows_than_can_be_held(write, monkeypatch):
+    monkeypatch.setattr(base, "MAX_ROWS", 2)
+    with pytest.raises(DataError, match=r"There are more than 2 rows \(labels.csv\)"):
+        read_dataset(write("task,worker,label\n" + "t1,w1,cat\n" * 3))
+
+
+def test_slabs_do_not_change_the_result(write, monkeypatch):
+    lines = [f"task-{i % 997},worker {i % 31:02},class {i % 7},{i}" for i in range(20_000)]
+    path = write("task,worker,label,comment\n" + "\n".join(lines) + "\n")
+    whole = read_dataset(path)
+    monkeypatch.setattr(base, "SLAB_BYTES", 1 << 16)
+    monkeypatch.setattr(delimited, "BLOCK", 1 << 14)
+    pieces = read_dataset(path)
+    assert pieces.fingerprint == whole.fingerprint
+    assert pieces.extra.equals(whole.extra)
+    monkeypatch.setattr("crowdcore.data.columns.EXTRA_LIMIT", 1 << 16)
+    bounded = examine(path)
+    assert bounded.dataset().fingerprint == whole.fingerprint
+    assert bounded.dataset().extra is None
+    (left_out,) = [f for f in bounded.report.findings if f.code == "columns-left-out"]
+    assert left_out.examples == ("comment",)
+
+
+READ_AND_TELL_PEAK = """
+import sys
+from pathlib import Path
+from crowdcore.data import columns, read_dataset
+from crowdcore.data.tables import base, content, delimited
+base.SLAB_BYTES = columns.EXTRA_LIMIT = 4 << 20
+delimited.BLOCK = content.CHUNK = 1 << 20
+def memory(kind):
+    return next(int(line.split()[1]) for line in Path("/proc/self/status").open() if line.startswith(kind)) / 1024
+read_dataset(Path(sys.argv[1]).with_name("small.csv"))  # what is imported and compiled on first use is no data
+before = memory("VmRSS")
+ds = read_dataset(sys.argv[1])
+print(ds.n_annotations, memory("VmHWM") - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+def test_a_file_larger_than_the_memory_it_may_take(write):
+    """With the bounds turned down, reading 160 MB of text takes less than half of that."""
+    write("task,worker,label,comment\n" + "t1,w1,a,x\n" * 1000, "small.csv")
+    filler = "filler " * 600
+    lines = "".join(f"task-{i % 97},worker {i % 31:02},class {i % 7},{filler}\n" for i in range(800))
+    path = write("task,worker,label,comment\n", "large.csv")
+    with path.open("a", encoding="utf-8") as file:
+        for _ in range(50):
+            file.write(lines)
+    assert path.stat().st_size > 150_000_000
+    command = [sys.executable, "-c", READ_AND_TELL_PEAK, str(path)]
+    n, peak = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    path.unlink()
+    assert int(n) == 40_000
+    assert float(peak) < 75
