@@ -23,8 +23,7 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
     """
     if settings.format is not None:
         return readers.find(settings.format)()
-    members = [readers[name]() for name in readers]
-    sure, _, reader = max((member.fits(source, settings), member.name, member) for member in members)
+    sure, _, reader = max((_sureness(member := readers[name](), source, settings), name, member) for name in readers)
     if sure > 0:
         return reader
     if source.table is not None:
@@ -35,3 +34,10 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
         remedy = "A dataset folder holds annotations.* (task, worker, label) or classes.txt and tasks.*."
         raise DataError("This folder holds no dataset", remedy, file=source.path)
     raise DataError(f"No format fits. Known: {', '.join(readers)}", "Name one with format=….", file=source.path)
+
+
+def _sureness(reader: Reader, source: Source, settings: ReadSettings) -> float:
+    try:
+        return reader.fits(source, settings)
+    except MappingError:  # a column was named that is none to this reader
+        return 0.0

@@ -49,10 +49,10 @@ class Prodigy(Reader):
             if choice:
                 options.update(dict.fromkeys(_option(option) for option in record["options"]))
             label = _label(record, choice)
-            if label is None or label == []:
-                ignored.append(number)
-            elif record.get("answer") == "reject" and choice:
+            if record.get("answer") == "reject" and choice:
                 refused.append(number)
+            elif not label:
+                ignored.append(number)
             elif len(label) > 1:
                 several.append(number)
             else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import ClassVar
 
 import numpy as np
@@ -33,20 +35,15 @@ class WideTable(Reader):
         """No column is the worker's, and the columns share their labels."""
         if source.table is None or settings.worker or settings.label:
             return 0.0
-        _, workers = _split_columns(source.table, settings, source)
+        roles, workers = _split_columns(source.table, settings, source)
         if len(workers) < 2 or any(plain(c) in (*ALIASES["worker"], *ALIASES["label"]) for c in workers):
             return 0.0
         head = source.table.head
-        words = [
-            {str(v) for v in head.column(source.table.columns.index(c)).to_pylist() if not _is_missing(v)}
-            for c in workers
-        ]
-        filled = [w for w in words if w]
-        shared = all(
-            any(word in other for word in own for other in filled if other is not own) or len(filled) == 1
-            for own in filled
-        )
-        return 0.4 if filled and shared else 0.0
+        cells = [head.column(source.table.columns.index(c)).to_pylist() for c in workers]
+        filled = [[str(v).strip() for v in column if not _is_missing(v)] for column in cells]
+        if not roles and len(workers) == 3 and all(len(column) == len(head) for column in filled):
+            return 0.0  # may as well be task, worker and label under names nobody knows
+        return 0.4 if _share_labels([column for column in filled if column]) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the filled cells, piece by piece."""
@@ -101,6 +98,16 @@ def _empty_columns(workers: tuple[str, ...], counts: IntArray) -> list[Finding]:
     listed = ", ".join(repr(w) for w in empty[:5]) + (" …" if len(empty) > 5 else "")
     sentence = f"{len(empty)} worker column{'s are' if len(empty) > 1 else ' is'} empty and left out: {listed}"
     return [Finding("empty-worker-column", "change", sentence, len(empty), examples=tuple(empty[:5]))]
+
+
+def _share_labels(columns: list[list[str]]) -> bool:
+    """Whether the cells of several columns look like labels of one list: few, and numbers or common to columns."""
+    spread = Counter(word for column in columns for word in set(column))
+    n = sum(map(len, columns))
+    if not n or len(spread) > max(20, n // 10):
+        return False
+    common = sum(any(spread[word] > 1 for word in column) for column in columns)
+    return 2 * common >= len(columns) or all(re.fullmatch(r"-?[0-9]+(\.0*)?", word) for word in spread)
 
 
 def _split_columns(table: Table, settings: ReadSettings, source: Source) -> tuple[dict[str, str], tuple[str, ...]]:

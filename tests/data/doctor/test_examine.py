@@ -290,7 +290,7 @@ def test_settings_that_cannot_be(csv):
         examine(path, colour="red")
     with pytest.raises(SettingError, match="`classes` must hold each class once"):
         examine(path, classes=["a", "a"])
-    with pytest.raises(SettingError, match="`format` must name one that exists, but got 'lnog'. Did you mean 'long'"):
+    with pytest.raises(SettingError, match=r"`format` must name one that exists, but got 'lnog'\. Did you mean 'long'"):
         examine(path, format="lnog")
 
 

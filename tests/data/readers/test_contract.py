@@ -1,0 +1,71 @@
+"""Every reader of the folder: its name, what it fits, and that it refuses what it does not."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import pandas as pd
+import pytest
+
+from crowdcore.core.errors import CrowdError
+from crowdcore.data import examine
+from crowdcore.data.readers import readers
+
+LONG = "task,worker,label\nt1,w1,a\nt1,w2,b\nt2,w1,b\n"
+WIDE = "task,w1,w2\nt1,a,b\nt2,b,\n"
+STUDIO = [
+    {
+        "id": 1,
+        "data": {"text": "x"},
+        "annotations": [
+            {"completed_by": who, "result": [{"from_name": "c", "type": "choices", "value": {"choices": [choice]}}]}
+            for who, choice in ((1, "a"), (2, "b"))
+        ],
+    }
+]
+PRODIGY = [
+    {"text": "x", "_input_hash": 1, "_annotator_id": who, "answer": "accept", "accept": [choice],
+     "options": [{"id": "a"}, {"id": "b"}]}
+    for who, choice in (("ann", "a"), ("bob", "b"))
+]  # fmt: skip
+
+
+@pytest.fixture
+def samples(tmp_path):
+    """Reader name -> a file in its format."""
+    files = {name: tmp_path / name for name in ("long.csv", "wide.csv", "label-studio.json", "prodigy.jsonl", "folder")}
+    files["long.csv"].write_text(LONG, encoding="utf-8")
+    files["wide.csv"].write_text(WIDE, encoding="utf-8")
+    files["label-studio.json"].write_text(json.dumps(STUDIO), encoding="utf-8")
+    files["prodigy.jsonl"].write_text("".join(json.dumps(r) + "\n" for r in PRODIGY), encoding="utf-8")
+    files["folder"].mkdir()
+    (files["folder"] / "annotations.csv").write_text(LONG, encoding="utf-8")
+    return {name.partition(".")[0]: path for name, path in files.items()}
+
+
+@pytest.mark.parametrize("name", list(readers))
+class TestEveryReader:
+    def test_is_named_after_its_file(self, name):
+        assert readers[name].name == name
+        assert readers[name].title
+
+    def test_is_found_by_content_and_by_name(self, name, samples):
+        assert examine(samples[name]).report.format == name
+        assert examine(samples[name], format=name).report.format == name
+
+    def test_reads_its_sample(self, name, samples):
+        ds = examine(samples[name]).dataset()
+        assert ds.classes == ("a", "b")
+        assert (ds.n_workers, ds.n_annotations) in {(2, 3), (2, 2)}
+
+    def test_refuses_the_samples_of_others_or_reads_them_sensibly(self, name, samples):
+        for other, path in samples.items():
+            if other != name:
+                with contextlib.suppress(CrowdError):
+                    assert examine(path, format=name).report.n_annotations >= 0
+
+    def test_reads_the_same_twice(self, name, samples):
+        first, second = (examine(samples[name]).dataset() for _ in range(2))
+        assert first.fingerprint == second.fingerprint
+        pd.testing.assert_frame_equal(first.annotations, second.annotations)

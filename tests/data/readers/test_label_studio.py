@@ -1,0 +1,105 @@
+"""Label Studio's JSON export."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from crowdcore.core.errors import DataError
+from crowdcore.data import MappingError, examine, read_dataset
+
+
+def choice(*choices, name="sentiment", **more):
+    result = {"from_name": name, "to_name": "text", "type": "choices", "value": {"choices": list(choices)}}
+    return {"result": [result], **more}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(entries):
+        path = tmp_path / "export.json"
+        path.write_text(json.dumps(entries), encoding="utf-8")
+        return path
+
+    return write
+
+
+EXPORT = [
+    {
+        "id": 7,
+        "data": {"text": "fine", "image": "a.png"},
+        "annotations": [
+            choice("pos", completed_by=3, lead_time=1.5, created_at="2024-01-01T00:00:00Z"),
+            choice("neg", completed_by={"id": 4, "email": "ann@example.org"}, lead_time=2),
+            choice("pos", completed_by=9, ground_truth=True),
+        ],
+        "predictions": [],
+    },
+    {"id": 8, "data": {"text": "bad"}, "annotations": [choice("neg", completed_by=3), choice(completed_by=4)]},
+    {"id": 9, "data": {"text": "?"}, "annotations": [choice("pos", completed_by=3, was_cancelled=True)]},
+    {"id": 10, "data": {}, "annotations": []},
+]
+
+
+def test_annotations_gold_and_media(write):
+    found = examine(write(EXPORT))
+    ds = found.dataset()
+    assert found.report.format == "label-studio"
+    assert [tuple(map(str, row)) for row in ds.annotations[["task", "worker", "label"]].to_numpy()] == [
+        ("7", "3", "pos"),
+        ("7", "ann@example.org", "neg"),
+        ("8", "3", "neg"),
+    ]
+    assert list(ds.task_ids) == ["7", "8", "9", "10"]
+    assert ds.gold.tolist() == [1, -1, -1, -1]
+    assert ds.media.columns["text"].fillna("-").tolist() == ["fine", "bad", "?", "-"]
+    np.testing.assert_array_equal(ds.extra["seconds"], [1.5, 2.0, np.nan])
+    codes = {f.code: f for f in found.report.findings}
+    assert codes["skipped"].rows == (2, 3)
+    assert codes["ground-truth"].count == 1
+
+
+def test_several_choices_are_left_out_on_acceptance(write):
+    entries = [*EXPORT, {"id": 11, "data": {"text": "x"}, "annotations": [choice("pos", "neg", completed_by=1)]}]
+    (finding,) = examine(write(entries)).report.changes
+    assert (finding.code, finding.rows) == ("several-choices", (5,))
+    assert read_dataset(write(entries), accept=True).n_annotations == 3
+
+
+def test_several_controls_are_asked_for(write):
+    entry = {"id": 1, "data": {}, "annotations": [{"completed_by": 1, "result": []}]}
+    for name, label in (("tone", "calm"), ("topic", "sport")):
+        entry["annotations"][0]["result"] += choice(label, name=name)["result"]
+    with pytest.raises(MappingError, match=r"^Several controls hold choices .*'tone', 'topic'.*label=") as caught:
+        read_dataset(write([entry]))
+    assert caught.value.columns == ("tone", "topic")
+    assert read_dataset(write([entry]), label="topic").classes == ("sport",)
+
+
+@pytest.mark.parametrize(
+    ("entries", "sentence"),
+    [
+        ([{"id": 1, "data": {}, "annotations": []}], "No annotation holds choices"),
+        (
+            [{"id": 1, "data": {}, "annotations": [{"result": [{"type": "rectanglelabels", "value": {"x": 1}}]}]}],
+            "No annotation holds choices; there are rectanglelabels",
+        ),
+        ([EXPORT[0], {"id": 2}], r"This entry has no `data` or no `annotations` \(export.json, row 2\)"),
+        (
+            [EXPORT[0], {"id": 2, "data": {}, "annotations": [5]}],
+            r"An annotation is not a record \(export.json, row 2\)",
+        ),
+        ([EXPORT[0], EXPORT[0]], "names '7' twice, in rows 1 and 2"),
+        ([{"id": 1, "data": {}, "annotations": [choice("a")]}], "The worker is missing in every row"),
+    ],
+)
+def test_refusals(write, entries, sentence):
+    with pytest.raises(DataError, match=sentence):
+        examine(write(entries))
+
+
+def test_the_old_word_for_annotations(write):
+    entries = [{"id": 1, "data": {}, "completions": [choice("a", completed_by=1), choice("b", completed_by=2)]}]
+    assert read_dataset(write(entries)).n_annotations == 2

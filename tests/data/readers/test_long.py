@@ -1,0 +1,138 @@
+"""Long tables: aliases, explicit columns, what other tools export."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crowdcore.core.errors import DataError
+from crowdcore.data import MappingError, examine, read_dataset
+from crowdcore.data.columns import ALIASES
+
+ROWS = [("t1", "w1", "a"), ("t1", "w2", "b"), ("t2", "w1", "b")]
+
+
+def write(tmp_path, header, rows=ROWS, suffix="csv"):
+    path = tmp_path / f"labels.{suffix}"
+    frame = pd.DataFrame(rows, columns=header)
+    if suffix == "parquet":
+        frame.to_parquet(path)
+    elif suffix == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if suffix == "tsv" else ",")
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        ["task", "worker", "label"],
+        ["item", "annotator", "answer"],
+        ["Question ID", "User", "Response"],
+        ["example-id", "labeler", "annotation"],
+        ["_unit_id", "_worker_id", "category"],
+        ["image", "annotator_id", "class"],
+        ["INPUT:image", "ASSIGNMENT:worker_id", "OUTPUT:result"],
+        ["HITId", "WorkerId", "Answer"],
+    ],
+)
+def test_names_of_other_tools(tmp_path, header, suffix):
+    found = examine(write(tmp_path, header, suffix=suffix))
+    assert found.report.roles == dict(zip(("task", "worker", "label"), header, strict=True))
+    aliases = [f for f in found.report.findings if f.code == "alias"]
+    assert len(aliases) == sum(name not in ("task", "worker", "label") for name in header)
+    assert found.dataset().annotations.astype(str).to_numpy().tolist() == [list(row) for row in ROWS]
+
+
+def test_every_alias_is_in_its_compared_form():
+    from crowdcore.data.columns import plain
+
+    for role, names in ALIASES.items():
+        assert all(plain(name) == name for name in names), role
+        assert len(set(names)) == len(names), role
+
+
+def test_unknown_columns_are_asked_for(tmp_path):
+    path = write(tmp_path, ["hitty", "who", "verdict"])
+    with pytest.raises(
+        MappingError, match=r"^No column was recognised as the task or the worker or the label"
+    ) as caught:
+        examine(path)
+    assert caught.value.columns == ("hitty", "who", "verdict")
+    assert caught.value.roles == {}
+    assert "task=…, worker=…, label=…" in str(caught.value)
+    ds = read_dataset(path, task="hitty", worker="who", label="verdict")
+    assert ds.n_annotations == 3
+
+
+def test_a_partly_recognised_table_says_what_is_lacking(tmp_path):
+    with pytest.raises(MappingError, match=r"^No column was recognised as the worker \(") as caught:
+        examine(write(tmp_path, ["task", "who", "label"]), format="long")
+    assert caught.value.roles == {"task": "task", "label": "label"}
+
+
+def test_a_named_column_must_be_there(tmp_path):
+    with pytest.raises(
+        DataError, match=r"^There is no column 'annotator' \(labels.csv\)\. Its columns are 'task', 'worker'"
+    ):
+        examine(write(tmp_path, ["task", "worker", "label"]), worker="annotator")
+
+
+def test_an_explicit_column_wins_over_an_alias(tmp_path):
+    rows = [("t1", "w1", "a", "b"), ("t2", "w2", "b", "a")]
+    path = write(tmp_path, ["task", "worker", "label", "response"], rows)
+    report = examine(path).report
+    assert report.roles["label"] == "label"
+    rival = next(f for f in report.findings if f.code == "alias-rival")
+    assert "'response' could be the label too" in rival.sentence
+    ds = read_dataset(path, label="response", gold="label")
+    assert ds.label.tolist() == [1, 0]
+    assert ds.gold.tolist() == [0, 1]
+
+
+def test_media_columns(tmp_path):
+    rows = [("t1", "w1", "a", "hello", "a.png"), ("t1", "w2", "b", "hello", "a.png"), ("t2", "w1", "b", "", "b.png")]
+    ds = read_dataset(write(tmp_path, ["task", "worker", "label", "sentence", "image_path"], rows))
+    assert ds.media.folder == tmp_path
+    assert ds.media.columns["text"].fillna("-").tolist() == ["hello", "-"]
+    assert ds.media.columns["image"].tolist() == ["a.png", "b.png"]
+
+
+def test_order_of_appearance_and_natural_order_of_workers(tmp_path):
+    rows = [("z", "w10", "a"), ("b", "w9", "b"), ("z", "w2", "a"), ("a", "w10", "b")]
+    ds = read_dataset(write(tmp_path, ["task", "worker", "label"], rows))
+    assert list(ds.task_ids) == ["z", "b", "a"]
+    assert list(ds.worker_ids) == ["w2", "w9", "w10"]
+    assert ds.task.tolist() == [0, 0, 1, 2]
+    assert ds.worker.tolist() == [2, 0, 1, 2]
+
+
+def test_numeric_ids_of_any_type_are_the_same_names(tmp_path):
+    for dtype in ("int64", "float64", "str", "category"):
+        frame = pd.DataFrame({"task": [3, 3, 10], "worker": [1, 2, 1], "label": [0, 1, 1]})
+        frame = frame.astype({"task": dtype, "worker": dtype})
+        frame.to_parquet(tmp_path / "labels.parquet")
+        ds = read_dataset(tmp_path / "labels.parquet")
+        assert (list(ds.task_ids), list(ds.worker_ids)) == (["3", "10"], ["1", "2"])
+
+
+def test_missing_values_in_parquet(tmp_path):
+    frame = pd.DataFrame({"task": [1, 1, 2], "worker": ["x", None, "y"], "label": [0.0, 1.0, np.nan]})
+    frame.to_parquet(tmp_path / "labels.parquet")
+    found = examine(tmp_path / "labels.parquet")
+    assert {f.code: f.rows for f in found.report.changes} == {
+        "missing-worker": (2,),
+        "missing-label": (3,),
+        "workers-without-labels": (),
+    }
+    assert found.dataset(accept=True).classes == ("0", "1")
+
+
+def test_further_columns_called_like_roles_are_renamed(tmp_path):
+    path = write(tmp_path, ["item", "worker", "label", "task"], [("t1", "w1", "a", "x"), ("t2", "w1", "b", "y")])
+    ds = read_dataset(path, task="item")
+    assert ds.extra["task_column"].tolist() == ["x", "y"]
+    assert list(ds.annotations.columns) == ["task", "worker", "label", "task_column"]
