@@ -14,8 +14,8 @@ from crowdcore.data.dataset import CrowdDataset
 
 __all__ = ["PairKappa", "pair_kappa"]
 
-_MOST = 40_000_000  # entries of the (pairs, C) tables; pairs with most overlap come first
-_TABLE = 4_000_000  # pairs of workers up to which they are looked up in a table
+_MOST = 10_000_000  # entries of the (pairs, C) tables; pairs with most overlap come first
+_TABLE = 10_000_000  # pairs of workers up to which they are looked up in a table
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +74,9 @@ def pair_kappa(dataset: CrowdDataset, min_overlap: int = 10) -> PairKappa:
     agree = np.zeros(len(key))
     by_a, by_b = np.zeros((len(key), n)), np.zeros((len(key), n))
     for _, pair, label_a, label_b in _events(dataset, key):
-        agree += np.bincount(pair[label_a == label_b], minlength=len(key))
-        by_a += np.bincount(pair * n + label_a, minlength=by_a.size).reshape(by_a.shape)
-        by_b += np.bincount(pair * n + label_b, minlength=by_b.size).reshape(by_b.shape)
+        np.add.at(agree, pair, (label_a == label_b).astype(np.float64))
+        np.add.at(by_a.ravel(), pair * n + label_a, np.float64(1))
+        np.add.at(by_b.ravel(), pair * n + label_b, np.float64(1))
     chance = (by_a * by_b).sum(1)
     above, room = agree * overlap - chance, overlap.astype(np.float64) ** 2 - chance
     kappa = np.divide(above, room, out=np.full(len(key), np.nan), where=room > 0)
@@ -89,7 +89,7 @@ def pair_kappa(dataset: CrowdDataset, min_overlap: int = 10) -> PairKappa:
         more_above = agree[p] + overlap[p] * (label_a == label_b) - more_chance
         more_room = 2 * overlap[p] - more_chance
         slope = (more_above * room[p] - above[p] * more_room) / room[p] ** 2
-        pull += np.bincount(dataset.task[event], weights=slope, minlength=dataset.n_tasks)
+        np.add.at(pull, dataset.task[event], slope)
     error = float(np.sqrt((pull**2).sum()) / defined.sum()) if defined.any() else np.nan
     a, b = np.divmod(key, max(dataset.n_workers, 1))
     return PairKappa(a, b, overlap, agree / overlap, kappa, min_overlap, n_pairs, mean, error, dataset.worker_ids)
@@ -97,27 +97,31 @@ def pair_kappa(dataset: CrowdDataset, min_overlap: int = 10) -> PairKappa:
 
 def _overlapping(dataset: CrowdDataset, min_overlap: int) -> tuple[IntArray, IntArray, int]:
     """Keys ``a * R + b`` (ascending) and overlaps of the pairs that share enough, and how many pairs share a task."""
-    shape = (dataset.n_tasks, dataset.n_workers)
-    ones = np.ones(dataset.n_annotations, np.int32)
-    who = scipy.sparse.csr_array((ones, dataset.worker, dataset.task_start), shape=shape)
-    both = scipy.sparse.triu(who.T @ who, 1).tocoo()
-    enough = np.flatnonzero(both.data >= min_overlap)
+    n = dataset.n_workers
+    if n**2 <= _TABLE:
+        table = np.zeros(n**2, np.int32)
+        for a, b in _meetings(dataset):
+            np.add.at(table, dataset.worker[a].astype(np.int64) * n + dataset.worker[b], np.int32(1))
+        met = np.flatnonzero(table)
+        overlap = table[met].astype(np.int64)
+    else:
+        ones = np.ones(dataset.n_annotations, np.int32)
+        shape = (dataset.n_tasks, n)
+        who = scipy.sparse.csr_array((ones, dataset.worker, dataset.task_start), shape=shape)
+        both = scipy.sparse.triu(who.T @ who, 1).tocoo()
+        met, overlap = both.row.astype(np.int64) * n + both.col, both.data.astype(np.int64)
+    enough = np.flatnonzero(overlap >= min_overlap)
     most = max(1, _MOST // max(dataset.n_classes, 1))
     if len(enough) > most:
-        enough = enough[np.argsort(-both.data[enough], kind="stable")[:most]]
-    key = both.row[enough].astype(np.int64) * dataset.n_workers + both.col[enough]
-    order = np.argsort(key)
-    return key[order], both.data[enough][order].astype(np.int64), int(both.nnz)
+        enough = enough[np.argsort(-overlap[enough], kind="stable")[:most]]
+    enough = enough[np.argsort(met[enough])]
+    return met[enough], overlap[enough], len(met)
 
 
-def _events(dataset: CrowdDataset, key: IntArray) -> Iterator[tuple[IntArray, IntArray, IntArray, IntArray]]:
-    """Pairs of annotations of one task by the pairs of workers in ``key``: (an annotation, pair, label a, label b).
-
-    Yields at most A of them at a time: the pairs of annotations 1 apart, 2 apart, …
-    """
-    task, worker, label = dataset.task, dataset.worker, dataset.label
-    find = _finder(key, dataset.n_workers)
-    first, apart = np.arange(len(task) if len(key) else 0), 0
+def _meetings(dataset: CrowdDataset) -> Iterator[tuple[IntArray, IntArray]]:
+    """Pairs of annotations of one task, that of the lower worker first; at most A at a time: 1 apart, 2 apart, …"""
+    task, worker = dataset.task, dataset.worker
+    first, apart = np.arange(len(task)), 0
     while True:
         apart += 1
         first = first[: np.searchsorted(first, len(task) - apart)]
@@ -126,10 +130,18 @@ def _events(dataset: CrowdDataset, key: IntArray) -> Iterator[tuple[IntArray, In
             return
         second = first + apart
         swap = worker[first] > worker[second]
-        a, b = np.where(swap, second, first), np.where(swap, first, second)
-        pair = find(worker[a].astype(np.int64) * dataset.n_workers + worker[b])
+        yield np.where(swap, second, first), np.where(swap, first, second)
+
+
+def _events(dataset: CrowdDataset, key: IntArray) -> Iterator[tuple[IntArray, IntArray, IntArray, IntArray]]:
+    """Meetings of the pairs of workers in ``key``: one of the annotations, pair, label a, label b."""
+    if not len(key):
+        return
+    find = _finder(key, dataset.n_workers)
+    for a, b in _meetings(dataset):
+        pair = find(dataset.worker[a].astype(np.int64) * dataset.n_workers + dataset.worker[b])
         hit = pair >= 0
-        yield first[hit], pair[hit], label[a[hit]], label[b[hit]]
+        yield a[hit], pair[hit], dataset.label[a[hit]], dataset.label[b[hit]]
 
 
 def _finder(key: IntArray, n_workers: int) -> Callable[[IntArray], IntArray]:

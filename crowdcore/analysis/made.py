@@ -38,7 +38,7 @@ def hard_made(found: MistakeTriples, n_classes: int) -> Made:
     tasks = np.zeros(n * n)
     tasks[found.cells] = found.tasks
     annotations = np.zeros(n * n)
-    np.add.at(annotations, found.cell, found.times)
+    np.add.at(annotations, found.cell, found.times.astype(np.float64))
     return Made(found.cell, found.worker, np.ones(len(found.cell)), tasks.reshape(n, n), annotations.reshape(n, n))
 
 
