@@ -69,9 +69,7 @@ def wait_until_up(address: str, process: subprocess.Popen[bytes], seconds: float
 
 
 @contextmanager
-def serving(
-    script: Path = APP, *arguments: str, environment: Mapping[str, str] | None = None
-) -> Iterator[str]:
+def serving(script: Path = APP, *arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
     """The address of a running app, with a workspace of its own; the app ends with the block."""
     with tempfile.TemporaryDirectory() as workspace:
         process, address = start(script, *arguments, **{"CROWDCORE_WORKSPACE": workspace, **(environment or {})})

@@ -1,18 +1,32 @@
-"""The app in a real browser: one server and one Chromium for the session, one page per test."""
+"""The app in a real browser: one server and one Chromium for the session, one tab per test."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.writers import write_folder
 from tests.browser.app_server import chromium_path, launch, serving
+from tests.conftest import simulate_crowd
 
 # Streamlit probes a page's own path before its root when a page is opened by its address; that is no fault.
 _PROBE = re.compile(r"/_stcore/(health|host-config)$")
+
+HOSTILE = (
+    "<script>document.title='owned'</script>",
+    "<img src=x onerror=\"document.title='owned'\">",
+    "**bold** [link](http://example.com) :red[red] $x^2$",
+    '<a href="javascript:document.title=1">b</a> & :material_home:',
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -21,10 +35,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
+def hostile_crowd() -> CrowdDataset:
+    """Markup and scripts for names of classes, workers and tasks."""
+    crowd = simulate_crowd(40, n_workers=4)
+    workers = pd.Index([f"{name} w{n}" for n, name in enumerate(HOSTILE)])
+    tasks = pd.Index([f"{HOSTILE[n % 4]} t{n}" for n in range(40)])
+    return replace(crowd, name="hostile", classes=HOSTILE, worker_ids=workers, task_ids=tasks)
+
+
 @pytest.fixture(scope="session")
-def app() -> Iterator[str]:
-    """Address of the app, open on the demo dataset."""
-    with serving() as address:
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of the app, open on the demo dataset; beside the real data it finds a large and a hostile crowd."""
+    folder = tmp_path_factory.mktemp("crowds")
+    write_folder(hostile_crowd(), folder / "hostile")
+    write_folder(replace(simulate_crowd(2000, n_workers=400, per_task=6), name="many"), folder / "many")
+    found = os.pathsep.join(filter(None, [os.environ.get("CROWDCORE_DATA", ""), str(folder)]))
+    with serving(environment={"CROWDCORE_DATA": found}) as address:
         yield address
 
 
@@ -32,6 +58,7 @@ def app() -> Iterator[str]:
 def browser() -> Iterator[Browser]:
     if chromium_path() is None:
         pytest.skip("there is no Chromium: run `make browser`")
+    expect.set_options(timeout=15_000)
     with sync_playwright() as playwright:
         browser = launch(playwright)
         yield browser
@@ -39,10 +66,17 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def page(app: str, browser: Browser) -> Iterator[Page]:
-    """A fresh tab whose console must stay free of errors."""
+def context(app: str, browser: Browser) -> Iterator[BrowserContext]:
+    """A browser profile that knows nothing; clicking it downloads into memory."""
     context = browser.new_context(viewport={"width": 1440, "height": 900}, base_url=app, accept_downloads=True)
     context.set_default_timeout(20_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    """A tab whose console must stay free of errors."""
     page = context.new_page()
     errors: list[str] = []
 
@@ -52,6 +86,12 @@ def page(app: str, browser: Browser) -> Iterator[Page]:
 
     page.on("console", noted)
     page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("dialog", lambda dialog: errors.append(f"dialog: {dialog.message}"))
     yield page
-    context.close()
     assert not errors
+
+
+def percentages(matrix: np.ndarray) -> set[str]:
+    """The numbers that a heatmap of shared mistakes writes: off the diagonal, above 0."""
+    off = matrix[~np.eye(len(matrix), dtype=bool)]
+    return {f"{value:.1f}" for value in off[off > 0]}

@@ -30,4 +30,6 @@ def test_from_labelme_to_one_task_and_back(page: Page, data_folder: Path) -> Non
     settled(page)
     main(page).get_by_role("link", name="street labelled insidecity").click()
     expect(main(page).get_by_text("36 workers of 59")).to_be_visible()
-    expect(page).to_have_url(re.compile(r"/shared-mistakes\?dataset=labelme&reference=gold&true=street&given=insidecity"))
+    expect(page).to_have_url(
+        re.compile(r"/shared-mistakes\?dataset=labelme&reference=gold&true=street&given=insidecity")
+    )

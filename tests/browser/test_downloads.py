@@ -1,0 +1,76 @@
+"""Every figure and table can be taken along, and nothing in it runs."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import HOSTILE
+from tests.browser.steps import heatmap, main, open_page
+
+
+def downloaded(page: Page, button: Locator) -> tuple[str, bytes]:
+    with page.expect_download() as found:
+        button.click()
+    return found.value.suggested_filename, Path(found.value.path()).read_bytes()
+
+
+def test_a_figure_as_svg_png_and_csv(page: Page) -> None:
+    open_page(page, "/shared-mistakes?dataset=demo&reference=gold")
+    expect(heatmap(page)).to_be_visible()
+    frame = main(page).locator(".st-key-figure-shared-gold")
+    name, content = downloaded(page, frame.locator("[data-format=svg]"))
+    assert name == "demo-shared-mistakes-gold.svg"
+    assert content.startswith(b"<svg")
+    assert b"chosen-cell" not in content
+    name, content = downloaded(page, frame.locator("[data-format=png]"))
+    assert name == "demo-shared-mistakes-gold.png"
+    assert content.startswith(b"\x89PNG")
+    name, content = downloaded(page, frame.get_by_role("button", name="CSV", exact=True))
+    assert name == "demo-shared-mistakes-gold.csv"
+    rows = list(csv.DictReader(content.decode().splitlines()))
+    assert len(rows) == 100
+    assert {"true", "given", "percent"} <= set(rows[0])
+
+
+def test_a_table_downloads_what_its_filter_leaves(page: Page) -> None:
+    open_page(page, "/annotators?dataset=demo&reference=gold&view=Ranking")
+    filter_ = main(page).get_by_label("Filter workers")
+    filter_.fill("w03")
+    filter_.press("Enter")
+    button = main(page).get_by_role("button", name="CSV")
+    expect(button).to_be_visible()
+    page.wait_for_timeout(500)
+    name, content = downloaded(page, button)
+    rows = list(csv.DictReader(content.decode().splitlines()))
+    assert name == "demo-workers-gold.csv"
+    assert rows
+    assert all("w03" in row["worker"] for row in rows)
+
+
+def test_hostile_names_are_shown_as_text_everywhere(page: Page) -> None:
+    """Scripts, markup and links in the names of classes, workers and tasks."""
+    for address in (
+        "/?dataset=hostile",
+        "/shared-mistakes?dataset=hostile&beside=majority-vote",
+        "/annotators?dataset=hostile",
+        "/annotators?dataset=hostile&view=One+worker",
+        "/annotators?dataset=hostile&view=Ranking",
+        "/annotators?dataset=hostile&view=Pairs",
+        "/tasks?dataset=hostile",
+    ):
+        open_page(page, address)
+        page.wait_for_timeout(300)
+        shown = main(page)
+        assert page.title() != "owned"
+        assert shown.locator("script, [onerror], a[href^='javascript'], a[href*='example.com']").count() == 0
+        assert shown.locator("strong:text-is('bold'), .katex, .stMarkdownColoredText").count() == 0
+    open_page(page, "/shared-mistakes?dataset=hostile")
+    for name in HOSTILE[:2]:
+        expect(heatmap(page).get_by_text(name[:20]).first).to_be_visible()
+    main(page).get_by_role("tab", name="Tasks").click()
+    main(page).get_by_role("link", name="<script>").first.click()
+    expect(main(page).get_by_role("heading", name="<script>")).to_be_visible()
+    assert page.title() != "owned"

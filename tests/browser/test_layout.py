@@ -1,0 +1,67 @@
+"""Narrow and wide, light and dark, by keyboard, and with more workers than cells fit."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.steps import heatmap, main, open_page, settled
+
+ADDRESSES = ("/?dataset=demo", "/shared-mistakes?dataset=demo", "/annotators?dataset=demo", "/tasks?dataset=demo")
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_nothing_is_wider_than_a_narrow_window(page: Page, address: str) -> None:
+    page.set_viewport_size({"width": 900, "height": 900})
+    open_page(page, address)
+    area = main(page)
+    assert area.evaluate("e => e.scrollWidth <= e.clientWidth")
+    chart = area.locator(".js-plotly-plot").first
+    if "/tasks" not in address:
+        expect(chart).to_be_visible()
+        box = chart.bounding_box()
+        assert box is not None
+        assert box["width"] > 380
+
+
+def test_dark_is_dark(context: BrowserContext) -> None:
+    page = context.new_page()
+    page.emulate_media(color_scheme="dark")
+    open_page(page, "/shared-mistakes?dataset=demo")
+    expect(heatmap(page)).to_be_visible()
+    ink = heatmap(page).locator(".xtick text").first.evaluate("e => getComputedStyle(e).fill")
+    red, green, blue = map(int, re.findall(r"\d+", ink)[:3])
+    assert min(red, green, blue) > 100
+    ground = page.get_by_test_id("stApp").evaluate("e => getComputedStyle(e).backgroundColor")
+    assert max(map(int, re.findall(r"\d+", ground)[:3])) < 60
+    page.close()
+
+
+def test_a_cell_is_chosen_by_keyboard_alone(page: Page) -> None:
+    open_page(page, "/shared-mistakes?dataset=demo")
+    for label, name in (("True class", "three"), ("Given label", "nine")):
+        box = page.get_by_role("combobox", name=label)
+        box.focus()
+        page.keyboard.type(name)
+        page.keyboard.press("Enter")
+        settled(page)
+    expect(page).to_have_url(re.compile("true=three&given=nine"))
+    expect(main(page).get_by_text("gave nine to a task that is three")).to_be_visible()
+
+
+def test_a_large_matrix_refines_when_zoomed(page: Page) -> None:
+    open_page(page, "/annotators?dataset=many")
+    chart = main(page).locator(".js-plotly-plot").first
+    expect(chart.locator(".hm, .im").first).to_be_visible()
+    cells = "e => { const h = e._fullData.find(t => t.type === 'heatmap'); return h ? h.dx : 0 }"
+    assert chart.evaluate(cells) == 2
+    box = chart.locator(".nsewdrag").first.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 0.2 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.4 * box["height"], steps=4)
+    page.mouse.up()
+    fine = f"() => ({cells})(document.querySelector('.st-key-figure-distance .js-plotly-plot')) === 1"
+    page.wait_for_function(fine)

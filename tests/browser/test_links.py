@@ -1,0 +1,64 @@
+"""A link reopens the view it was copied from, and the browser's back button goes back."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.steps import choose, click_cell, heatmap, main, open_page, settled
+
+VIEWS = {
+    "/shared-mistakes?dataset=demo&reference=majority-vote&true=three&given=nine&beside=gold": "gave nine to a task",
+    "/annotators?dataset=demo&reference=gold&view=One+worker&worker=w02": "All annotators together",
+    "/annotators?dataset=demo&reference=gold&view=Ranking&without=w02&without=w03": "Annotations left out",
+    "/tasks?dataset=demo&reference=gold&show=misled&true=three": "the most disputed first",
+    "/?dataset=demo&reference=gold&view=Open+a+file": "A table with one row per label",
+}
+
+
+@pytest.mark.parametrize("address", VIEWS)
+def test_an_address_reopens_its_view(page: Page, address: str) -> None:
+    open_page(page, address)
+    expect(main(page).get_by_text(VIEWS[address]).first).to_be_visible()
+    for part in address.partition("?")[2].split("&"):
+        expect(page).to_have_url(re.compile(re.escape(part)))
+
+
+def test_back_goes_back(page: Page) -> None:
+    open_page(page, "/shared-mistakes?dataset=demo&reference=gold")
+    expect(heatmap(page)).to_be_visible()
+    for true, given in (("three", "nine"), ("eight", "one")):
+        choose(page, "True class", true)
+        choose(page, "Given label", given)
+        expect(page).to_have_url(re.compile(f"true={true}&given={given}"))
+    page.go_back()
+    expect(page).to_have_url(re.compile("true=eight&given=nine"))
+    expect(main(page).get_by_text("gave nine to a task that is eight")).to_be_visible()
+    page.go_back()
+    expect(main(page).get_by_text("gave nine to a task that is three")).to_be_visible()
+
+
+def test_the_chosen_cell_is_outlined(page: Page) -> None:
+    open_page(page, "/shared-mistakes?dataset=demo&reference=gold")
+    box = heatmap(page).locator(".chosen-cell")
+    expect(box).to_be_visible()
+    before = box.bounding_box()
+    click_cell(page, 3, 9, 10)
+    expect(page).to_have_url(re.compile("true=three&given=nine"))
+    after = box.bounding_box()
+    assert before is not None
+    assert after is not None
+    assert (before["x"], before["y"]) != (after["x"], after["y"])
+
+
+def test_another_dataset_or_reference_redraws_every_page(page: Page) -> None:
+    open_page(page, "/tasks?dataset=demo&task=digit-0551")
+    choose(page, "Reference", "majority-vote")
+    expect(page).to_have_url(re.compile("reference=majority-vote"))
+    expect(main(page).get_by_test_id("stMetric").filter(has_text="majority-vote")).to_be_visible()
+    for name in ("Shared mistakes", "Annotators", "Data"):
+        page.get_by_role("link", name=name).click()
+        settled(page)
+        expect(page).to_have_url(re.compile("dataset=demo&reference=majority-vote"))

@@ -1,0 +1,71 @@
+"""A file of one's own: understood, questioned, refused or taken in."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.steps import choose, main, open_page, settled
+from tests.conftest import simulate_crowd
+
+
+def offer(page: Page, name: str, content: bytes) -> None:
+    open_page(page, "/?dataset=demo&view=Open+a+file")
+    page.locator("input[type=file]").set_input_files({"name": name, "mimeType": "text/csv", "buffer": content})
+    settled(page)
+
+
+def crowd_csv(**columns: str) -> bytes:
+    frame = simulate_crowd(40).annotations.rename(columns=columns).astype(str)
+    return frame.to_csv(index=False).encode()
+
+
+def test_a_good_file_opens_with_workers_hidden(page: Page) -> None:
+    offer(page, "crowd.csv", crowd_csv())
+    expect(main(page).get_by_text("Nothing would be dropped or merged.")).to_be_visible()
+    main(page).get_by_role("button", name="Open it").click()
+    expect(main(page).get_by_role("heading", name=re.compile("^crowd-"))).to_be_visible()
+    expect(page).to_have_url(re.compile("dataset=crowd-[0-9a-f]{10}"))
+    expect(main(page).get_by_test_id("stMetric").filter(has_text="Annotations")).to_contain_text("120")
+    page.get_by_role("link", name="Tasks").click()
+    page.get_by_role("combobox", name="Worker").click()
+    expect(page.get_by_role("option", name="worker 01")).to_be_visible()
+    expect(page.get_by_role("option", name="w001")).to_have_count(0)
+    # The link opens it again, in another session too.
+    open_page(page, page.url)
+    expect(main(page).get_by_role("heading", name="Tasks")).to_be_visible()
+
+
+def test_a_file_with_faults_says_what_would_be_lost(page: Page) -> None:
+    frame = pd.read_csv(pd.io.common.BytesIO(crowd_csv())).astype(object)
+    frame.loc[4, "label"] = None
+    offer(page, "faults.csv", frame.to_csv(index=False).encode())
+    warning = main(page).get_by_test_id("stAlert")
+    expect(warning).to_contain_text("would drop or merge")
+    expect(warning).to_contain_text("row 5")
+    main(page).get_by_role("button", name="Accept 1 change and open").click()
+    expect(main(page).get_by_test_id("stMetric").filter(has_text="Annotations")).to_contain_text("119")
+
+
+def test_columns_that_say_nothing_are_asked_for(page: Page) -> None:
+    offer(page, "odd.csv", crowd_csv(task="foo", worker="who", label="says"))
+    expect(main(page).get_by_text("The columns do not say which holds")).to_be_visible()
+    for role, column in (("Task", "foo"), ("Worker", "who"), ("Label", "says")):
+        choose(page, role, column)
+    main(page).get_by_role("button", name="Open it").click()
+    expect(main(page).get_by_test_id("stMetric").filter(has_text="Annotations")).to_contain_text("120")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("empty.csv", b""), ("cut.parquet", b"PAR1\x00\x00\x00"), ("fake.csv", b"PK\x03\x04" + bytes(60))],
+)
+def test_a_bad_file_is_refused_in_one_sentence(page: Page, name: str, content: bytes) -> None:
+    offer(page, name, content)
+    alert = main(page).get_by_test_id("stAlert")
+    expect(alert).to_have_count(1)
+    expect(alert).to_contain_text(name)
+    assert "Traceback" not in main(page).inner_text()

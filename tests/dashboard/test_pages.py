@@ -1,0 +1,168 @@
+"""Every page in-process: it draws, its numbers are the library's, refusals are sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from crowdcore import analysis, load_dataset
+from crowdcore.data.writers import write_folder
+from tests.conftest import ROOT, simulate_crowd
+
+PAGES = ("data", "mistakes", "annotators", "tasks")
+
+
+@pytest.fixture
+def crowd_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Named datasets: a small crowd."""
+    folder = tmp_path / "found"
+    folder.mkdir()
+    monkeypatch.setenv("CROWDCORE_DATA", str(folder))
+    write_folder(simulate_crowd(), folder / "crowd")
+    return folder
+
+
+def open_page(name: str, **address: str) -> AppTest:
+    test = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=60).run()
+    test.switch_page(f"views/{name}.py")
+    test.query_params.clear()
+    for key, value in address.items():
+        test.query_params[key] = value
+    return test.run()
+
+
+def words(test: AppTest) -> str:
+    found = [*test.markdown, *test.caption, *test.error, *test.warning, *test.info, *test.title]
+    return "\n".join(str(part.value).replace("\\", "") for part in found)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_draws_without_a_fault(page: str, crowd_folder: Path) -> None:
+    test = open_page(page, dataset="crowd")
+    assert not test.exception
+    assert not test.error
+    assert len(test.title) == 1
+
+
+@pytest.mark.parametrize("view", ["Distances", "Ranking", "One worker", "Pairs"])
+@pytest.mark.parametrize("reference", ["gold", "majority-vote"])
+def test_the_tabs_on_annotators_draw(view: str, reference: str, crowd_folder: Path) -> None:
+    test = open_page("annotators", dataset="crowd", view=view, reference=reference)
+    assert not test.exception
+    assert not test.error
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_an_unknown_dataset_is_refused_in_a_sentence(page: str, crowd_folder: Path) -> None:
+    test = open_page(page, dataset="crowds")
+    assert "Did you mean 'crowd'?" in test.error[0].value.replace("\\", "")
+
+
+def test_an_unknown_reference_gives_way_with_a_warning(crowd_folder: Path) -> None:
+    test = open_page("mistakes", dataset="crowd", reference="oracle")
+    assert "no reference 'oracle'; showing 'gold'" in words(test)
+    assert not test.error
+
+
+def test_a_fault_is_logged_and_never_shown_as_a_traceback(
+    crowd_folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("dashboard.services.shared_mistakes", lambda *_: 1 / 0)
+    test = open_page("mistakes", dataset="crowd")
+    assert not test.exception
+    assert "could not be drawn" in test.error[0].value
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_the_data_page_shows_the_library_s_numbers(data_folder: Path) -> None:
+    test = open_page("data", dataset="labelme")
+    shown = {metric.label: metric.value for metric in test.metric}
+    assert shown["Annotations"] == "2,547"
+    assert shown["Wrong labels"] == "25.95 %"
+    assert shown["Tasks nobody got right"] == "11.10 %"
+    assert shown["Mean worker accuracy"] == "69.16 %"
+    assert shown["Majority vote is right"] == "76.90 %"
+
+
+@pytest.mark.parametrize(
+    ("dataset", "true", "given", "expected"),
+    [
+        ("labelme", "street", "insidecity", "36 workers** of 59 (61.0 %)"),
+        ("labelme", "opencountry", "forest", "26 workers** of 59 (44.1 %)"),
+        ("music", "metal", "rock", "28 workers** of 44 (63.6 %)"),
+        ("music", "disco", "pop", "17 workers** of 44 (38.6 %)"),
+    ],
+)
+def test_a_cell_of_shared_mistakes_is_the_published_one(
+    dataset: str, true: str, given: str, expected: str, data_folder: Path
+) -> None:
+    test = open_page("mistakes", dataset=dataset, true=true, given=given)
+    assert expected in words(test)
+
+
+def test_the_most_shared_mistake_is_shown_first(crowd_folder: Path) -> None:
+    percent = np.array(analysis.shared_mistakes(load_dataset("crowd")).percent)
+    np.fill_diagonal(percent, -1)
+    true, given = np.unravel_index(percent.argmax(), percent.shape)
+    test = open_page("mistakes", dataset="crowd")
+    assert f"gave **class {given}** to a task that is **class {true}**" in words(test)
+    assert f"{percent.max():.1f} %" in words(test)
+
+
+def test_filters_of_tasks_narrow_the_list(crowd_folder: Path) -> None:
+    crowd = load_dataset("crowd")
+    test = open_page("tasks", dataset="crowd")
+    assert f"{crowd.n_tasks} tasks" in words(test)
+    cell = (crowd.label == 2) & (crowd.gold[crowd.task] == 1)
+    test = open_page("tasks", dataset="crowd", true="class 1", given="class 2")
+    assert f"{len(np.unique(crowd.task[cell]))} tasks" in words(test)
+    cell &= crowd.worker == 3
+    test = open_page("tasks", dataset="crowd", true="class 1", given="class 2", worker="w003")
+    assert f"{len(np.unique(crowd.task[cell]))} task" in words(test)
+    disputed = sum(len(set(crowd.label[crowd.task == i])) > 1 for i in range(crowd.n_tasks))
+    assert f"{disputed} tasks" in words(open_page("tasks", dataset="crowd", show="disputed"))
+
+
+def test_a_list_without_tasks_says_what_to_do(crowd_folder: Path) -> None:
+    assert "No task passes these filters" in words(open_page("tasks", dataset="crowd", show="unlabelled"))
+
+
+def test_one_task_shows_its_labels(crowd_folder: Path) -> None:
+    crowd = load_dataset("crowd")
+    test = open_page("tasks", dataset="crowd", task="t00007")
+    assert test.title[0].value == "t00007"
+    labels = test.dataframe[1].value
+    assert list(labels["label"]) == [crowd.classes[c] for c in crowd.label[crowd.task == 7]]
+    assert list(labels["worker"]) == [f"w{r:03d}" for r in crowd.worker[crowd.task == 7]]
+
+
+def test_an_unknown_task_is_refused(crowd_folder: Path) -> None:
+    assert "has no task 'nope'" in words(open_page("tasks", dataset="crowd", task="nope"))
+
+
+def test_hidden_workers_appear_nowhere(crowd_folder: Path) -> None:
+    for page in ("mistakes", "annotators", "tasks"):
+        test = open_page(page, dataset="crowd", names="hidden", task="t00007" if page == "tasks" else "")
+        frames = "\n".join(frame.value.to_string() for frame in test.dataframe)
+        boxes = "\n".join(str(box.options) for box in test.selectbox)
+        assert "w0" not in frames + boxes
+        assert "worker 0" in frames
+
+
+def test_leaving_workers_out_shows_what_changes(crowd_folder: Path) -> None:
+    test = open_page("annotators", dataset="crowd", view="Ranking", without="w003")
+    found = analysis.what_if(load_dataset("crowd"), ["w003"])
+    shown = {metric.label: metric.value for metric in test.metric}
+    assert shown["Annotations left out"] == str(found.n_annotations)
+    assert shown["Labels changed"] == str(len(found.changed))
+    assert shown["Majority vote is right"] == f"{100 * found.accuracy_after:.2f} %"
+
+
+def test_no_dataset_at_all_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.services.names", list)
+    monkeypatch.setattr("dashboard.services.default_dataset", str)
+    assert "Open a file on the Data page" in words(open_page("mistakes"))
+    assert not open_page("data").exception
