@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
+from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
+from crowdcore.analysis.leaf_order import optimal_leaves
 from crowdcore.analysis.worker_distance import WorkerDistance
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
@@ -78,9 +79,7 @@ def order_workers(distance: WorkerDistance, n_groups: int | None = None) -> Work
     flat = squareform(matrix, checks=False)
     tree = linkage(flat, "average")
     optimal = n <= MOST_OPTIMAL
-    if optimal:
-        tree = optimal_leaf_ordering(tree, flat)
-    order = leaves_list(tree)
+    order = optimal_leaves(tree, matrix) if optimal else leaves_list(tree)
     count = n_groups if n_groups is not None else _widest(tree)
     words = "average linkage, " + (
         "optimal leaf order" if optimal else f"the tree's own order (optimal only up to {MOST_OPTIMAL:,} workers)"

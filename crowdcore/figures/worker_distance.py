@@ -103,7 +103,7 @@ def _separate(fig: go.Figure, order: WorkerOrder) -> None:
     """Lines between the groups."""
     n = len(order.order)
     cuts = np.flatnonzero(np.diff(order.groups[order.order])) + 0.5
-    line = {"color": "white", "width": 2.5}  # reads as a gap on light, as a line on dark
+    line = {"color": theme.WARN, "width": 1.5}
     for cut in cuts:
         fig.add_shape(type="line", x0=cut, x1=cut, y0=-0.5, y1=n - 0.5, line=line, layer="above")
         fig.add_shape(type="line", x0=-0.5, x1=n - 0.5, y0=cut, y1=cut, line=line, layer="above")

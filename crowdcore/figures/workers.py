@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from crowdcore.analysis.pair_mistakes import PairMistakes
 from crowdcore.analysis.worker_quality import WorkerQuality
 from crowdcore.core.errors import SettingError
-from crowdcore.core.types import AnyArray, BoolArray
+from crowdcore.core.types import AnyArray
 from crowdcore.figures import theme
 
 __all__ = ["pair_mistakes", "worker_ranking"]
@@ -78,6 +78,7 @@ def worker_ranking(
                     marker={"color": color, "size": size[of], "line": {"width": 0}},
                     error_y=_interval(quality, of) if by == "accuracy" and len(ranked) <= _INTERVALS else None,
                     customdata=np.stack([called[of], quality.n_annotations[of], of], axis=1),
+                    cliponaxis=False,
                     hovertemplate="<b>%{customdata[0]}</b>: %{y:.3~f}<br>%{customdata[1]} labels<extra></extra>",
                 )
             )
@@ -108,43 +109,52 @@ def pair_mistakes(
         pairs: from `analysis.pair_mistakes`.
         names: (n_workers,) what the workers are called; default their ids.
         level: q-value up to which a pair counts as conspicuous.
-        most: most pairs drawn, the least probable first.
+        most: most pairs drawn, the least probable ones; those never wrong alike are left out.
         title: title of the figure.
     """
     called = np.asarray(pairs.worker_ids if names is None else names, object)
-    p = np.nan_to_num(pairs.p_value, nan=1.0)
-    shown = np.argsort(p, kind="stable")[:most] if len(p) <= most else _least(p, most)
-    subtitle = f"{len(p):,} pairs share a task" + (f", the {most:,} least probable are drawn" if len(p) > most else "")
-    fig = theme.figure(title=title, subtitle=f"{subtitle} · reference: {pairs.reference}", height=460, margin_t=92)
+    some = np.flatnonzero(pairs.wrong_alike)
+    p = np.nan_to_num(pairs.p_value[some], nan=1.0)
+    shown = some[np.argpartition(p, most)[:most]] if len(p) > most else some
+    words = [f"{len(pairs.p_value):,} pairs share a task, {len(some):,} were wrong alike"]
+    words += [f"the {most:,} least probable are drawn"] if len(p) > most else []
+    subtitle = " · ".join([*words, f"reference: {pairs.reference}"])
+    fig = theme.figure(title=title, subtitle=subtitle, height=480, margin_t=64)
     beyond, chance = pairs.q_beyond <= level, pairs.q_value <= level
-    groups: tuple[tuple[str, str, BoolArray], ...] = (
-        ("as often as chance has it", theme.INK, ~chance & ~beyond),
-        ("more often than independent workers", theme.ACCENT, chance & ~beyond),
-        ("more often than this crowd's shared mistakes explain", theme.WARN, beyond),
-    )
-    for name, color, which in groups:
+    for name, color, which, size in (
+        ("as often as chance has it", theme.INK, ~chance & ~beyond, 5),
+        ("more often than independent workers", theme.ACCENT, chance & ~beyond, 8),
+        ("more often than shared mistakes explain", theme.WARN, beyond, 9),
+    ):
         of = shown[which[shown]]
         fig.add_trace(
             go.Scattergl(
                 x=pairs.expected[of],
                 y=pairs.wrong_alike[of],
                 mode="markers",
-                name=f"{name} ({int(which.sum()):,})",
-                marker={
-                    "color": color,
-                    "size": 5 if color == theme.INK else 8,
-                    "opacity": 0.45 if color == theme.INK else 0.9,
-                },
+                name=f"{name} ({int(which[some].sum()):,})",
+                marker={"color": color, "size": size, "opacity": 0.5 if color == theme.INK else 0.9},
                 customdata=_pair_words(pairs, called, of),
                 hovertemplate="%{customdata}<extra></extra>",
             )
         )
-    top = float(max(pairs.wrong_alike[shown].max(initial=1), pairs.expected[shown].max(initial=1.0)))
+    _equal(fig, pairs, shown)
+    corner = {"x": 0.99, "xanchor": "right", "y": 0.02, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"}
+    fig.update_layout(legend={"orientation": "v", **corner})
+    fig.update_xaxes(title="tasks wrong alike, expected of independent workers", type="log", dtick="D2")
+    return fig.update_yaxes(title="tasks wrong alike", type="log", dtick="D2")
+
+
+def _equal(fig: go.Figure, pairs: PairMistakes, shown: AnyArray) -> None:
+    """A line where as many tasks are wrong alike as expected; ranges around what is shown."""
+    if not len(shown):
+        return
+    low, high = float(pairs.expected[shown].min()), float(pairs.expected[shown].max())
+    top = float(pairs.wrong_alike[shown].max())
     line = {"color": theme.INK, "dash": "dot", "width": 1}
-    fig.add_shape(type="line", x0=0, y0=0, x1=top, y1=top, line=line, layer="below")
-    right = 1.05 * float(pairs.expected[shown].max(initial=0.5))
-    fig.update_xaxes(title="tasks wrong alike, expected of independent workers", range=[-0.03 * right, right])
-    return fig.update_yaxes(title="tasks wrong alike", range=[-0.03 * top, 1.06 * top])
+    fig.add_shape(type="line", x0=0.8, y0=0.8, x1=1.3 * top, y1=1.3 * top, line=line, layer="below")
+    fig.update_xaxes(range=[np.log10(low / 1.3), np.log10(1.3 * max(high, 1.0))])
+    fig.update_yaxes(range=[np.log10(0.8), np.log10(1.4 * top)])
 
 
 def _interval(quality: WorkerQuality, of: AnyArray) -> dict[str, object]:
@@ -156,12 +166,6 @@ def _interval(quality: WorkerQuality, of: AnyArray) -> dict[str, object]:
 def _ring(fig: go.Figure, x: int, y: float, name: str) -> None:
     marker = {"color": "rgba(0,0,0,0)", "size": 18, "line": {"color": theme.INK, "width": 2}}
     fig.add_trace(go.Scatter(x=[x], y=[y], mode="markers", marker=marker, name=name, hoverinfo="skip"))
-
-
-def _least(p: AnyArray, most: int) -> AnyArray:
-    """The indices of the smallest values, smallest first."""
-    some = np.argpartition(p, most)[:most]
-    return some[np.argsort(p[some], kind="stable")]
 
 
 def _pair_words(pairs: PairMistakes, called: AnyArray, of: AnyArray) -> list[str]:
