@@ -24,6 +24,7 @@ _UNITS: dict[str, tuple[str, str, str]] = {  # title of the colour bar, suffix o
     "q-value": ("q-value", "", "chance of so many workers by individual mistakes alone, adjusted for all cells"),
 }
 _LEAST_Q = 1e-12
+_WIDE = 12  # classes from which cells have no room for a decimal
 
 
 def shared_mistakes(
@@ -96,7 +97,8 @@ def _numbers(values: FloatArray, shown: FloatArray, layer: str) -> AnyArray:
     if layer == "q-value":
         text = [f"{v:.2f}" if v >= 0.005 else f"{v:.0e}".replace("e-0", "e-") for v in values.ravel()]
     elif layer == "percent":
-        text = [f"{v:.1f}" for v in values.ravel()]
+        digits = 1 if len(values) <= _WIDE else 0
+        text = [f"{v:.{digits}f}" for v in values.ravel()]
     else:
         text = [f"{v:.0f}" if v == round(v) else f"{v:.1f}" for v in values.ravel()]
     return np.where(np.isnan(shown).ravel(), "", text).reshape(values.shape)
@@ -151,7 +153,7 @@ def _mark(fig: go.Figure, cells: AnyArray, meaning: str, n_classes: int) -> None
             showlegend=True,
         )
     )
-    fig.update_layout(margin_t=88, legend={"x": 0, "itemclick": False, "itemdoubleclick": False})
+    fig.update_layout(margin_t=94, legend={"x": 0, "itemclick": False, "itemdoubleclick": False})
 
 
 def _power_ticks(fig: go.Figure, top: float) -> None:

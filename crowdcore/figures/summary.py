@@ -89,7 +89,7 @@ def class_balance(balance: ClassBalance, *, title: str = "Class balance") -> go.
     ]
     subtitle = f"{balance.tasks.sum():.0f} tasks, {balance.annotations.sum():.0f} annotations"
     fig = theme.figure(*bars, title=title, subtitle=subtitle, height=340, barmode="group", bargap=0.25)
-    fig.update_layout(margin_t=88)
+    fig.update_layout(margin_t=94)
     fig.update_yaxes(ticksuffix=" %", rangemode="tozero")
     return fig.update_xaxes(**_classes(balance.classes))
 
