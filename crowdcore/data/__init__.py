@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from crowdcore.data.catalogue import list_datasets, load_dataset
+from crowdcore.data.catalogue import DatasetInfo, describe_datasets, list_datasets, load_dataset
 from crowdcore.data.columns import MappingError
 from crowdcore.data.dataset import SPLITS, CrowdDataset, Media, SimulatedTruth
 from crowdcore.data.doctor import Import, examine, read_dataset
@@ -18,6 +18,7 @@ from crowdcore.data.writers import neutralise, write_aggregated, write_folder, w
 __all__ = [
     "SPLITS",
     "CrowdDataset",
+    "DatasetInfo",
     "Finding",
     "Import",
     "ImportReport",
@@ -26,6 +27,7 @@ __all__ = [
     "ReadSettings",
     "Rows",
     "SimulatedTruth",
+    "describe_datasets",
     "examine",
     "examine_frame",
     "from_frame",

@@ -91,8 +91,7 @@ def open_array(path: Path) -> ArrayLike:
     """
     if path.suffix == ".npy":
         try:
-            array: AnyArray = np.load(path, mmap_mode="r", allow_pickle=False)
-            return array
+            return np.lib.format.open_memmap(path, mode="r")  # refuses Python objects
         except _FAULTS as error:
             raise _damaged(path, error) from None
     members = read_npz(path, ("images", "data", "offsets"))

@@ -73,6 +73,6 @@ def _with_gold(raw: Raw, gold: pd.Series[Any]) -> Raw:
     absent = len(gold) - len(np.unique(place[place >= 0]))
     findings = raw.findings
     if absent:
-        sentence = f"Gold of {plural(absent, 'task')} that are not in the frame would be left out"
+        sentence = f"Gold of {plural(absent, 'task')} outside the frame would be left out"
         findings = (*findings, Finding("gold-not-listed", "change", sentence, absent))
     return replace(raw, tasks=replace(about, gold=Codes(codes["gold"].values, given)), findings=findings)

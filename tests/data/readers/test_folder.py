@@ -1,0 +1,182 @@
+"""Dataset folders: careful about lists, targets and files beside the tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from crowdcore.core.errors import DataError
+from crowdcore.data import examine, read_dataset
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Writes the files of a dataset folder; arrays as .npy or .npz."""
+    (tmp_path / "crowd").mkdir()
+
+    def write(**files):
+        for name, content in files.items():
+            stem, _, suffix = name.rpartition("__")
+            path = tmp_path / "crowd" / f"{stem}.{suffix}"
+            if suffix == "npy":
+                np.save(path, content)
+            elif suffix == "npz":
+                np.savez(path, **content)
+            elif isinstance(content, bytes):
+                path.write_bytes(content)
+            else:
+                path.write_text(content, encoding="utf-8")
+        return tmp_path / "crowd"
+
+    return write
+
+
+ANNOTATIONS = "task,worker,label\nt2,w10,b\nt1,w2,a\nt2,w2,a\n"
+TASKS = "task,split,gold\nt1,train,a\nt2,train,b\nt3,test,\n"
+
+
+def test_the_order_of_the_list_of_tasks(folder):
+    ds = read_dataset(folder(annotations__csv=ANNOTATIONS, tasks__csv=TASKS, classes__txt="b\na\n"))
+    assert ds.name == "crowd"
+    assert list(ds.task_ids) == ["t1", "t2", "t3"]
+    assert ds.classes == ("b", "a")
+    assert ds.task.tolist() == [0, 1, 1]
+    assert [ds.worker_ids[r] for r in ds.worker] == ["w2", "w10", "w2"]
+    assert ds.gold.tolist() == [1, 0, -1]
+    assert ds.split.tolist() == [0, 0, 2]
+
+
+def test_tasks_that_are_not_listed_are_added_with_a_warning(folder):
+    path = folder(annotations__csv=ANNOTATIONS + "t9,w2,a\nt8,w2,b\n", tasks__csv=TASKS)
+    found = examine(path)
+    (warning,) = [f for f in found.report.findings if f.code == "tasks-not-listed"]
+    assert (warning.level, warning.count, warning.rows, warning.examples) == ("warning", 2, (4, 5), ("t9", "t8"))
+    ds = found.dataset()
+    assert list(ds.task_ids) == ["t1", "t2", "t3", "t9", "t8"]
+    assert ds.split.tolist() == [0, 0, 2, -1, -1]
+
+
+def test_a_list_of_workers_fixes_their_order_and_keeps_idle_ones(folder):
+    path = folder(annotations__csv=ANNOTATIONS, workers__csv="worker\nw9\nw2\nw10\n")
+    assert list(read_dataset(path).worker_ids) == ["w9", "w2", "w10"]
+    path = folder(workers__csv="worker\nw2\n")
+    assert list(read_dataset(path).worker_ids) == ["w2", "w10"]
+    with pytest.raises(DataError, match="The list of workers names one twice"):
+        read_dataset(folder(workers__csv="worker\nw2\nw2\n"))
+
+
+def test_bad_lists_of_tasks(folder):
+    with pytest.raises(DataError, match=r"names 't1' twice, in rows 1 and 3 \(crowd, row 3\)"):
+        read_dataset(folder(annotations__csv=ANNOTATIONS, tasks__csv="task,gold\nt1,a\nt2,b\nt1,b\n"))
+    with pytest.raises(DataError, match=r"The list of tasks has a row without a task \(crowd, row 2\)"):
+        read_dataset(folder(tasks__csv="task,gold\nt1,a\n,b\n"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        ("# regression: rating on 0..1\n", r"^The labels are ratings, and only classes are supported so far \(crowd\)"),
+        ("# sequence\nO\nB-LOC\n", r"^The labels are sequences, and only classes"),
+        ("a\nb\na\n", r"^The class 'a' is listed twice \(classes.txt, row 3\)"),
+    ],
+)
+def test_class_lists_that_are_refused(folder, lines, sentence):
+    with pytest.raises(DataError, match=sentence):
+        read_dataset(folder(annotations__csv=ANNOTATIONS, classes__txt=lines))
+
+
+def test_tag_sequences_are_noticed_without_being_declared(folder):
+    annotations = "task,worker,label\ns1,w1,O O B-LOC\ns1,w2,O B-LOC O\n"
+    with pytest.raises(DataError, match=r"^The labels are sequences of tags, and only one class .*column 'label'"):
+        read_dataset(folder(annotations__csv=annotations, classes__txt="O\nB-LOC\n"), accept=True)
+
+
+def test_a_class_list_in_latin_1_with_blank_lines(folder):
+    path = folder(
+        annotations__csv="task,worker,label\nt1,w1,caf\u00e9\n",
+        classes__txt="caf\u00e9\r\n\r\nth\u00e9\r\n".encode("latin-1"),
+    )
+    assert read_dataset(path).classes == ("caf\u00e9", "th\u00e9")
+
+
+def test_labelled_data_without_annotations(folder):
+    ds = read_dataset(folder(tasks__csv=TASKS, classes__txt="a\nb\n"))
+    assert (ds.n_tasks, ds.n_workers, ds.n_annotations) == (3, 0, 0)
+    assert ds.gold.tolist() == [0, 1, -1]
+
+
+def test_classes_alone_are_no_dataset(folder):
+    with pytest.raises(DataError, match=r"There are neither annotations.\* nor tasks"):
+        read_dataset(folder(classes__txt="a\nb\n"))
+
+
+def test_features_and_images_of_each_split(folder):
+    path = folder(
+        annotations__csv=ANNOTATIONS,
+        tasks__csv="task,split\nt3,test\nt1,train\nt4,\nt2,train\n",
+        features_train__npy=np.array([[1.0], [2.0]], np.float32),
+        features_test__npy=np.array([[3.0]], np.float32),
+        features__npy=np.array([[4.0]], np.float32),
+        images_train__npz={"images": np.arange(8, dtype=np.uint8).reshape(2, 2, 2)},
+    )
+    ds = read_dataset(path)
+    np.testing.assert_array_equal(ds.features, [[3], [1], [4], [2]])
+    assert ds.media.images.present.tolist() == [False, True, False, True]
+    np.testing.assert_array_equal(ds.media.images[[3, 1]], [[[4, 5], [6, 7]], [[0, 1], [2, 3]]])
+
+
+def test_files_that_do_not_fit_the_tasks(folder):
+    with pytest.raises(DataError, match=r"3 rows for 2 tasks of that split \(features_train.npy\)"):
+        read_dataset(folder(annotations__csv=ANNOTATIONS, tasks__csv=TASKS, features_train__npy=np.zeros((3, 1))))
+    shapes = {"features_train__npy": np.zeros((2, 4)), "features_test__npy": np.zeros((1, 5))}
+    with pytest.raises(DataError, match=r"Rows of shape \(5,\), but \(4,\) in another split"):
+        read_dataset(folder(**shapes))
+
+
+def test_truth_must_fit_the_annotations(folder):
+    path = folder(annotations__csv=ANNOTATIONS, truth__npz={"omega": np.zeros(2)})
+    with pytest.raises(DataError, match=r"`omega` has the shape \(2,\) for 3 annotations \(truth.npz\)"):
+        read_dataset(path)
+    path = folder(truth__npz={"omega": np.array([0.1, 0.2, 0.3]), "group": np.zeros(3, int)})
+    with pytest.raises(DataError, match="The simulated truth has 3 entries of `group` for 2 workers"):
+        read_dataset(path)
+    path = folder(truth__npz={"omega": np.array([0.1, 0.2, 0.3]), "settings": np.array("{no")})
+    with pytest.raises(DataError, match="Its settings are not JSON"):
+        read_dataset(path)
+    path = folder(truth__npz={"omega": np.array([0.1, 0.2, 0.3])}, tasks__csv=TASKS)
+    np.testing.assert_array_equal(read_dataset(path).truth.omega, [0.2, 0.1, 0.3])  # sorted with the tasks
+
+
+def test_gold_in_the_annotations(folder):
+    ds = read_dataset(folder(annotations__csv="task,worker,label,gold\nt1,w1,a,b\nt2,w1,b,\n"))
+    assert ds.gold.tolist() == [1, -1]
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("labelme", (2688, 59, 8, 2547)),
+        ("music", (1000, 44, 10, 2945)),
+        ("cifar10n", (50_000, 747, 10, 150_000)),
+        ("cifar10s", (1000, 248, 10, 6723)),
+        ("anaesthesia", (45, 5, 4, 315)),
+        ("bluebird", (108, 39, 2, 4212)),
+        ("leaves", (384, 83, 6, 3840)),
+        ("mnist", (70_000, 0, 10, 0)),
+    ],
+)
+def test_real_folders_need_no_acceptance(data_folder, name, counts):
+    ds = read_dataset(data_folder / name)
+    assert (ds.n_tasks, ds.n_workers, ds.n_classes, ds.n_annotations) == counts
+
+
+def test_repeats_of_cifar10s_are_those_of_its_readme(data_folder):
+    report = examine(data_folder / "cifar10s").report
+    assert (report.n_repeats, report.n_contradicting) == (523, 34)
+    assert examine(data_folder / "anaesthesia").report.n_repeats == 90
+
+
+@pytest.mark.parametrize(("name", "word"), [("movie_reviews", "ratings"), ("conll_ner", "sequences")])
+def test_real_folders_of_other_targets_are_refused(data_folder, name, word):
+    with pytest.raises(DataError, match=f"The labels are {word}"):
+        read_dataset(data_folder / name)

@@ -1,0 +1,100 @@
+"""Frames: crowd-kit's, cleanlab's, and what users make of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdcore as cc
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.data import examine_frame
+
+LONG = pd.DataFrame({"task": ["t1", "t1", "t2"], "worker": ["w1", "w2", "w1"], "label": ["a", "b", "b"]})
+
+
+def test_crowd_kit_frames_with_gold_by_task():
+    gold = pd.Series({"t2": "a", "t1": "b"}, name="true_label").rename_axis("task")
+    ds = cc.from_frame(LONG, gold=gold)
+    assert ds.gold.tolist() == [1, 0]
+    assert cc.from_frame(LONG, gold={"t2": "a"}).gold.tolist() == [-1, 0]
+    assert cc.from_frame(LONG.assign(truth=["b", "b", "a"]), gold="truth").gold.tolist() == [1, 0]
+    assert cc.from_frame(LONG, gold=pd.Series({"t1": "c"})).classes == ("a", "b", "c")
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # crowd-kit's own
+def test_crowd_kit_itself_gives_such_frames():
+    dataset = pytest.importorskip("crowdkit.aggregation", reason="crowd-kit is not installed")
+    ds = cc.from_frame(LONG)
+    frame = ds.annotations.astype(str)
+    assert dataset.MajorityVote().fit_predict(frame).to_dict() == {"t1": "a", "t2": "b"}
+
+
+def test_gold_of_other_tasks_needs_acceptance():
+    gold = pd.Series({"t1": "b", "t9": "a"})
+    with pytest.raises(DataError, match="Gold of 1 task outside the frame would be left out"):
+        cc.from_frame(LONG, gold=gold)
+    assert cc.from_frame(LONG, gold=gold, accept=True).gold.tolist() == [1, -1]
+
+
+def test_gold_with_numeric_ids():
+    frame = pd.DataFrame({"task": [1, 1, 2], "worker": [7, 8, 7], "label": [0, 1, 1]})
+    assert cc.from_frame(frame, gold=pd.Series({1: 1, 2: 0})).gold.tolist() == [1, 0]
+    assert cc.from_frame(frame, gold=pd.Series({1: 1.0, 2: np.nan})).gold.tolist() == [1, -1]
+
+
+def test_gold_that_cannot_be():
+    with pytest.raises(DataError, match="`gold` names task 't1' twice"):
+        cc.from_frame(LONG, gold=pd.Series(["a", "b"], index=["t1", "t1"]))
+    with pytest.raises(SettingError, match="`gold` must be a series or mapping by task"):
+        cc.from_frame(LONG, gold=np.array([1, 2]))
+    with pytest.raises(SettingError, match="`frame` must be a pandas DataFrame, but got 'list'"):
+        cc.from_frame([1, 2])
+    with pytest.raises(DataError, match="The frame is empty"):
+        cc.from_frame(LONG[:0])
+
+
+def test_cleanlab_frames():
+    """A row per example (by position), a column per annotator, NaN where it gave no label."""
+    frame = pd.DataFrame({"A1": [0, 1, np.nan, 2], "A2": [np.nan, 1, 0, 2], "A3": [0, np.nan, np.nan, 1]})
+    found = examine_frame(frame)
+    assert found.report.format == "wide"
+    ds = found.dataset()
+    assert list(ds.task_ids) == ["1", "2", "3", "4"]
+    assert list(ds.worker_ids) == ["A1", "A2", "A3"]
+    assert ds.task.tolist() == [0, 0, 1, 1, 2, 3, 3, 3]
+    assert ds.label.tolist() == [0, 0, 1, 1, 0, 2, 2, 1]
+
+
+def test_a_wide_frame_with_named_rows_and_gold():
+    frame = pd.DataFrame({"A1": ["x", "y"], "A2": [None, "x"]}, index=["first", "second"])
+    ds = cc.from_frame(frame, gold={"second": "y"})
+    assert list(ds.task_ids) == ["first", "second"]
+    assert ds.gold.tolist() == [-1, 1]
+
+
+@pytest.mark.parametrize("dtype", ["str", "category", "object", "string[python]", "string[pyarrow]"])
+def test_any_type_of_strings(dtype):
+    ds = cc.from_frame(LONG.astype(dtype))
+    assert ds.fingerprint == cc.from_frame(LONG).fingerprint
+
+
+def test_a_categorical_keeps_only_what_occurs_and_finds_the_natural_order():
+    frame = LONG.assign(label=pd.Categorical(["b", "b", "a"], categories=["unused", "b", "a"]))
+    assert cc.from_frame(frame).classes == ("a", "b")
+    assert list(cc.from_frame(frame.iloc[::-1]).task_ids) == ["t2", "t1"]
+
+
+def test_odd_cells():
+    frame = pd.DataFrame({"task": [("a", 1), "t", 3], "worker": [1, None, pd.NA], "label": [b"x", 2.5, True]})
+    ds = cc.from_frame(frame, accept=True)
+    assert list(ds.task_ids) == ["('a', 1)", "t", "3"]
+    assert ds.n_annotations == 1
+    with pytest.raises(DataError, match=r"A value holds characters that are not text \(column 'label'\)"):
+        cc.from_frame(LONG.assign(label=pd.Series(["\ud800", "b", "c"], dtype=object)))
+
+
+def test_the_frame_is_left_as_it_is():
+    frame = LONG.copy()
+    cc.from_frame(frame)
+    pd.testing.assert_frame_equal(frame, LONG)
