@@ -6,12 +6,12 @@ does not depend on the number of annotations.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from crowdcore.aggregation._grouping import first_groups
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Decomposition", "Priors", "common_share", "first_split", "improve", "log_prior", "mixed", "regroup"]
@@ -69,7 +69,7 @@ def first_split(counts: FloatArray, n_groups: int, priors: Priors) -> Decomposit
     if n_groups == 1:
         return _split(counts, np.zeros(len(counts), np.int64), 1, priors)
     best, best_value = None, -np.inf
-    for group in _first_groups(counts, n_groups):
+    for group in first_groups(counts, n_groups, _GROUPINGS):
         d = _split(counts, group, n_groups, priors)
         for _ in range(_ROUNDS):
             d = regroup(improve(d, counts, priors, _TRIAL), counts, priors)
@@ -94,20 +94,6 @@ def _split(counts: FloatArray, group: IntArray, n_groups: int, priors: Priors) -
 def _rates(counts: FloatArray, priors: Priors) -> FloatArray:
     rate = counts + priors.smoothing + 0.1
     return np.asarray(rate / rate.sum(2, keepdims=True))
-
-
-def _first_groups(counts: FloatArray, n_groups: int) -> Iterator[IntArray]:
-    """(n_workers,) groups: each worker with the nearest of G workers that are far from each other."""
-    pooled = counts.sum(0)
-    rate = counts + 10 * (pooled + 0.1) / (pooled + 0.1).sum(1, keepdims=True)
-    rate = (rate / rate.sum(2, keepdims=True)).reshape(len(counts), -1)
-    remote = np.argsort(-np.round(((rate - rate.mean(0)) ** 2).sum(1), 12), kind="stable")
-    for first in remote[:_GROUPINGS]:
-        distance = [((rate - rate[first]) ** 2).sum(1)]
-        while len(distance) < n_groups:
-            next_one = np.min(distance, axis=0).argmax()
-            distance.append(((rate - rate[next_one]) ** 2).sum(1))
-        yield np.argmin(distance, axis=0)
 
 
 def mixed(d: Decomposition) -> FloatArray:
