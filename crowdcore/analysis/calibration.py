@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.errors import DataError, SettingError
@@ -82,8 +82,8 @@ def calibration(result: AggregationResult, gold: IntArray, n_bins: int = 10) -> 
     n, n_right = (np.bincount(group, weights, n_bins) for weights in (None, right))
     with np.errstate(invalid="ignore"):  # empty groups
         bin_confidence, bin_accuracy = np.bincount(group, confidence, n_bins) / n, n_right / n
-    low = np.where(n_right > 0, beta.ppf(0.025, np.maximum(n_right, 1), n - n_right + 1), 0.0)
-    high = np.where(n_right < n, beta.ppf(0.975, n_right + 1, np.maximum(n - n_right, 1)), 1.0)
+    low = np.where(n_right > 0, betaincinv(np.maximum(n_right, 1), n - n_right + 1, 0.025), 0.0)
+    high = np.where(n_right < n, betaincinv(n_right + 1, np.maximum(n - n_right, 1), 0.975), 1.0)
     return Calibration(
         reference=result.method,
         error=float(np.nansum(n * np.abs(bin_accuracy - bin_confidence)) / len(right)),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binom
+from scipy.special import bdtr
 
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.core.errors import SettingError
@@ -103,7 +103,7 @@ def mcnemar(only_first: IntArray, only_second: IntArray) -> FloatArray:
         only_second: tasks that only the second has right (same shape).
     """
     n = np.asarray(only_first) + np.asarray(only_second)
-    p = np.minimum(1.0, 2 * binom.cdf(np.minimum(only_first, only_second), n, 0.5))
+    p = np.minimum(1.0, 2 * bdtr(np.minimum(only_first, only_second), n, 0.5))
     return np.where(n > 0, p, np.nan)
 
 

@@ -6,7 +6,6 @@ SciPy's `optimal_leaf_ordering` often misses it (scipy issue 11227), so it is co
 from __future__ import annotations
 
 import numpy as np
-from scipy.cluster.hierarchy import leaves_list
 
 from crowdcore.core.types import FloatArray, IntArray
 
@@ -29,6 +28,8 @@ def optimal_leaves(tree: FloatArray, distance: FloatArray) -> IntArray:
     Returns:
         (n,) leaves in that order.
     """
+    from scipy.cluster.hierarchy import leaves_list
+
     leaves = leaves_list(tree)
     sides = _Sides(tree)
     near = distance[np.ix_(leaves, leaves)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from crowdcore.aggregation.base import AggregationResult, Aggregator
 from crowdcore.core.errors import SettingError
@@ -75,7 +75,7 @@ def credible_intervals(
     a = result.counts + concentration
     b = a.sum(2, keepdims=True) - a
     tail = (1 - level) / 2
-    low, high = (np.where(np.isnan(result.confusion), np.nan, beta.ppf(p, a, b)) for p in (tail, 1 - tail))
+    low, high = (np.where(np.isnan(result.confusion), np.nan, betaincinv(a, b, p)) for p in (tail, 1 - tail))
     how = f"Dirichlet posterior of each row given the posterior of the true labels, prior {concentration:g}"
     return ConfusionIntervals(result.method, how, level, result.confusion, low, high)
 

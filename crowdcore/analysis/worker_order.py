@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.cluster.hierarchy import leaves_list, linkage
-from scipy.spatial.distance import squareform
 
 from crowdcore.analysis.leaf_order import optimal_leaves
 from crowdcore.analysis.worker_distance import WorkerDistance
@@ -68,6 +66,9 @@ def order_workers(distance: WorkerDistance, n_groups: int | None = None) -> Work
     Raises:
         SettingError: fewer than one group, or more than there are workers.
     """
+    from scipy.cluster.hierarchy import leaves_list, linkage  # half a second: only when a tree is wanted
+    from scipy.spatial.distance import squareform
+
     n = len(distance.matrix)
     if n_groups is not None and not 1 <= n_groups <= max(n, 1):
         raise SettingError("n_groups", f"be between 1 and the {n} workers", n_groups)
