@@ -161,12 +161,13 @@ def annotation_entropy(dataset: CrowdDataset, reference: ReferenceLike = "gold")
         DataError: the reference cannot be had.
     """
     truth, n = resolve_reference(dataset, reference), dataset.n_classes
-    entropy, total = np.full(n, np.nan), np.zeros(n)
+    entropy, total = np.zeros(n), np.zeros(n)
     for first, counts in _given_labels(dataset, truth):
-        block = slice(first, first + len(counts))
-        total[block] = counts.sum(1)
-        share = counts / np.where(total[block] > 0, total[block], np.nan)[:, None]
-        entropy[block] = -np.where(share > 0, share * np.log(np.where(share > 0, share, 1)), share).sum(1)
+        true = first + counts.row
+        np.add.at(total, true, counts.data)
+        share = counts.data / total[true]
+        np.add.at(entropy, true, -share * np.log(share))
+    entropy[total == 0] = np.nan
     return AnnotationEntropy(truth.name, dataset.classes, np.abs(entropy), total)
 
 
@@ -178,21 +179,18 @@ def correctness(dataset: CrowdDataset, truth: Reference) -> FloatArray:
     return np.asarray(np.where(known, truth.labels[dataset.task] == dataset.label, np.nan))
 
 
-def _given_labels(dataset: CrowdDataset, truth: Reference) -> Iterator[tuple[int, FloatArray]]:
-    """Rows of the (C, C) table true class x given label, a block of true classes at a time."""
+def _given_labels(dataset: CrowdDataset, truth: Reference) -> Iterator[tuple[int, scipy.sparse.coo_array]]:
+    """Positive entries of the (C, C) table true class x given label, a block of true classes at a time."""
     n = dataset.n_classes
     if truth.posterior is None:
         known = truth.known[dataset.task]
         ones, true = np.ones(np.count_nonzero(known)), truth.labels[dataset.task][known]
-        table = scipy.sparse.csr_array((ones, (true, dataset.label[known])), shape=(n, n))
-    else:
-        votes = sparse_votes(dataset).T
+        yield 0, scipy.sparse.csr_array((ones, (true, dataset.label[known])), shape=(n, n)).tocoo()
+        return
+    votes = sparse_votes(dataset).T
     for first in range(0, n, _BLOCK):
-        block = slice(first, first + _BLOCK)
-        if truth.posterior is None:
-            yield first, table[block].toarray()
-        else:
-            yield first, np.asarray(votes @ np.nan_to_num(truth.posterior[:, block])).T
+        given = votes @ np.nan_to_num(truth.posterior[:, first : first + _BLOCK])
+        yield first, scipy.sparse.coo_array(np.asarray(given).T)
 
 
 def _share(values: FloatArray | IntArray) -> FloatArray:
