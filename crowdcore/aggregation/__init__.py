@@ -20,17 +20,30 @@ __all__ = [
     "aggregators",
     "align",
     "changed_labels",
+    "crowd_kit_names",
     "fit_partitions",
     "get",
     "names",
 ]
 
-aggregators: Registry[Aggregator] = Registry(__name__, Aggregator, "aggregator")  # type: ignore[type-abstract]
+aggregators: Registry[Aggregator] = Registry(
+    __name__,
+    Aggregator,  # type: ignore[type-abstract]
+    "aggregator",
+    foreign={"crowd-kit": f"{__name__}._crowd_kit"},
+)
 
 
 def names() -> list[str]:
     """Names of all aggregators, e.g. ``"dawid-skene"``."""
     return list(aggregators)
+
+
+def crowd_kit_names() -> list[str]:
+    """Names such as ``"crowd-kit:GLAD"`` that `get` takes too; empty where crowd-kit is not installed."""
+    from crowdcore.aggregation import _crowd_kit
+
+    return _crowd_kit.names()
 
 
 def get(name: str, **settings: Any) -> Aggregator:

@@ -9,13 +9,18 @@ import numpy as np
 from pydantic import Field
 
 from crowdcore.aggregation._sums_em import MemoryEngine, SumsEM
+from crowdcore.aggregation._votes import too_few_labels
 from crowdcore.core.em import LabelTable, Sums, em_step, expected_sums
 from crowdcore.core.types import FloatArray
+from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["FLOOR", "NO_EVIDENCE", "ConfusionEM", "ConfusionParameters", "class_shares", "confusion_m_step"]
+__all__ = ["ENOUGH", "FLOOR", "NO_EVIDENCE", "ConfusionEM", "ConfusionParameters", "class_shares", "confusion_m_step"]
 
 FLOOR = 1e-10
 """Counts and shares that would be zero without smoothing are raised to this, so that logarithms stay finite."""
+
+ENOUGH = 5.0
+"""Labels per estimated row of a confusion below which a result carries a warning."""
 
 NO_EVIDENCE = 1e-6
 """A row of expected counts below a millionth of an annotation says nothing about the worker."""
@@ -72,6 +77,10 @@ class ConfusionEM(SumsEM):
         counts = sums.counts.reshape(confusion.shape).transpose(0, 2, 1).copy()
         confusion[counts.sum(2) < NO_EVIDENCE] = np.nan
         return {"confusion": confusion, "counts": counts, "prior": parameters.prior}
+
+    def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
+        """A warning where most workers' confusions rest on few labels."""
+        return too_few_labels(dataset, ENOUGH, "worker and class", dataset.n_classes)
 
     def engine(self, table: LabelTable, posterior: FloatArray) -> MemoryEngine:
         """Memory, or a GPU."""

@@ -78,6 +78,10 @@ class SumsEM(EMAggregator):
     def parts(self, parameters: Any, sums: Any) -> dict[str, Any]:
         """The fields of `AggregationResult` that parameters and sums fill."""
 
+    def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
+        """Warnings in words about what the data can carry."""
+        return ()
+
     def run(self, engine: Engine, n_workers: int, named: bool = False) -> Fitted:
         """Iterate on an engine until the stopping rule.
 
@@ -113,8 +117,8 @@ class SumsEM(EMAggregator):
                 best = fitted, engine.posterior
         assert best is not None
         fitted, posterior = best
-        parts = self.parts(fitted.parameters, fitted.sums)
-        return self.result(dataset, posterior, known=known, **parts, **fitted.trace._asdict())
+        parts = self.parts(fitted.parameters, fitted.sums) | fitted.trace._asdict()
+        return self.result(dataset, posterior, known=known, notes=self.notes(dataset), **parts)
 
     def _starts(self, votes: FloatArray, known: IntArray | None) -> Iterator[FloatArray]:
         original = votes.copy() if self.restarts else votes  # a run overwrites its start

@@ -6,9 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from crowdcore.aggregation._confusion_em import FLOOR, ConfusionEM, ConfusionParameters, class_shares
+from crowdcore.aggregation._confusion_em import ENOUGH, FLOOR, ConfusionEM, ConfusionParameters, class_shares
+from crowdcore.aggregation._votes import too_few_labels
 from crowdcore.core.em import Sums
 from crowdcore.core.types import FloatArray
+from crowdcore.data.dataset import CrowdDataset
 
 
 class OneCoin(ConfusionEM):
@@ -37,6 +39,10 @@ class OneCoin(ConfusionEM):
         confusion[:, each, each] = skill[:, None]
         density += self.smoothing * float((np.log(skill) + (n_classes - 1) * np.log(error)).sum())
         return ConfusionParameters(confusion, prior, density)
+
+    def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
+        """A warning where most workers' accuracies rest on few labels."""
+        return too_few_labels(dataset, ENOUGH, "worker")
 
     def parts(self, parameters: ConfusionParameters, sums: Sums) -> dict[str, Any]:
         """The confusion is known for every class as soon as the worker labelled anything; weight = accuracy."""
