@@ -42,7 +42,7 @@ class Clusters(NamedTuple):
     def of(cls, counts: FloatArray, member: FloatArray, smoothing: float) -> Clusters:
         """The likeliest ``shared`` and ``share`` for given members and counts (n_workers, C, C)."""
         shared = np.tensordot(member.T, counts, 1) + smoothing
-        share = (member * counts.any((1, 2))[:, None]).sum(0) + 1
+        share = member[np.flatnonzero(counts.sum((1, 2)))].sum(0) + 1
         return cls(shared / shared.sum(2, keepdims=True), share / share.sum(), member)
 
     def regrouped(self, counts: FloatArray) -> Clusters:

@@ -2,6 +2,7 @@
 
 ``aggregation/dawid_skene.py`` is ``dawid-skene``; it holds exactly one public subclass of the folder's base
 class. Modules whose name starts with ``_``, and those named in ``skip``, are shared helpers, not members.
+A name with a colon, ``crowd-kit:GLAD``, is asked of the helper module that ``foreign`` gives for its first part.
 Third parties add members through the entry-point group ``crowdcore.methods`` (name = registered name).
 """
 
@@ -30,10 +31,19 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         base: the class whose subclasses count.
         kind: what to call a member in a refusal ("aggregator", "method").
         skip: modules of the folder that are no members (``base`` always is none).
+        foreign: prefix -> dotted module with ``member(name) -> class``; found by name, never listed.
     """
 
-    def __init__(self, package: str, base: type[T], kind: str, skip: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        package: str,
+        base: type[T],
+        kind: str,
+        skip: tuple[str, ...] = (),
+        foreign: Mapping[str, str] | None = None,
+    ) -> None:
         self.package, self.base, self.kind, self.skip = package, base, kind, {"base", *skip}
+        self.foreign = foreign or {}
 
     @cached_property
     def modules(self) -> dict[str, str]:
@@ -60,6 +70,10 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             return self._member(importlib.import_module(self.modules[name]).__name__)
         if name in self._external:
             return self._external[name]
+        prefix, _, rest = name.partition(":")
+        if prefix in self.foreign:
+            member: type[T] = importlib.import_module(self.foreign[prefix]).member(rest)
+            return member
         raise KeyError(name)
 
     def _member(self, module_name: str) -> type[T]:
