@@ -53,14 +53,16 @@ def credible_intervals(
 ) -> ConfusionIntervals:
     """Equal-tailed intervals of each entry given the posterior q of the true labels.
 
-    Given q, row c of worker r's confusion has the posterior Dirichlet(concentration + expected counts), whose
-    entries are Beta distributed. The uncertainty of q itself is left out, so where tasks are ambiguous the
-    intervals are too narrow; `bootstrap_confusion` shows by how much.
+    Given q, an entry of worker r's confusion has the posterior Beta(concentration + its expected count,
+    concentration + the expected count of the rest of its row): the Dirichlet posterior of the entry and the rest.
+    Its prior does not depend on the number of classes; one pseudo-count per class would pull the rows of workers
+    with few labels to the middle, and their intervals would miss the truth. The uncertainty of q itself is left
+    out, so where tasks are ambiguous the intervals are too narrow; `bootstrap_confusion` shows by how much.
 
     Args:
         result: of an aggregator that estimates confusions from expected counts.
         level: between 0 and 1.
-        concentration: of the symmetric Dirichlet prior; 0.5 is Jeffreys'.
+        concentration: prior weight of the entry and of the rest of its row; 0.5 is Jeffreys'.
 
     Raises:
         SettingError: a result without expected counts, or a level outside (0, 1).
@@ -73,10 +75,10 @@ def credible_intervals(
             "result", "hold expected counts", result.method, "Use an aggregator with confusions, e.g. 'dawid-skene'."
         )
     a = result.counts + concentration
-    b = a.sum(2, keepdims=True) - a
+    b = result.counts.sum(2, keepdims=True) - result.counts + concentration
     tail = (1 - level) / 2
     low, high = (np.where(np.isnan(result.confusion), np.nan, betaincinv(a, b, p)) for p in (tail, 1 - tail))
-    how = f"Dirichlet posterior of each row given the posterior of the true labels, prior {concentration:g}"
+    how = "Dirichlet posterior of each entry against the rest of its row, given the true labels' posterior"
     return ConfusionIntervals(result.method, how, level, result.confusion, low, high)
 
 

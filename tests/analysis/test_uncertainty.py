@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -17,9 +19,11 @@ def test_credible_intervals_are_quantiles_of_the_dirichlet_posterior():
     found = credible_intervals(result, 0.9)
     rng = np.random.default_rng(0)
     for r, c in ((0, 0), (3, 2)):
-        draws = rng.dirichlet(result.counts[r, c] + 0.5, 200_000)
-        np.testing.assert_allclose(found.low[r, c], np.quantile(draws, 0.05, 0), atol=3e-3)
-        np.testing.assert_allclose(found.high[r, c], np.quantile(draws, 0.95, 0), atol=3e-3)
+        row = result.counts[r, c]
+        for k in range(3):
+            draws = rng.dirichlet([row[k] + 0.5, row.sum() - row[k] + 0.5], 200_000)[:, 0]
+            np.testing.assert_allclose(found.low[r, c, k], np.quantile(draws, 0.05), atol=3e-3)
+            np.testing.assert_allclose(found.high[r, c, k], np.quantile(draws, 0.95), atol=3e-3)
     wider = credible_intervals(result, 0.99)
     assert (wider.low <= found.low).all() and (wider.high >= found.high).all()
 
@@ -40,6 +44,18 @@ def test_both_intervals_hold_the_truth_as_often_as_they_say():
         coverage["bootstrap"].append(covered(bootstrap_confusion(crowd, model, n_resamples=60), truth))
     assert 0.85 < np.mean(coverage["credible"]) < 0.98
     assert 0.90 < np.mean(coverage["bootstrap"]) < 0.98
+
+
+@pytest.mark.parametrize("n_labels", [3, 10, 30])
+def test_rows_of_few_labels_over_many_classes_are_covered_too(n_labels):
+    row = np.r_[0.7, 0.2, np.full(8, 0.0125)]
+    counts = np.zeros((2_000, 10, 10))
+    counts[:, 0] = np.random.default_rng(0).multinomial(n_labels, row, 2_000)
+    model = cc.aggregation.get("dawid-skene").fit(simulate_crowd(60, 4, 3))
+    found = credible_intervals(replace(model, counts=counts, confusion=counts / n_labels))
+    inside = ((found.low[:, 0] <= row) & (row <= found.high[:, 0])).mean(0)
+    assert (inside > 0.87).all()
+    assert inside.mean() > 0.92
 
 
 def test_bootstrap_follows_its_seed_and_shows_what_credible_intervals_leave_out():
