@@ -177,7 +177,7 @@ class ConalEM(StatefulEM, ConfusionEM):
 
     def parts(self, parameters: Any, sums: Sums) -> dict[str, Any]:
         """Common and own confusions, own counts, prior, groups; worker weight = accuracy of both together."""
-        split: Decomposition = parameters.split
+        split = _ordered(parameters.split)
         counts = _by_class(sums, len(split.own))
         own_counts = counts * (1 - common_share(split))
         idle = counts.sum((1, 2)) < NO_EVIDENCE
@@ -192,6 +192,10 @@ class ConalEM(StatefulEM, ConfusionEM):
             "worker_weight": np.where(idle, np.nan, accuracy),
             "group": np.where(idle, -1, split.group).astype(np.int32) if self.groups > 1 else None,
         }
+
+    def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
+        """A warning where the split of most workers rests on few labels."""
+        return too_few_labels(dataset, _FEW, "worker and class", dataset.n_classes)
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         if dataset.n_classes < 2:
@@ -208,10 +212,7 @@ class ConalEM(StatefulEM, ConfusionEM):
             posterior,
             known=known,
             omega=_omega(table, dataset.task, posterior, fitted.parameters.split),
-            notes=(
-                *_new_names(dataset, fitted.parameters.name),
-                *too_few_labels(dataset, _FEW, "worker and class", dataset.n_classes),
-            ),
+            notes=(*_new_names(dataset, fitted.parameters.name), *self.notes(dataset)),
             **self.parts(fitted.parameters, fitted.sums),
             **fitted.trace._asdict(),
         )
@@ -227,6 +228,13 @@ def _renamed(sums: Sums, name: IntArray) -> Sums:
     """The same sums with class k called ``name[k]``."""
     old = np.argsort(name)
     return sums._replace(counts=sums.counts[:, old], classes=sums.classes[old])
+
+
+def _ordered(split: Decomposition) -> Decomposition:
+    """The same with the group of most workers first (among equals the more accurate common confusion)."""
+    size = np.bincount(split.group[split.active], minlength=len(split.common))
+    order = np.lexsort((-split.common.trace(axis1=1, axis2=2), -size))
+    return split._replace(common=split.common[order], group=np.argsort(order)[split.group])
 
 
 def _new_names(dataset: CrowdDataset, name: IntArray) -> tuple[str, ...]:

@@ -9,8 +9,12 @@ from pydantic import Field
 from scipy.special import betaln, digamma, gammaln
 
 from crowdcore.aggregation._stateful_em import StatefulEM
+from crowdcore.aggregation._votes import too_few_labels
 from crowdcore.core.em import LabelTable, Sums, em_step, expected_sums
 from crowdcore.core.types import FloatArray
+from crowdcore.data.dataset import CrowdDataset
+
+_FEW = 10  # labels per worker that θ and ξ should rest on
 
 
 class MaceParameters(NamedTuple):
@@ -101,6 +105,10 @@ class MACE(StatefulEM):
             a / (a + b),
             alpha / alpha.sum(1, keepdims=True),
         )
+
+    def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
+        """A warning where most workers' θ and ξ rest on few labels."""
+        return too_few_labels(dataset, _FEW, "worker")
 
     def parts(self, parameters: MaceParameters, sums: Sums) -> dict[str, Any]:
         """Confusion ``θ 1[y = c] + (1 - θ) ξ_y``, expected counts, and θ as the worker's weight."""

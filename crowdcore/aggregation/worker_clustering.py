@@ -141,10 +141,13 @@ class WorkerClustering(StatefulEM, ConfusionEM):
             "group": np.where(idle, -1, member.argmax(1)).astype(np.int32),
         }
 
+    def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
+        """A warning where most memberships rest on few labels."""
+        return too_few_labels(dataset, _FEW, "worker")
+
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         if self.clusters is not None:
-            result = super()._fit(dataset, known, start)
-            return replace(result, notes=too_few_labels(dataset, _FEW, "worker"))
+            return super()._fit(dataset, known, start)
         chosen, note = self._choose(dataset, known)
         result = self.model_copy(update={"clusters": chosen})._fit(dataset, known, start)
         return replace(result, settings=self.model_dump(), notes=(note, *result.notes))
