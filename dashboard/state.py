@@ -33,9 +33,10 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "data": ("view",),
     "mistakes": ("true", "given", "layer", "beside", "marks"),
     "annotators": ("view", "kind", "groups", "worker", "other", "true", "given", "without"),
+    "aggregate": ("methods", "gold", "first", "second", "result", "worker", "curve"),
     "tasks": ("task", "show", "true", "given", "worker", "number"),
 }
-_MANY = {"without"}
+_MANY = {"methods", "without"}
 _FLEETING = ("task",)  # forgotten when a page is opened from the menu
 _SEPARATOR = "\x1f"
 

@@ -20,6 +20,7 @@ __all__ = ["calibration", "confusion_intervals", "label_disagreement", "log_like
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 _FEW = 4  # curves up to which their intervals are drawn; the pointer shows them always
 _LEAST_GAP = 1e-12
+_LEAST_TASKS = 10  # groups of fewer tasks are points without a line
 
 
 def label_disagreement(result: LabelDisagreement, *, title: str = "Where the labels differ") -> go.Figure:
@@ -70,20 +71,30 @@ def calibration(curves: Mapping[str, Calibration], *, title: str = "Calibration"
     """
     honest = go.Scatter(x=[0, 1], y=[0, 1], mode="lines", line={"color": theme.INK, "width": 1, "dash": "dot"})
     honest.update(hoverinfo="skip", showlegend=False)
-    fig = theme.figure(honest, title=title, subtitle="below the line: surer than right · in brackets: expected error")
+    fig = theme.figure(
+        honest, title=title, subtitle="below the diagonal: surer than right · in brackets: expected error"
+    )
     dashes = _dashes(curve.reference for curve in curves.values())
     for dash, (name, curve) in zip(dashes, curves.items(), strict=True):
         some = curve.n_tasks > 0
         x, y = curve.bin_confidence[some], curve.bin_accuracy[some]
         low, high, n = curve.low[some], curve.high[some], curve.n_tasks[some]
         color = theme.method_color(curve.reference)
+        named = {"legendgroup": name, "name": f"{name} ({100 * curve.error:.1f} %)"}
+        many = n >= _LEAST_TASKS
+        fig.add_scatter(
+            x=x[many],
+            y=y[many],
+            mode="lines",
+            line={"color": color, "width": 2, "dash": dash},
+            hoverinfo="skip",
+            **named,
+        )
         fig.add_scatter(
             x=x,
             y=y,
-            name=f"{name} ({100 * curve.error:.1f} %)",
-            mode="lines+markers",
-            line={"color": color, "width": 2, "dash": dash},
-            marker={"size": 6 + 10 * np.sqrt(n / n.sum()), "color": color},
+            mode="markers",
+            marker={"size": 4 + 10 * np.sqrt(n / n.sum()), "color": color},
             error_y={
                 "array": high - y,
                 "arrayminus": y - low,
@@ -95,6 +106,8 @@ def calibration(curves: Mapping[str, Calibration], *, title: str = "Calibration"
             customdata=np.stack([n, 100 * low, 100 * high], axis=1),
             hovertemplate=f"<b>{name}</b><br>%{{customdata[0]:,}} tasks labelled with probability %{{x:.2f}}"
             "<br>%{y:.1%} are right (%{customdata[1]:.1f} – %{customdata[2]:.1f} %)<extra></extra>",
+            showlegend=False,
+            **named,
         )
     fig.update_xaxes(title="probability of the label", tickformat=".0%", range=[0, 1.03])
     fig.update_yaxes(title="share that is right", tickformat=".0%", range=[0, 1.03])

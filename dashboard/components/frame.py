@@ -50,7 +50,7 @@ def _sidebar() -> bool:
         options = names if dataset in names else [dataset, *names]
         st.selectbox("Dataset", options, **state.bind("dataset", dataset))
         opened = services.dataset(dataset)
-        references = services.references(dataset)
+        references = services.references(dataset, state.chosen("reference"))
         reference = state.chosen("reference") or references[0]
         if reference not in references:
             st.warning(as_text(f"{dataset} has no reference {reference!r}; showing {references[0]!r}."))

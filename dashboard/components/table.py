@@ -18,13 +18,20 @@ __all__ = ["SHOWN", "formats", "table"]
 
 # How numbers of these names are written wherever they appear; shares as percentages.
 FORMATS = {
-    **dict.fromkeys(("percent", "low", "high", "expected", "expected_beyond"), "%.1f"),
+    **dict.fromkeys(("percent", "low", "high", "expected", "expected_beyond", "expected labels"), "%.1f"),
     **dict.fromkeys(("value", "entropy", "entropy (nats)", "skill", "distance", "agreement κ"), "%.3f"),
     **dict.fromkeys(("p_value", "q_value", "p_beyond", "q_beyond"), "%.2g"),
     "bits per label": "%.2f",
     "accuracy without": "%+.4f",
+    "log-likelihood": "%.1f",
+    "seconds": "%.3f",
 }
-SHARES = {"share", "wrong", "true share", "given share", "accuracy", "acc. low", "acc. high", "with majority"}
+SHARES = {"share", "wrong", "true share", "given share", "accuracy", "acc. low", "acc. high", "with majority"} | {
+    "calibration error",
+    "first_probability",
+    "second_probability",
+}
+WIDTHS = {"method": 210}
 SHOWN = 2000  # rows sent to the browser; the filter and the download reach all of them
 _ROW, _HEADER = 35, 38
 
@@ -97,5 +104,5 @@ def formats(frame: pd.DataFrame) -> dict[str, Any]:
     for name in map(str, frame.columns):
         form = "%.1f %%" if name in SHARES else FORMATS.get(name)
         kind = st.column_config.Column if form is None else partial(st.column_config.NumberColumn, format=form)
-        config[name] = kind(name.replace("_", " "))
+        config[name] = kind(name.replace("_", " "), width=WIDTHS.get(name))
     return config

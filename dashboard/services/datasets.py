@@ -13,12 +13,13 @@ import numpy as np
 import streamlit as st
 
 from dashboard.services._cache import dataset, kept, upload_folder
+from dashboard.services.fits import fitted, is_fit
 
 if TYPE_CHECKING:
     from crowdcore import CrowdDataset
     from crowdcore.analysis.reference import Reference
 
-__all__ = ["default_dataset", "drawable", "names", "reference", "references", "uploaded", "workers"]
+__all__ = ["default_dataset", "drawable", "names", "offer", "reference", "references", "uploaded", "workers"]
 
 DEMO = "demo"
 FIRST = ["gold", "majority-vote", "dawid-skene"]
@@ -44,20 +45,27 @@ def uploaded(name: str) -> bool:
     return upload_folder(name) is not None
 
 
-def references(name: str) -> list[str]:
-    """What can be taken for the truth, the best first."""
+def references(name: str, asked: str = "") -> list[str]:
+    """What can be taken for the truth, the best first; then the fits that were asked for or offered (`offer`)."""
     from crowdcore.analysis.reference import available_references
 
     found = available_references(dataset(name))
-    return sorted(found, key=lambda which: FIRST.index(which) if which in FIRST else len(FIRST))
+    found.sort(key=lambda which: FIRST.index(which) if which in FIRST else len(FIRST))
+    more = [*st.session_state.get("offered", {}).get(name, ()), *([asked] if is_fit(asked) else [])]
+    return [*found, *(fit for fit in dict.fromkeys(more) if fit not in found)]
+
+
+def offer(name: str, fit: str) -> None:
+    """Have `references` list this fit of an aggregator from now on, for this session."""
+    st.session_state.setdefault("offered", {}).setdefault(name, []).append(fit)
 
 
 @kept
 def _reference(opened: CrowdDataset, name: str) -> dict[str, Any]:
     from crowdcore.analysis.reference import resolve_reference
 
-    found = resolve_reference(opened, name)
-    return {"name": found.name, "labels": found.labels, "posterior": found.posterior}
+    found = fitted(opened, name) if is_fit(name) else resolve_reference(opened, name)
+    return {"name": name, "labels": found.labels, "posterior": found.posterior}
 
 
 def reference(of: str | CrowdDataset, which: str) -> Reference:

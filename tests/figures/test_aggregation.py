@@ -51,21 +51,23 @@ def test_one_labelling_alone(crowd, results):
 def test_reliability_curves(crowd, results):
     curves = {name: calibrated(found, crowd.gold) for name, found in results.items()}
     fig = figures.calibration(curves)
-    for trace, (name, curve) in zip(fig.data[1:], curves.items(), strict=True):
+    for line, trace, (name, curve) in zip(fig.data[1::2], fig.data[2::2], curves.items(), strict=True):
+        assert np.array_equal(line.x, curve.bin_confidence[curve.n_tasks >= 10])
+        assert line.line.color == theme.method_color(name)
         some = curve.n_tasks > 0
         assert np.array_equal(trace.x, curve.bin_confidence[some])
         assert np.array_equal(trace.y, curve.bin_accuracy[some])
         assert np.allclose(trace.y + trace.error_y.array, curve.high[some])
         assert np.allclose(trace.y - trace.error_y.arrayminus, curve.low[some])
         assert trace.name == f"{name} ({100 * curve.error:.1f} %)"
-        assert trace.line.color == theme.method_color(name)
+        assert trace.marker.color == theme.method_color(name)
         assert trace.error_y.visible
 
 
 def test_two_settings_of_a_method_share_its_colour_but_not_its_dash(crowd, results):
     curve = calibrated(results["dawid-skene"], crowd.gold)
     fig = figures.calibration({"dawid-skene": curve, "dawid-skene smoothing=1": curve})
-    first, second = fig.data[1:]
+    first, second = fig.data[1::2]
     assert first.line.color == second.line.color
     assert first.line.dash != second.line.dash
 

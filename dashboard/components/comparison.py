@@ -1,0 +1,212 @@
+"""Fits side by side: the table, where they differ, how sure they are, and what each says of the workers."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import services, state
+from dashboard.components.figure import figure
+from dashboard.components.fits import titled
+from dashboard.components.frame import hidden_names
+from dashboard.components.media import cards
+from dashboard.components.pickers import picker
+from dashboard.components.table import table
+from dashboard.components.text import as_text, count, percent
+
+__all__ = ["curves", "differences", "one_result", "overview"]
+
+Fits = tuple[str, ...]
+CURVES = {"gap": "Distance to its last value", "value": "Its value"}
+
+
+def overview(fits: Fits) -> None:
+    """The table of all fits, and what to be wary of."""
+    dataset = state.get("dataset")
+    frame = services.comparison(dataset, fits)
+    n_judged = [services.judgement(dataset, fit).n_judged for fit in fits]
+    if any(n_judged):
+        st.caption(
+            f"Accuracy by the {count(max(n_judged), 'task')} with gold that the method was not shown; gained and lost: "
+            "tasks that it alone, or majority vote alone, has right. The objective's heights differ between models."
+        )
+    else:
+        st.caption("No gold is left to judge by, so nothing is said of accuracy or calibration.")
+
+    def chosen(row: int) -> None:
+        state.put(result=fits[row])
+
+    table(frame, "methods", name=f"{dataset}-aggregators", noun="method", rows=len(fits), on_row=chosen)
+    words: dict[str, list[str]] = {}
+    for fit in fits:
+        for warning in services.judgement(dataset, fit).warnings:
+            words.setdefault(warning, []).append(titled(fit))
+    if words:
+        listed = "\n".join(f"- **{as_text(', '.join(who))}**: {as_text(warning)}" for warning, who in words.items())
+        with st.expander(count(len(words), "warning"), icon=":material/warning:", expanded=True):
+            st.markdown(listed)
+
+
+def differences(fits: Fits) -> None:
+    """The matrix of pairs, and the tasks behind the chosen one."""
+    dataset = state.get("dataset")
+    found = services.label_disagreement(dataset, fits)
+    names = list(found.names)
+    if len(names) < 2:
+        st.caption("Run a second aggregator to see where the two differ.")
+        return
+    first, second = chosen_pair(fits, names)
+
+    def chosen(row: int, column: int) -> None:
+        state.put(first=names[row], second=names[column])
+
+    grid = st.grid(2, min_column_width=400, gap="small")
+    with grid.cell():
+        figure(
+            services.label_disagreement_figure(dataset, fits),
+            "disagreement",
+            name=f"{dataset}-label-disagreement",
+            alt="Share of tasks that each pair of aggregators labels differently",
+            data=found.frame,
+            cell=(first, second),
+            on_cell=chosen,
+        )
+    with grid.cell():
+        with st.container(horizontal=True):
+            picker("First", "first", names, first)
+            picker("Second", "second", names, second)
+        behind(fits, names[first], names[second])
+    items(fits, names[first], names[second])
+
+
+def chosen_pair(fits: Fits, names: list[str]) -> tuple[int, int]:
+    """Rows of the pair to look at: the chosen one, else the two fits (or fit and gold) that differ most."""
+    found = services.label_disagreement(state.get("dataset"), fits)
+    most, least = services.most_different(found)
+    first, second = state.one_of("first", names), state.one_of("second", names)
+    return (
+        names.index(first) if first else most,
+        names.index(second) if second else least,
+    )
+
+
+def behind(fits: Fits, first: str, second: str) -> None:
+    """The tasks on which a pair differs."""
+    dataset = state.get("dataset")
+    found = services.label_disagreement(dataset, fits)
+    a, b = found.names.index(first), found.names.index(second)
+    st.markdown(
+        f"**{as_text(first)}** and **{as_text(second)}** differ on **{count(found.differ[a, b], 'task')}** "
+        f"of {found.compared[a, b]:,} ({percent(found.share[a, b])})."
+    )
+    st.caption(services.pair_in_words(found, a, b))
+    if not found.differ[a, b]:
+        return
+    tasks = services.differing_tasks(dataset, fits, first, second)
+    table(tasks, "differing", name=f"{dataset}-{first}-or-{second}", noun="task", rows=7)
+
+
+def items(fits: Fits, first: str, second: str) -> None:
+    """Links to the tasks on which a pair differs, each with what it looks, reads or sounds like."""
+    dataset = state.get("dataset")
+    tasks = services.differing_tasks(dataset, fits, first, second)
+    captions = [f"{x} or {y}" for x, y in zip(tasks["first"], tasks["second"], strict=True)]
+    if captions:
+        cards(dataset, list(tasks.index), captions, "differ")
+
+
+def curves(fits: Fits) -> None:
+    """Reliability and objective curves."""
+    dataset = state.get("dataset")
+    grid = st.grid(2, min_column_width=400, gap="small")
+    with grid.cell():
+        drawn = services.calibration_figure(dataset, fits)
+        if drawn is None:
+            st.info("Calibration needs gold that the methods were not shown.")
+        else:
+            figure(
+                drawn,
+                "calibration",
+                name=f"{dataset}-calibration",
+                alt="Share of right labels by their probability, one curve per aggregator",
+                data=lambda: services.calibration_table(dataset, fits),
+            )
+    with grid.cell():
+        kind = state.one_of("curve", list(CURVES)) or "gap"
+        climbed = services.objective_figure(dataset, fits, kind == "gap")
+        if climbed is None:
+            st.info("None of these methods climbs an objective.")
+        else:
+            figure(
+                climbed,
+                "objective",
+                name=f"{dataset}-objective",
+                alt="Objective by iteration, one curve per aggregator",
+                data=lambda: services.objective_table(dataset, fits),
+            )
+            st.selectbox("Objective", list(CURVES), format_func=lambda k: CURVES[k], **state.bind("curve", kind))
+
+
+def one_result(fits: Fits) -> None:
+    """One fit: use it elsewhere, take it along, and its confusions."""
+    dataset = state.get("dataset")
+    st.subheader("One result")
+    with_confusions = [fit for fit in fits if services.fitted(dataset, fit).counts is not None]
+    fit = state.one_of("result", fits) or [*with_confusions, *fits][0]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        picker("Result", "result", fits, fits.index(fit))
+        used = state.get("reference") == fit
+        if st.button(
+            "Reference of every page" if used else "Use as reference",
+            icon=":material/check:" if used else ":material/flag:",
+            disabled=used,
+            help="Take these labels for the truth on every page.",
+        ):
+            services.offer(dataset, fit)
+            state.put(reference=fit)
+            st.rerun()
+        st.download_button(
+            "Labels and posterior",
+            lambda: services.labels_csv(dataset, fit),
+            f"{dataset}-{fit}-labels.csv",
+            "text/csv",
+            on_click="ignore",
+            icon=":material/download:",
+        )
+    confusions(fit)
+
+
+def confusions(fit: str) -> None:
+    """What the fit says of one worker, or of all together."""
+    dataset = state.get("dataset")
+    common = services.common_confusions(dataset, fit)
+    own = services.fitted(dataset, fit).counts is not None
+    names = [*common, *(services.workers(dataset, hidden_names()) if own else [])]
+    if not names:
+        st.info("This method estimates no confusions.")
+        return
+    chosen = state.one_of("worker", names)
+    at = names.index(chosen) if chosen else len(common) + services.busiest(dataset)
+    picker("Worker", "worker", names, at)
+    if at < len(common):
+        figure(
+            services.common_figure(dataset, fit, at),
+            "confusion",
+            name=f"{dataset}-{fit}-{names[at]}",
+            alt="The confusion that workers share",
+            data=lambda: services.common_table(dataset, fit, at),
+        )
+        return
+    worker = at - len(common)
+    grid = st.grid(2, min_column_width=400, gap="small")
+    with grid.cell():
+        figure(
+            services.worker_intervals_figure(dataset, fit, worker, hidden_names()),
+            "confusion",
+            name=f"{dataset}-{fit}-{names[at]}",
+            alt="One worker's confusion with credible intervals",
+            data=lambda: services.worker_intervals_table(dataset, fit, worker),
+        )
+    with grid.cell():
+        frame = services.worker_intervals_table(dataset, fit, worker)
+        st.caption(services.intervals_in_words(dataset, fit, worker))
+        table(frame, "intervals", name=f"{dataset}-{fit}-{names[at]}-intervals", noun="cell", rows=12)

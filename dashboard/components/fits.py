@@ -1,0 +1,151 @@
+"""Choosing aggregators and their settings, and following their fits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import streamlit as st
+
+from dashboard import services, state
+from dashboard.components.guard import fragment, refusals
+from dashboard.components.method_form import method_form
+from dashboard.components.text import as_text, count
+
+__all__ = ["asked", "chooser", "follow", "refused", "titled"]
+
+SUGGESTED = ("majority-vote", "dawid-skene", "conal-em")
+PERCENTS = (0, 5, 10, 20, 50, 100)
+EVERY = 0.5  # seconds between looks at running fits
+_ICONS = {
+    "waiting": ":material/schedule:",
+    "running": ":material/progress_activity:",
+    "done": ":material/check:",
+    "refused": ":material/block:",
+    "failed": ":material/error:",
+}
+
+
+def asked() -> tuple[str, ...]:
+    """The fits that the address names, each spelled in its one way, with the gold shown to them."""
+    gold, fits = percent(), []
+    for name in state.get_many("methods"):
+        try:
+            fits.append(services.canonical(f"{name} gold={gold}%"))
+        except services.Refusal:
+            fits.append(name)
+    return tuple(dict.fromkeys(fits))
+
+
+def percent() -> int:
+    """Per cent of the training tasks whose gold the methods are shown."""
+    text = state.get("gold", "0")
+    return int(text) if text.isdecimal() and int(text) in PERCENTS else 0
+
+
+def titled(fit: str) -> str:
+    """A fit for people: the method's title, without what it says in brackets, and the settings of its own."""
+    try:
+        method, settings, gold = services.read_fit(fit)
+        title = services.aggregators()[method].split(" (")[0]
+    except (services.Refusal, KeyError):
+        return fit
+    words = [f"{key.replace('_', ' ')} {value}" for key, value in settings.items()]
+    return " · ".join([title, *words, *([f"{gold} % gold shown"] if gold else [])])
+
+
+@fragment
+def chooser() -> None:
+    """Which aggregators to run, with which settings."""
+    shown = state.get_many("methods")
+    if "draft" not in st.session_state or st.session_state.get("drafted") != shown:
+        st.session_state["draft"] = shown or list(SUGGESTED)
+        st.session_state["drafted"] = shown
+    options = list(dict.fromkeys([*services.aggregators(), *st.session_state["draft"]]))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        draft = st.multiselect(
+            "Aggregators", options, format_func=titled, key="draft", placeholder="Choose aggregators", wrap=True
+        )
+        gold = gold_picker()
+        if st.button("Run", type="primary", icon=":material/play_arrow:", disabled=not draft):
+            run(draft, gold)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        st.caption("Settings", width="content")
+        for fit in draft:
+            settings(fit, draft, gold)
+
+
+def gold_picker() -> int:
+    """How much gold to show; nothing to choose where there is none."""
+    dataset = state.get("dataset")
+    available = services.gold_to_show(dataset)
+    if not available:
+        return 0
+    if st.session_state.get("gold-shown") not in PERCENTS:
+        st.session_state["gold-shown"] = percent()
+    return st.selectbox(
+        "Gold shown",
+        PERCENTS,
+        format_func=lambda share: f"{share} % of {count(available, 'task')}" if share else "None",
+        key="gold-shown",
+        help="Semi-supervised: these training tasks keep their gold label, and are left out of all accuracies.",
+        width=190,
+    )
+
+
+def settings(fit: str, draft: list[str], gold: int) -> None:
+    """The form of one chosen fit, behind a button."""
+    try:
+        method, values, _ = services.read_fit(fit)
+        told = services.about_aggregator(method)
+    except services.Refusal:
+        return
+    with st.popover(as_text(titled(fit)), type="tertiary"):
+        st.markdown(f"**{as_text(told['title'])}**. {as_text(told['words'])}")
+        if told["paper"] != "-":
+            st.caption(as_text(told["paper"]))
+        with st.form(f"settings-{fit}", border=False):
+            chosen = method_form(told["schema"], values, f"set-{fit}")
+            with st.container(horizontal=True):
+                instead = st.form_submit_button("Run with these", type="primary")
+                beside = st.form_submit_button("Run beside it", help="Keep the present settings too, to compare.")
+        if instead or beside:
+            with refusals():
+                new = services.canonical(services.spell_fit(method, {**values, **chosen}))
+                at = draft.index(fit)
+                run([*draft[: at + beside], new, *draft[at + 1 :]], gold)
+
+
+def run(draft: list[str], gold: int) -> None:
+    """Ask for these fits; those that failed are tried again."""
+    state.put(methods=list(dict.fromkeys(draft)), gold=str(gold) if gold else None)
+    services.start_fits(state.get("dataset"), asked(), again=True)
+    st.rerun()
+
+
+def follow(fits: Mapping[str, services.Fit]) -> None:
+    """Show how far the fits are, and draw the page anew whenever one has come to its end."""
+    ended = sum(fit.ended.is_set() for fit in fits.values())
+
+    def look() -> None:
+        with refusals():
+            with st.status(f"{ended} of {count(len(fits), 'aggregator')} done", expanded=True) as shown:
+                st.progress(ended / len(fits))
+                lines = [f"{_ICONS[fit.state]} {as_text(titled(name))} · {_so_far(fit)}" for name, fit in fits.items()]
+                st.markdown("  \n".join(lines))
+            shown.update(state="running")
+            if sum(fit.ended.is_set() for fit in fits.values()) > ended:
+                st.rerun()
+
+    st.fragment(look, run_every=EVERY)()
+
+
+def _so_far(fit: services.Fit) -> str:
+    return f"running, {time.monotonic() - fit.began:.0f} s" if fit.state == "running" else fit.state
+
+
+def refused(fits: Mapping[str, services.Fit]) -> None:
+    """Why some fits came to nothing, each at its method."""
+    for name, fit in fits.items():
+        if fit.words:
+            st.warning(f"**{as_text(titled(name))}**: {as_text(fit.words)}", icon=_ICONS[fit.state])

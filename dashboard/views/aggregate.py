@@ -1,0 +1,50 @@
+"""Aggregate: infer the true labels in several ways, see where they differ, and take one along."""
+
+import streamlit as st
+
+from dashboard import services, state
+from dashboard.components import comparison
+from dashboard.components.fits import asked, chooser, follow, refused
+from dashboard.components.frame import page
+from dashboard.components.guard import fragment
+
+PATIENCE = 1.0  # seconds in which quick fits end before anything is said of their progress
+
+
+def draw() -> None:
+    """The page."""
+    st.title("Aggregate")
+    chooser()
+    fits = services.start_fits(state.get("dataset"), asked())
+    if not fits:
+        nothing()
+        return
+    services.wait_for(fits.values(), PATIENCE)
+    if not all(fit.ended.is_set() for fit in fits.values()):
+        follow(fits)
+    refused(fits)
+    board()
+
+
+def nothing() -> None:
+    """Nothing has been run yet."""
+    st.info(
+        "Choose aggregators and press **Run**. You will see how accurate and how sure each is, where their labels "
+        "differ, and what they say of the workers; each result can be the reference of every other page.",
+        icon=":material/how_to_vote:",
+    )
+
+
+@fragment
+def board() -> None:
+    """What the fits found, as far as they are done."""
+    fits = services.start_fits(state.get("dataset"), asked())
+    done = tuple(name for name, fit in fits.items() if fit.state == "done")
+    if done:
+        comparison.overview(done)
+        comparison.differences(done)
+        comparison.curves(done)
+        comparison.one_result(done)
+
+
+page("aggregate", draw)
