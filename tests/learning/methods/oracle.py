@@ -1,0 +1,190 @@
+"""The methods' losses transcribed from the equations: loops over annotations, float64 NumPy, nothing shared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = Any
+
+
+def softmax(x: Array) -> Array:
+    e = np.exp(x - np.max(x))
+    return e / e.sum()
+
+
+def normalise(x: Array) -> Array:
+    return x / np.linalg.norm(x)
+
+
+def sigmoid(x: float) -> float:
+    return 1 / (1 + np.exp(-x))
+
+
+def softplus(x: Array) -> Array:
+    return np.log1p(np.exp(x))
+
+
+class State:
+    """A module's tensors by name, as float64 NumPy arrays, and the batch's annotations as a list."""
+
+    def __init__(self, module: Any, batch: Any) -> None:
+        self.tensors = {k: v.detach().numpy() for k, v in [*module.named_parameters(), *module.named_buffers()]}
+        self.x = batch.features.numpy()
+        self.target = None if batch.target is None else batch.target.numpy()
+        self.annotations = list(zip(batch.row.tolist(), batch.worker.tolist(), batch.label.tolist(), strict=True))
+
+    def __getitem__(self, name: str) -> Array:
+        return self.tensors[name]
+
+    def p(self, i: int) -> Array:
+        """softmax(f(x_i)) of the network with one hidden layer, without dropout."""
+        hidden = np.maximum(self.x[i] @ self["classifier.hidden.weight"] + self["classifier.hidden.bias"], 0)
+        return softmax(hidden @ self["classifier.output.weight"] + self["classifier.output.bias"])
+
+    @property
+    def n(self) -> int:
+        return len(self.x)
+
+
+def target_cross_entropy(s: State) -> float:
+    total, count = 0.0, 0
+    for i in range(s.n):
+        t = s.target[i]
+        if np.ndim(t) == 0:
+            if t >= 0:
+                total, count = total - np.log(s.p(i)[t]), count + 1
+        else:
+            total, count = total - sum(t[c] * np.log(s.p(i)[c]) for c in range(len(t))), count + 1
+    return total / count
+
+
+def vanilla(s: State) -> float:
+    return -np.mean([np.log(s.p(i)[y]) for i, _, y in s.annotations])
+
+
+def soft_bootstrap(s: State) -> float:
+    beta = float(s["trust"])
+    total = 0.0
+    for i in range(s.n):
+        p = s.p(i)
+        total -= sum((beta * s.target[i][c] + (1 - beta) * p[c]) * np.log(p[c]) for c in range(len(p)))
+    return total / s.n
+
+
+def stochastic(v: Array) -> Array:
+    positive = softplus(v)
+    return positive / positive.sum(-1, keepdims=True)
+
+
+def trace(s: State) -> float:
+    pi = stochastic(s["logits"])
+    nll = [-np.log(sum(s.p(i)[c] * pi[r, c, y] for c in range(pi.shape[1]))) for i, r, y in s.annotations]
+    return np.mean(nll) + float(s["strength"]) * sum(np.trace(pi[r]) for r in range(len(pi)))
+
+
+def single_cm(s: State) -> float:
+    pi = stochastic(s["logits"])
+    nll = [-np.log((s.p(i) @ pi)[y]) for i, _, y in s.annotations]
+    return np.mean(nll) + float(s["strength"]) * np.trace(pi)
+
+
+def worker_matrix(s: State, r: int, prefix: str, scale: float) -> Array:
+    if f"{prefix}.weight" in s.tensors:
+        return s[f"{prefix}.weight"][r]
+    left, right = s[f"{prefix}.left"][r], s[f"{prefix}.right"][r]
+    return scale * np.eye(len(left)) + left @ right
+
+
+def crowd_layer(s: State, connection: str) -> float:
+    nll = []
+    for i, r, y in s.annotations:
+        if connection == "mw":
+            a = s.p(i) @ worker_matrix(s, r, "matrices", 1.0)
+        else:
+            a = s["weight"][r] * s.p(i) + (s["bias"][r] if connection == "vw+b" else 0)
+        nll.append(-np.log(softmax(a)[y]))
+    return np.mean(nll)
+
+
+def crowd_layer_over(s: State) -> float:
+    nll = []
+    for i, r, y in s.annotations:
+        hidden = softmax(s.p(i) @ s["first.weight"][r])
+        nll.append(-np.log(softmax(hidden @ s["second.weight"][r])[y]))
+    return np.mean(nll)
+
+
+def omega(s: State, i: int, r: int, source: str, both: bool, known: Array | None = None) -> float:
+    net = "omega_network."
+    if source == "task":
+        v = s[net + "task"][i]
+    elif source == "two-layer":
+        inner = s.x[i] @ s[net + "inner.weight"] + s[net + "inner.bias"]
+        v = inner @ s[net + "outer.weight"] + s[net + "outer.bias"]
+    else:
+        v = s.x[i] @ s[net + "outer.weight"] + s[net + "outer.bias"]
+    e = np.eye(len(s[net + "worker.weight"]))[r] if known is None else known[r]
+    u = normalise(e @ s[net + "worker.weight"] + s[net + "worker.bias"])
+    return sigmoid(u @ (normalise(v) if both else v))
+
+
+def conal(s: State, variant: str, source: str, both: bool, known: Array | None = None) -> float:
+    nll, common, n_workers = [], s["common"], 0
+    for i, r, y in s.annotations:
+        p, own, w = s.p(i), worker_matrix(s, r, "individual", 2.0), omega(s, i, r, source, both, known)
+        if variant == "paper":
+            probability = w * softmax(p @ common)[y] + (1 - w) * softmax(p @ own)[y]
+        else:
+            probability = softmax(w * (p @ common) + (1 - w) * (p @ own))[y]
+        nll.append(-np.log(probability))
+    n_workers = len(s.tensors.get("individual.weight", s.tensors.get("individual.left")))
+    distance = sum(np.linalg.norm(common - worker_matrix(s, r, "individual", 2.0)) for r in range(n_workers))
+    return np.mean(nll) - float(s["regularisation"]) * distance
+
+
+def conal_groups(s: State) -> float:
+    nll, distance = [], 0.0
+    gamma = np.array([softmax(m) for m in s["membership"]])
+    for i, r, y in s.annotations:
+        p, w = s.p(i), omega(s, i, r, "features", True)
+        shared = sum(gamma[r, g] * softmax(p @ s["common"][g])[y] for g in range(gamma.shape[1]))
+        nll.append(-np.log(w * shared + (1 - w) * softmax(p @ s["individual.weight"][r])[y]))
+    for r in range(len(gamma)):
+        for g in range(gamma.shape[1]):
+            distance += gamma[r, g] * np.linalg.norm(s["common"][g] - s["individual.weight"][r])
+    return np.mean(nll) - float(s["regularisation"]) * distance
+
+
+def em_confusion(counts: Array, alpha: float) -> Array:
+    out = np.empty_like(counts)
+    for r, c in np.ndindex(counts.shape[:2]):
+        out[r, c] = (counts[r, c] + alpha) / (counts[r, c] + alpha).sum()
+    return out
+
+
+def e_step(s: State, pi: Array) -> Array:
+    q = np.array([s.p(i) for i in range(s.n)])
+    for i, r, y in s.annotations:
+        q[i] *= pi[r, :, y]
+    return q / q.sum(1, keepdims=True)
+
+
+def m_step(q: Array, annotations: Any, shape: tuple[int, ...]) -> Array:
+    counts = np.zeros(shape)
+    for i, r, y in annotations:
+        counts[r, :, y] += q[i]
+    return counts
+
+
+def generalized_em(s: State) -> float:
+    pi = em_confusion(s["counts"], float(s["smoothing"]))
+    total = 0.0
+    for i in range(s.n):
+        joint = s.p(i).copy()
+        for j, r, y in s.annotations:
+            if j == i:
+                joint *= pi[r, :, y]
+        total -= np.log(joint.sum())
+    return total / s.n

@@ -1,0 +1,150 @@
+"""What every method found in the folder must do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from crowdcore.learning import methods, train
+from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.data import Batch
+from crowdcore.learning.settings import TrainSettings
+from tests.learning.helpers import EMBEDDING, HIDDEN, N_CLASSES, N_WORKERS, built, featured_crowd, gradients, objective
+
+NAMES = methods.names()
+pytestmark = pytest.mark.parametrize("name", NAMES)
+
+
+def test_it_is_described(name):
+    method = methods.get(name)
+    assert method.name == name
+    assert method.title and method.paper and method.__doc__
+    schema = method.Settings.model_json_schema()
+    assert all(p.get("description") for p in schema.get("properties", {}).values())
+    assert not set(method.Settings.model_fields) & set(TrainSettings.model_fields), "the names would clash in train()"
+    assert method.Settings.model_config["frozen"]
+
+
+def test_the_gradient_reaches_everything_that_is_trained(name):
+    module, _, batch = built(name, featured_crowd())
+    found = gradients(module, batch)
+    assert all(torch.isfinite(g).all() for g in found.values())
+    assert all((g != 0).any() for g in found.values()), {k: float(g.abs().max()) for k, g in found.items()}
+    assert any(k.startswith("classifier.") for k in found)
+
+
+def padded(batch: Batch, n: int) -> Batch:
+    """The same batch with ``n`` annotations of weight 0 that name other tasks, workers and labels."""
+
+    def more(field: torch.Tensor, high: int) -> torch.Tensor:
+        return torch.cat([field, torch.randint(high, (n,), generator=torch.Generator().manual_seed(0))])
+
+    return batch._replace(
+        row=more(batch.row, len(batch.features)),
+        worker=more(batch.worker, N_WORKERS),
+        label=more(batch.label, N_CLASSES),
+        weight=torch.cat([batch.weight, torch.zeros(n, dtype=batch.weight.dtype)]),
+    )
+
+
+def test_missing_annotations_contribute_exactly_nothing(name):
+    crowd = featured_crowd()
+    module, _, batch = built(name, crowd)
+    other, _, _ = built(name, crowd)
+    more = padded(batch, 1)
+    assert objective(module, batch).item() == pytest.approx(objective(other, more).item(), rel=1e-15)
+    module, other = built(name, crowd)[0], built(name, crowd)[0]
+    plain, with_padding = gradients(module, batch), gradients(other, padded(batch, 17))
+    for k in plain:
+        torch.testing.assert_close(plain[k], with_padding[k], rtol=1e-12, atol=1e-16)
+
+
+def permute(tensor: torch.Tensor, order: np.ndarray, size: int) -> torch.Tensor:
+    """Every axis of length ``size`` reordered."""
+    for axis in range(tensor.dim()):
+        if tensor.shape[axis] == size:
+            tensor = tensor.index_select(axis, torch.from_numpy(order))
+    return tensor
+
+
+def same_after(name: str, order: np.ndarray, size: int, other_crowd, **settings) -> None:
+    """A method with all axes of length ``size`` reordered explains the reordered crowd as well as before."""
+    module, problem, batch = built(name, featured_crowd(), **settings)
+    other, _, other_batch = built(name, other_crowd, **settings)
+    assert len({N_CLASSES, N_WORKERS, HIDDEN, EMBEDDING, 6, problem.n_train}) == 6, "axes must be told by their length"
+    with torch.no_grad():
+        source = dict([*module.named_parameters(), *module.named_buffers()])
+        for k, v in [*other.named_parameters(), *other.named_buffers()]:
+            v.copy_(permute(source[k], order, size))
+    assert objective(module, batch).item() == pytest.approx(objective(other, other_batch).item(), rel=1e-9)
+    for k, v in module.recovered().items():
+        if k != "group":
+            torch.testing.assert_close(permute(v, order, size), other.recovered()[k], rtol=1e-6, atol=1e-8)
+
+
+def test_renaming_classes_renames_what_is_learnt(name):
+    order, crowd = np.array([2, 0, 1]), featured_crowd()
+    new_label = np.argsort(order)
+    renamed = replace(
+        crowd,
+        label=new_label[crowd.label],
+        gold=new_label[crowd.gold],
+        classes=tuple(np.array(crowd.classes)[order]),
+    )
+    same_after(name, order, N_CLASSES, renamed)
+
+
+def test_the_order_of_workers_does_not_matter(name):
+    order, crowd = np.array([3, 0, 4, 1, 2]), featured_crowd()
+    number = np.argsort(order)[crowd.worker]
+    again = np.lexsort([number, crowd.task])
+    reordered = replace(
+        crowd,
+        task=crowd.task[again],
+        worker=number[again],
+        label=crowd.label[again],
+        worker_ids=pd.Index(np.array(crowd.worker_ids)[order]),
+    )
+    same_after(name, order, N_WORKERS, reordered)
+
+
+def test_state_round_trip(name):
+    crowd = featured_crowd()
+    module, _, batch = built(name, crowd, seed=1)
+    other, _, _ = built(name, crowd, seed=2)
+    assert objective(module, batch) != objective(other, batch)
+    other.load_state_dict(module.state_dict())
+    assert torch.equal(module.log_probs(batch.features), other.log_probs(batch.features))
+
+
+def test_what_is_recovered_follows_the_conventions(name):
+    result = train(featured_crowd(), name, seeds=2, epochs=2, select_on="gold", batch_size=16)
+    confusions = [c for c in (result.worker_confusion, result.common_confusion) if c is not None]
+    for confusion in confusions:
+        assert confusion.dtype == np.float64
+        assert confusion.shape[0] == 2 and confusion.shape[-2:] == (N_CLASSES, N_CLASSES)
+        sums = confusion.sum(-1)
+        np.testing.assert_allclose(sums[~np.isnan(sums)], 1, atol=1e-6)
+    if result.worker_confusion is not None:
+        assert result.worker_confusion.shape[1] == N_WORKERS
+    if methods.get(name).omega is not CrowdMethod.omega:
+        assert result.omega is not None and ((result.omega > 0) & (result.omega < 1)).all()
+    np.testing.assert_allclose(result.probabilities["selected"].sum(-1), 1, atol=1e-5)
+
+
+def test_it_learns(name):
+    crowd = featured_crowd(n_tasks=300, n_workers=8, per_task=3)
+    result = train(crowd, name, seeds=2, epochs=40, batch_size=32, lr=0.01, select_on="gold")
+    assert result.accuracy("test").min() > 0.7
+    assert result.curves["loss"][-1].mean() < result.curves["loss"][0].mean()
+
+
+def test_one_worker_and_tied_sizes_are_no_problem(name):
+    crowd = featured_crowd(n_tasks=90, n_workers=1, per_task=1, n_classes=2)
+    result = train(crowd, name, seeds=1, epochs=2, select_on="gold")
+    assert np.isfinite(result.curves["loss"]).all()
+    assert any("only one worker" in note for note in result.notes)

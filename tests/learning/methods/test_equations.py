@@ -1,0 +1,122 @@
+"""Loss and gradient of every method against a slow transcription of its equations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from crowdcore.learning import methods
+from crowdcore.learning.base import EpochContext
+from tests.learning.helpers import N_WORKERS, built, featured_crowd, gradients, numerical_gradient, objective
+from tests.learning.methods import oracle
+
+KNOWN = np.random.default_rng(5).standard_normal((N_WORKERS, 2)).astype(np.float32)
+
+CASES = {
+    "dl-mv": [({}, oracle.target_cross_entropy), ({"targets": "hard"}, oracle.target_cross_entropy)],
+    "dl-ds": [({}, oracle.target_cross_entropy)],
+    "dl-glad": [({}, oracle.target_cross_entropy)],
+    "dl-wc": [({}, oracle.target_cross_entropy)],
+    "dl-aggregate": [({"aggregator": "dawid-skene"}, oracle.target_cross_entropy)],
+    "dl-true": [({}, oracle.target_cross_entropy)],
+    "vanilla": [({}, oracle.vanilla)],
+    "soft-bootstrap": [({}, oracle.soft_bootstrap), ({"trust": 0.6}, oracle.soft_bootstrap)],
+    "single-cm": [({"strength": 0.3}, oracle.single_cm)],
+    "trace": [({}, oracle.trace), ({"strength": 0.0}, oracle.trace)],
+    "crowd-layer": [({"connection": c}, lambda s, c=c: oracle.crowd_layer(s, c)) for c in ("mw", "vw", "vw+b")]
+    + [({"rank": 2}, lambda s: oracle.crowd_layer(s, "mw"))],
+    "crowd-layer-over": [({}, oracle.crowd_layer_over)],
+    "conal": [
+        ({"regularisation": 0.02}, lambda s: oracle.conal(s, "paper", "features", True)),
+        ({"variant": "authors", "regularisation": 0.02}, lambda s: oracle.conal(s, "authors", "two-layer", True)),
+        ({"normalise": "worker"}, lambda s: oracle.conal(s, "paper", "features", False)),
+        ({"omega_input": "task"}, lambda s: oracle.conal(s, "paper", "task", True)),
+        ({"rank": 2, "regularisation": 0.02}, lambda s: oracle.conal(s, "paper", "features", True)),
+    ],
+    "conal-groups": [({"regularisation": 0.02}, oracle.conal_groups)],
+    "generalized-em": [({}, oracle.generalized_em), ({"smoothing": 2.0}, oracle.generalized_em)],
+}
+FLAT = [(name, settings, expected) for name, cases in CASES.items() for settings, expected in cases]
+
+
+@pytest.mark.parametrize(("name", "settings", "expected"), FLAT, ids=[f"{n}-{s}" for n, s, _ in FLAT])
+def test_loss_and_gradient_are_those_of_the_equations(name, settings, expected):
+    module, _, batch = built(name, featured_crowd(n_tasks=40), **settings)
+    assert objective(module, batch).item() == pytest.approx(expected(oracle.State(module, batch)), rel=1e-10)
+    found = gradients(module, batch)
+    for parameter in found:
+        where, slopes = numerical_gradient(lambda: expected(oracle.State(module, batch)), module, parameter)
+        np.testing.assert_allclose(found[parameter].flatten().numpy()[where], slopes, rtol=1e-4, atol=2e-9)
+
+
+def test_every_method_has_an_equation_to_compare_with():
+    assert {*CASES, "dl-em"} == set(methods.names())
+
+
+def test_conal_takes_worker_features():
+    crowd = featured_crowd(n_tasks=40)
+    from crowdcore.learning.api import split_settings
+    from crowdcore.learning.data import Data
+    from crowdcore.learning.problem import pose
+    from crowdcore.learning.trainer import Replica, make_replicas
+    from tests.learning.helpers import CPU, in_double, small
+
+    conal = methods.get("conal")
+    training, own = split_settings(conal, small("conal"))
+    problem = pose(crowd, training, worker_features=KNOWN)
+    module = make_replicas(problem, conal, [Replica(own, 3)], training)[0].double().eval()
+    batch = in_double(Data(problem, CPU).stretch(slice(0, problem.n_train)))
+    state = oracle.State(module, batch)
+    assert objective(module, batch).item() == pytest.approx(
+        oracle.conal(state, "paper", "features", True, KNOWN.astype(float)), rel=1e-10
+    )
+
+
+@pytest.mark.parametrize("name", ["dl-em", "generalized-em"])
+def test_em_steps_are_those_of_the_equations(name):
+    module, problem, batch = built(name, featured_crowd(n_tasks=40), smoothing=0.5)
+    state = oracle.State(module, batch)
+    votes = np.zeros((problem.n_train, 3))
+    for i, _, y in state.annotations:
+        votes[i, y] += 1
+    votes /= votes.sum(1, keepdims=True)
+    counts = oracle.m_step(votes, state.annotations, state["counts"].shape)
+    np.testing.assert_allclose(state["counts"], counts, rtol=1e-6, err_msg="the start is the vote")
+    q = oracle.e_step(state, oracle.em_confusion(state["counts"], 0.5))
+    log_p = torch.tensor(np.log([state.p(i) for i in range(state.n)]))
+    with torch.no_grad():
+        module.start_epoch(EpochContext(0, log_p, batch.row, batch.worker, batch.label))
+        np.testing.assert_allclose(module.counts.numpy(), counts, rtol=1e-6, err_msg="nothing happens before epoch 1")
+        module.start_epoch(EpochContext(1, log_p, batch.row, batch.worker, batch.label))
+    np.testing.assert_allclose(module.q.numpy(), q, rtol=1e-9)
+    expected = oracle.m_step(q, state.annotations, state["counts"].shape)
+    np.testing.assert_allclose(module.counts.numpy(), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_dl_em_trains_on_its_posterior():
+    module, _, batch = built("dl-em", featured_crowd(n_tasks=40))
+    state = oracle.State(module, batch)
+    state.target = module.q.numpy()
+    assert objective(module, batch).item() == pytest.approx(oracle.target_cross_entropy(state), rel=1e-10)
+
+
+def test_incremental_em_is_em_when_the_batch_is_everything():
+    crowd = featured_crowd(n_tasks=40)
+    module, _, batch = built("dl-em", crowd, e_step="batch", smoothing=0.5)
+    state = oracle.State(module, batch)
+    q = oracle.e_step(state, oracle.em_confusion(state["counts"].copy(), 0.5))
+    counts = oracle.m_step(q, state.annotations, state["counts"].shape)
+    loss = objective(module, batch).item()
+    np.testing.assert_allclose(module.q.numpy(), q, rtol=1e-9)
+    np.testing.assert_allclose(module.counts.numpy(), counts, atol=1e-6)
+    state.target = q
+    assert loss == pytest.approx(oracle.target_cross_entropy(state), rel=1e-10)
+
+
+def test_generalised_em_has_the_gradient_of_em_with_a_fresh_posterior():
+    crowd = featured_crowd(n_tasks=40)
+    em, _, batch = built("dl-em", crowd, e_step="batch")
+    marginal, _, _ = built("generalized-em", crowd)
+    for name, gradient in gradients(em, batch).items():
+        np.testing.assert_allclose(gradient, gradients(marginal, batch)[name], rtol=1e-6, atol=1e-10)
