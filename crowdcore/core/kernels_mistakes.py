@@ -79,10 +79,10 @@ def mistake_triples(
 
 
 def _of_tables(table: IntArray, tasks: IntArray) -> MistakeTriples:
-    """Triples of the (C * C, R) table of counts and the (C * C,) numbers of tasks."""
-    cell, worker = np.nonzero(table)
+    """Triples of the (R, C * C) table of counts and the (C * C,) numbers of tasks."""
+    cell, worker = np.nonzero(table.T)
     cells = np.flatnonzero(tasks)
-    return MistakeTriples(cell, worker, table[cell, worker].astype(np.int64), cells, tasks[cells])
+    return MistakeTriples(cell, worker, table[worker, cell].astype(np.int64), cells, tasks[cells])
 
 
 def repeats(task: IntArray, worker: IntArray, n_workers: int) -> BoolArray:
