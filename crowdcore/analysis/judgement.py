@@ -1,4 +1,4 @@
-"""What an aggregation result is worth: judged by gold it has not seen, and by what its data can carry."""
+"""What an aggregation result is worth: judged by gold it has not seen, with warnings in words."""
 
 from __future__ import annotations
 
@@ -6,19 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crowdcore.aggregation._votes import too_few_labels
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.analysis.calibration import calibration
-from crowdcore.analysis.label_disagreement import judging_gold, mcnemar
+from crowdcore.analysis.label_disagreement import judging_gold, mcnemar, p_in_words
 from crowdcore.analysis.votes import majority_labels, sparse_votes
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset
 
-__all__ = ["FEWEST_LABELS", "Judgement", "judge", "show_gold"]
-
-FEWEST_LABELS = 10.0
-"""Labels per worker and class below which a confusion is a guess: the standard error of an accuracy of 0.7 is 0.14."""
+__all__ = ["Judgement", "judge", "show_gold"]
 
 NAN = float("nan")
 
@@ -77,8 +73,6 @@ def judge(dataset: CrowdDataset, result: AggregationResult, gold: IntArray | Non
         warnings.append(f"It has not converged: {result.stopped}. Its numbers may still move.")
     if lost > gained:
         warnings.append(_loses(accuracy, majority, gained, lost, p_value))
-    if _learns_confusions_alone(result):
-        warnings += too_few_labels(dataset, FEWEST_LABELS, "worker and class", dataset.n_classes)
     return Judgement(
         n_judged=int(judged.sum()),
         accuracy=accuracy,
@@ -87,7 +81,7 @@ def judge(dataset: CrowdDataset, result: AggregationResult, gold: IntArray | Non
         lost=lost,
         p_value=p_value,
         calibration_error=calibration(result, np.where(judged, truth, -1)).error if some else NAN,
-        warnings=tuple(dict.fromkeys(warnings)),
+        warnings=tuple(warnings),
     )
 
 
@@ -121,11 +115,5 @@ def _loses(accuracy: float, majority: float, gained: int, lost: int, p_value: fl
     surely = "" if p_value <= 0.05 else ", which chance can explain"
     return (
         f"It loses to majority vote: {100 * accuracy:.1f} % right against {100 * majority:.1f} %. "
-        f"It gains {gained} tasks and loses {lost} (McNemar p = {p_value:.2g}{surely})."
+        f"It gains {gained} tasks and loses {lost} (McNemar {p_in_words(p_value)}{surely})."
     )
-
-
-def _learns_confusions_alone(result: AggregationResult) -> bool:
-    """Whether each worker has a free confusion: models that pool workers also give weights, groups or commons."""
-    pooled = (result.worker_weight, result.group, result.common_confusion)
-    return result.counts is not None and all(part is None for part in pooled)

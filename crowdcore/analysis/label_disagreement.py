@@ -14,7 +14,9 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["LabelDisagreement", "label_difference", "label_disagreement", "mcnemar"]
+__all__ = ["LabelDisagreement", "label_difference", "label_disagreement", "mcnemar", "p_in_words"]
+
+_TINY = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +107,11 @@ def mcnemar(only_first: IntArray, only_second: IntArray) -> FloatArray:
     n = np.asarray(only_first) + np.asarray(only_second)
     p = np.minimum(1.0, 2 * bdtr(np.minimum(only_first, only_second), n, 0.5))
     return np.where(n > 0, p, np.nan)
+
+
+def p_in_words(p_value: float) -> str:
+    """``p = 0.024``, or ``p < 1e-9`` where digits would say nothing."""
+    return f"p = {p_value:.2g}" if not p_value < _TINY else f"p < {_TINY:g}"
 
 
 def label_difference(

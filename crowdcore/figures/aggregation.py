@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.analysis.calibration import Calibration
-from crowdcore.analysis.label_disagreement import LabelDisagreement
+from crowdcore.analysis.label_disagreement import LabelDisagreement, p_in_words
 from crowdcore.analysis.uncertainty import ConfusionIntervals
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.figures import theme
@@ -56,7 +56,7 @@ def _pairs(result: LabelDisagreement) -> AnyArray:
             if result.n_judged[a] and result.n_judged[b]:
                 words.append(
                     f"right there, by {result.reference}: {row} on {result.row_right[a, b]:,}, "
-                    f"{column} on {result.row_right[b, a]:,} (McNemar p = {result.p_value[a, b]:.2g})"
+                    f"{column} on {result.row_right[b, a]:,} (McNemar {p_in_words(result.p_value[a, b])})"
                 )
             lines[a, b] = "<br>".join(words)
     return lines

