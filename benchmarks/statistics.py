@@ -52,7 +52,7 @@ def peak_mib(name: str) -> float:
 def main() -> None:
     dataset = large()
     own = sum(part.nbytes for part in (dataset.task, dataset.worker, dataset.label)) / 2**20
-    for action in STATISTICS.values():
+    for action in (STATISTICS | OTHERS).values():
         action(dataset)  # loads the compiled loops
     floors, times = [], {name: [] for name in STATISTICS}
     for _ in range(REPEATS):

@@ -9,11 +9,10 @@ import pandas as pd
 import scipy.sparse
 
 from crowdcore.analysis.bootstrap import interval, weights
-from crowdcore.analysis.made import Made, hard_made, soft_made
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.significance import NULL, benjamini_hochberg, sharing_p_values
 from crowdcore.core.errors import DataError
-from crowdcore.core.kernels_mistakes import mistake_triples
+from crowdcore.core.kernels_mistakes import MistakeTriples, SoftMistakes, mistake_triples, soft_mistakes
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -123,8 +122,12 @@ def shared_mistakes(
             f"{dataset.name} has {n} classes, too many for a table of all pairs (at most {MAX_CLASSES})",
             "Use `analysis.mistake_list`, which holds only the mistakes that were made.",
         )
-    found = mistake_triples(dataset.task, dataset.worker, dataset.label, _decided(truth), n_workers, n)
-    made = soft_made(dataset, truth) if truth.soft else hard_made(found, n)
+    table = dataset.task, dataset.worker, dataset.label
+    found = mistake_triples(*table, _decided(truth), n_workers, n)
+    if truth.posterior is None:
+        made = _certain(found, n)
+    else:
+        made = soft_mistakes(*table, truth.posterior, n_workers)
     workers = np.zeros((n, n))
     np.add.at(workers.ravel(), made.cell, made.chance)
     p_value, expected = np.full((2, n, n), np.nan)
@@ -149,6 +152,16 @@ def shared_mistakes(
     )
 
 
+def _certain(found: MistakeTriples, n_classes: int) -> SoftMistakes:
+    """Triples with one true class for each task: they happened for sure."""
+    tasks, annotations = np.zeros(n_classes**2), np.zeros(n_classes**2)
+    tasks[found.cells] = found.tasks
+    np.add.at(annotations, found.cell, found.times.astype(np.float64))
+    shape = (n_classes, n_classes)
+    sure = np.ones(len(found.cell))
+    return SoftMistakes(found.cell, found.worker, sure, tasks.reshape(shape), annotations.reshape(shape))
+
+
 def _decided(truth: Reference) -> IntArray:
     """Labels with -1 where two classes tie: broken by a rule, ties would look like mistakes that workers share."""
     if truth.posterior is None:
@@ -158,7 +171,9 @@ def _decided(truth: Reference) -> IntArray:
     return np.where(tied, -1, truth.labels)
 
 
-def _notes(truth: Reference, classes: tuple[str, ...], made: Made, p_value: FloatArray | None) -> tuple[str, ...]:
+def _notes(
+    truth: Reference, classes: tuple[str, ...], made: SoftMistakes, p_value: FloatArray | None
+) -> tuple[str, ...]:
     untested = ""
     if p_value is not None and len(classes) > 2:
         mistakes = made.tasks.sum(1) - np.diag(made.tasks)
@@ -174,7 +189,7 @@ def _notes(truth: Reference, classes: tuple[str, ...], made: Made, p_value: Floa
 
 
 def _worker_bootstrap(
-    made: Made, n_classes: int, n_workers: int, resamples: int, level: float, seed: int
+    made: SoftMistakes, n_classes: int, n_workers: int, resamples: int, level: float, seed: int
 ) -> tuple[FloatArray, FloatArray]:
     """Percentile interval of ``percent`` under resampling of workers, (C, C) each."""
     drawn = weights(np.ones(n_workers, np.int64), resamples, np.random.default_rng(seed))

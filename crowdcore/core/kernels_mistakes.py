@@ -5,15 +5,16 @@ Small inputs run in NumPy, large ones in compiled loops (`kernels_mistakes_numba
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from crowdcore.core.parallel import n_ranges, run_ranges
-from crowdcore.core.types import BoolArray, IntArray
+from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 
-__all__ = ["MistakeTriples", "mistake_triples", "repeats"]
+__all__ = ["MistakeTriples", "SoftMistakes", "mistake_triples", "repeats", "soft_mistakes"]
 
 _LARGE = 2_000_000  # annotations from which loading the compiled loops (once: compiling them) pays
 
@@ -36,6 +37,25 @@ class MistakeTriples(NamedTuple):
     tasks: IntArray
 
 
+class SoftMistakes(NamedTuple):
+    """Sparse (true class, given label, worker) triples with the chance that they happened, ascending in that order.
+
+    Attributes:
+        cell: (K,) int64, ``true * C + given``.
+        worker: (K,) int64.
+        chance: (K,) probability that the worker gave the label to at least one task of the class,
+            ``1 - prod over tasks that got the label of (1 - q_i(true))``.
+        tasks: (C, C) expected number of tasks behind each cell.
+        annotations: (C, C) expected number of annotations.
+    """
+
+    cell: IntArray
+    worker: IntArray
+    chance: FloatArray
+    tasks: FloatArray
+    annotations: FloatArray
+
+
 def _compiled(n_annotations: int) -> Any | None:
     """The module of compiled loops if there are enough annotations and Numba is installed."""
     if n_annotations < _LARGE:
@@ -44,6 +64,19 @@ def _compiled(n_annotations: int) -> Any | None:
         return import_module("crowdcore.core.kernels_mistakes_numba")
     except ImportError:
         return None
+
+
+def _sum_over_tasks(
+    task: IntArray, accumulator: int, loop: Callable[..., tuple[AnyArray, ...]], *arguments: Any
+) -> list[AnyArray]:
+    """Run ``loop(first, last, task, *arguments)`` over ranges of annotations that split no task; add the results."""
+
+    def part(_: int, first: int, last: int) -> tuple[AnyArray, ...]:
+        first, last = (0 if j == 0 else int(np.searchsorted(task, task[j - 1], "right")) for j in (first, last))
+        return loop(first, last, task, *arguments)
+
+    parts = run_ranges(len(task), n_ranges(len(task), accumulator), part)
+    return [np.sum(same, axis=0) for same in zip(*parts, strict=True)]
 
 
 def mistake_triples(
@@ -59,14 +92,10 @@ def mistake_triples(
         n_workers: R.
         n_classes: C.
     """
-    if n_workers * n_classes**2 <= len(task) and (loops := _compiled(len(task))):
-
-        def count(_: int, first: int, last: int) -> tuple[IntArray, IntArray]:
-            edges = [0 if j == 0 else int(np.searchsorted(task, task[j - 1], "right")) for j in (first, last)]
-            return loops.triples_range(*edges, task, worker, label, truth, n_workers, n_classes)  # type: ignore[no-any-return]
-
-        parts = run_ranges(len(task), n_ranges(len(task), n_workers * n_classes**2), count)
-        return _of_tables(*(np.sum(part, axis=0) for part in zip(*parts, strict=True)))
+    table = n_workers * n_classes**2
+    if table <= len(task) and (loops := _compiled(len(task))):
+        sums = _sum_over_tasks(task, table, loops.triples_range, worker, label, truth, n_workers, n_classes)
+        return _of_tables(*sums)
     true = truth[task]
     seen = true >= 0
     if not seen.all():
@@ -83,6 +112,53 @@ def _of_tables(table: IntArray, tasks: IntArray) -> MistakeTriples:
     cell, worker = np.nonzero(table.T)
     cells = np.flatnonzero(tasks)
     return MistakeTriples(cell, worker, table[worker, cell].astype(np.int64), cells, tasks[cells])
+
+
+def soft_mistakes(
+    task: IntArray, worker: IntArray, label: IntArray, posterior: FloatArray, n_workers: int
+) -> SoftMistakes:
+    """The same with a posterior q, in O(A C) time.
+
+    A label that the worker gave twice to one task is one piece of evidence, not two: it counts once.
+
+    Args:
+        task: (A,) int32, ascending.
+        worker: (A,) int32.
+        label: (A,) int32.
+        posterior: (n_tasks, C); tasks with NaN are left out.
+        n_workers: R.
+    """
+    n = posterior.shape[1]
+    table = n_workers * n**2
+    if table <= len(task) and (loops := _compiled(len(task))):
+        spared, tasks, annotations = _sum_over_tasks(
+            task, table, loops.soft_range, worker, label, np.ascontiguousarray(posterior), n_workers
+        )
+        chance = -np.expm1(spared).transpose(2, 1, 0)
+        true, given, who = np.nonzero(chance > 0)
+        return SoftMistakes(true * n + given, who, chance[true, given, who], tasks.T, annotations.T)
+    known = ~np.isnan(posterior[:, 0])[task]
+    task, worker, label = task[known], worker[known], label[known]
+    group = worker.astype(np.int64) * n + label
+    once = np.unique(group + task.astype(np.int64) * (n * n_workers), return_index=True)[1]
+    groups, of_group = np.unique(group[once], return_inverse=True)
+    groups = np.stack(np.divmod(groups, n))
+    per_task = np.unique(task.astype(np.int64) * n + label, return_index=True)[1]
+    cells, workers, chances = [], [], []
+    tasks, annotations = np.empty((n, n)), np.empty((n, n))
+    for a in range(n):
+        q = posterior[:, a]
+        annotations[a] = np.bincount(label, weights=q[task], minlength=n)
+        tasks[a] = np.bincount(label[per_task], weights=q[task[per_task]], minlength=n)
+        with np.errstate(divide="ignore"):
+            spared = np.log1p(-np.minimum(q, 1.0))[task[once]]
+        chance = -np.expm1(np.bincount(of_group, weights=spared, minlength=groups.shape[1]))
+        some = np.flatnonzero(chance > 0)
+        some = some[np.argsort(groups[1, some], kind="stable")]
+        cells.append(a * n + groups[1, some])
+        workers.append(groups[0, some])
+        chances.append(chance[some])
+    return SoftMistakes(np.concatenate(cells), np.concatenate(workers), np.concatenate(chances), tasks, annotations)
 
 
 def repeats(task: IntArray, worker: IntArray, n_workers: int) -> BoolArray:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numba
 import numpy as np
 
-from crowdcore.core.types import BoolArray, IntArray
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["mark_repeats", "triples_range"]
+__all__ = ["mark_repeats", "soft_range", "triples_range"]
 
 _compiled = numba.njit(nogil=True, cache=True, boundscheck=False)
 
@@ -41,6 +43,48 @@ def triples_range(
             tasks[cell] += np.int64(latest[given] != i)
             latest[given] = i
     return table, tasks
+
+
+@_compiled
+def soft_range(
+    first: int, last: int, task: IntArray, worker: IntArray, label: IntArray, posterior: FloatArray, n_workers: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Sums over the annotations ``first:last``; tasks whose posterior is NaN add nothing.
+
+    Returns:
+        (n_workers, given, true) sum of ``log(1 - q)`` over the tasks that got the label from the worker, each once;
+        (given, true) sum of q over the tasks that got the label; (given, true) sum of q over annotations.
+    """
+    n_classes = posterior.shape[1]
+    size = np.uint64(n_classes)
+    spared = np.zeros((n_workers * n_classes, n_classes))
+    tasks, annotations = np.zeros((n_classes, n_classes)), np.zeros((n_classes, n_classes))
+    latest = np.full(n_classes, -1, np.int64)  # the last task that got each label
+    mine = np.full(n_workers * n_classes, -1, np.int64)  # ... that got it from each worker
+    logs = np.zeros(n_classes)
+    current = np.int64(-1)
+    for j in range(first, last):
+        i = np.int64(task[j])
+        q = posterior[i]
+        if math.isnan(q[0]):
+            continue
+        if i != current:
+            current = i
+            for c in range(n_classes):
+                logs[c] = math.log1p(-q[c]) if q[c] < 1.0 else -math.inf
+        given = np.uint64(label[j])
+        row = np.uint64(worker[j]) * size + given
+        for c in range(n_classes):
+            annotations[given, c] += q[c]
+        if latest[given] != i:
+            latest[given] = i
+            for c in range(n_classes):
+                tasks[given, c] += q[c]
+        if mine[row] != i:
+            mine[row] = i
+            for c in range(n_classes):
+                spared[row, c] += logs[c]
+    return spared.reshape(n_workers, n_classes, n_classes), tasks, annotations
 
 
 @_compiled

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 
 from crowdcore.core import kernels_mistakes
-from crowdcore.core.kernels_mistakes import mistake_triples, repeats
-from tests.analysis.crowds import crowds
+from crowdcore.core.kernels_mistakes import mistake_triples, repeats, soft_mistakes
+from tests.analysis.crowds import crowds, soft_reference
 from tests.conftest import simulate_crowd
 
 
@@ -62,6 +62,21 @@ def test_compiled_loops_count_the_same(monkeypatch, per_task):
     for part, expected in zip(triples_of(crowd, truth), plain, strict=True):
         np.testing.assert_array_equal(part, expected)
     np.testing.assert_array_equal(repeats(*again, crowd.n_workers), plain_repeats)
+
+
+@pytest.mark.parametrize("per_task", [1, 4])
+def test_compiled_soft_counts_are_the_same(monkeypatch, per_task):
+    crowd = simulate_crowd(n_tasks=60_000, per_task=per_task, seed=per_task)
+    task = np.append(crowd.task, crowd.task[::50])
+    order = np.argsort(task, kind="stable")
+    task = task[order]
+    worker = np.append(crowd.worker, crowd.worker[::50])[order]
+    label = np.append(crowd.label, crowd.label[::50])[order]
+    posterior = soft_reference(crowd).posterior
+    plain = soft_mistakes(task, worker, label, posterior, crowd.n_workers)
+    monkeypatch.setattr(kernels_mistakes, "_LARGE", 1)
+    for part, expected in zip(soft_mistakes(task, worker, label, posterior, crowd.n_workers), plain, strict=True):
+        np.testing.assert_allclose(part, expected, rtol=1e-9)
 
 
 def test_many_classes_take_memory_for_annotations_only():
