@@ -211,7 +211,7 @@ def _single_answer(given: FloatArray, called_for: FloatArray) -> tuple[IntArray,
     label = given.argmax(1)
     at = np.arange(len(given)), label
     total = given.sum(1)
-    p = np.minimum(given.shape[1] * bdtrc(given[at] - 1, total, called_for[at]), 1)
+    p = np.minimum(given.shape[1] * bdtrc(given[at] - 1, total.astype(np.int64), called_for[at]), 1)
     return label, _share(given[at], total), benjamini_hochberg(np.where(total > 0, p, np.nan))
 
 
