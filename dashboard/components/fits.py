@@ -57,7 +57,7 @@ def titled(fit: str) -> str:
 @fragment
 def chooser() -> None:
     """Which aggregators to run, with which settings."""
-    shown = state.get_many("methods")
+    shown = list(dict.fromkeys(state.get_many("methods")))
     if "draft" not in st.session_state or st.session_state.get("drafted") != shown:
         st.session_state["draft"] = shown or list(SUGGESTED)
         st.session_state["drafted"] = shown

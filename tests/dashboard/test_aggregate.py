@@ -1,0 +1,231 @@
+"""The aggregate page in-process: its numbers are the library's, its links reopen it, refusals are sentences."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import crowdcore as cc
+from crowdcore.data.writers import write_folder
+from dashboard import services
+from tests.conftest import ROOT, simulate_crowd
+
+THREE = ["majority-vote", "dawid-skene", "one-coin"]
+
+
+@pytest.fixture
+def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> cc.CrowdDataset:
+    folder = tmp_path / "found"
+    folder.mkdir()
+    monkeypatch.setenv("CROWDCORE_DATA", str(folder))
+    write_folder(simulate_crowd(), folder / "crowd")
+    blind = replace(simulate_crowd(seed=1), gold=np.full(300, -1))
+    write_folder(blind, folder / "blind")
+    return cc.load_dataset("crowd")
+
+
+def open_page(methods: list[str], **address: str) -> AppTest:
+    """The page when all its fits have ended."""
+    test = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=60).run()
+    test.switch_page("views/aggregate.py")
+    test.query_params.clear()
+    for key, value in {"dataset": "crowd", "methods": methods, **address}.items():
+        test.query_params[key] = value
+    return finish(test)
+
+
+def finish(test: AppTest) -> AppTest:
+    test.run()
+    end = time.monotonic() + 60
+    while any("running" in str(part.value) or "waiting" in str(part.value) for part in test.markdown):
+        assert time.monotonic() < end
+        test.run()
+    assert not test.exception
+    return test
+
+
+def words(test: AppTest) -> str:
+    found = [*test.markdown, *test.caption, *test.error, *test.warning, *test.info, *test.subheader]
+    return "\n".join(str(part.value).replace("\\", "") for part in found)
+
+
+def table(test: AppTest, column: str):
+    return next(frame.value for frame in test.dataframe if column in frame.value.columns)
+
+
+def click(test: AppTest, label: str) -> AppTest:
+    next(button for button in test.button if button.label == label).click()
+    return finish(test)
+
+
+def test_it_begins_with_a_suggestion_and_runs_it(crowd: cc.CrowdDataset) -> None:
+    test = open_page([])
+    assert "Choose aggregators and press **Run**" in words(test)
+    assert test.multiselect[0].value == ["majority-vote", "dawid-skene", "conal-em"]
+    assert not test.dataframe
+    test = click(test, "Run")
+    assert test.query_params["methods"] == ["majority-vote", "dawid-skene", "conal-em"]
+    assert list(table(test, "log-likelihood")["method"]) == ["majority-vote", "dawid-skene", "conal-em"]
+
+
+def test_all_aggregators_are_offered_by_title(crowd: cc.CrowdDataset) -> None:
+    test = open_page([])
+    titles = [cc.aggregation.aggregators[name].title.split(" (")[0] for name in cc.aggregation.names()]
+    assert test.multiselect[0].options == titles
+
+
+def test_the_table_holds_the_library_s_numbers(crowd: cc.CrowdDataset) -> None:
+    frame = table(open_page(THREE), "log-likelihood").set_index("method")
+    for name in THREE:
+        result = cc.aggregation.get(name).fit(crowd)
+        row, judged = frame.loc[name], cc.analysis.judge(crowd, result)
+        assert row["accuracy"] == pytest.approx(100 * (result.labels == crowd.gold).mean())
+        assert row["calibration error"] == pytest.approx(100 * cc.analysis.calibration(result, crowd.gold).error)
+        assert (row["gained"], row["lost"]) == (judged.gained, judged.lost)
+        assert row["warnings"] == " ".join(judged.warnings)
+        assert row["stopped"] == result.stopped
+        if len(result.log_likelihood):
+            assert row["log-likelihood"] == pytest.approx(result.log_likelihood[-1])
+            assert row["iterations"] == len(result.log_likelihood)
+
+
+def test_a_refusal_is_told_at_its_method_and_the_others_go_on(crowd: cc.CrowdDataset) -> None:
+    test = open_page(["kos", "majority-vote", "dawid-skeen"])
+    assert "**KOS message passing**: KOS is defined for two classes only, but crowd has 4" in words(test)
+    assert "**dawid-skeen**" in words(test)
+    assert "Did you mean 'dawid-skene'?" in words(test)
+    assert list(table(test, "log-likelihood")["method"]) == ["majority-vote"]
+    assert not test.error
+
+
+def test_warnings_are_listed_in_words(data_folder: Path) -> None:
+    test = open_page(["dawid-skene", "one-coin"], dataset="labelme")
+    assert "**One-coin Dawid–Skene**: It loses to majority vote: 76.7 % right against 76.9 %" in words(test)
+    assert "**Dawid–Skene**: Half of the workers gave fewer than 3.38 labels per worker and class" in words(test)
+
+
+def test_a_pair_shows_the_tasks_where_it_differs(crowd: cc.CrowdDataset) -> None:
+    test = open_page(THREE, first="majority-vote", second="one-coin")
+    one, other = (cc.aggregation.get(name).fit(crowd) for name in ("majority-vote", "one-coin"))
+    unlike = np.flatnonzero(one.labels != other.labels)
+    assert f"differ on **{len(unlike)} tasks** of 300" in words(test)
+    first = int((one.labels == crowd.gold)[unlike].sum())
+    assert f"the first is right on {first} of them" in words(test)
+    frame = table(test, "first_probability")
+    assert sorted(frame["task"]) == sorted(crowd.task_ids[unlike])
+
+
+def test_gold_is_one_of_the_labellings(crowd: cc.CrowdDataset) -> None:
+    test = open_page(THREE, first="gold", second="dawid-skene")
+    wrong = int((cc.aggregation.get("dawid-skene").fit(crowd).labels != crowd.gold).sum())
+    assert f"differ on **{wrong} tasks** of 300" in words(test)
+
+
+def test_shown_gold_is_not_judged(crowd: cc.CrowdDataset) -> None:
+    test = open_page(["dawid-skene"], gold="20")
+    known, _ = cc.analysis.show_gold(crowd, 20)
+    result = cc.aggregation.get("dawid-skene").fit(crowd, known=known)
+    row = table(test, "log-likelihood").iloc[0]
+    assert row["method"] == "dawid-skene gold=20%"
+    assert row["accuracy"] == pytest.approx(100 * (result.labels == crowd.gold)[known < 0].mean())
+    assert "Accuracy by the 240 tasks" in words(test)
+    nothing = open_page(["dawid-skene"], gold="100")
+    assert "accuracy" not in table(nothing, "log-likelihood").columns
+    assert "No gold is left to judge by" in words(nothing)
+    assert "Calibration needs gold" in words(nothing)
+
+
+def test_without_gold_nothing_is_said_of_accuracy(crowd: cc.CrowdDataset) -> None:
+    test = open_page(THREE, dataset="blind")
+    assert "accuracy" not in table(test, "log-likelihood").columns
+    assert "right on" not in words(test)
+    assert all(box.label != "Gold shown" for box in test.selectbox)
+
+
+def test_settings_run_instead_of_or_beside_the_present_ones(crowd: cc.CrowdDataset) -> None:
+    test = open_page(["dawid-skene"])
+    next(field for field in test.number_input if field.label == "Smoothing").set_value(2.0)
+    test = click(test, "Run beside it")
+    assert test.query_params["methods"] == ["dawid-skene", "dawid-skene smoothing=2.0"]
+    frame = table(test, "log-likelihood").set_index("method")
+    direct = cc.aggregation.get("dawid-skene", smoothing=2.0).fit(crowd)
+    expected = 100 * (direct.labels == crowd.gold).mean()
+    assert frame.loc["dawid-skene smoothing=2.0", "accuracy"] == pytest.approx(expected)
+    test = open_page(["dawid-skene"])
+    next(field for field in test.number_input if field.label == "Max iterations").set_value(2)
+    test = click(test, "Run with these")
+    assert test.query_params["methods"] == "dawid-skene max_iterations=2"
+    assert "It has not converged: cap of 2 iterations reached" in words(test)
+
+
+def test_a_result_becomes_the_reference_of_every_page(crowd: cc.CrowdDataset) -> None:
+    name = "dawid-skene smoothing=2.0"
+    test = click(open_page(["majority-vote", name], result=name), "Use as reference")
+    assert test.query_params["reference"] == name
+    picker = next(box for box in test.sidebar.selectbox if box.label == "Reference")
+    assert picker.value == name
+    test.switch_page("views/mistakes.py")
+    test.run()
+    assert not test.exception
+    assert not test.error
+    result = cc.aggregation.get("dawid-skene", smoothing=2.0).fit(crowd)
+    percent = np.array(cc.analysis.shared_mistakes(crowd, result).percent)
+    np.fill_diagonal(percent, 0)
+    assert f"({percent.max():.1f} %)" in words(test)
+    assert "smoothing" in next(box for box in test.sidebar.selectbox if box.label == "Reference").value
+
+
+def test_a_worker_s_confusion_with_intervals(crowd: cc.CrowdDataset) -> None:
+    test = open_page(THREE, result="dawid-skene", worker="w003")
+    result = cc.aggregation.get("dawid-skene").fit(crowd)
+    found = cc.analysis.credible_intervals(result)
+    frame = table(test, "expected labels").set_index(["true", "given"])
+    for a, true in enumerate(crowd.classes):
+        for b, given in enumerate(crowd.classes):
+            row = frame.loc[true, given]
+            assert row["percent"] == pytest.approx(100 * result.confusion[3, a, b])
+            assert row["low"] == pytest.approx(100 * found.low[3, a, b])
+            assert row["high"] == pytest.approx(100 * found.high[3, a, b])
+    assert "95% intervals" in words(test)
+    assert "estimates no confusions" in words(open_page(THREE, result="majority-vote"))
+
+
+def test_common_confusions_come_before_the_workers(crowd: cc.CrowdDataset) -> None:
+    test = open_page(["conal-em groups=2"], worker="Common of group 2")
+    box = next(box for box in test.selectbox if box.label == "Worker")
+    assert box.options[:3] == ["Common of group 1", "Common of group 2", "w000"]
+    result = cc.aggregation.get("conal-em", groups=2).fit(crowd)
+    frame = services.common_table("crowd", "conal-em groups=2", 1)
+    assert frame["percent"].to_numpy() == pytest.approx(100 * result.common_confusion[1].ravel())
+
+
+def test_hidden_workers_appear_nowhere(crowd: cc.CrowdDataset) -> None:
+    test = open_page(THREE, names="hidden", result="dawid-skene")
+    box = next(box for box in test.selectbox if box.label == "Worker")
+    assert all(name.startswith("worker ") for name in box.options)
+    frames = "\n".join(frame.value.to_string() for frame in test.dataframe)
+    assert "w00" not in frames + words(test)
+
+
+def test_tables_behind_the_figures(crowd: cc.CrowdDataset) -> None:
+    frame = services.calibration_table("crowd", tuple(THREE))
+    result = cc.aggregation.get("one-coin").fit(crowd)
+    expected = cc.analysis.calibration(result, crowd.gold)
+    mine = frame[frame["method"] == "one-coin"]
+    assert mine["tasks"].tolist() == expected.n_tasks.tolist()
+    assert mine["accuracy"].to_numpy() == pytest.approx(expected.bin_accuracy, nan_ok=True)
+    climbed = services.objective_table("crowd", tuple(THREE))
+    assert set(climbed["method"]) == {"dawid-skene", "one-coin"}
+    assert climbed["log_likelihood"].iloc[-1] == pytest.approx(result.log_likelihood[-1])
+    assert climbed["iteration"].iloc[-1] == len(result.log_likelihood)
+
+
+def test_what_others_wrote_in_the_address_is_survived(crowd: cc.CrowdDataset) -> None:
+    test = open_page(["majority-vote", "majority-vote", "dawid-skene x"], gold="17", first="nobody", result="<b>")
+    assert list(table(test, "log-likelihood")["method"]) == ["majority-vote"]
+    assert not test.error

@@ -1,0 +1,106 @@
+"""The form of any pydantic settings: fields by type, with bounds, descriptions and defaults."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import crowdcore as cc
+
+
+def script() -> None:
+    from enum import Enum
+    from typing import Literal
+
+    import streamlit as st
+    from pydantic import BaseModel, Field
+
+    from dashboard.components.method_form import method_form
+
+    class Shade(Enum):
+        light = "light"
+        dark = "dark"
+
+    class Settings(BaseModel):
+        n_groups: int = Field(2, ge=1, le=20, description="Groups of *workers*.")
+        above: int = Field(3, gt=2)
+        rate: float = Field(1e-6, gt=0, le=1)
+        clusters: int | None = Field(None, ge=1)
+        hard: bool = False
+        ties: Literal["lowest", "random"] = "lowest"
+        shade: Shade = Shade.dark
+        label: str = "plain"
+        many: list[int] = Field(default_factory=list)
+
+    chosen = method_form(Settings.model_json_schema(), st.session_state.get("values", {}), "set")
+    st.session_state["chosen"] = chosen
+
+
+DEFAULTS = {
+    "n_groups": 2,
+    "above": 3,
+    "rate": 1e-6,
+    "clusters": None,
+    "hard": False,
+    "ties": "lowest",
+    "shade": "dark",
+    "label": "plain",
+}
+
+
+def test_untouched_it_holds_the_defaults() -> None:
+    test = AppTest.from_function(script).run()
+    assert not test.exception
+    assert test.session_state["chosen"] == DEFAULTS
+
+
+def test_it_shows_the_values_it_is_given() -> None:
+    test = AppTest.from_function(script)
+    test.session_state["values"] = {"n_groups": 5, "ties": "random", "clusters": 4, "hard": True}
+    test.run()
+    assert test.session_state["chosen"] == DEFAULTS | {"n_groups": 5, "ties": "random", "clusters": 4, "hard": True}
+
+
+def test_bounds_and_descriptions_come_from_the_schema() -> None:
+    test = AppTest.from_function(script).run()
+    groups, above, rate, clusters = test.number_input
+    assert (groups.label, groups.min, groups.max, groups.step) == ("N groups", 1, 20, 1)
+    assert groups.help == r"Groups of \*workers\*\."
+    assert above.min == 3
+    assert 0 < rate.min < 1e-9
+    assert rate.max == 1
+    assert rate.step == pytest.approx(1e-7)
+    assert (clusters.min, clusters.value) == (1, None)
+
+
+def test_changes_are_returned() -> None:
+    test = AppTest.from_function(script).run()
+    test.number_input[0].set_value(7)
+    test.toggle[0].set_value(True)
+    test.selectbox[1].select("light")
+    test.run()
+    assert test.session_state["chosen"] == DEFAULTS | {"n_groups": 7, "hard": True, "shade": "light"}
+
+
+@pytest.mark.parametrize("name", cc.aggregation.names())
+def test_every_aggregator_s_form_gives_its_defaults(name: str) -> None:
+    found = cc.aggregation.aggregators[name]
+
+    def draw(schema: dict[str, object]) -> None:
+        import streamlit as st
+
+        from dashboard.components.method_form import method_form
+
+        st.session_state["chosen"] = method_form(schema, {}, "set")
+
+    test = AppTest.from_function(draw, kwargs={"schema": found.model_json_schema()}).run()
+    assert not test.exception
+    assert found(**test.session_state["chosen"]) == found()
+    assert set(test.session_state["chosen"]) == set(found.model_fields)
+
+
+def test_a_method_without_settings_says_so() -> None:
+    test = AppTest.from_string(
+        "from dashboard.components.method_form import method_form\nmethod_form({}, {}, 'set')"
+    ).run()
+    assert "no settings" in test.caption[0].value
