@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import platformdirs
 
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data.dataset import CrowdDataset, Media
@@ -57,6 +56,10 @@ class DatasetInfo:
 
 def cache_folder() -> Path:
     """Where fetched datasets are kept."""
+    try:
+        import platformdirs
+    except ModuleNotFoundError:  # a machine that only trains need not have it
+        return Path.home() / ".cache" / "crowdcore" / "datasets"
     return Path(platformdirs.user_cache_dir("crowdcore")) / "datasets"
 
 
