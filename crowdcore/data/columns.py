@@ -68,18 +68,20 @@ def plain(column: str) -> str:
     return re.sub(r"[\s.\-/]+", "_", column.strip().lower())
 
 
-def assign_roles(columns: tuple[str, ...], settings: ReadSettings, file: Path | None = None) -> dict[str, str]:
+def assign_roles(table: Table, settings: ReadSettings) -> dict[str, str]:
     """Role -> column: those named in the settings, then the most telling alias of each role.
 
     Raises:
-        DataError: a column named in the settings is not there, or stands there twice.
+        MappingError: a column named in the settings is not there.
+        DataError: two columns have the name of one that plays a role.
     """
+    columns = table.columns
     roles: dict[str, str] = {}
     for role in ALIASES:
         column = getattr(settings, role)
         if column is not None:
             if column not in columns:
-                raise MappingError(f"There is no column {column!r}", columns, {}, file, f"{role}=…")
+                raise MappingError(f"There is no column {column!r}", columns, {}, table.path, f"{role}=…")
             roles[role] = column
     by_name: dict[str, str] = {}
     for column in reversed(columns):
@@ -90,8 +92,8 @@ def assign_roles(columns: tuple[str, ...], settings: ReadSettings, file: Path | 
         if role not in roles and fitting:
             roles[role] = fitting[0]
     for column in roles.values():
-        if columns.count(column) > 1:
-            raise DataError(f"Two columns are called {column!r}", "Rename one.", file=file, column=column)
+        if column in table.repeated:
+            raise DataError(f"Two columns are called {column!r}", "Rename one.", file=table.path, column=column)
     return {role: roles[role] for role in ALIASES if role in roles}
 
 
@@ -153,9 +155,9 @@ def read_roles(table: Table, settings: ReadSettings, needed: tuple[str, ...]) ->
     Raises:
         MappingError: a needed role has no column.
     """
-    roles = assign_roles(table.columns, settings, table.path)
+    roles = assign_roles(table, settings)
     need_roles(roles, needed, table.columns, table.path)
-    keep = tuple(c for c in table.columns if c not in roles.values() and table.columns.count(c) == 1)
+    keep = tuple(c for c in table.columns if c not in roles.values())
     findings = [*table.findings, *alias_findings(roles, table.columns, settings)]
     if keep and table.path is not None and table.path.stat().st_size > EXTRA_LIMIT:
         sentence = f"{len(keep)} further columns were left out because the file is over {EXTRA_LIMIT >> 20} MiB"

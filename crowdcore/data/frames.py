@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError, SettingError
@@ -61,16 +60,18 @@ def examine_frame(frame: pd.DataFrame, gold: Gold = None, **mapping: Any) -> Imp
 
 def _with_gold(raw: Raw, gold: pd.Series[Any]) -> Raw:
     """Add true classes that are given by task."""
-    if not gold.index.is_unique:
-        raise DataError(f"`gold` names task {gold.index[gold.index.duplicated()][0]!r} twice")
     known = FrameTable(pd.DataFrame({"task": gold.index, "gold": gold.to_numpy()}, index=range(len(gold))))
     codes, _ = known.encode(("task", "gold"))
     about = raw.tasks or RawTasks(raw.task, False)
     ids, key = clean(about.task).codes, clean(codes["task"]).codes
-    place = np.asarray(pc.index_in(ids.values, value_set=key.values.take(pa.array(key.codes))).fill_null(-1))
-    row = np.append(place, -1)[ids.codes]
-    given = np.append(codes["gold"].codes, np.int32(-1))[row]
-    absent = len(gold) - len(np.unique(place[place >= 0]))
+    twice = np.flatnonzero(np.bincount(key.codes[key.codes >= 0], minlength=len(key.values)) > 1)
+    if len(twice):
+        raise DataError(f"`gold` names task {key.values[int(twice[0])].as_py()!r} twice")
+    value = np.full(len(key.values) + 1, -1, np.int32)
+    value[key.codes] = np.where(key.missing, -1, codes["gold"].codes)
+    place = np.asarray(pc.index_in(ids.values, value_set=key.values).fill_null(-1))
+    given = value[np.append(place, -1)[ids.codes]]
+    absent = len(key.values) - len(np.unique(place[place >= 0]))
     findings = raw.findings
     if absent:
         sentence = f"Gold of {plural(absent, 'task')} outside the frame would be left out"

@@ -28,7 +28,7 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
         return reader
     if source.table is not None:
         columns = source.table.columns
-        need_roles(assign_roles(columns, settings, source.path), ("task", "worker", "label"), columns, source.path)
+        need_roles(assign_roles(source.table, settings), ("task", "worker", "label"), columns, source.path)
         raise MappingError("The columns do not fit any format", columns, {}, source.path, "task=…, worker=…, label=…")
     if source.content is not None and source.content.kind == "folder":
         remedy = "A dataset folder holds annotations.* (task, worker, label) or classes.txt and tasks.*."

@@ -24,7 +24,7 @@ class LongTable(Reader):
         """Columns for task, worker and label are recognised or named."""
         if source.table is None:
             return 0.0
-        roles = assign_roles(source.table.columns, settings, source.path)
+        roles = assign_roles(source.table, settings)
         return 0.6 if all(role in roles for role in NEEDED) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:

@@ -35,7 +35,7 @@ class WideTable(Reader):
         """No column is the worker's, and the columns share their labels."""
         if source.table is None or settings.worker or settings.label:
             return 0.0
-        roles, workers = _split_columns(source.table, settings, source)
+        roles, workers = _split_columns(source.table, settings)
         if len(workers) < 2 or any(plain(c) in (*ALIASES["worker"], *ALIASES["label"]) for c in workers):
             return 0.0
         head = source.table.head
@@ -49,11 +49,11 @@ class WideTable(Reader):
         """Read the filled cells, piece by piece."""
         table = source.need_table()
         missing = ("", *(MISSING if settings.missing is None else settings.missing))
-        roles, workers = _split_columns(table, settings, source)
+        roles, workers = _split_columns(table, settings)
         if not workers:
             raise DataError("There is no column of a worker", file=source.path)
-        if len(set(table.columns)) < len(table.columns):
-            twice = next(c for c in table.columns if table.columns.count(c) > 1)
+        if table.repeated:
+            twice = min(table.repeated)
             raise DataError(f"Two columns are called {twice!r}", "Rename one.", file=source.path, column=twice)
         about = {role: Encoder() for role in roles}
         labels, rows, columns = Encoder(), [], []
@@ -110,9 +110,9 @@ def _share_labels(columns: list[list[str]]) -> bool:
     return 2 * common >= len(columns) or all(re.fullmatch(r"-?[0-9]+(\.0*)?", word) for word in spread)
 
 
-def _split_columns(table: Table, settings: ReadSettings, source: Source) -> tuple[dict[str, str], tuple[str, ...]]:
+def _split_columns(table: Table, settings: ReadSettings) -> tuple[dict[str, str], tuple[str, ...]]:
     """Roles of the columns about tasks, and the workers' columns (all others)."""
-    found = assign_roles(table.columns, settings, source.path)
+    found = assign_roles(table, settings)
     roles = {role: column for role, column in found.items() if role in _ABOUT_TASKS}
     if "task" not in roles and table.columns and _names_tasks(table):
         roles = {"task": table.columns[0], **roles}

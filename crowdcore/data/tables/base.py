@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +29,8 @@ class Table(ABC):
     """Rows and named columns of one file or frame.
 
     Attributes:
-        columns: names in the file's order; may repeat.
+        columns: names in the file's order; a name's repeats are numbered: ``x``, ``x (2)``.
+        repeated: names that repeat.
         path: the file, None for a frame.
         encoding: of a text file.
         delimiter: of a delimited file.
@@ -37,11 +39,25 @@ class Table(ABC):
     """
 
     columns: tuple[str, ...]
+    repeated: frozenset[str] = frozenset()
     path: Path | None = None
     encoding: str | None = None
     delimiter: str | None = None
     escaped: bool = False
     findings: tuple[Finding, ...] = ()
+
+    def name_columns(self, names: Iterable[str]) -> None:
+        """Set ``columns`` and ``repeated``."""
+        seen: Counter[str] = Counter()
+        columns: dict[str, None] = {}
+        for name in names:
+            seen[name] += 1
+            number, unique = seen[name], name
+            while unique in columns:
+                unique, number = f"{name} ({max(number, 2)})", number + 1
+            columns[unique] = None
+        self.columns = tuple(columns)
+        self.repeated = frozenset(name for name, count in seen.items() if count > 1)
 
     @abstractmethod
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:

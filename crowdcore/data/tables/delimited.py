@@ -40,7 +40,7 @@ class DelimitedTable(Table):
         numbers = len(first) > 1 and all(_NUMBER.match(cell) for cell in first)
         self.header = settings.header if settings.header is not None else not numbers
         names = [cell.strip() for cell in first] if self.header else [str(i + 1) for i in range(len(first))]
-        self.columns = tuple(unescape(strings(names)).to_pylist())
+        self.name_columns(unescape(strings(names)).to_pylist())
 
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
         """Batches of up to 8 MiB of text."""

@@ -32,7 +32,7 @@ class JsonTable(Table):
             names.update(dict.fromkeys(record))
         if not names:
             raise DataError("There are no records", file=self.path)
-        self.columns = tuple(names)
+        self.name_columns(names)
 
     @cached_property
     def document(self) -> Any:

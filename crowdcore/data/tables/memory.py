@@ -21,7 +21,7 @@ class FrameTable(Table):
         if index.name is not None or not pd.api.types.is_integer_dtype(index.dtype):
             name = index.name if index.name is not None else "task"
             frame = frame.reset_index(names=name) if name not in frame.columns else frame.reset_index(drop=True)
-        self.columns = tuple(map(str, frame.columns))
+        self.name_columns(map(str, frame.columns))
         self._table = pa.table(
             [_column(frame.iloc[:, i], name) for i, name in enumerate(self.columns)], names=list(self.columns)
         )

@@ -15,6 +15,7 @@ from crowdcore.data.tables.base import Arrow, Table
 __all__ = ["ParquetTable"]
 
 BATCH_ROWS = 1 << 20
+_FAULTS = (pa.ArrowException, OSError, ValueError, KeyError)
 
 
 class ParquetTable(Table):
@@ -24,9 +25,11 @@ class ParquetTable(Table):
         self.path = path
         try:
             self._file = pq.ParquetFile(path)
-        except (pa.ArrowException, OSError) as error:
+        except _FAULTS as error:
             raise self._broken(error) from None
-        self.columns = tuple(self._file.schema_arrow.names)
+        self.name_columns(self._file.schema_arrow.names)
+        if self.repeated:
+            raise DataError(f"Two columns are called {min(self.repeated)!r}", "Rename one.", file=path)
         self.n_rows = self._file.metadata.num_rows
         if self.n_rows > base.MAX_ROWS:
             raise DataError(f"There are more than {base.MAX_ROWS:,} rows", "Split the file.", file=path)
@@ -35,7 +38,7 @@ class ParquetTable(Table):
         """Batches of a million rows."""
         try:
             yield from self._file.iter_batches(BATCH_ROWS, columns=list(columns))
-        except (pa.ArrowException, OSError) as error:
+        except _FAULTS as error:
             raise self._broken(error) from None
 
     def _broken(self, error: Exception) -> DataError:

@@ -96,7 +96,8 @@ def test_a_field_below_the_bound_is_read(write):
 def test_repeated_column_names(write):
     with pytest.raises(DataError, match="Two columns are called 'label'"):
         read_dataset(write("task,worker,label,label\nt1,w1,a,b\n"))
-    assert read_dataset(write("task,worker,label,x,x\nt1,w1,a,1,2\nt2,w1,b,1,2\n")).extra is None
+    ds = read_dataset(write("task,worker,label,x,x\nt1,w1,a,1,2\nt2,w1,b,1,2\n"))
+    assert list(ds.extra.columns) == ["x", "x (2)"]
 
 
 def test_a_table_without_a_header(write):

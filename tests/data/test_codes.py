@@ -1,0 +1,115 @@
+"""Columns as codes, against a plain loop."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crowdcore.core.errors import DataError
+from crowdcore.data.codes import Encoder, clean, encode, natural_order, strings
+
+WORDS = st.one_of(
+    st.none(),
+    st.sampled_from(["", " ", "a", "a ", "\ta", "1", "1.0", "2.0", "-3.00", "e\u0301", "\u00e9", "NA"]),
+    st.text(max_size=3),
+)
+
+
+def spelled(codes) -> list[str | None]:
+    values = codes.values.to_pylist()
+    return [None if code < 0 else values[code] for code in codes.codes]
+
+
+@settings(max_examples=200)
+@given(st.lists(st.lists(WORDS, max_size=8), max_size=4))
+def test_encoding_in_pieces(pieces):
+    encoder = Encoder()
+    for piece in pieces:
+        encoder.add(pa.array(piece, pa.string()))
+    codes = encoder.finish()
+    words = [word for piece in pieces for word in piece]
+    assert spelled(codes) == words
+    assert codes.values.to_pylist() == list(dict.fromkeys(w for w in words if w is not None))
+    assert codes.codes.dtype == np.int32
+
+
+@settings(max_examples=300)
+@given(st.lists(WORDS, max_size=12), st.booleans())
+def test_cleaning(words, whole):
+    result = clean(encode(strings(words)), missing=("NA",), whole_numbers=whole)
+    want = [None if w is None else unicodedata.normalize("NFC", w.strip()) for w in words]
+    want = [None if w in ("", "NA", None) else w for w in want]
+    filled = [w for w in want if w is not None]
+    floats = [bool(re.fullmatch(r"-?[0-9]{1,15}\.0+", w)) for w in filled]
+    numbers = [bool(re.fullmatch(r"-?[0-9]{1,15}(\.0+)?", w)) for w in filled]
+    renumbered = any(floats) and (all(numbers) if whole else all(floats))
+    if renumbered:
+        want = [w if w is None else re.sub(r"\.0+$", "", w) for w in want]
+    assert spelled(result.codes) == want
+    assert result.renumbered == renumbered
+    assert result.codes.values.to_pylist() == list(dict.fromkeys(w for w in want if w is not None))
+    first: dict[str, str] = {}
+    for word, became in zip(words, want, strict=True):
+        if became is not None:
+            first.setdefault(became, word)
+    merged = [i for i, (word, became) in enumerate(zip(words, want, strict=True)) if became and word != first[became]]
+    assert result.merged_rows.tolist() == merged
+    assert {became for _, became in result.merged} == {want[i] for i in merged}
+
+
+@given(st.lists(st.one_of(st.integers(0, 2000).map(str), st.text("w0159 a", max_size=6)), max_size=12))
+def test_natural_order(names):
+    order = natural_order(names)
+    assert sorted(order) == list(range(len(names)))
+    ordered = [names[i] for i in order]
+
+    def key(name):
+        return [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", name)]
+
+    if all(name.isdigit() for name in names):
+        assert ordered == sorted(names, key=lambda name: (int(name), name))
+    else:
+        assert ordered == sorted(names, key=lambda name: (key(name), name))
+
+
+def test_natural_order_of_endless_digits():
+    assert natural_order(["9" * 5000, "1" * 5001, "9" * 4999]) == [2, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (pa.array([1.0, None, 2.0, float("nan")]), ["1", None, "2", None]),
+        (pa.array([1.5, 2.0]), ["1.5", "2"]),
+        (pa.array([2**60, -1]), [str(2**60), "-1"]),
+        (pa.array([True, None]), ["True", None]),
+        (pa.nulls(2), [None, None]),
+        (pa.array(["b", "a", "b"]).dictionary_encode()[1:], ["a", "b"]),
+        (pa.array([b"x", b"y"]), ["x", "y"]),
+        (pa.chunked_array([], pa.string()), []),
+    ],
+)
+def test_any_flat_type(values, words):
+    assert spelled(encode(values)) == words
+
+
+def test_names_that_cannot_be():
+    with pytest.raises(DataError, match="holds struct"):
+        encode(pa.array([{"a": 1}]))
+    with pytest.raises(DataError, match="not UTF-8"):
+        encode(pa.array([b"\xff"]))
+    with pytest.raises(DataError, match="characters that are not text"):
+        strings(["\ud800"])
+
+
+def test_some_rows_keep_order_of_appearance():
+    codes = encode(strings(["c", "a", None, "b", "a"]))
+    taken = codes.take(np.array([1, 2, 3, 4]))
+    assert spelled(taken) == ["a", None, "b", "a"]
+    assert taken.values.to_pylist() == ["a", "b"]
