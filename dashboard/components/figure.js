@@ -3,6 +3,7 @@
 export default function (component) {
   const { parentElement, setTriggerValue, data } = component;
   const frame = (parentElement.host ?? parentElement).closest(`.st-key-${data.frame}`);
+  if (!frame) return () => {}; // its page was left before it was drawn
   const chart = () => frame.querySelector(".js-plotly-plot");
   let hooked = null;
   let timer = null;

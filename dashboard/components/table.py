@@ -61,7 +61,6 @@ def table(
             f"Filter {nouns}",
             key=f"filter-{key}",
             placeholder=f"Filter {nouns}",
-            help="Words that a row must contain.",
             label_visibility="collapsed",
             icon=":material/search:",
             width=260,

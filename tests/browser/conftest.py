@@ -58,18 +58,18 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def browser() -> Iterator[Browser]:
     if chromium_path() is None:
         pytest.skip("there is no Chromium: run `make browser`")
-    expect.set_options(timeout=15_000)
+    expect.set_options(timeout=30_000)
     with sync_playwright() as playwright:
         browser = launch(playwright)
         yield browser
         browser.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def context(app: str, browser: Browser) -> Iterator[BrowserContext]:
-    """A browser profile that knows nothing; clicking it downloads into memory."""
+    """One browser profile for all tests, so that Streamlit's own code is fetched and compiled once."""
     context = browser.new_context(viewport={"width": 1440, "height": 900}, base_url=app, accept_downloads=True)
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(30_000)
     yield context
     context.close()
 
@@ -88,6 +88,7 @@ def page(context: BrowserContext) -> Iterator[Page]:
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("dialog", lambda dialog: errors.append(f"dialog: {dialog.message}"))
     yield page
+    page.close()
     assert not errors
 
 

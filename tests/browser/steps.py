@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, Page, expect
 
-__all__ = ["choose", "click_cell", "heatmap", "main", "open_page", "settled"]
+__all__ = ["charts", "choose", "click_cell", "heatmap", "main", "open_page", "settled"]
 
 
 def main(page: Page) -> Locator:
@@ -21,6 +21,11 @@ def open_page(page: Page, address: str) -> None:
     page.goto(address)
     expect(main(page).get_by_role("heading").first).to_be_visible()
     settled(page)
+
+
+def charts(page: Page) -> Locator:
+    """The charts of the page (one more, never seen, warms the browser up)."""
+    return main(page).locator("[class*=st-key-figure-] .js-plotly-plot")
 
 
 def heatmap(page: Page, number: int = 0) -> Locator:

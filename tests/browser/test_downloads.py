@@ -37,7 +37,7 @@ def test_a_figure_as_svg_png_and_csv(page: Page) -> None:
 
 def test_a_table_downloads_what_its_filter_leaves(page: Page) -> None:
     open_page(page, "/annotators?dataset=demo&reference=gold&view=Ranking")
-    filter_ = main(page).get_by_label("Filter workers")
+    filter_ = main(page).get_by_role("textbox", name="Filter workers")
     filter_.fill("w03")
     filter_.press("Enter")
     button = main(page).get_by_role("button", name="CSV")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.steps import heatmap, main, open_page, settled
+from tests.browser.steps import charts, heatmap, main, open_page, settled
 
 ADDRESSES = ("/?dataset=demo", "/shared-mistakes?dataset=demo", "/annotators?dataset=demo", "/tasks?dataset=demo")
 
@@ -18,7 +18,7 @@ def test_nothing_is_wider_than_a_narrow_window(page: Page, address: str) -> None
     open_page(page, address)
     area = main(page)
     assert area.evaluate("e => e.scrollWidth <= e.clientWidth")
-    chart = area.locator(".js-plotly-plot").first
+    chart = charts(page).first
     if "/tasks" not in address:
         expect(chart).to_be_visible()
         box = chart.bounding_box()
@@ -26,8 +26,7 @@ def test_nothing_is_wider_than_a_narrow_window(page: Page, address: str) -> None
         assert box["width"] > 380
 
 
-def test_dark_is_dark(context: BrowserContext) -> None:
-    page = context.new_page()
+def test_dark_is_dark(page: Page) -> None:
     page.emulate_media(color_scheme="dark")
     open_page(page, "/shared-mistakes?dataset=demo")
     expect(heatmap(page)).to_be_visible()
@@ -36,7 +35,6 @@ def test_dark_is_dark(context: BrowserContext) -> None:
     assert min(red, green, blue) > 100
     ground = page.get_by_test_id("stApp").evaluate("e => getComputedStyle(e).backgroundColor")
     assert max(map(int, re.findall(r"\d+", ground)[:3])) < 60
-    page.close()
 
 
 def test_a_cell_is_chosen_by_keyboard_alone(page: Page) -> None:
@@ -53,7 +51,7 @@ def test_a_cell_is_chosen_by_keyboard_alone(page: Page) -> None:
 
 def test_a_large_matrix_refines_when_zoomed(page: Page) -> None:
     open_page(page, "/annotators?dataset=many")
-    chart = main(page).locator(".js-plotly-plot").first
+    chart = charts(page).first
     expect(chart.locator(".hm, .im").first).to_be_visible()
     cells = "e => { const h = e._fullData.find(t => t.type === 'heatmap'); return h ? h.dx : 0 }"
     assert chart.evaluate(cells) == 2

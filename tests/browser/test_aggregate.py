@@ -1,0 +1,162 @@
+"""The aggregate page as a user meets it: run, compare, look at tasks, take a result along or make it the reference."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import BrowserContext, Locator, Page, expect
+
+import crowdcore as cc
+from tests.browser.steps import charts, choose, click_cell, heatmap, main, open_page, settled
+
+METHODS = ("majority-vote", "dawid-skene", "one-coin")
+ADDRESS = "/aggregate?dataset={}&reference=gold" + "".join(f"&methods={name}" for name in METHODS)
+
+
+def opened(page: Page, address: str) -> Locator:
+    """The page's heatmap when all fits have ended."""
+    open_page(page, address)
+    expect(heatmap(page)).to_be_visible(timeout=60_000)
+    expect(main(page).get_by_text(re.compile(r"^\d+ of \d+ aggregators done$"))).to_have_count(0, timeout=60_000)
+    settled(page)
+    return heatmap(page)
+
+
+def written(chart: Locator) -> list[str]:
+    """What stands in the cells, empty ones left out."""
+    found = chart.locator(".heatmap-label").evaluate_all("es => es.map(e => e.textContent)")
+    return sorted(text for text in found if text)
+
+
+def expected(dataset: str) -> list[str]:
+    found = cc.analysis.label_disagreement(cc.load_dataset(dataset), {name: name for name in ("gold", *METHODS)})
+    return sorted(f"{100 * value:.1f}" for value in found.share[~np.eye(len(found.names), dtype=bool)])
+
+
+def test_from_nothing_to_one_task_and_back(page: Page, data_folder: Path) -> None:
+    open_page(page, "/aggregate?dataset=labelme")
+    expect(main(page).get_by_text("Choose aggregators and press Run")).to_be_visible()
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page).to_have_url(re.compile("methods=majority-vote&methods=dawid-skene&methods=conal-em"))
+    expect(heatmap(page).get_by_text("conal-em").first).to_be_visible(timeout=60_000)
+    click_cell(page, 1, 2, 4)
+    expect(page).to_have_url(re.compile("first=majority-vote&second=dawid-skene"))
+    dataset = cc.load_dataset("labelme")
+    tasks = cc.analysis.label_difference(dataset, "majority-vote", "dawid-skene")
+    expect(main(page).get_by_text(f"differ on {len(tasks)} tasks of 1,000")).to_be_visible()
+    name = str(tasks["task"].iloc[0])
+    main(page).get_by_role("link", name=name).click()
+    expect(page).to_have_url(re.compile(rf"/tasks\?.*task={name}"))
+    expect(main(page).get_by_role("heading", name=name)).to_be_visible()
+    page.go_back()
+    expect(main(page).get_by_text(f"differ on {len(tasks)} tasks of 1,000")).to_be_visible(timeout=60_000)
+
+
+@pytest.mark.parametrize("dataset", ["labelme", "music"])
+def test_the_numbers_are_the_library_s(page: Page, data_folder: Path, dataset: str) -> None:
+    chart = opened(page, ADDRESS.format(dataset))
+    expect(chart.locator(".heatmap-label").first).to_be_attached()
+    assert written(chart) == expected(dataset)
+    loaded = cc.load_dataset(dataset)
+    legend = main(page).locator(".st-key-figure-calibration .legendtext")
+    gold = np.where(loaded.annotated, loaded.gold, -1)
+    errors = {name: cc.analysis.calibration(cc.aggregation.get(name).fit(loaded), gold).error for name in METHODS}
+    assert sorted(legend.all_text_contents()) == sorted(f"{name} ({100 * e:.1f} %)" for name, e in errors.items())
+
+
+def test_a_refusal_and_a_warning_in_words(page: Page, data_folder: Path) -> None:
+    opened(page, "/aggregate?dataset=labelme&methods=one-coin&methods=kos")
+    expect(main(page).get_by_text("KOS is defined for two classes only, but labelme has 8")).to_be_visible()
+    expect(main(page).get_by_text("It loses to majority vote: 76.7 % right against 76.9 %")).to_be_visible()
+
+
+def test_other_settings_beside_the_present_ones(page: Page) -> None:
+    opened(page, "/aggregate?dataset=demo&methods=dawid-skene")
+    main(page).get_by_test_id("stPopover").get_by_role("button", name="Dawid–Skene").click()
+    field = page.get_by_role("spinbutton", name="Smoothing", exact=True)
+    expect(field).to_have_value("0.01")
+    field.fill("2")
+    page.get_by_role("button", name="Run beside it").click()
+    expect(page).to_have_url(re.compile(r"methods=dawid-skene&methods=dawid-skene\+smoothing%3D2\.0"))
+    expect(heatmap(page).get_by_text("dawid-skene smoothing=2.0").first).to_be_visible()
+
+
+def test_a_result_is_the_reference_of_every_page_and_of_a_link(page: Page, context: BrowserContext) -> None:
+    name = "dawid-skene smoothing=2.0"
+    opened(page, "/aggregate?dataset=demo&methods=majority-vote&methods=dawid-skene+smoothing%3D2.0")
+    choose(page, "Result", name)
+    page.get_by_role("button", name="Use as reference").click()
+    expect(page).to_have_url(re.compile(r"reference=dawid-skene\+smoothing%3D2\.0"))
+    expect(page.get_by_role("button", name="Reference of every page")).to_be_disabled()
+    page.get_by_role("link", name="Shared mistakes").click()
+    expect(heatmap(page).get_by_text(f"reference: {name}")).to_be_visible()
+    main(page).locator("[data-format=svg]").first.wait_for()
+    other = context.new_page()
+    open_page(other, page.url)
+    expect(heatmap(other).get_by_text(f"reference: {name}")).to_be_visible()
+    choose(page, "Reference", "majority-vote")
+    expect(page).to_have_url(re.compile("reference=majority-vote"))
+    choose(page, "Reference", name)
+    expect(heatmap(page).get_by_text(f"reference: {name}")).to_be_visible()
+
+
+def downloaded(page: Page, button: Locator) -> tuple[str, bytes]:
+    with page.expect_download() as found:
+        button.click()
+    return found.value.suggested_filename, Path(found.value.path()).read_bytes()
+
+
+def test_labels_tables_and_figures_are_taken_along(page: Page) -> None:
+    opened(page, ADDRESS.format("demo") + "&result=dawid-skene")
+    name, content = downloaded(page, page.get_by_role("button", name="Labels and posterior"))
+    assert name == "demo-dawid-skene-labels.csv"
+    rows = list(csv.DictReader(content.decode().splitlines()))
+    dataset = cc.load_dataset("demo")
+    result = cc.aggregation.get("dawid-skene").fit(dataset)
+    labelled = np.flatnonzero(result.labels >= 0)
+    assert [row["task"] for row in rows] == list(dataset.task_ids[labelled])
+    assert [row["label"] for row in rows] == [dataset.classes[c] for c in result.labels[labelled]]
+    sums = [sum(float(value) for key, value in row.items() if key.startswith("p(")) for row in rows]
+    assert sums == pytest.approx([1.0] * len(rows))
+    for figure in ("disagreement", "calibration", "objective", "confusion"):
+        frame = main(page).locator(f".st-key-figure-{figure}")
+        assert downloaded(page, frame.locator("[data-format=svg]"))[1].startswith(b"<svg")
+        assert downloaded(page, frame.get_by_role("button", name="CSV", exact=True))[1].count(b"\n") > 3
+
+
+def test_hostile_names_are_shown_as_text(page: Page) -> None:
+    opened(
+        page, ADDRESS.format("hostile") + "&methods=conal-em&methods=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E&worker=Common"
+    )
+    shown = main(page)
+    assert page.title() != "owned"
+    assert shown.locator("script, [onerror], a[href^='javascript'], a[href*='example.com']").count() == 0
+    assert shown.locator("strong:text-is('bold'), .katex, .stMarkdownColoredText").count() == 0
+
+
+def test_nothing_is_wider_than_a_narrow_window(page: Page) -> None:
+    page.set_viewport_size({"width": 900, "height": 900})
+    opened(page, ADDRESS.format("demo"))
+    assert main(page).evaluate("e => e.scrollWidth <= e.clientWidth")
+    for chart in charts(page).all():
+        box = chart.bounding_box()
+        assert box is not None
+        assert box["width"] > 380
+
+
+def test_back_goes_back_to_the_fits_before(page: Page) -> None:
+    opened(page, "/aggregate?dataset=demo&reference=gold&methods=majority-vote")
+    box = page.get_by_role("combobox", name="Aggregators")
+    box.click()
+    box.fill("Wawa")
+    page.get_by_role("option", name="Wawa", exact=True).click()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(heatmap(page).get_by_text("wawa").first).to_be_visible()
+    page.go_back()
+    expect(heatmap(page).get_by_text("wawa")).to_have_count(0)
+    expect(page).to_have_url(re.compile("methods=majority-vote$"))
