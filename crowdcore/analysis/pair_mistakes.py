@@ -11,6 +11,7 @@ from scipy.special import bdtrc, gammaincc, ndtr
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.significance import benjamini_hochberg
 from crowdcore.analysis.worker_confusion import refuse_beyond
+from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -29,6 +30,7 @@ _CONSENSUS = (
     "passes for the truth, so that copying is understated."
 )
 _TESTABLE = 0.05
+_PER_GROUP, _MOST_GROUPS = 50, 10  # expected coincidences in a group of like pairs; most groups
 _BYTES_PER_PAIR = 8 * 16
 
 
@@ -101,9 +103,10 @@ def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> P
 
     **Beyond what the crowd shares.** Hard tasks mislead everyone in the same way, so that even workers who never met
     are wrong alike more often than ``expected``. For each cell (a, b) take the ratio, over all pairs of workers, of
-    coincidences to expected ones (one of each added); weigh each pair's expectation by its cells' ratios, then
-    rescale it by the same ratio of the totals without the pair itself. What exceeds that is more than the crowd's
-    own habit: copying, a shared teacher, one person with two accounts.
+    coincidences to expected ones (one of each added), and weigh each pair's expectation by its cells' ratios. Good
+    workers' mistakes are the hard tasks', so they coincide more often than chance by a larger factor than poor
+    workers' do: rescale by the same ratio among the other pairs with about as large an expectation per shared task.
+    What exceeds that is more than the crowd's own habit: copying, a shared teacher, one person with two accounts.
 
     Pairs that could not reach p <= 0.05 even if wrong alike on all shared tasks are not tested (p is NaN); that
     depends on the margins only, so it costs no validity. Time grows with Σ_i n_i² (n_i: workers of task i), memory
@@ -117,11 +120,10 @@ def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> P
         DataError: no usable reference, or more pairs than fit into `MOST_BYTES`.
     """
     truth = resolve_reference(dataset, reference)
-    first, partner, counts, moments, total = _pairs(dataset, truth)
+    first, partner, counts, moments = _pairs(dataset, truth)
     both, wrong, alike = counts.T
     expected, weighted = moments[:, 0], moments[:, 3]
-    rest = (total[0] - alike + 1) / (total[1] - weighted + 1)
-    beyond = np.maximum(weighted * rest, expected)
+    beyond = np.maximum(weighted * _habit(alike, both, weighted), expected)
     p_value, p_beyond = _tail(alike, both, moments, expected), _tail(alike, both, moments, beyond)
     return PairMistakes(
         first,
@@ -143,10 +145,8 @@ def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> P
     )
 
 
-def _pairs(
-    dataset: CrowdDataset, truth: Reference
-) -> tuple[IntArray, IntArray, IntArray, FloatArray, tuple[float, float]]:
-    """First and second worker, counts and moments of every pair (see `fill_pairs`); coincidences seen and weighted."""
+def _pairs(dataset: CrowdDataset, truth: Reference) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    """First and second worker, counts and moments of every pair (see `fill_pairs`)."""
     from crowdcore.core import kernels_pairs_numba as kernels  # compiled loops are loaded when needed
 
     n_workers, n_classes = dataset.n_workers, dataset.n_classes
@@ -179,26 +179,24 @@ def _pairs(
     n_pairs = int(partners.sum())
     refuse_beyond(_BYTES_PER_PAIR * n_pairs, f"{n_pairs:,} pairs of workers", "Look at fewer workers.")
     partner, counts, moments = np.empty(n_pairs, np.int64), np.empty((n_pairs, 3), np.int64), np.empty((n_pairs, 4))
-    kernels.fill_pairs(
-        task_start,
-        task,
-        worker,
-        true,
-        label,
-        by_worker,
-        worker_start,
-        row_start,
-        row_size,
-        mistake_label,
-        mistake_count,
-        mistake_ratio,
-        np.cumsum(partners) - partners,
-        partner,
-        counts,
-        moments,
-    )
-    total = float(seen.sum()), float((ratio * chance).sum())
-    return np.repeat(np.arange(n_workers), partners), partner, counts, moments, total
+    given = task_start, task, worker, true, label, by_worker, worker_start
+    rows = row_start, row_size, mistake_label, mistake_count, mistake_ratio
+    to = np.cumsum(partners) - partners, partner, counts, moments
+    run_ranges(n_workers, n_ranges(n_pairs, n_workers), lambda _, a, b: kernels.fill_pairs(a, b, *given, *rows, *to))
+    return np.repeat(np.arange(n_workers), partners), partner, counts, moments
+
+
+def _habit(alike: IntArray, both: IntArray, expected: FloatArray) -> FloatArray:
+    """(n_pairs,) coincidences to expected ones among the other pairs whose tasks coincide by chance as often."""
+    order = np.argsort(expected / both, kind="stable")
+    so_far = np.cumsum(expected[order])
+    total = so_far[-1] if len(so_far) else 0.0
+    n = int(np.clip(total / _PER_GROUP, 1, _MOST_GROUPS))
+    group = np.zeros(len(alike), np.int64)
+    if total > 0:
+        group[order] = np.minimum((so_far - expected[order] / 2) / total * n, n - 1).astype(np.int64)
+    seen, chance = np.bincount(group, alike, n)[group], np.bincount(group, expected, n)[group]
+    return np.asarray((seen - alike + 1) / (chance - expected + 1))
 
 
 def _tail(alike: IntArray, both: IntArray, moments: FloatArray, mean: FloatArray) -> FloatArray:

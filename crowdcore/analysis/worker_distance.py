@@ -86,13 +86,12 @@ def confusion_distance(confusion: WorkerConfusion, kind: Distance = "mse") -> Wo
     refuse_beyond(3 * 8 * n_workers**2, f"Distances between {n_workers:,} workers", "Look at fewer workers.")
     evidence = confusion.evidence
     known = (evidence > 0).astype(np.float64)
-    overlap = known @ known.T
+    overlap = known.astype(np.float32) @ known.astype(np.float32).T  # exact up to 16 million classes
+    rows = np.nan_to_num(confusion.matrices)
     if kind == "jensen-shannon":
-        matrix = _jensen_shannon(np.nan_to_num(confusion.matrices), evidence)
+        matrix = _jensen_shannon(rows, evidence)
     else:
-        matrix = _mean_squared(
-            np.nan_to_num(confusion.matrices), known if kind == "shared-mse" else np.ones_like(known)
-        )
+        matrix = _mean_squared(rows, overlap if kind == "shared-mse" else None, known)
     return WorkerDistance(
         matrix, overlap.astype(np.int32), kind, confusion.worker_ids, confusion.classes, confusion.reference
     )
@@ -103,18 +102,24 @@ def _check(kind: str) -> None:
         raise SettingError("kind", f"be one of {', '.join(get_args(Distance))}", kind)
 
 
-def _mean_squared(rows: FloatArray, known: FloatArray) -> FloatArray:
-    """Mean (x - y)² over the entries of the rows that both know, as ‖x‖² + ‖y‖² - 2 x·y in matrix products."""
+def _mean_squared(rows: FloatArray, overlap: FloatArray | None, known: FloatArray) -> FloatArray:
+    """Mean (x - y)² over the entries of the rows both know (all rows without ``overlap``): ‖x‖² + ‖y‖² - 2 x·y."""
     n_workers, n_classes, _ = rows.shape
     flat = rows.reshape(n_workers, -1)
     out: FloatArray = flat @ flat.T
-    lengths = (rows**2).sum(2) @ known.T
+    lengths = (rows**2).sum((1, 2))
+    shared = (rows**2).sum(2) @ known.T if overlap is not None else None  # length of r in the rows that s knows
     for start in range(0, n_workers, _BLOCK):
         block = slice(start, start + _BLOCK)
-        both = lengths[block] + lengths[:, block].T
-        squared = both - 2 * out[block]
+        both = lengths[block, None] + lengths if shared is None else shared[block] + shared[:, block].T
+        squared = out[block]
+        squared *= -2
+        squared += both
         squared[squared <= 1e-13 * both] = 0  # what rounding leaves where the two are equal, negatives included
-        out[block] = _quotient(squared, n_classes * (known[block] @ known.T))
+        if overlap is None:
+            squared /= n_classes**2
+        else:
+            out[block] = _quotient(squared, n_classes * overlap[block])
     np.fill_diagonal(out, 0)
     return out
 

@@ -71,6 +71,8 @@ def count_partners(
 
 @_compiled
 def fill_pairs(
+    first: int,
+    last: int,
     task_start: IntArray,
     task: IntArray,
     worker: IntArray,
@@ -88,7 +90,7 @@ def fill_pairs(
     counts: IntArray,
     moments: FloatArray,
 ) -> None:
-    """Fill ``partner`` (n_pairs,), ``counts`` (n_pairs, 3) and ``moments`` (n_pairs, 4).
+    """Fill ``partner`` (n_pairs,), ``counts`` (n_pairs, 3) and ``moments`` (n_pairs, 4) of the workers ``first:last``.
 
     ``by_worker`` lists the annotations by (worker, true class), worker r's pairs begin at ``pair_start[r]``.
     Counts: both labelled, both wrong, wrong alike. Moments: first three cumulants of the last, and its mean with each
@@ -100,7 +102,7 @@ def fill_pairs(
     moment = np.zeros((n_workers, 4))
     shared = np.zeros(n_workers, np.int64)  # tasks of the class in hand
     met, met_here = np.empty(n_workers, np.int64), np.empty(n_workers, np.int64)
-    for r in range(n_workers):
+    for r in range(first, last):
         n_met, p = 0, worker_start[r]
         while p < worker_start[r + 1]:
             a, n_here = true[by_worker[p]], 0

@@ -59,4 +59,4 @@ def _visible(ends: tuple[float, float], size: int) -> tuple[int, int]:
 
 
 def _sums(values: FloatArray, rows: IntArray, columns: IntArray) -> FloatArray:
-    return np.asarray(np.add.reduceat(np.add.reduceat(values, rows, axis=0), columns, axis=1))
+    return np.asarray(np.add.reduceat(np.add.reduceat(values, columns, axis=1), rows, axis=0))

@@ -82,7 +82,7 @@ def worker_distance(
 
 def _top(matrix: FloatArray) -> float:
     """Where the colours end: above nearly all distances, so that a few outliers do not take the whole scale."""
-    some = matrix[:: max(1, len(matrix) // 1000)]
+    some = matrix[:: max(1, len(matrix) // 300)]
     some = some[np.isfinite(some) & (some > 0)]
     return float(np.quantile(some, 0.99)) if len(some) else 1.0
 

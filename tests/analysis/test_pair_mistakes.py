@@ -64,7 +64,7 @@ def test_moments_are_those_of_all_orders(mine, other, shared):
     crowd = make_crowd(
         task, np.repeat([0, 1], [n, k]), mine + other, n - shared + k, 2, 3, np.zeros(n - shared + k, int)
     )
-    _, _, counts, moments, _ = module._pairs(crowd, resolve_reference(crowd, "gold"))
+    _, _, counts, moments = module._pairs(crowd, resolve_reference(crowd, "gold"))
     assert counts[0, 0] == shared
     alike = np.array(
         [
@@ -106,12 +106,29 @@ def test_independent_workers_are_rarely_accused(shape):
     assert np.mean([(r.q_value <= 0.05).any() for r in found]) <= 0.1
 
 
-def test_hard_tasks_excuse_everyone():
-    found = [pair_mistakes(independent(np.random.default_rng(s), 100, 20, 5, 20, hard=0.2)) for s in range(20)]
-    assert np.mean([(r.q_value <= 0.05).any() for r in found]) >= 0.9  # they are not independent
+@pytest.mark.parametrize("shape", [(100, 20, 5, 20), (100, 30, 2, 30)])
+def test_hard_tasks_excuse_everyone(shape):
+    found = [pair_mistakes(independent(np.random.default_rng(s), *shape, hard=0.2)) for s in range(30)]
+    assert np.mean([(r.q_value <= 0.05).any() for r in found]) >= 0.8  # they are not independent
     assert np.mean([(r.q_beyond <= 0.05).any() for r in found]) <= 0.15  # but nobody stands out
     p = np.concatenate([r.p_beyond for r in found])
     assert np.nanmean(p <= 0.05) <= 0.05
+
+
+def test_those_trained_wrong_together_are_found():
+    hits = accused = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        crowd = independent(rng, 150, 20, 5, 20, hard=0.2)
+        taught = rng.random(150) < 0.15  # tasks on which workers 0 to 3 were told the same wrong label
+        wrong = (crowd.gold + rng.integers(1, 5, 150)) % 5
+        label = np.where(taught[crowd.task] & (crowd.worker < 4), wrong[crowd.task], crowd.label)
+        result = pair_mistakes(make_crowd(crowd.task, crowd.worker, label, 150, 20, 5, crowd.gold))
+        together = (result.worker_a < 4) & (result.worker_b < 4)
+        hits += int((result.q_beyond[together] <= 0.05).sum())
+        accused += int((result.q_beyond[~together] <= 0.05).sum())
+    assert hits >= 0.8 * 60
+    assert accused <= 3
 
 
 def test_a_copier_is_found_also_among_hard_tasks():
