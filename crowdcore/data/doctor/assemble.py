@@ -9,12 +9,13 @@ import numpy as np
 from crowdcore.core.types import IntArray
 from crowdcore.data.codes import Codes, strings
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.doctor.annotations import Annotations
 from crowdcore.data.doctor.attach import attach_extra, attach_media, attach_rows, attach_truth
 from crowdcore.data.doctor.classes import ClassList, class_findings, outside, resolve_classes, to_classes
 from crowdcore.data.doctor.crowd import crowd_findings, tally
 from crowdcore.data.doctor.kept import kept_rows
 from crowdcore.data.doctor.names import clean_names, string_index
-from crowdcore.data.doctor.repeats import Repeats, find_repeats, reduce_repeats, stable_order
+from crowdcore.data.doctor.repeats import Repeats, find_repeats, reduce_repeats
 from crowdcore.data.doctor.tasks import TaskList, media_columns, number_tasks, per_task, split_codes
 from crowdcore.data.doctor.workers import number_workers
 from crowdcore.data.readers.base import Raw
@@ -43,8 +44,7 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
     findings += noticed
     workers, number, noticed = number_workers(raw, columns.names["worker"], keep)
     findings += noticed
-    given = _Annotations(None, tasks.task, number, label).at(keep)
-    given = given.at(stable_order(given.task, len(tasks.ids)))
+    given = Annotations(None, tasks.task, number, label).at(keep).sorted(len(tasks.ids))
     repeats = find_repeats(given.task, given.worker, given.label, len(workers))
     findings += _about_repeats(repeats, raw, given, settings)
     if settings.repeats != "keep" and repeats.n_repeats:
@@ -93,23 +93,6 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
         findings=tuple(findings),
     )
     return report, dataset
-
-
-@dataclass(frozen=True, eq=False)
-class _Annotations:
-    """Aligned arrays: file row (from 0; None = all in order), task, worker, label."""
-
-    rows: IntArray | None
-    task: IntArray
-    worker: IntArray
-    label: IntArray
-
-    def at(self, chosen: IntArray | None) -> _Annotations:
-        """Some of them; None = all."""
-        if chosen is None:
-            return self
-        rows = chosen if self.rows is None else self.rows[chosen]
-        return _Annotations(rows, self.task[chosen], self.worker[chosen], self.label[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +158,7 @@ def _about_tasks(
     return gold, split, findings
 
 
-def _about_repeats(repeats: Repeats, raw: Raw, given: _Annotations, settings: ReadSettings) -> list[Finding]:
+def _about_repeats(repeats: Repeats, raw: Raw, given: Annotations, settings: ReadSettings) -> list[Finding]:
     if not repeats.n_repeats:
         return []
     n = int(repeats.contradicting.sum())

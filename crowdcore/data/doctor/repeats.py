@@ -9,7 +9,7 @@ import numpy as np
 
 from crowdcore.core.types import IntArray
 
-__all__ = ["Repeats", "find_repeats", "reduce_repeats", "stable_order"]
+__all__ = ["Repeats", "find_repeats", "reduce_repeats"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,20 +30,6 @@ class Repeats:
     def n_repeats(self) -> int:
         """Annotations beyond the first of each pair."""
         return len(self.rows) - len(self.start) + 1
-
-
-def stable_order(task: IntArray, n_tasks: int) -> IntArray | None:
-    """The permutation that sorts rows by task and keeps file order within; None if they are sorted.
-
-    A counting sort, O(annotations + tasks).
-    """
-    if bool((task[1:] >= task[:-1]).all()):
-        return None
-    from scipy.sparse import coo_array
-
-    n = len(task)
-    matrix = coo_array((np.zeros(n, np.int8), (task, np.arange(n, dtype=np.int32))), shape=(n_tasks, n))
-    return np.asarray(matrix.tocsr().indices)
 
 
 def find_repeats(task: IntArray, worker: IntArray, label: IntArray, n_workers: int) -> Repeats:

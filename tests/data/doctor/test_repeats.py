@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdcore.data.doctor.repeats import find_repeats, reduce_repeats, stable_order
+from crowdcore.data.doctor.repeats import find_repeats, reduce_repeats
 
 TRIPLES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 2)), max_size=25)
 
@@ -53,15 +53,6 @@ def test_reducing(triples, how):
         winner = next(r for r in rows if label[r] == max(votes, key=votes.__getitem__))
         want = {"first": rows[0], "last": rows[-1], "majority": winner}[how]
         assert [r for r in rows if kept[r]] == [want]
-
-
-@given(st.lists(st.integers(0, 5), max_size=30))
-def test_sorting_is_stable(tasks):
-    task = np.array(tasks, np.int32)
-    order = stable_order(task, 6)
-    want = np.argsort(task, kind="stable")
-    np.testing.assert_array_equal(np.arange(len(task)) if order is None else order, want)
-    assert (order is None) == (sorted(tasks) == tasks)
 
 
 @pytest.mark.parametrize("n", [0, 1])
