@@ -94,10 +94,12 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def predict_proba(self, X: AnyArray) -> FloatArray:
         """(n_tasks, C) class probabilities, columns in the order of ``classes_``."""
         check_is_fitted(self)
-        return self.result_.predict_proba(np.asarray(X))[0]
+        probabilities: FloatArray = self.result_.predict_proba(np.asarray(X))[0]
+        return probabilities
 
     def predict(self, X: AnyArray) -> AnyArray:
         """(n_tasks,) most probable labels."""
+        check_is_fitted(self)
         best: AnyArray = self.classes_[self.predict_proba(X).argmax(1)]
         return best
 

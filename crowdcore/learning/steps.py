@@ -89,4 +89,6 @@ class Steps:
         self.terms = tuple(terms)
         values = torch.stack(list(terms.values()))
         trained = [p for p in parameters if p.requires_grad]
-        return values.detach(), torch.autograd.grad(values.sum(), trained, allow_unused=True)
+        gradients = torch.autograd.grad(values.sum(), trained, allow_unused=True)
+        # Fused optimisers walk parameter and gradient in memory order, so both must have the same layout.
+        return values.detach(), tuple(None if g is None else g.contiguous() for g in gradients)

@@ -1,0 +1,196 @@
+"""`train`: events, stopping, and one clear sentence for everything that cannot be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from crowdcore.core.errors import CrowdError, SettingError
+from crowdcore.data.rows import Rows
+from crowdcore.learning import EpochEvent, NoteEvent, split_settings, train
+from crowdcore.learning.methods import get
+from crowdcore.learning.trainer import DivergedError
+from tests.learning.helpers import featured_crowd
+
+
+@pytest.fixture
+def crowd():
+    return featured_crowd()
+
+
+def test_events_tell_how_it_goes(crowd):
+    events = []
+    train(crowd, "conal", seeds=2, epochs=3, on_event=events.append)
+    notes = [e for e in events if isinstance(e, NoteEvent)]
+    epochs = [e for e in events if isinstance(e, EpochEvent)]
+    assert [n.message for n in notes] == ["Epochs are selected on: gold labels of the valid split."]
+    assert [e.epoch for e in epochs] == [1, 2, 3]
+    assert [e.done for e in epochs] == pytest.approx([1 / 3, 2 / 3, 1])
+    last = epochs[-1]
+    assert last.remaining == pytest.approx(0)
+    assert last.method == "conal" and last.seeds == (0, 1) and last.epochs == 3
+    assert {"loss", "cross_entropy", "distance", "valid_accuracy", "test_accuracy", "test_nll"} <= set(last.metrics)
+    assert all(v.shape == (2,) for v in last.metrics.values())
+    assert last.seconds > 0 and last.annotations_per_second > 0
+
+
+def test_replicas_one_after_another_count_to_one(crowd):
+    done = []
+    train(crowd, "vanilla", seeds=2, epochs=2, stack="none", on_event=lambda e: done.append(getattr(e, "done", None)))
+    assert done[1:] == pytest.approx([0.25, 0.5, 0.75, 1])
+
+
+def test_stopping_leaves_what_there_is(crowd):
+    seen = []
+    result = train(
+        crowd, "vanilla", seeds=3, epochs=9, stack="none", on_event=seen.append, should_stop=lambda: len(seen) > 12
+    )
+    assert result.seeds == (0, 1)
+    assert result.last_epoch.tolist() == [9, 3]
+    assert any("1 of 3 replicas were not trained" in note for note in result.notes)
+
+
+def test_recovery_errors_are_followed_when_the_truth_is_known(crowd):
+    from crowdcore.data.dataset import SimulatedTruth
+
+    true = np.tile(np.eye(3), (5, 1, 1))
+    known = replace(crowd, truth=SimulatedTruth(worker_confusion=true, common_confusion=np.eye(3)))
+    result = train(known, "conal", seeds=2, epochs=2, stack="all")
+    for kind, found, truth in [
+        ("worker", result.worker_confusion, true),
+        ("common", result.common_confusion, np.eye(3)),
+    ]:
+        errors = ((found - truth) ** 2).reshape(2, -1).mean(1)
+        at = result.curves[f"{kind}_recovery_error"][result.selected_epoch - 1, np.arange(2)]
+        np.testing.assert_allclose(at, errors, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"method": "conall"}, "Did you mean 'conal"),
+        ({"epochs": 0}, "`epochs` must satisfy"),
+        ({"nonsense": 1}, "`nonsense` must be a setting of the trainer or of 'conal'"),
+        ({"seeds": 0}, "`seeds` must be"),
+        ({"seeds": [1, 1]}, "`seeds` must be"),
+        ({"backbone": "mpl"}, "Did you mean 'mlp'"),
+        ({"backbone": "torch.nn:Nothing"}, "can be imported"),
+        ({"backbone": "torch.nn:Linear", "backbone_settings": {"in_features": 6, "out_features": 2}}, r"\(2, 3\)"),
+        ({"backbone": "builtins:dict"}, "torch.nn.Module"),
+        ({"backbone": "vgg16"}, "takes images"),
+        ({"augment": "affine"}, "no images"),
+        ({"device": "tpu"}, "`device` must be"),
+        ({"device": "cuda:9"}, "`device` must be a device that is here"),
+        ({"stack": "all", "backbone": "cnn"}, "`stack` must be"),
+    ],
+)
+def test_bad_settings_are_sentences(crowd, settings, match):
+    with pytest.raises(CrowdError, match=match):
+        train(crowd, **{"seeds": 1, "epochs": 1, **settings})
+
+
+def test_divergence_is_told(crowd):
+    with pytest.raises(DivergedError, match=r"loss of seed 4 became .* in epoch \d+\. Lower `lr`"):
+        train(crowd, "vanilla", seeds=[4], epochs=5, optimizer="sgd", lr=1e30, backbone="linear")
+
+
+def test_the_authors_variant_brings_its_training_along():
+    training, settings = split_settings(get("conal"), {"variant": "authors"})
+    assert (training.batch_size, training.lr, training.restart_optimizer) == (1024, 0.01, True)
+    assert settings.variant == "authors"
+    assert split_settings(get("conal"), {"variant": "authors", "lr": 0.1})[0].lr == 0.1
+
+
+def forget_beyond(monkeypatch, limit):
+    """Steps of more than ``limit`` tasks × replicas do as if memory were full."""
+    from crowdcore.learning.steps import Steps
+
+    compute = Steps._compute
+
+    def checked(self, parameters, buffers, fields):
+        if self.replicas.size * fields[0].shape[-2] > limit:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return compute(self, parameters, buffers, fields)
+
+    monkeypatch.setattr(Steps, "_compute", checked)
+
+
+def test_full_memory_first_splits_the_stack_then_the_batch(crowd, monkeypatch):
+    plain = train(crowd, "vanilla", seeds=3, epochs=2, batch_size=16, stack="all")
+    forget_beyond(monkeypatch, 33)
+    halved = train(crowd, "vanilla", seeds=3, epochs=2, batch_size=16, stack="all")
+    assert any("2 replicas train side by side" in note for note in halved.notes)
+    np.testing.assert_allclose(plain.curves["loss"], halved.curves["loss"], rtol=1e-5)
+    forget_beyond(monkeypatch, 8)
+    smaller = train(crowd, "vanilla", seeds=3, epochs=2, batch_size=16, stack="all")
+    assert any("batches of 8 tasks" in note for note in smaller.notes)
+    assert smaller.training["batch_size"] == 8
+    forget_beyond(monkeypatch, 0)
+    with pytest.raises(CrowdError, match="not enough memory"):
+        train(crowd, "vanilla", seeds=1, epochs=1)
+
+
+@pytest.mark.parametrize("schedule", ["constant", "cosine", "step"])
+def test_schedules_and_sgd_run(crowd, schedule):
+    result = train(crowd, "vanilla", seeds=2, epochs=8, optimizer="sgd", lr=0.05, schedule=schedule, weight_decay=1e-4)
+    assert result.curves["loss"][-1].mean() < result.curves["loss"][0].mean()
+
+
+def test_the_learning_rate_follows_its_schedule():
+    from crowdcore.learning.optimiser import Optimiser
+    from crowdcore.learning.settings import TrainSettings
+
+    def rates(schedule):
+        optimiser = Optimiser([torch.zeros(1, requires_grad=True)], TrainSettings(epochs=8, lr=1.0, schedule=schedule))
+        out = []
+        for epoch in range(8):
+            optimiser.start_epoch(epoch)
+            out.append(optimiser._inner.param_groups[0]["lr"])
+        return out
+
+    assert rates("constant") == [1.0] * 8
+    np.testing.assert_allclose(rates("cosine"), [(1 + np.cos(np.pi * e / 8)) / 2 for e in range(8)])
+    np.testing.assert_allclose(rates("step"), [1] * 4 + [0.1] * 2 + [0.01] * 2)
+
+
+def test_adam_is_torchs_and_restarting_forgets():
+    from crowdcore.learning.optimiser import Optimiser
+    from crowdcore.learning.settings import TrainSettings
+
+    for restart in (False, True):
+        start = torch.randn(4)
+        ours, theirs = start.clone().requires_grad_(), start.clone().requires_grad_()
+        optimiser = Optimiser([ours], TrainSettings(lr=0.1, restart_optimizer=restart))
+        reference = torch.optim.Adam([theirs], lr=0.1)
+        for epoch in range(3):
+            optimiser.start_epoch(epoch)
+            if restart:
+                reference = torch.optim.Adam([theirs], lr=0.1)
+            for p, o in ((ours, optimiser), (theirs, reference)):
+                p.grad = (p.detach() - 1) ** 3
+                o.step()
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_deterministic_mode_is_undone_afterwards(crowd):
+    train(crowd, "conal", seeds=1, epochs=1, deterministic=True)
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_features_of_any_number_type(crowd):
+    half = replace(crowd, features=Rows.from_array(np.asarray(crowd.features).astype(np.float64)))
+    a, b = (train(c, "vanilla", seeds=1, epochs=1).probabilities["last"] for c in (crowd, half))
+    np.testing.assert_allclose(a, b, atol=1e-6)
+    words = replace(crowd, features=Rows.from_array(np.full((60, 2), "x")))
+    with pytest.raises(CrowdError, match="Features must be numbers"):
+        train(words, "vanilla", seeds=1)
+
+
+def test_a_gpu_that_is_not_there_is_a_sentence(crowd):
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(SettingError, match="This machine has 0 CUDA devices; 'auto' takes what there is"):
+        train(crowd, "vanilla", device="cuda")

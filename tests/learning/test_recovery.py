@@ -1,0 +1,38 @@
+"""What the methods must find again in simulated crowds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdcore.data import simulate
+from crowdcore.learning import train
+from crowdcore.learning.metrics import omega_correlation, recovery_error, skill_correlation
+
+
+def test_the_crowd_layer_finds_rodrigues_five_binary_annotators():
+    rng = np.random.default_rng(0)
+    gold = rng.integers(2, size=1500)
+    centres = 1.5 * rng.standard_normal((2, 10))
+    features = (centres[gold] + rng.standard_normal((1500, 10))).astype(np.float32)
+    crowd = simulate.rodrigues((features, gold), seed=0)
+    result = train(crowd, "crowd-layer", seeds=2, epochs=30, lr=0.01, batch_size=64, select_on="none")
+    true = crowd.truth.worker_confusion
+    diagonals = np.diagonal(true, axis1=1, axis2=2).ravel()
+    for s in range(2):
+        found = np.diagonal(result.worker_confusion[s], axis1=1, axis2=2).ravel()
+        assert np.corrcoef(diagonals, found)[0, 1] > 0.98
+    assert (skill_correlation(true, result.worker_confusion) > 0.95).all()
+    assert result.accuracy("train").min() > 0.9
+
+
+def test_conal_finds_common_and_individual_confusions_and_their_shares():
+    crowd = simulate.synthetic(n_tasks=4400, n_valid=200, n_test=200, common_strength=0.5, proportion=0.5)
+    result = train(crowd, "conal", seeds=2, epochs=25, lr=0.01, batch_size=128)
+    truth = crowd.truth
+    common = recovery_error(truth.common_confusion[None], result.common_confusion[:, None])
+    guess = recovery_error(truth.common_confusion[None], np.eye(6)[None])
+    assert (common < 0.1 * guess).all(), (common, guess)
+    assert (recovery_error(truth.worker_confusion, result.worker_confusion) < 0.03).all()
+    assert (omega_correlation(truth.omega, result.omega) > 0.4).all()
+    baseline = train(crowd, "dl-mv", seeds=2, epochs=25, lr=0.01, batch_size=128)
+    assert result.accuracy("test").min() > baseline.accuracy("test").max()
