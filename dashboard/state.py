@@ -31,7 +31,7 @@ __all__ = [
 SHARED = ("dataset", "reference", "names")
 PAGES: Mapping[str, tuple[str, ...]] = {
     "data": ("view",),
-    "mistakes": ("true", "given", "layer", "beside", "marks"),
+    "mistakes": ("true", "given", "layer", "beside", "marks", "behind"),
     "annotators": ("view", "kind", "groups", "worker", "other", "true", "given", "without"),
     "aggregate": ("methods", "gold", "first", "second", "result", "worker", "curve"),
     "tasks": ("task", "show", "true", "given", "worker", "number"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["dataset", "kept", "upload_folder", "workspace"]
 
+_FRESH = 1.0  # seconds
+_recent: dict[str, tuple[float, CrowdDataset]] = {}
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -38,11 +41,20 @@ def _opened(name: str, folder: str, stamp: int) -> CrowdDataset:
 
 
 def dataset(name: str) -> CrowdDataset:
-    """An opened dataset, named or uploaded.
+    """An opened dataset, named or uploaded; whether its files have changed is looked up once a second.
 
     Raises:
         CrowdError: there is none of that name, or its files are at fault.
     """
+    looked, opened = _recent.get(name, (0.0, None))
+    if opened is None or time.monotonic() - looked > _FRESH:
+        opened = _looked_up(name)
+        _recent.clear()  # one is enough to speed up a run, and keeps nothing else alive
+        _recent[name] = time.monotonic(), opened
+    return opened
+
+
+def _looked_up(name: str) -> CrowdDataset:
     from crowdcore.data.catalogue import dataset_folders
 
     uploaded = upload_folder(name)

@@ -70,7 +70,7 @@ def test_hostile_names_are_shown_as_text_everywhere(page: Page) -> None:
     open_page(page, "/shared-mistakes?dataset=hostile")
     for name in HOSTILE[:2]:
         expect(heatmap(page).get_by_text(name[:20]).first).to_be_visible()
-    main(page).get_by_role("tab", name="Tasks").click()
+    main(page).get_by_role("radio", name="Tasks").click()
     main(page).get_by_role("link", name="<script>").first.click()
     expect(main(page).get_by_role("heading", name="<script>")).to_be_visible()
     assert page.title() != "owned"

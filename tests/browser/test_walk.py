@@ -20,8 +20,8 @@ def test_from_labelme_to_one_task_and_back(page: Page, data_folder: Path) -> Non
     click_cell(page, STREET, INSIDECITY, 8)
     expect(main(page).get_by_text("36 workers of 59 (61.0 %) gave insidecity")).to_be_visible()
     expect(page).to_have_url(re.compile(r"true=street&given=insidecity"))
-    expect(main(page).get_by_role("tab", name="Workers (36)")).to_be_visible()
-    main(page).get_by_role("tab", name=re.compile("Tasks")).click()
+    expect(main(page).get_by_role("radio", name="Workers (36)")).to_be_checked()
+    main(page).get_by_role("radio", name=re.compile("Tasks")).click()
     link = main(page).get_by_role("link", name=re.compile("train-")).first
     name = link.inner_text()
     link.click()

@@ -12,5 +12,6 @@ import streamlit as st
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The app's workspace; no cache survives a test."""
     monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
+    monkeypatch.setattr("dashboard.services._cache._FRESH", 0.0)
     st.cache_resource.clear()
     return tmp_path / "workspace"
