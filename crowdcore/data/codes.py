@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +16,10 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, IntArray
 from crowdcore.data import formulas
 
-__all__ = ["Cleaned", "Codes", "Encoder", "clean", "encode", "natural_order", "strings"]
+__all__ = ["Cleaned", "Codes", "Encoder", "Whole", "clean", "encode", "natural_order", "strings"]
 
 Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
+Whole: TypeAlias = Literal["keep", "all", "mixed"]
 
 _INTEGER = r"^-?[0-9]{1,15}$"
 _WRITTEN_AS_FLOAT = r"^-?[0-9]{1,15}\.0+$"
@@ -156,14 +157,15 @@ class Cleaned:
     merged_rows: IntArray
 
 
-def clean(raw: Codes, missing: Iterable[str] = (), unescape: bool = False, whole_numbers: bool = False) -> Cleaned:
-    """Trim blanks, normalise Unicode, read ``1.0`` as ``1``, and take empty values and ``missing`` as missing.
+def clean(raw: Codes, missing: Iterable[str] = (), unescape: bool = False, whole: Whole = "keep") -> Cleaned:
+    """Trim blanks, normalise Unicode, maybe read ``1.0`` as ``1``, take empty values and ``missing`` as missing.
 
     Args:
         raw: the column as it stands in the file.
         missing: values that mean that there is none.
         unescape: undo the apostrophe that our CSV writers put before formulas.
-        whole_numbers: read ``1.0`` as ``1`` if all values are whole numbers; else only if all are written so.
+        whole: read ``1.0`` as ``1``: never (``keep``), if all values are written so (``all``), or if all values are
+            whole numbers, written so or so (``mixed``).
     """
     none = np.empty(0, np.int64)
     values = raw.values
@@ -176,7 +178,7 @@ def clean(raw: Codes, missing: Iterable[str] = (), unescape: bool = False, whole
     gone = pc.is_in(values, value_set=strings(["", *missing]))
     if pc.any(gone).as_py():
         values = pc.if_else(gone, pa.scalar(None, pa.large_string()), values)
-    renumbered = _are_whole_numbers(values, whole_numbers)
+    renumbered = whole != "keep" and _are_whole_numbers(values, whole == "mixed")
     if renumbered:
         values = pc.replace_substring_regex(values, _PADDED_ZERO, "")
     if values is raw.values:

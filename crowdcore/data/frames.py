@@ -63,7 +63,7 @@ def _with_gold(raw: Raw, gold: pd.Series[Any]) -> Raw:
     known = FrameTable(pd.DataFrame({"task": gold.index, "gold": gold.to_numpy()}, index=range(len(gold))))
     codes, _ = known.encode(("task", "gold"))
     about = raw.tasks or RawTasks(raw.task, False)
-    ids, key = clean(about.task).codes, clean(codes["task"]).codes
+    ids, key = clean(about.task, whole="all").codes, clean(codes["task"], whole="all").codes
     twice = np.flatnonzero(np.bincount(key.codes[key.codes >= 0], minlength=len(key.values)) > 1)
     if len(twice):
         raise DataError(f"`gold` names task {key.values[int(twice[0])].as_py()!r} twice")

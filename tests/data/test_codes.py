@@ -40,15 +40,15 @@ def test_encoding_in_pieces(pieces):
 
 
 @settings(max_examples=300)
-@given(st.lists(WORDS, max_size=12), st.booleans())
+@given(st.lists(WORDS, max_size=12), st.sampled_from(["keep", "all", "mixed"]))
 def test_cleaning(words, whole):
-    result = clean(encode(strings(words)), missing=("NA",), whole_numbers=whole)
+    result = clean(encode(strings(words)), missing=("NA",), whole=whole)
     want = [None if w is None else unicodedata.normalize("NFC", w.strip()) for w in words]
     want = [None if w in ("", "NA", None) else w for w in want]
     filled = [w for w in want if w is not None]
     floats = [bool(re.fullmatch(r"-?[0-9]{1,15}\.0+", w)) for w in filled]
     numbers = [bool(re.fullmatch(r"-?[0-9]{1,15}(\.0+)?", w)) for w in filled]
-    renumbered = any(floats) and (all(numbers) if whole else all(floats))
+    renumbered = any(floats) and {"keep": False, "all": all(floats), "mixed": all(numbers)}[whole]
     if renumbered:
         want = [w if w is None else re.sub(r"\.0+$", "", w) for w in want]
     assert spelled(result.codes) == want

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdcore.core.types import IntArray
-from crowdcore.data.codes import Codes, strings
+from crowdcore.data.codes import Codes, Whole, strings
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.doctor.annotations import Annotations
 from crowdcore.data.doctor.attach import attach_extra, attach_media, attach_rows, attach_truth
@@ -106,11 +106,12 @@ class _Columns:
 
 
 def _clean(raw: Raw, settings: ReadSettings) -> tuple[_Columns, list[Finding]]:
-    free = settings.classes is None and raw.classes is None  # no list that spells the classes
-    task, findings = clean_names(raw.task, "task", raw, raw.escaped)
-    worker, noticed = clean_names(raw.worker, "worker", raw, raw.escaped)
+    spelled = settings.classes is not None or raw.classes is not None  # then the list says what 1.0 is
+    whole: Whole = "keep" if spelled else "mixed"
+    task, findings = clean_names(raw.task, "task", raw, raw.escaped, whole="all")
+    worker, noticed = clean_names(raw.worker, "worker", raw, raw.escaped, whole="all")
     findings += noticed
-    label, noticed = clean_names(raw.label, "label", raw, raw.escaped, raw.missing, whole_numbers=free)
+    label, noticed = clean_names(raw.label, "label", raw, raw.escaped, raw.missing, whole)
     findings += noticed
     names = {"task": task, "worker": worker, "label": label}
     about = raw.tasks
@@ -118,12 +119,12 @@ def _clean(raw: Raw, settings: ReadSettings) -> tuple[_Columns, list[Finding]]:
         return _Columns(names, None, None, None), findings
     listed = gold = split = None
     if about.listed:
-        listed, noticed = clean_names(about.task, "task", raw, about.escaped)
+        listed, noticed = clean_names(about.task, "task", raw, about.escaped, whole="all")
         findings += noticed
     if about.gold is not None:
         listed_classes = settings.classes or raw.classes or label.values.to_pylist()
         unknown = () if "-1" in listed_classes else ("-1", "-1.0")
-        gold, noticed = clean_names(about.gold, "gold", raw, about.escaped, unknown, whole_numbers=free)
+        gold, noticed = clean_names(about.gold, "gold", raw, about.escaped, unknown, whole)
         findings += noticed
     if about.split is not None:
         split, noticed = clean_names(about.split, "split", raw, about.escaped)

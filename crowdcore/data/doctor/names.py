@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from crowdcore.core.types import IntArray
-from crowdcore.data.codes import Codes, clean
+from crowdcore.data.codes import Codes, Whole, clean
 from crowdcore.data.readers.base import Raw
 from crowdcore.data.report import Finding, found, plural
 from crowdcore.data.tables.base import Arrow
@@ -14,10 +14,10 @@ __all__ = ["clean_names", "string_index"]
 
 
 def clean_names(
-    codes: Codes, role: str, raw: Raw, escaped: bool, missing: tuple[str, ...] = (), whole_numbers: bool = False
+    codes: Codes, role: str, raw: Raw, escaped: bool, missing: tuple[str, ...] = (), whole: Whole = "keep"
 ) -> tuple[Codes, list[Finding]]:
     """Trim, normalise and merge the spellings of one column; ``role`` is what its values are called."""
-    result = clean(codes, missing, escaped, whole_numbers)
+    result = clean(codes, missing, escaped, whole)
     column, findings = raw.roles.get(role), []
     aligned = len(codes) == len(raw.task)
 

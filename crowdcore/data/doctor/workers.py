@@ -45,7 +45,7 @@ def number_workers(raw: Raw, worker: Codes, keep: IntArray | None) -> tuple[list
 def _listed(raw: Raw) -> list[str]:
     if raw.workers is None:
         return []
-    names = clean(encode(strings(raw.workers)), unescape=raw.workers_escaped).codes
+    names = clean(encode(strings(raw.workers)), unescape=raw.workers_escaped, whole="all").codes
     if len(names.values) < len(names) or names.missing.any():
         raise DataError("The list of workers names one twice, or none in a row", file=raw.folder)
     return list(names.values.to_pylist())

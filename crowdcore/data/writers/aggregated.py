@@ -36,7 +36,7 @@ def write_aggregated(
         raise SettingError("labels", f"have the shape ({dataset.n_tasks},)", labels.shape)
     if posterior is not None and posterior.shape != (dataset.n_tasks, dataset.n_classes):
         raise SettingError("posterior", f"have the shape ({dataset.n_tasks}, {dataset.n_classes})", posterior.shape)
-    check_names(dataset)
+    check_names(dataset, listed=False)
     known = np.flatnonzero(labels >= 0)
     columns = {
         "task": names_column(known.astype(np.int32), pa.array(dataset.task_ids.astype("str"))),

@@ -45,7 +45,7 @@ def write_folder(
         DataError: the folder exists, or something would not be read back as it is.
     """
     path = Path(path)
-    check_names(dataset)
+    check_names(dataset, listed=True)
     if path.exists() and not (overwrite and path.is_dir() and (path / "classes.txt").is_file()):
         raise DataError(f"{path} exists already", "Pass overwrite=True to replace a dataset folder.")
     if not path.parent.is_dir():

@@ -49,6 +49,6 @@ def write_long(dataset: CrowdDataset, path: str | Path, *, gold: bool = True) ->
         SettingError: another ending.
     """
     path = Path(path)
-    check_names(dataset)
+    check_names(dataset, listed=False)
     write_table(annotation_table(dataset, gold), path)
     return path

@@ -102,8 +102,12 @@ def names_column(codes: Arrow, names: Arrow) -> Arrow:
     return pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array(codes), names)])
 
 
-def check_names(dataset: CrowdDataset) -> None:
+def check_names(dataset: CrowdDataset, listed: bool) -> None:
     """Refuse names that would come back changed: readers trim blanks, and merge what looks the same.
+
+    Args:
+        dataset: whose names.
+        listed: whether a list of classes is written too, which keeps ``1.0`` from being read as ``1``.
 
     Raises:
         DataError: says which name, and of what.
@@ -114,7 +118,7 @@ def check_names(dataset: CrowdDataset) -> None:
         ("class", dataset.classes),
     ):
         column = strings(map(str, names))
-        result = clean(encode(column), whole_numbers=what == "class")
+        result = clean(encode(column), whole="all" if what != "class" else "keep" if listed else "mixed")
         codes = result.codes
         same = len(codes.values) == len(column) and bool((codes.codes >= 0).all()) and codes.values.equals(column)
         if not same:

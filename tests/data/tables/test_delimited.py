@@ -137,7 +137,7 @@ from pathlib import Path
 from crowdcore.data import columns, read_dataset
 from crowdcore.data.tables import base, content, delimited
 base.SLAB_BYTES = columns.EXTRA_LIMIT = 4 << 20
-delimited.BLOCK = content.CHUNK = 1 << 20
+delimited.BLOCK = content.CHUNK = 1 << 18
 def memory(kind):
     return next(int(line.split()[1]) for line in Path("/proc/self/status").open() if line.startswith(kind)) / 1024
 read_dataset(Path(sys.argv[1]).with_name("small.csv"))  # what is imported and compiled on first use is no data

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from crowdcore.data import from_frame, read_dataset, write_folder, write_long
@@ -29,6 +30,7 @@ def test_folder_round_trip(ds, table):
 @given(crowds(media=False), st.sampled_from(["parquet", "csv"]))
 def test_long_round_trip(ds, table):
     """A long file keeps the annotations, and gold and split of annotated tasks; ids come in order of appearance."""
+    assume(not all(re.fullmatch(r"-?[0-9]+(\.0+)?", name) for name in ds.classes))  # 1.0 needs its list of classes
     with tempfile.TemporaryDirectory() as folder:
         path = write_long(ds, Path(folder) / f"crowd.{table}")
         again = read_dataset(path, classes=ds.classes)

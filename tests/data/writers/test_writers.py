@@ -51,7 +51,6 @@ def test_formulas_do_not_reach_a_spreadsheet(crowd, tmp_path):
     ("change", "sentence"),
     [
         ({"classes": ("a", "b", "c", " d")}, "The class name ' d' would not be read back"),
-        ({"classes": ("1", "1.0", "2.0", "3.0")}, "The class name"),
         ({"classes": ("a", "b", "c", "d\ne")}, "holds a line break"),
         ({"classes": ("a", "b", "c", "e\u0301")}, "would not be read back as it is.*NFC"),
         ({"worker_ids": pd.Index(["", *(f"w{i}" for i in range(11))])}, "The worker name '' would not"),
@@ -64,6 +63,13 @@ def test_names_that_would_come_back_changed(crowd, tmp_path, change, sentence):
         with pytest.raises(DataError, match=sentence):
             write(ds, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_classes_such_as_1_0_need_their_list(crowd, tmp_path):
+    ds = replace(crowd, classes=("1", "1.0", "2.0", "3.0"))
+    assert read_dataset(write_folder(ds, tmp_path / "crowd")).fingerprint == ds.fingerprint
+    with pytest.raises(DataError, match="The class name"):
+        write_long(ds, tmp_path / "labels.csv")
 
 
 def test_a_folder_is_replaced_only_on_request_and_only_a_dataset(crowd, tmp_path):
