@@ -20,16 +20,15 @@ class Linear(nn.Module):
     Initialised as `torch.nn.Linear` is: uniform in ±1/√n_in.
     """
 
-    def __init__(self, n_in: int, n_out: int, bias: bool = True) -> None:
+    def __init__(self, n_in: int, n_out: int) -> None:
         super().__init__()
         bound = 1 / math.sqrt(n_in)
         self.weight = nn.Parameter(torch.empty(n_in, n_out).uniform_(-bound, bound))
-        self.bias = nn.Parameter(torch.empty(n_out).uniform_(-bound, bound)) if bias else None
+        self.bias = nn.Parameter(torch.empty(n_out).uniform_(-bound, bound))
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, n_in) -> (B, n_out)."""
-        product = x @ self.weight
-        return product if self.bias is None else product + self.bias
+        return x @ self.weight + self.bias
 
 
 class Random(nn.Module):
@@ -61,7 +60,8 @@ class Random(nn.Module):
         """Fresh float32 of this shape, uniform on multiples of 2⁻²⁴ in [0, 1)."""
         n = math.prod(shape)
         high, mid, low = self.draw(3 * n).to(torch.float32).view(3, n)
-        return (((low / 256 + mid) / 256 + high) / 256).view(shape)
+        u: Tensor = ((low / 256 + mid) / 256 + high) / 256
+        return u.view(shape)
 
 
 class Dropout(Random):

@@ -101,4 +101,4 @@ def _correlation(a: FloatArray, b: FloatArray) -> FloatArray:
     a = np.where(seen, a - np.where(seen, a, 0).sum(-1, keepdims=True) / n, 0)
     b = np.where(seen, b - np.where(seen, b, 0).sum(-1, keepdims=True) / n, 0)
     scale = np.sqrt((a**2).sum(-1) * (b**2).sum(-1))
-    return np.divide((a * b).sum(-1), scale, out=np.full(scale.shape, np.nan), where=scale > 0)
+    return np.asarray(np.divide((a * b).sum(-1), scale, out=np.full(scale.shape, np.nan), where=scale > 0))

@@ -43,7 +43,8 @@ class WorkerMatrices(nn.Module):
         if self.rank is None:
             return self.weight
         eye = torch.eye(self.n_classes, dtype=self.left.dtype, device=self.left.device)
-        return self.scale * eye + self.left @ self.right
+        matrices: Tensor = self.scale * eye + self.left @ self.right
+        return matrices
 
     def distances(self, common: Tensor) -> Tensor:
         """``‖W^g - W^r‖`` (Frobenius), (C, C) -> (R,); no (R, C, C) array when the rank is low."""

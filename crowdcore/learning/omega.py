@@ -50,10 +50,11 @@ class OmegaNetwork(nn.Module):
             v = torch.where((batch.task < self.n_train).unsqueeze(-1), v, torch.nan)
         else:
             x = batch.features.flatten(1)
-            weight, bias = self.outer.weight, self.outer.bias
             if self.source == "two-layer":  # the product of both maps is one map: same values, far less work
-                weight, bias = self.inner.weight @ weight, self.inner.bias @ weight + bias
-            v = x @ weight + bias
+                weight = self.inner.weight @ self.outer.weight
+                v = x @ weight + (self.inner.bias @ self.outer.weight + self.outer.bias)
+            else:
+                v = self.outer(x)
         return functional.normalize(v, dim=-1) if self.normalise == "both" else v
 
     def worker_embedding(self) -> Tensor:

@@ -70,11 +70,12 @@ def load_result(folder: Path | str) -> TrainingResult:
         raise DataError("This result was written by another version of crowdcore", file=folder)
     n = len(head["seeds"])
     names = dict.fromkeys(c.rsplit("/", 1)[0] for c in table.columns)
+    parts: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in head.items() if k != "image"}
+    parts |= {name: arrays[name] for name in _ARRAYS if name in arrays}
     return TrainingResult(
-        **{k: tuple(v) if isinstance(v, list) else v for k, v in head.items() if k != "image"},
+        **parts,
         curves={name: table[[f"{name}/{s}" for s in range(n)]].to_numpy() for name in names},
         probabilities={k.split(".")[1]: v for k, v in arrays.items() if k.startswith("probabilities.")},
         preparation=Preparation(head["image"], arrays["preparation.mean"], arrays["preparation.scale"]),
         model=model,
-        **{name: arrays[name] for name in _ARRAYS if name in arrays},
     )

@@ -60,7 +60,7 @@ class ConalGroups(CrowdMethod):
         p, shared, v = take(batch.row, p, of_groups.flatten(1), self.omega_network.task_embedding(batch))
         (member,) = take(batch.worker, log_softmax(self.membership))
         label = batch.label.reshape(-1, 1, 1).expand(-1, of_groups.shape[1], 1)
-        of_label = shared.unflatten(1, of_groups.shape[1:]).gather(-1, label).squeeze(-1)
+        of_label = shared.reshape(-1, *of_groups.shape[1:]).gather(-1, label).squeeze(-1)
         common = torch.logsumexp(member + of_label, -1)
         t = self.omega_network(v, batch.worker)
         own = log_label(self.individual(p, batch.worker), batch.label)

@@ -54,7 +54,8 @@ class CrowdLayer(CrowdMethod):
     def activation(self, p: Tensor, worker: Tensor) -> Tensor:
         """``a^r``: (A, C), (A,) -> (A, C)."""
         if self.connection == "mw":
-            return self.matrices(p, worker)
+            logits: Tensor = self.matrices(p, worker)
+            return logits
         if self.connection == "vw":
             (weight,) = take(worker, self.weight)
             return weight * p
