@@ -85,11 +85,11 @@ def with_copier(dataset: CrowdDataset) -> CrowdDataset:
     return crowd(dataset.task, dataset.worker, label, dataset.gold, dataset.n_workers)
 
 
-def median_seconds(action: Callable[[], object]) -> float:
+def median_seconds(action: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
     def once() -> float:
-        began = time.perf_counter()
+        began = clock()
         action()
-        return time.perf_counter() - began
+        return clock() - began
 
     action()
     return statistics.median(once() for _ in range(REPEATS))
@@ -126,7 +126,11 @@ def times() -> None:
     for name, action in parts.items():
         print(f"  {name:28}{median_seconds(action):7.3f} s")
     total, payload = median_seconds(redraw), len(redraw()) / 1e6
-    print(f"claim: distances redrawn in under {REDRAW_BOUND:g} s: {total:.3f} s: {verdict(total < REDRAW_BOUND)}")
+    busy = median_seconds(redraw, time.process_time)
+    print(
+        f"claim: distances redrawn in under {REDRAW_BOUND:g} s: {total:.3f} s ({busy:.3f} s of processor time): "
+        f"{verdict(total < REDRAW_BOUND)}"
+    )
     print(f"claim: under {PAYLOAD_BOUND:g} MB to the browser: {payload:.2f} MB: {verdict(payload < PAYLOAD_BOUND)}")
 
 
@@ -164,8 +168,8 @@ def pairs() -> None:
             hits = np.mean([(r.q_beyond[pair] <= LEVEL).any() for r, pair in zip(copies, copied, strict=True)])
             shared = np.mean([r.both_labelled[pair].sum() for r, pair in zip(copies, copied, strict=True)])
             print(
-                f"  {name}, {100 * hard:.0f} % hard tasks: any false pair in {100 * plain:.1f} % of crowds, beyond shared "
-                f"mistakes {100 * beyond:.1f} %; copier of {shared:.0f} tasks found in {100 * hits:.0f} %"
+                f"  {name}, {100 * hard:.0f} % hard tasks: any false pair in {100 * plain:.1f} % of crowds, "
+                f"beyond shared mistakes {100 * beyond:.1f} %; copier of {shared:.0f} tasks found in {100 * hits:.0f} %"
             )
     bound = LEVEL + 2 * np.sqrt(LEVEL * (1 - LEVEL) / CROWDS)
     print(f"claim: at most 5 % (bound {100 * bound:.1f} %): {100 * max(kept):.1f} %: {verdict(max(kept) <= bound)}")

@@ -179,6 +179,13 @@ def test_workers_and_classes_can_be_renumbered(crowd):
         np.testing.assert_allclose(values, after[key], atol=1e-9)
 
 
+def test_threads_do_not_show(monkeypatch):
+    crowd = independent(np.random.default_rng(0), 80, 15, 4, 6)
+    alone = pair_mistakes(crowd).frame()
+    monkeypatch.setattr(module, "n_ranges", lambda work, accumulator: 4)
+    assert pair_mistakes(crowd).frame().equals(alone)
+
+
 def test_notes_and_frame():
     crowd = make_crowd([0, 0, 1, 1], [0, 1, 0, 1], [1, 1, 0, 0], 2, 3, 2, np.array([0, 0]))
     assert pair_mistakes(crowd).notes == ()
