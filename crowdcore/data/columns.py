@@ -160,8 +160,9 @@ def read_roles(table: Table, settings: ReadSettings, needed: tuple[str, ...]) ->
     keep = tuple(c for c in table.columns if c not in roles.values())
     findings = [*table.findings, *alias_findings(roles, table.columns, settings)]
     if keep and table.path is not None and table.path.stat().st_size > EXTRA_LIMIT:
-        sentence = f"{len(keep)} further columns were left out because the file is over {EXTRA_LIMIT >> 20} MiB"
-        findings.append(Finding("columns-left-out", "note", sentence, len(keep), examples=keep[:5]))
+        listed = ", ".join(map(repr, keep[:5])) + (" …" if len(keep) > 5 else "")
+        sentence = f"The file is over {EXTRA_LIMIT >> 20} MiB, so that columns without a role are left out: {listed}"
+        findings.append(Finding("columns-left-out", "change", sentence, len(keep), examples=keep[:5]))
         keep = ()
     codes, extra = table.encode(tuple(dict.fromkeys(roles.values())), keep)
     return RoleColumns(roles, {role: codes[column] for role, column in roles.items()}, extra, findings)

@@ -55,8 +55,6 @@ def whole(names: list[str]) -> bool:
 def crowds(draw: st.DrawFn, media: bool = True) -> CrowdDataset:
     """Datasets of any names, with repeats, bare tasks, idle workers, gold, splits, extras, features, images, truth."""
     classes = draw(names(2, 5).filter(lambda c: not any("\n" in x or "\r" in x for x in c)))
-    if classes[0].lower().startswith(("# regression", "# sequence")):
-        classes[0] = "class"
     tasks, workers = draw(names(1, 7).filter(lambda c: not whole(c))), draw(names(1, 5).filter(lambda c: not whole(c)))
     n = draw(st.integers(0 if media else 1, 20))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))

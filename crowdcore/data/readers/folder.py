@@ -23,6 +23,8 @@ __all__ = ["DatasetFolder", "find_table", "is_dataset_folder", "read_class_list"
 
 SUFFIXES = ("parquet", "csv", "tsv", "jsonl")
 Target = Literal["classes", "ratings", "sequences"]
+TARGETS: dict[str, Target] = {"# regression": "ratings", "# sequence": "sequences"}  # first line of classes.txt
+TARGET_MARKS = tuple(TARGETS)
 _TRUTH = ("worker_confusion", "common_confusion", "omega", "used_common", "group")
 
 
@@ -46,9 +48,9 @@ def read_class_list(folder: Path) -> tuple[tuple[str, ...] | None, Target]:
         lines = [line.strip() for line in path.read_text(content.encoding).split("\n")]
     except UnicodeError as error:
         raise DataError(f"This file cannot be read as text ({error})", file=path) from None
-    for word, target in (("# regression", "ratings"), ("# sequence", "sequences")):
-        if lines[0].lower().startswith(word):
-            return None, target  # type: ignore[return-value]  # one of the two
+    for mark, target in TARGETS.items():
+        if lines[0].lower().startswith(mark):
+            return None, target
     classes = tuple(line for line in lines if line)
     for number, name in enumerate(classes, 1):
         if name in classes[: number - 1]:

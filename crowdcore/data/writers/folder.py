@@ -14,6 +14,7 @@ import pyarrow as pa
 from crowdcore.core.errors import DataError
 from crowdcore.data.codes import natural_order, strings
 from crowdcore.data.dataset import NO_SPLIT, SPLITS, CrowdDataset, SimulatedTruth
+from crowdcore.data.readers.folder import TARGET_MARKS
 from crowdcore.data.rows import Rows
 from crowdcore.data.tables.base import Arrow
 from crowdcore.data.writers.long import annotation_table
@@ -46,6 +47,9 @@ def write_folder(
     """
     path = Path(path)
     check_names(dataset, listed=True)
+    bad = next((c for c in dataset.classes if "\n" in c or "\r" in c or c.lower().startswith(TARGET_MARKS)), None)
+    if bad is not None:
+        raise DataError(f"The class name {bad!r} cannot stand in classes.txt", "Rename it.")
     if path.exists() and not (overwrite and path.is_dir() and (path / "classes.txt").is_file()):
         raise DataError(f"{path} exists already", "Pass overwrite=True to replace a dataset folder.")
     if not path.parent.is_dir():

@@ -129,6 +129,3 @@ def check_names(dataset: CrowdDataset, listed: bool) -> None:
                 f"The {what} name {str(changed)!r} would not be read back as it is",
                 "Names must be distinct, not empty, without surrounding blanks, and in normal form (NFC).",
             )
-    bad = next((c for c in dataset.classes if "\n" in c or "\r" in c), None)
-    if bad is not None:
-        raise DataError(f"The class name {bad!r} holds a line break, which classes.txt cannot hold")

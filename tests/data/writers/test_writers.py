@@ -51,7 +51,6 @@ def test_formulas_do_not_reach_a_spreadsheet(crowd, tmp_path):
     ("change", "sentence"),
     [
         ({"classes": ("a", "b", "c", " d")}, "The class name ' d' would not be read back"),
-        ({"classes": ("a", "b", "c", "d\ne")}, "holds a line break"),
         ({"classes": ("a", "b", "c", "e\u0301")}, "would not be read back as it is.*NFC"),
         ({"worker_ids": pd.Index(["", *(f"w{i}" for i in range(11))])}, "The worker name '' would not"),
         ({"worker_ids": pd.Index(["w1", *(f"w{i}" for i in range(11))])}, "The worker name"),
@@ -63,6 +62,12 @@ def test_names_that_would_come_back_changed(crowd, tmp_path, change, sentence):
         with pytest.raises(DataError, match=sentence):
             write(ds, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["d\ne", "d\re", "# Regression: 0..1", "# sequence"])
+def test_classes_that_their_list_cannot_hold(crowd, tmp_path, name):
+    with pytest.raises(DataError, match=r"The class name .* cannot stand in classes.txt"):
+        write_folder(replace(crowd, classes=(name, "b", "c", "d")), tmp_path / "crowd")
 
 
 def test_classes_such_as_1_0_need_their_list(crowd, tmp_path):
