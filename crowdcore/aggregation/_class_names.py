@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.special import digamma, gammaln
+from scipy.special import gammaln
 
 from crowdcore.core.types import FloatArray, IntArray
 
@@ -20,8 +20,8 @@ SERIOUS = 0.3
 
 IMPOSSIBLE = -1e9
 
-PATIENCE = 100
-"""Fixed-point steps of a Dirichlet-multinomial fit."""
+CONCENTRATIONS = np.logspace(-1, 5, 49)
+"""From nearly one label per worker to the same rates for all."""
 
 
 def name_by_votes(counts: FloatArray) -> IntArray:
@@ -76,17 +76,19 @@ def evidence(counts: FloatArray, named: int) -> float:
 
 
 def dirichlet_multinomial(counts: FloatArray) -> float:
-    """Largest log-likelihood of rows of counts (n, K) under a Dirichlet-multinomial (Minka's fixed point)."""
+    """Log-likelihood of rows of counts (n, K) under the likeliest Dirichlet-multinomial with their pooled mean.
+
+    Only the concentration is searched, over `CONCENTRATIONS`.
+    """
     total = counts.sum(1)
     counts, total = counts[total > 0], total[total > 0]
     if not len(counts):
         return 0.0
-    n_labels = counts.shape[1]
-    alpha = n_labels * (counts.sum(0) + 0.5) / (total.sum() + 0.5 * n_labels)
-    for _ in range(PATIENCE):
-        spread = alpha.sum()
-        gain = (digamma(counts + alpha) - digamma(alpha)).sum(0) / (digamma(total + spread) - digamma(spread)).sum()
-        alpha = np.clip(alpha * gain, 1e-3, 1e4)
-    spread = alpha.sum()
-    value = (gammaln(spread) - gammaln(total + spread)).sum() + (gammaln(counts + alpha) - gammaln(alpha)).sum()
-    return float(value)
+    mean = (counts.sum(0) + 0.5) / (total.sum() + 0.5 * counts.shape[1])
+
+    def value(spread: float) -> float:
+        alpha = spread * mean
+        urns = (gammaln(counts + alpha) - gammaln(alpha)).sum()
+        return float(urns + (gammaln(spread) - gammaln(total + spread)).sum())
+
+    return max(value(float(spread)) for spread in CONCENTRATIONS)

@@ -86,8 +86,7 @@ class MMSR(Aggregator):
     def _sizes(self, pairs: _Pairs) -> tuple[FloatArray, bool]:
         """(n_workers,) |s|, and whether it settled."""
         target, partners = np.abs(pairs.agreement), np.diff(pairs.start)
-        linked = partners > 0
-        fewest = int(partners[linked].min())
+        fewest = int(partners[partners > 0].min())
         trim = max(fewest // 2 - 1, 0) if self.corrupted is None else self.corrupted
         left = np.full(len(partners), max(np.sqrt(target.mean()), _SMALLEST))
         right = left
@@ -95,7 +94,8 @@ class MMSR(Aggregator):
             before = left
             right = _trimmed_means(pairs, target / left[pairs.second], right, trim)
             left = _trimmed_means(pairs, target / right[pairs.second], left, trim)
-            balance = np.sqrt(np.linalg.norm(left[linked]) / np.linalg.norm(right[linked]))
+            norms = [np.bincount(pairs.linked, side**2) for side in (left, right)]
+            balance = ((norms[0] / norms[1]) ** 0.25)[pairs.linked]
             left, right = left / balance, right * balance
             if np.abs(left - before).max() < self.tolerance:
                 return left, True

@@ -20,7 +20,7 @@ class Wawa(Aggregator):
 
     ``m_i = argmax_c #{r : y_i^r = c}``, ``w_r = mean_i 1[y_i^r = m_i]``, ``q_i(c) ∝ Σ_r w_r 1[y_i^r = c]``.
     A task whose annotators all weigh nothing keeps its plain vote shares. Known tasks count with their true class
-    in ``m``. ``ties="lowest"`` is crowd-kit's rule; sharing a tie does not depend on the order of the classes.
+    in ``m``. Sharing a tie does not depend on the order of the classes.
     """
 
     name: ClassVar[str] = "wawa"

@@ -87,8 +87,9 @@ class WorkerClustering(StatefulEM, ConfusionEM):
     the variational bound (plus the log prior density of π); it never falls. The clusters start around workers far
     from each other, by several such choices of which the best is kept.
 
-    Without ``clusters`` K is the one of 1 … ``max_clusters`` under which annotations held out (a share ``held_out``,
-    chosen by their ids) are most probable: ``Σ log Σ_c q_i(c) Σ_k τ_rk π^k[c, y]`` with q and τ from the others.
+    Without ``clusters`` K is the smallest of 1 … ``max_clusters`` under which annotations held out (a share
+    ``held_out``, chosen by their ids) are as probable as under the best, to within one standard error:
+    ``log Σ_c q_i(c) Σ_k τ_rk π^k[c, y]`` with q and τ from the other annotations.
 
     ``group`` is the likeliest cluster, the most accurate one first; ``common_confusion`` holds the K confusions.
     """
@@ -157,13 +158,14 @@ class WorkerClustering(StatefulEM, ConfusionEM):
         hidden = _held_out(dataset, self.held_out)
         if not hidden.any() or hidden.all():
             return 1, "Too few annotations to hold any out: one cluster."
-        seen, value = dataset.where(~hidden), {}
+        seen, value = dataset.where(~hidden), []
         for k in range(1, min(self.max_clusters, dataset.n_workers) + 1):
             result = self.model_copy(update={"clusters": k, "restarts": 0})._fit(seen, known, None)
-            value[k] = _held_out_value(dataset, hidden, result)
-        best = max(value, key=lambda k: round(value[k], 9))
-        gains = ", ".join(f"{k}: {v:.4f}" for k, v in value.items())
-        return best, f"{best} clusters: mean log-probability of {int(hidden.sum())} held-out annotations {gains}."
+            value.append(_held_out_values(dataset, hidden, result))
+        best = max(value, key=lambda v: float(v.mean()))
+        chosen = 1 + next(k for k, v in enumerate(value) if (best - v).mean() <= (best - v).std() / np.sqrt(len(v)))
+        means = ", ".join(f"{k}: {v.mean():.4f}" for k, v in enumerate(value, 1))
+        return chosen, f"K = {chosen}: mean log-probability of {len(best)} held-out annotations by K {means}."
 
 
 def _by_class(sums: Sums, n_workers: int) -> FloatArray:
@@ -181,11 +183,11 @@ def _held_out(dataset: CrowdDataset, share: float) -> BoolArray:
     return np.asarray((chance < share) & (dataset.labels_per_task[dataset.task] > 1))
 
 
-def _held_out_value(dataset: CrowdDataset, hidden: BoolArray, result: AggregationResult) -> float:
-    """Mean log-probability of the hidden annotations under a result on the others."""
+def _held_out_values(dataset: CrowdDataset, hidden: BoolArray, result: AggregationResult) -> FloatArray:
+    """Log-probability of each hidden annotation under a result on the others."""
     assert result.common_confusion is not None and result.confusion is not None and result.prior is not None
     task, worker, label = dataset.task[hidden], dataset.worker[hidden], dataset.label[hidden]
     posterior = np.where(np.isnan(result.posterior[task]), result.prior, result.posterior[task])
     average = result.common_confusion.mean(0)
     confusion = np.where(np.isnan(result.confusion), average, result.confusion)
-    return float(np.log((posterior * confusion[worker, :, label]).sum(1)).mean())
+    return np.asarray(np.log((posterior * confusion[worker, :, label]).sum(1)))

@@ -1,0 +1,175 @@
+"""CoNAL-EM against its model with every source spelt out, and on simulated crowds whose confusions are known."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdcore as cc
+from crowdcore.aggregation import fit_partitions
+from crowdcore.aggregation.conal_em import ConalEM
+from crowdcore.core.errors import DataError
+from crowdcore.data.simulate import conal, synthetic
+from tests.conftest import simulate_crowd
+
+
+def fit(dataset, **settings):
+    return ConalEM(**settings).fit(dataset)
+
+
+def hard(seed=0, pattern="symmetric", **settings):
+    """CoNAL's Synthetic where 0.7 of the common labels are mistakes, and half of all labels are common."""
+    return synthetic(seed=seed, pattern=pattern, **{"common_strength": 0.7, "proportion": 0.5, **settings})
+
+
+def two_groups(seed):
+    """Fifteen workers each share one of two common confusions."""
+    base = synthetic(seed=seed, common_strength=0.7)
+    halves = [
+        conal(base, seed=1000 + 2 * seed + g, n_workers=15, per_task=1.5, common_strength=0.7, pattern="symmetric")
+        for g in range(2)
+    ]
+    task = np.concatenate([h.task for h in halves])
+    order = np.argsort(task, kind="stable")
+    merged = replace(
+        base,
+        worker_ids=pd.Index([f"w{r:02d}" for r in range(30)]),
+        task=task[order],
+        worker=np.concatenate([halves[0].worker, halves[1].worker + 15])[order],
+        label=np.concatenate([h.label for h in halves])[order],
+        truth=None,
+    )
+    return merged, np.stack([h.truth.common_confusion for h in halves])
+
+
+def literal(dataset, common, own, omega, prior):
+    """log p(y_i) and P(s = 1 | all labels), summed over the true class and the source of every label of a task."""
+    likelihood, from_common = 0.0, np.zeros(dataset.n_annotations)
+    for i in range(dataset.n_tasks):
+        mine = np.flatnonzero(dataset.task == i)
+        total, weight = 0.0, np.zeros(len(mine))
+        for c, sources in itertools.product(range(dataset.n_classes), itertools.product((0, 1), repeat=len(mine))):
+            p = prior[c]
+            for j, s in zip(mine, sources, strict=True):
+                r, y = dataset.worker[j], dataset.label[j]
+                p *= omega[r, c] * common[c, y] if s else (1 - omega[r, c]) * own[r, c, y]
+            total += p
+            weight += p * np.array(sources)
+        likelihood += np.log(total)
+        from_common[mine] = weight / total
+    return likelihood, from_common
+
+
+def test_likelihood_and_omega_are_those_of_the_model(monkeypatch):
+    crowd = simulate_crowd(25, 5, 3, per_task=3, accuracy=0.6, seed=1)
+    steps = []
+
+    def kept(self, sums, n_workers, before, original=ConalEM.next_step):
+        steps.append(original(self, sums, n_workers, before))
+        return steps[-1]
+
+    monkeypatch.setattr(ConalEM, "next_step", kept)
+    result = fit(crowd, max_iterations=5, tolerance=0)
+    used, last = steps[-2:]  # the parameters of the last E-step, and those that followed from it
+    likelihood, _ = literal(crowd, used.split.common[0], used.split.own, used.split.omega, used.prior)
+    assert result.log_likelihood[-1] == pytest.approx(likelihood + used.log_prior_density)
+    _, expected = literal(crowd, last.split.common[0], last.split.own, last.split.omega, used.prior)
+    assert result.omega == pytest.approx(expected, abs=0.02)  # its posterior of z is one step behind
+    np.testing.assert_allclose(result.common_confusion.sum(1), 1)
+
+
+@pytest.mark.parametrize("settings", [{}, {"groups": 2}, {"accuracy_prior": 1, "common_prior": 0.1}])
+def test_objective_never_falls(settings):
+    crowd = hard(n_tasks=3000, n_valid=100, n_test=100)
+    values = fit(crowd, tolerance=0, max_iterations=60, **settings).log_likelihood
+    assert (np.diff(values) >= -1e-9 * np.abs(values[1:])).all()
+
+
+@pytest.mark.parametrize("pattern", ["symmetric", "asymmetric"])
+def test_recovers_the_common_confusion_far_better_than_the_mean_of_dawid_skene(pattern):
+    ratios = []
+    for seed in range(3):
+        crowd = hard(seed, pattern)
+        truth, seen = crowd.truth, crowd.annotated
+        result, plain = fit(crowd), cc.aggregation.get("dawid-skene").fit(crowd)
+        error, naive = (
+            ((found - truth.common_confusion) ** 2).mean()
+            for found in (result.common_confusion, plain.confusion.mean(0))
+        )
+        ratios.append(naive / error)
+        assert (result.labels == crowd.gold)[seen].mean() > (plain.labels == crowd.gold)[seen].mean() + 0.1
+        assert np.nanmean((result.confusion - truth.worker_confusion) ** 2) < 0.01
+        assert result.omega[truth.used_common].mean() > result.omega[~truth.used_common].mean() + 0.3
+    assert min(ratios) > 20  # the issue asks for 2
+
+
+def test_classes_that_the_votes_misname_are_renamed_only_if_allowed():
+    crowd = hard(2)
+    renamed, kept = fit(crowd), fit(crowd, rename=False)
+    seen = crowd.annotated
+    assert (renamed.labels == crowd.gold)[seen].mean() > 0.7 > 0.3 > (kept.labels == crowd.gold)[seen].mean()
+    assert "named otherwise than by the votes" in renamed.notes[0]
+    assert kept.notes == ()
+    known = np.where(np.arange(crowd.n_tasks) % 10 == 0, crowd.gold, -1)
+    told = ConalEM().fit(crowd, known=known)
+    assert (told.labels == crowd.gold)[seen & (known < 0)].mean() > 0.7
+    assert told.notes == ()
+
+
+def test_random_starts_leave_a_lower_summit():
+    crowd = hard(4, "asymmetric")
+    stuck, found = fit(crowd, restarts=0), fit(crowd)
+    assert found.log_likelihood[-1] > stuck.log_likelihood[-1] + 100
+    assert (found.labels == crowd.gold)[crowd.annotated].mean() > 0.8
+
+
+def test_groups_of_workers_and_their_common_confusions():
+    crowd, common = two_groups(1)
+    result = fit(crowd, groups=2)
+    first = int(result.group[0])
+    np.testing.assert_array_equal(result.group, np.repeat([first, 1 - first], 15))
+    assert ((result.common_confusion[[first, 1 - first]] - common) ** 2).mean() < 0.002
+    assert fit(crowd).group is None
+
+
+def test_no_worse_than_dawid_skene_on_real_crowds(data_folder):
+    for name in ("labelme", "music", "bluebird"):
+        crowd = cc.load_dataset(name)
+        seen = crowd.annotated
+        ours, plain = (cc.aggregation.get(m).fit(crowd) for m in ("conal-em", "dawid-skene"))
+        assert (ours.labels == crowd.gold)[seen].mean() >= (plain.labels == crowd.gold)[seen].mean() - 0.01
+        assert not any("named otherwise" in note for note in ours.notes)
+    assert "labels per worker and class" in fit(cc.load_dataset("labelme")).notes[0]
+
+
+def test_error_falls_as_one_over_root_labels():
+    sizes, errors = [1_500, 6_000, 24_000], []
+    for n in sizes:
+        crowds = [hard(s, n_tasks=n, n_valid=0, n_test=0, omega_spread=0.0, per_task=5) for s in range(3)]
+        errors.append(
+            np.sqrt(np.mean([(fit(c, restarts=1).common_confusion - c.truth.common_confusion) ** 2 for c in crowds]))
+        )
+    assert np.polyfit(np.log(sizes), np.log(errors), 1)[0] == pytest.approx(-0.5, abs=0.2)
+
+
+def test_partitions_give_what_memory_gives(tmp_path):
+    crowd = hard(3, n_tasks=2000, n_valid=100, n_test=100)
+    frame = crowd.annotations.astype(str)
+    (tmp_path / "in").mkdir()
+    for k, part in frame.groupby(crowd.task % 3):
+        part.to_parquet(tmp_path / "in" / f"{k}.parquet")
+    found = fit_partitions(tmp_path / "in", ConalEM(), tmp_path / "out")
+    inside = fit(crowd)
+    np.testing.assert_allclose(found.log_likelihood, inside.log_likelihood, rtol=1e-8)
+    np.testing.assert_allclose(found.parts["common_confusion"], inside.common_confusion, atol=1e-6)
+
+
+def test_refuses_one_class():
+    crowd = simulate_crowd(5, 3, 2, per_task=2, accuracy=1.0)
+    crowd = replace(crowd, classes=("only",), label=0 * crowd.label, gold=0 * crowd.gold)
+    with pytest.raises(DataError, match="one class only"):
+        fit(crowd)

@@ -1,0 +1,112 @@
+"""The split of counts into common and own: its objective, its steps and its groups."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import digamma
+
+from crowdcore.aggregation._decomposition import Priors, common_share, first_split, improve, log_prior, mixed, regroup
+from crowdcore.aggregation._grouping import first_groups
+
+PRIORS = Priors(common=1.0, accuracy=20.0, smoothing=0.05)
+
+
+def crowd_counts(n_workers=12, n_classes=4, n_labels=200, groups=1, seed=0):
+    """Counts of workers with common confusions (one per group), own confusions and ω, and those parameters."""
+    rng = np.random.default_rng(seed)
+    common, own = (flip(rng, n, n_classes) for n in (groups, n_workers))
+    group = np.arange(n_workers) % groups
+    omega = rng.uniform(0.3, 0.7, (n_workers, n_classes))
+    rates = omega[:, :, None] * common[group] + (1 - omega[:, :, None]) * own
+    counts = np.array([[rng.multinomial(n_labels, row) for row in worker] for worker in rates], float)
+    return counts, common, own, omega, group
+
+
+def flip(rng, n, n_classes):
+    target = (np.arange(n_classes) + rng.integers(1, n_classes, (n, n_classes))) % n_classes
+    return 0.3 * np.eye(n_classes) + 0.7 * np.eye(n_classes)[target]
+
+
+def value(split, counts):
+    return (counts * np.log(mixed(split))).sum() + log_prior(split, PRIORS)
+
+
+def test_prior_density_is_that_of_beta_and_dirichlet_distributions():
+    counts = crowd_counts()[0]
+    one = improve(first_split(counts, 1, PRIORS), counts, PRIORS, 5)
+    other = improve(one, counts, PRIORS, 5)
+
+    def density(split):
+        total = 0.0
+        for r in range(len(split.own)):
+            for c in range(4):
+                a, mu = split.own[r, c, c], split.accuracy[c]
+                logit_scale = np.log(a) + np.log1p(-a)
+                total += stats.beta(20 * mu, 20 * (1 - mu)).logpdf(a) + logit_scale
+                mistakes = np.delete(split.own[r, c], c) / (1 - a)
+                total += stats.dirichlet(np.full(3, 1.05)).logpdf(mistakes / mistakes.sum())
+                total += stats.beta(2, 1).logpdf(split.omega[r, c])
+        return total + sum(stats.dirichlet(np.full(4, 1.05)).logpdf(row) for row in split.common[0])
+
+    found = log_prior(other, PRIORS) - log_prior(one, PRIORS)
+    assert found == pytest.approx(density(other) - density(one), rel=1e-9)
+
+
+def test_one_step_is_the_closed_form():
+    counts = crowd_counts(5, 3)[0]
+    before = first_split(counts, 1, PRIORS)
+    after = improve(before, counts, PRIORS, 1)
+    a = np.zeros_like(counts)
+    for r, c, y in np.ndindex(counts.shape):
+        from_common = before.omega[r, c] * before.common[0, c, y]
+        a[r, c, y] = counts[r, c, y] * from_common / (from_common + (1 - before.omega[r, c]) * before.own[r, c, y])
+    b = counts - a
+    np.testing.assert_allclose(common_share(before) * counts, a)
+    for c in range(3):
+        np.testing.assert_allclose(after.common[0, c], (a[:, c].sum(0) + 0.05) / (a[:, c].sum() + 0.15))
+        for r in range(5):
+            assert after.omega[r, c] == pytest.approx((a[r, c].sum() + 1) / (counts[r, c].sum() + 1))
+            right = (b[r, c, c] + 20 * before.accuracy[c]) / (b[r, c].sum() + 20)
+            assert after.own[r, c, c] == pytest.approx(right)
+            others = [y for y in range(3) if y != c]
+            rest = (b[r, c, others] + 0.05) / (b[r, c, others] + 0.05).sum()
+            np.testing.assert_allclose(after.own[r, c, others], (1 - right) * rest)
+        logit = np.log(after.own[:, c, c] / (1 - after.own[:, c, c])).mean()
+        mu = after.accuracy[c]
+        assert digamma(20 * mu) - digamma(20 * (1 - mu)) == pytest.approx(logit)
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+def test_steps_and_regrouping_never_lower_the_objective(groups):
+    counts = crowd_counts(groups=groups, seed=3)[0]
+    counts[0] = 0  # a worker without labels
+    split = first_split(counts, groups, PRIORS)
+    values = [value(split, counts)]
+    for _ in range(15):
+        for change in (lambda d: improve(d, counts, PRIORS, 3), lambda d: regroup(d, counts, PRIORS)):
+            split = change(split)
+            values.append(value(split, counts))
+    assert (np.diff(values) >= -1e-9 * np.abs(values[1:])).all()
+
+
+def test_shared_mistakes_go_to_the_common_confusion_and_groups_are_found():
+    counts, common, _, omega, group = crowd_counts(20, 5, 2000, groups=2, seed=5)
+    split = first_split(counts, 2, PRIORS)
+    for _ in range(20):
+        split = regroup(improve(split, counts, PRIORS, 20), counts, PRIORS)
+    same = split.group == split.group[0]
+    np.testing.assert_array_equal(same, group == group[0])
+    found = split.common[[split.group[0], split.group[1]]]
+    assert np.sqrt(((found - common) ** 2).mean()) < 0.03
+    assert np.sqrt(((split.omega - omega) ** 2).mean()) < 0.15  # omega takes what own mistakes share with the common
+
+
+def test_first_groups_follow_the_workers_when_they_are_renumbered():
+    counts = crowd_counts(15, 3, groups=3, seed=1)[0]
+    new = np.random.default_rng(0).permutation(15)
+    before, after = (list(first_groups(c, 3, 4)) for c in (counts, counts[new]))
+    assert len(before) == 4
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_array_equal(one[new], other)
