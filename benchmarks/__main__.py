@@ -1,0 +1,28 @@
+"""Run every benchmark, or those named: ``python -m benchmarks [dawid_skene …]``; each in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def main() -> int:
+    found = sorted(p.stem for p in Path(__file__).parent.glob("[a-z]*.py"))
+    asked = sys.argv[1:] or found
+    unknown = sorted(set(asked) - set(found))
+    if unknown:
+        print(f"No benchmark called {', '.join(unknown)}. There are: {', '.join(found)}.", file=sys.stderr)
+        return 2
+    failed = []
+    for name in asked:
+        print(f"\n===== {name} =====", flush=True)
+        if subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=False).returncode:
+            failed.append(name)
+    if failed:
+        print(f"\nFailed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
