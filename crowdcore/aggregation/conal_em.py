@@ -36,6 +36,8 @@ from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 _STEPS = 30  # closed-form updates of the split per pass over the annotations
+_COARSE = 1e-4  # nats per annotation and iteration below which a random start is looked at first
+_HOPELESS = 0.03  # nats per annotation by which it is then given up
 _MARGIN = 1e-3  # nats per annotation that a further start must gain over the votes
 _DOUBT = 5.0  # nats of evidence per class that another name needs
 _BLOCK = 1 << 20  # annotations whose ω is computed at once
@@ -143,11 +145,15 @@ class ConalEM(StatefulEM, ConfusionEM):
         n_classes, used = len(votes.classes), votes.classes > 0
         sums, best_value = self._free_run(engine, n_workers, votes)
         best, best_name = self._named(sums, np.arange(n_classes), n_workers)
+        coarse = self.model_copy(update={"tolerance": max(_COARSE, self.tolerance)})
         rng = np.random.default_rng(self.seed)
         for _ in range(self.restarts):
             shared = 0.9 * rng.dirichlet(np.ones(n_classes), n_classes).T + 0.1 / n_classes
             confusion = np.broadcast_to(shared, (n_workers, n_classes, n_classes))
             sums = engine.step(ConfusionParameters(confusion, used / used.sum(), 0.0))
+            sums, value = coarse._free_run(engine, n_workers, sums)
+            if value < best_value - _HOPELESS * engine.n_annotations:
+                continue
             sums, value = self._free_run(engine, n_workers, sums)
             if value > best_value + _MARGIN * engine.n_annotations:
                 sums, name = self._named(sums, name_by_votes(_by_class(sums, n_workers)), n_workers)

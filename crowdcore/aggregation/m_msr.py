@@ -110,7 +110,7 @@ def _trimmed_means(pairs: _Pairs, values: FloatArray, own: FloatArray, trim: int
         reference = own[pairs.first]
         low = low + np.minimum(np.bincount(pairs.first, values < reference, n_workers).astype(int), trim)
         high = high - np.minimum(np.bincount(pairs.first, values > reference, n_workers).astype(int), trim)
-        values = values[np.lexsort((values, pairs.first))]
+        values = values[np.argsort(pairs.first + values / (1 + values))]  # by worker, then by value
     total = np.concatenate([[0.0], np.cumsum(values)])
     mean = (total[high] - total[np.minimum(low, high)]) / np.maximum(high - low, 1)
     return np.where(high > low, np.maximum(mean, _SMALLEST), own)
@@ -122,10 +122,13 @@ def _signs(pairs: _Pairs, size: FloatArray) -> FloatArray:
     shift = 0.5 * np.bincount(pairs.first, np.abs(pairs.agreement), n_workers).max(initial=0.0) + _SMALLEST
     vector = size.copy()
     for _ in range(_SIGN_STEPS):
+        before = vector
         vector = np.bincount(pairs.first, pairs.agreement * vector[pairs.second], n_workers) + shift * vector
         largest = np.zeros(pairs.linked.max() + 1)
         np.maximum.at(largest, pairs.linked, np.abs(vector))
         vector /= np.maximum(largest, _SMALLEST)[pairs.linked]
+        if np.abs(vector - before).max() < _SMALLEST:
+            break
     sign = np.where(vector < 0, -1.0, 1.0)
     against = np.bincount(pairs.linked, sign * size) < 0
     return np.where(against[pairs.linked], -sign, sign)
