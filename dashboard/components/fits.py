@@ -16,7 +16,7 @@ __all__ = ["asked", "chooser", "follow", "refused", "titled"]
 
 SUGGESTED = ("majority-vote", "dawid-skene", "conal-em")
 PERCENTS = (0, 5, 10, 20, 50, 100)
-EVERY = 0.5  # seconds between looks at running fits
+EVERY = 1.0  # seconds between looks at running fits
 _ICONS = {
     "waiting": ":material/schedule:",
     "running": ":material/progress_activity:",
@@ -135,6 +135,7 @@ def follow(fits: Mapping[str, services.Fit]) -> None:
                 st.markdown("  \n".join(lines))
             shown.update(state="running")
             if sum(fit.ended.is_set() for fit in fits.values()) > ended:
+                state.put()  # nothing, but the session now wins over an address bar that may lag behind it
                 st.rerun()
 
     st.fragment(look, run_every=EVERY)()

@@ -20,9 +20,11 @@ def draw() -> None:
         nothing()
         return
     services.wait_for(fits.values(), PATIENCE)
-    if not all(fit.ended.is_set() for fit in fits.values()):
-        follow(fits)
-    refused(fits)
+    with st.container():  # there even when empty, so that what is below keeps its place and is not drawn anew
+        if not all(fit.ended.is_set() for fit in fits.values()):
+            follow(fits)
+    with st.container():
+        refused(fits)
     board()
 
 
@@ -41,10 +43,9 @@ def board() -> None:
     fits = services.start_fits(state.get("dataset"), asked())
     done = tuple(name for name, fit in fits.items() if fit.state == "done")
     if done:
-        comparison.overview(done)
-        comparison.differences(done)
-        comparison.curves(done)
-        comparison.one_result(done)
+        for part in (comparison.overview, comparison.differences, comparison.curves, comparison.one_result):
+            with st.container():
+                part(done)
 
 
 page("aggregate", draw)
