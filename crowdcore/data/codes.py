@@ -69,8 +69,14 @@ class Encoder:
         if pa.types.is_nested(kind):
             raise DataError(f"holds {kind}, not names or numbers")
         if pa.types.is_dictionary(kind):
-            column = column.cast(kind.value_type)
-        if pa.types.is_null(column.type):
+            for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+                used = chunk.indices.dictionary_encode()  # a dictionary may hold values unused, twice or missing
+                values = chunk.dictionary.take(used.dictionary).dictionary_encode()
+                self._pieces.append(
+                    pa.DictionaryArray.from_arrays(values.indices.take(used.indices), values.dictionary)
+                )
+            return
+        if pa.types.is_null(kind):
             column = column.cast(pa.large_string())
         encoded = column.dictionary_encode()
         chunks = encoded.chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]
@@ -79,16 +85,25 @@ class Encoder:
             self._pieces.append(pa.DictionaryArray.from_arrays(indices, chunks[0].dictionary, safe=False))
 
     def finish(self) -> Codes:
-        """All rows over one dictionary, its values as strings."""
+        """All rows over one dictionary, its values as strings.
+
+        Raises:
+            DataError: text that is not UTF-8, or more of it than can be held.
+        """
         if not self._pieces:
             return Codes(strings([]), np.empty(0, np.int32))
         chunks = self._pieces
         if len(chunks) > 1:
-            chunks = pa.chunked_array(chunks).unify_dictionaries().chunks
+            try:
+                chunks = pa.chunked_array(chunks).unify_dictionaries().chunks
+            except pa.ArrowException as error:
+                raise DataError(f"holds more than can be held ({error})") from None
         pieces = [np.asarray(chunk.indices.fill_null(-1)) for chunk in chunks]
         values = _as_text(chunks[0].dictionary)
         codes = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
-        return _distinct(values, codes) if values.null_count else Codes(values, codes)
+        if values.null_count or pa.types.is_floating(chunks[0].dictionary.type):  # NaN; 0 and -0
+            return _distinct(values, codes)
+        return Codes(values, codes)
 
 
 def encode(column: Arrow) -> Codes:

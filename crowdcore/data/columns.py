@@ -149,20 +149,20 @@ class RoleColumns:
 EXTRA_LIMIT = 512 << 20  # of a file above this size only the columns with a role are kept
 
 
-def read_roles(table: Table, settings: ReadSettings, needed: tuple[str, ...]) -> RoleColumns:
-    """Read the columns that play a role, and those beside them.
+def read_roles(table: Table, settings: ReadSettings, needed: tuple[str, ...], extra: bool = True) -> RoleColumns:
+    """Read the columns that play a role, and (``extra``) those beside them.
 
     Raises:
         MappingError: a needed role has no column.
     """
     roles = assign_roles(table, settings)
     need_roles(roles, needed, table.columns, table.path)
-    keep = tuple(c for c in table.columns if c not in roles.values())
+    keep = tuple(c for c in table.columns if extra and c not in roles.values())
     findings = [*table.findings, *alias_findings(roles, table.columns, settings)]
     if keep and table.path is not None and table.path.stat().st_size > EXTRA_LIMIT:
         listed = ", ".join(map(repr, keep[:5])) + (" …" if len(keep) > 5 else "")
         sentence = f"The file is over {EXTRA_LIMIT >> 20} MiB, so that columns without a role are left out: {listed}"
         findings.append(Finding("columns-left-out", "change", sentence, len(keep), examples=keep[:5]))
         keep = ()
-    codes, extra = table.encode(tuple(dict.fromkeys(roles.values())), keep)
-    return RoleColumns(roles, {role: codes[column] for role, column in roles.items()}, extra, findings)
+    codes, kept = table.encode(tuple(dict.fromkeys(roles.values())), keep)
+    return RoleColumns(roles, {role: codes[column] for role, column in roles.items()}, kept, findings)

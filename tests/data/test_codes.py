@@ -87,6 +87,7 @@ def test_natural_order_of_endless_digits():
     [
         (pa.array([1.0, None, 2.0, float("nan")]), ["1", None, "2", None]),
         (pa.array([1.5, 2.0]), ["1.5", "2"]),
+        (pa.array([0.0, -0.0, 1.0]), ["0", "0", "1"]),
         (pa.array([2**60, -1]), [str(2**60), "-1"]),
         (pa.array([True, None]), ["True", None]),
         (pa.nulls(2), [None, None]),
@@ -113,3 +114,12 @@ def test_some_rows_keep_order_of_appearance():
     taken = codes.take(np.array([1, 2, 3, 4]))
     assert spelled(taken) == ["a", None, "b", "a"]
     assert taken.values.to_pylist() == ["a", "b"]
+
+
+def test_a_dictionary_with_values_twice_missing_unused_and_in_any_order():
+    odd = pa.DictionaryArray.from_arrays(
+        pa.array([3, 1, None, 0, 2, 3], pa.int8()), pa.array(["b", "a", None, "b", "no"])
+    )
+    codes = encode(pa.chunked_array([odd, pa.array(["c", "a"]).dictionary_encode().cast(odd.type)]))
+    assert spelled(codes) == ["b", "a", None, "b", None, "b", "c", "a"]
+    assert codes.values.to_pylist() == ["b", "a", "c"]

@@ -14,7 +14,7 @@ from crowdcore.data.doctor.attach import attach_extra, attach_media, attach_rows
 from crowdcore.data.doctor.classes import ClassList, class_findings, outside, resolve_classes, to_classes
 from crowdcore.data.doctor.crowd import crowd_findings, tally
 from crowdcore.data.doctor.kept import kept_rows
-from crowdcore.data.doctor.names import clean_names, string_index
+from crowdcore.data.doctor.names import clean_names, row_numbers, string_index
 from crowdcore.data.doctor.repeats import Repeats, find_repeats, reduce_repeats
 from crowdcore.data.doctor.tasks import TaskList, media_columns, number_tasks, per_task, split_codes
 from crowdcore.data.doctor.workers import number_workers
@@ -37,7 +37,7 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
     findings = [*raw.findings, *findings]
     classes = resolve_classes(raw, settings, columns.names["label"], columns.gold)
     label = to_classes(columns.names["label"], classes)
-    findings += outside(columns.names["label"], label, "label", raw, classes)
+    findings += outside(columns.names["label"], label, "label", raw, classes, None)
     tasks, noticed = number_tasks(raw, columns.names["task"], columns.listed)
     findings += noticed
     keep, noticed = kept_rows(raw, columns.names, label)
@@ -57,7 +57,7 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
     findings += class_findings(classes, counts.per_class)
     findings += crowd_findings(counts, np.bincount(given.task, minlength=len(tasks.ids)), tasks.ids, workers)
     findings.sort(key=lambda finding: _RANK[finding.level])
-    images = attach_rows(raw.folder, "images", split, tasks.n_listed)
+    images = attach_rows(raw.arrays, "images", split, tasks.n_listed)
     dataset = CrowdDataset(
         settings.name or name,
         classes.names,
@@ -68,10 +68,10 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
         given.label,
         gold=gold,
         split=split,
-        features=attach_rows(raw.folder, "features", split, tasks.n_listed),
-        media=attach_media(raw.folder, images, media_columns(raw.tasks, tasks)),
+        features=attach_rows(raw.arrays, "features", split, tasks.n_listed),
+        media=attach_media(raw.path, images, media_columns(raw.tasks, tasks)),
         extra=attach_extra(raw.extra, given.rows, raw.escaped),
-        truth=attach_truth(raw.truth, given.rows, len(workers), raw.folder),
+        truth=attach_truth(raw.truth, given.rows, len(workers), raw.path),
         notes=tuple(str(finding) for finding in findings),
     )
     report = ImportReport(
@@ -108,10 +108,10 @@ class _Columns:
 def _clean(raw: Raw, settings: ReadSettings) -> tuple[_Columns, list[Finding]]:
     spelled = settings.classes is not None or raw.classes is not None  # then the list says what 1.0 is
     whole: Whole = "keep" if spelled else "mixed"
-    task, findings = clean_names(raw.task, "task", raw, raw.escaped, whole="all")
-    worker, noticed = clean_names(raw.worker, "worker", raw, raw.escaped, whole="all")
+    task, findings = clean_names(raw.task, "task", raw, whole="all")
+    worker, noticed = clean_names(raw.worker, "worker", raw, whole="all")
     findings += noticed
-    label, noticed = clean_names(raw.label, "label", raw, raw.escaped, raw.missing, whole)
+    label, noticed = clean_names(raw.label, "label", raw, raw.missing, whole)
     findings += noticed
     names = {"task": task, "worker": worker, "label": label}
     about = raw.tasks
@@ -119,15 +119,15 @@ def _clean(raw: Raw, settings: ReadSettings) -> tuple[_Columns, list[Finding]]:
         return _Columns(names, None, None, None), findings
     listed = gold = split = None
     if about.listed:
-        listed, noticed = clean_names(about.task, "task", raw, about.escaped, whole="all")
+        listed, noticed = clean_names(about.task, "task", raw, whole="all", about=about)
         findings += noticed
     if about.gold is not None:
         listed_classes = settings.classes or raw.classes or label.values.to_pylist()
         unknown = () if "-1" in listed_classes else ("-1", "-1.0")
-        gold, noticed = clean_names(about.gold, "gold", raw, about.escaped, unknown, whole)
+        gold, noticed = clean_names(about.gold, "gold", raw, unknown, whole, about)
         findings += noticed
     if about.split is not None:
-        split, noticed = clean_names(about.split, "split", raw, about.escaped)
+        split, noticed = clean_names(about.split, "split", raw, about=about)
         findings += noticed
     return _Columns(names, listed, gold, split), findings
 
@@ -142,19 +142,21 @@ def _about_tasks(
     findings: list[Finding] = []
     if columns.gold is not None:
         numbers = to_classes(columns.gold, classes)
-        findings += outside(columns.gold, numbers, "gold", raw, classes)
+        findings += outside(columns.gold, numbers, "gold", raw, classes, raw.tasks)
         gold, rows = per_task(tasks, numbers, n)
         if len(rows):
             wrong = np.unique(tasks.listed[rows])
             gold[wrong] = -1
             sentence = f"{plural(len(wrong), 'task')} with contradicting gold would count as unknown"
-            findings.append(found("gold-contradicts", "change", sentence, raw.row_numbers(rows), count=len(wrong)))
+            findings.append(
+                found("gold-contradicts", "change", sentence, row_numbers(raw, rows, raw.tasks), count=len(wrong))
+            )
         known = int((gold >= 0).sum())
         if 0 < known < n:
             sentence = f"Gold is known for {known:,} of {plural(n, 'task')}"
             findings.append(Finding("partial-gold", "note", sentence, n - known, column=raw.roles.get("gold")))
     if columns.split is not None:
-        split, noticed = split_codes(columns.split, tasks, n)
+        split, noticed = split_codes(columns.split, raw, tasks)
         findings += noticed
     return gold, split, findings
 

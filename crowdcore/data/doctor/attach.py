@@ -42,9 +42,11 @@ def attach_rows(folder: Path | None, kind: str, split: IntArray, n_listed: int) 
     return Rows.from_splits(parts, listed) if parts else None
 
 
-def attach_media(folder: Path | None, images: Rows | None, columns: pd.DataFrame | None) -> Media | None:
-    """Images and paths, where there are some."""
-    return Media(images, columns, folder) if images is not None or columns is not None else None
+def attach_media(path: Path | None, images: Rows | None, columns: pd.DataFrame | None) -> Media | None:
+    """Images and paths, where there are some; paths are relative to the folder read, or to that of the file."""
+    if images is None and columns is None:
+        return None
+    return Media(images, columns, path if path is None or path.is_dir() else path.parent)
 
 
 def attach_extra(extra: Arrow | None, rows: IntArray | None, escaped: bool) -> pd.DataFrame | None:
@@ -71,7 +73,7 @@ def _numbers(column: Arrow, escaped: bool) -> Arrow:
 
 
 def attach_truth(
-    truth: SimulatedTruth | None, rows: IntArray | None, n_workers: int, folder: Path | None
+    truth: SimulatedTruth | None, rows: IntArray | None, n_workers: int, path: Path | None
 ) -> SimulatedTruth | None:
     """The generating truth, its per-annotation parts at the rows that were taken in.
 
@@ -84,7 +86,7 @@ def attach_truth(
         part = getattr(truth, name)
         if part is not None and len(part) not in (0, n_workers):
             raise DataError(
-                f"The simulated truth has {len(part)} entries of `{name}` for {n_workers} workers", file=folder
+                f"The simulated truth has {len(part)} entries of `{name}` for {n_workers} workers", file=path
             )
     if rows is None:
         return truth

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
 from crowdcore.data.codes import Codes, clean, encode, natural_order, strings
-from crowdcore.data.readers.base import Raw
+from crowdcore.data.doctor.names import row_numbers
+from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.report import Finding, found, plural
 from crowdcore.data.settings import ReadSettings
 
@@ -41,7 +42,7 @@ def resolve_classes(raw: Raw, settings: ReadSettings, label: Codes, gold: Codes 
         raise DataError(
             f"The labels are {raw.target}, and only classes are supported so far",
             "Turn them into classes first.",
-            file=raw.folder,
+            file=raw.path,
         )
     if settings.classes is not None:
         return ClassList(_tidy(settings.classes, raw), "argument")
@@ -50,7 +51,7 @@ def resolve_classes(raw: Raw, settings: ReadSettings, label: Codes, gold: Codes 
     names = list({name for codes in (label, gold) if codes is not None for name in codes.values.to_pylist()})
     _refuse_ratings(names, raw)
     if not names:
-        raise DataError("There is no label", "Pass the class list with classes=….", file=raw.folder)
+        raise DataError("There is no label", "Pass the class list with classes=….", file=raw.path)
     return ClassList(tuple(names[i] for i in natural_order(names)), "labels found")
 
 
@@ -58,7 +59,7 @@ def _tidy(names: tuple[str, ...], raw: Raw) -> tuple[str, ...]:
     """The class names as labels are cleaned: without surrounding blanks, in normal form."""
     codes = clean(encode(strings(names))).codes
     if len(codes.values) < len(names) or not names:
-        raise DataError("The class list is empty, or two of its names are the same or empty", file=raw.folder)
+        raise DataError("The class list is empty, or two of its names are the same or empty", file=raw.path)
     return tuple(codes.values.to_pylist())
 
 
@@ -91,8 +92,10 @@ def _whole(values: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(values, _WHOLE, r"\1")
 
 
-def outside(codes: Codes, numbers: IntArray, what: str, raw: Raw, classes: ClassList) -> list[Finding]:
-    """The finding about labels or gold values that are in no class.
+def outside(
+    codes: Codes, numbers: IntArray, what: str, raw: Raw, classes: ClassList, about: RawTasks | None
+) -> list[Finding]:
+    """The finding about labels (``about``: None) or gold values that are in no class.
 
     Raises:
         DataError: they are tag sequences over the classes.
@@ -105,20 +108,19 @@ def outside(codes: Codes, numbers: IntArray, what: str, raw: Raw, classes: Class
     if tagged > 0.5 * words.total():
         raise DataError(
             "The labels are sequences of tags, and only one class per annotation is supported so far",
-            file=raw.folder,
+            file=raw.path,
             column=raw.roles.get(what),
         )
     listed = ", ".join(repr(word) for word, _ in words.most_common(3))
     more = f" and {len(words) - 3:,} others" if len(words) > 3 else ""
     verb = "would be left out" if what == "label" else "would count as unknown"
     sentence = f"{plural(len(rows), what)} outside the {len(classes.names):,} classes {verb}: {listed}{more}"
-    aligned = len(codes) == len(raw.task)
     return [
         found(
             f"{what}-outside-classes",
             "change",
             sentence,
-            raw.row_numbers(rows) if aligned else rows + 1,
+            row_numbers(raw, rows, about),
             column=raw.roles.get(what),
             examples=tuple(word for word, _ in words.most_common(5)),
             remedy="Correct them, or pass the full list with classes=….",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,7 @@ def examine(path: str | Path, **mapping: Any) -> Import:
 
 def examine_source(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] | None = None) -> Import:
     """Examine an opened source; ``adjust`` may add what is known from elsewhere."""
-    raw = find_reader(source, settings).read(source, settings)
+    raw = replace(find_reader(source, settings).read(source, settings), path=source.path)
     return Import(*assemble(raw if adjust is None else adjust(raw), settings, source.name))
 
 

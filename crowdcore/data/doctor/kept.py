@@ -31,7 +31,7 @@ def kept_rows(raw: Raw, names: dict[str, Codes], label: IntArray) -> tuple[IntAr
             continue
         gone = np.flatnonzero(codes.missing)
         if len(gone) == len(codes):
-            raise DataError(f"The {role} is missing in every row", column=raw.roles.get(role), file=raw.folder)
+            raise DataError(f"The {role} is missing in every row", column=raw.roles.get(role), file=raw.path)
         sentence = f"{plural(len(gone), 'row')} without a {role} would be left out"
         findings.append(found(f"missing-{role}", "change", sentence, raw.row_numbers(gone), column=raw.roles.get(role)))
         keep = ~codes.missing if keep is None else keep & ~codes.missing

@@ -6,23 +6,36 @@ import pandas as pd
 
 from crowdcore.core.types import IntArray
 from crowdcore.data.codes import Codes, Whole, clean
-from crowdcore.data.readers.base import Raw
+from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.report import Finding, found, plural
 from crowdcore.data.tables.base import Arrow
 
-__all__ = ["clean_names", "string_index"]
+__all__ = ["clean_names", "row_numbers", "string_index"]
 
 
 def clean_names(
-    codes: Codes, role: str, raw: Raw, escaped: bool, missing: tuple[str, ...] = (), whole: Whole = "keep"
+    codes: Codes,
+    role: str,
+    raw: Raw,
+    missing: tuple[str, ...] = (),
+    whole: Whole = "keep",
+    about: RawTasks | None = None,
 ) -> tuple[Codes, list[Finding]]:
-    """Trim, normalise and merge the spellings of one column; ``role`` is what its values are called."""
-    result = clean(codes, missing, escaped, whole)
+    """Trim, normalise and merge the spellings of one column.
+
+    Args:
+        codes: the column.
+        role: what its values are called.
+        raw: where it is from.
+        missing: values that mean that there is none.
+        whole: when to read ``1.0`` as ``1``.
+        about: given if it is a column of this instead of the annotations.
+    """
+    result = clean(codes, missing, raw.escaped if about is None else about.escaped, whole)
     column, findings = raw.roles.get(role), []
-    aligned = len(codes) == len(raw.task)
 
     def rows(chosen: IntArray) -> IntArray:
-        return raw.row_numbers(chosen) if aligned else chosen + 1
+        return row_numbers(raw, chosen, about)
 
     if len(result.trimmed):
         sentence = f"{plural(len(result.trimmed), f'{role} name')} had surrounding blanks or an unusual spelling"
@@ -38,6 +51,11 @@ def clean_names(
             found(f"merged-{role}s", "change", sentence, rows(result.merged_rows), column=column, examples=examples)
         )
     return result.codes, findings
+
+
+def row_numbers(raw: Raw, chosen: IntArray, about: RawTasks | None) -> IntArray:
+    """1-based file rows of some annotation rows, or of some rows of a list of tasks."""
+    return chosen + 1 if about is not None and about.listed else raw.row_numbers(chosen)
 
 
 def string_index(values: Arrow) -> pd.Index[str]:

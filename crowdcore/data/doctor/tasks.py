@@ -13,6 +13,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
 from crowdcore.data.codes import Codes
 from crowdcore.data.dataset import NO_SPLIT, SPLITS
+from crowdcore.data.doctor.names import row_numbers
 from crowdcore.data.formulas import unescape
 from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.report import Finding, found, plural
@@ -69,7 +70,7 @@ def number_tasks(raw: Raw, task: Codes, listed: Codes | None) -> tuple[TaskList,
 def _refuse_bad_list(listed: Codes, raw: Raw) -> None:
     gone = np.flatnonzero(listed.missing)
     if len(gone):
-        raise DataError("The list of tasks has a row without a task", file=raw.folder, row=int(gone[0]) + 1)
+        raise DataError("The list of tasks has a row without a task", file=raw.path, row=int(gone[0]) + 1)
     counts = np.bincount(listed.codes, minlength=len(listed.values))
     if (counts > 1).any():
         code = int(np.argmax(counts > 1))
@@ -77,7 +78,7 @@ def _refuse_bad_list(listed: Codes, raw: Raw) -> None:
         raise DataError(
             f"The list of tasks names {listed.values[code].as_py()!r} twice, in rows {first} and {second}",
             "Each task must stand there once.",
-            file=raw.folder,
+            file=raw.path,
             row=int(second),
         )
 
@@ -90,21 +91,24 @@ def per_task(tasks: TaskList, values: IntArray, n_tasks: int) -> tuple[IntArray,
     return result, rows[values[rows] != result[tasks.listed[rows]]]
 
 
-def split_codes(split: Codes, tasks: TaskList, n_tasks: int) -> tuple[IntArray, list[Finding]]:
+def split_codes(split: Codes, raw: Raw, tasks: TaskList) -> tuple[IntArray, list[Finding]]:
     """(n_tasks,) int8 index into `SPLITS`, -1 = none."""
     words = split.values.to_pylist()
     target = np.array([*(_SPLIT_WORDS.get(word.lower(), -2) for word in words), -1], np.int32)
     codes = target[split.codes]
-    findings = []
+    column = raw.roles.get("split")
+    findings: list[Finding] = []
     rows = np.flatnonzero(codes == -2)
     if len(rows):
         unknown = tuple(word for word, code in zip(words, target, strict=False) if code == -2)[:5]
         sentence = f"{unknown[0]!r} is no split ({', '.join(SPLITS)}); those tasks would have none"
-        findings.append(found("unknown-split", "change", sentence, rows + 1, examples=unknown))
-    result, other = per_task(tasks, codes, n_tasks)
-    if len(other):
+        numbers = row_numbers(raw, rows, raw.tasks)
+        findings.append(found("unknown-split", "change", sentence, numbers, column=column, examples=unknown))
+    result, others = per_task(tasks, codes, len(tasks.ids))
+    if len(others):
         sentence = "A task stands in two splits; the first would be taken"
-        findings.append(found("split-contradicts", "change", sentence, other + 1))
+        numbers = row_numbers(raw, others, raw.tasks)
+        findings.append(found("split-contradicts", "change", sentence, numbers, column=column))
     return np.where(result < 0, NO_SPLIT, result).astype(np.int8), findings
 
 

@@ -47,5 +47,5 @@ def _listed(raw: Raw) -> list[str]:
         return []
     names = clean(encode(strings(raw.workers)), unescape=raw.workers_escaped, whole="all").codes
     if len(names.values) < len(names) or names.missing.any():
-        raise DataError("The list of workers names one twice, or none in a row", file=raw.folder)
+        raise DataError("The list of workers names one twice, or none in a row", file=raw.path)
     return list(names.values.to_pylist())

@@ -10,13 +10,14 @@ from typing import ClassVar, Literal
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.data.codes import Codes
+from crowdcore.data.columns import read_roles
 from crowdcore.data.dataset import SimulatedTruth
 from crowdcore.data.report import Finding
-from crowdcore.data.settings import ReadSettings
+from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Content, Table
 from crowdcore.data.tables.base import Arrow
 
-__all__ = ["Raw", "RawTasks", "Reader", "Source"]
+__all__ = ["Raw", "RawTasks", "Reader", "Source", "read_annotations"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +90,8 @@ class Raw:
         workers_escaped: whether they may carry our writers' apostrophe before formulas.
         classes: class list that came with the file, and where it is from.
         findings: what the reader noticed.
-        folder: where features, images and media lie, None: nowhere.
+        path: what was read (filled in for readers), None: a frame.
+        arrays: the folder whose features and images belong to the tasks, None: there is none.
         truth: what generated a simulated crowd, aligned with the annotation rows and with ``workers``.
         missing: labels that mean that there is none.
         target: what kind of labels the file says it has: classes, ratings or sequences.
@@ -112,7 +114,8 @@ class Raw:
     classes: tuple[str, ...] | None = None
     classes_from: str = "file"
     findings: tuple[Finding, ...] = ()
-    folder: Path | None = None
+    path: Path | None = None
+    arrays: Path | None = None
     truth: SimulatedTruth | None = None
     missing: tuple[str, ...] = ()
     target: Literal["classes", "ratings", "sequences"] = "classes"
@@ -120,6 +123,33 @@ class Raw:
     def row_numbers(self, chosen: AnyArray) -> AnyArray:
         """1-based file rows of some annotation rows."""
         return chosen + 1 if self.rows is None else self.rows[chosen]
+
+
+def read_annotations(table: Table, settings: ReadSettings, form: str) -> Raw:
+    """Read a table of one row per annotation.
+
+    Raises:
+        MappingError: no column was recognised as the task, the worker or the label.
+    """
+    columns = read_roles(table, settings, ("task", "worker", "label"))
+    part = columns.codes
+    media = {role: part[role] for role in MEDIA if role in part}
+    about = RawTasks(part["task"], False, part.get("gold"), part.get("split"), media, table.escaped)
+    return Raw(
+        form,
+        part["task"],
+        part["worker"],
+        part["label"],
+        columns=table.columns,
+        roles=columns.roles,
+        encoding=table.encoding,
+        delimiter=table.delimiter,
+        escaped=table.escaped,
+        missing=settings.missing or (),
+        extra=columns.extra,
+        tasks=about if about.gold or about.split or media else None,
+        findings=tuple(columns.findings),
+    )
 
 
 class Reader(ABC):

@@ -15,9 +15,9 @@ from crowdcore.data.arrays import read_npz
 from crowdcore.data.codes import Codes, strings
 from crowdcore.data.columns import read_roles
 from crowdcore.data.dataset import SimulatedTruth
-from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
+from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source, read_annotations
 from crowdcore.data.settings import MEDIA, ReadSettings
-from crowdcore.data.tables import Table, identify, open_table
+from crowdcore.data.tables import identify, open_table
 
 __all__ = ["DatasetFolder", "find_table", "is_dataset_folder", "read_class_list"]
 
@@ -74,65 +74,49 @@ class DatasetFolder(Reader):
         if folder is None or not is_dataset_folder(folder):
             raise DataError("This is not a folder with annotations.* or classes.txt", file=source.path)
         classes, target = read_class_list(folder)
-        tasks = _read_tasks(folder)
-        raw = _read_annotations(folder, settings)
-        if raw is None:
-            if tasks is None:
-                raise DataError("There are neither annotations.* nor tasks.*", file=folder)
+        path = find_table(folder, "annotations")
+        if path is None:
             nothing = Codes(strings([]), np.empty(0, np.int32))
             raw = Raw(self.name, nothing, nothing, nothing)
-        workers = find_table(folder, "workers")
-        names = None if workers is None else read_roles(_table(workers), ReadSettings(), ("worker",)).codes["worker"]
+        else:
+            table = open_table(identify(path, settings.encoding), settings)
+            raw = read_annotations(table, settings, self.name)
+        if (path := find_table(folder, "tasks")) is not None:
+            raw = _with_tasks(raw, path)
+        elif not len(raw.task):
+            raise DataError("There are neither annotations.* nor tasks.*", file=folder)
+        if (path := find_table(folder, "workers")) is not None:
+            raw = _with_workers(raw, path)
         return replace(
             raw,
-            tasks=tasks or raw.tasks,
-            workers=None if names is None else tuple(names.values.take(pa.array(names.codes)).to_pylist()),
-            workers_escaped=workers is not None and workers.suffix != ".parquet",
             classes=classes,
             classes_from="classes.txt",
-            folder=folder,
+            arrays=folder,
             truth=_read_truth(folder, len(raw.task)),
             target=target,
         )
 
 
-def _table(path: Path) -> Table:
-    return open_table(identify(path), ReadSettings())
-
-
-def _read_annotations(folder: Path, settings: ReadSettings) -> Raw | None:
-    path = find_table(folder, "annotations")
-    if path is None:
-        return None
-    table = open_table(identify(path, settings.encoding), settings)
-    columns = read_roles(table, settings, ("task", "worker", "label"))
-    part = columns.codes
-    listed = RawTasks(part["task"], False, part.get("gold"), part.get("split"), escaped=table.escaped)
-    return Raw(
-        DatasetFolder.name,
-        part["task"],
-        part["worker"],
-        part["label"],
-        columns=table.columns,
-        roles=columns.roles,
-        encoding=table.encoding,
-        delimiter=table.delimiter,
-        escaped=table.escaped,
-        missing=settings.missing or (),
-        extra=columns.extra,
-        tasks=listed if listed.gold or listed.split else None,
-        findings=tuple(columns.findings),
+def _with_tasks(raw: Raw, path: Path) -> Raw:
+    """Add the list of tasks; its columns are named with their file in the report."""
+    table = open_table(identify(path), ReadSettings())
+    columns = read_roles(table, ReadSettings(), ("task",), extra=False)
+    part = {role: codes for role, codes in columns.codes.items() if role in ("task", "gold", "split", *MEDIA)}
+    media = {role: part[role] for role in MEDIA if role in part}
+    return replace(
+        raw,
+        tasks=RawTasks(part["task"], True, part.get("gold"), part.get("split"), media, table.escaped),
+        roles=raw.roles | {role: f"{path.name}: {columns.roles[role]}" for role in part if role != "task"},
+        findings=(*raw.findings, *columns.findings),
     )
 
 
-def _read_tasks(folder: Path) -> RawTasks | None:
-    path = find_table(folder, "tasks")
-    if path is None:
-        return None
-    table = _table(path)
-    part = read_roles(table, ReadSettings(), ("task",)).codes
-    media = {role: part[role] for role in MEDIA if role in part}
-    return RawTasks(part["task"], True, part.get("gold"), part.get("split"), media, table.escaped)
+def _with_workers(raw: Raw, path: Path) -> Raw:
+    """Add the list of workers."""
+    table = open_table(identify(path), ReadSettings())
+    names = read_roles(table, ReadSettings(), ("worker",), extra=False).codes["worker"]
+    listed = names.values.take(pa.array(names.codes, mask=names.missing)).to_pylist()
+    return replace(raw, workers=tuple(listed), workers_escaped=table.escaped)
 
 
 def _read_truth(folder: Path, n_annotations: int) -> SimulatedTruth | None:

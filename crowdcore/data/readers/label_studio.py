@@ -64,7 +64,6 @@ class LabelStudio(Reader):
             extra=pa.table({name: pa.array(values) for name, values in extra.items()}) if extra else None,
             tasks=tasks,
             findings=(*table.findings, *rows.findings()),
-            folder=source.path.parent if source.path and media else None,
         )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.columns import assign_roles, read_roles
-from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
-from crowdcore.data.settings import MEDIA, ReadSettings
+from crowdcore.data.columns import assign_roles
+from crowdcore.data.readers.base import Raw, Reader, Source, read_annotations
+from crowdcore.data.settings import ReadSettings
 
 __all__ = ["LongTable"]
 
@@ -29,26 +29,7 @@ class LongTable(Reader):
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the columns that play a role, and keep the others beside them."""
-        table = source.need_table()
-        columns = read_roles(table, settings, NEEDED)
-        part = columns.codes
-        if len(part["task"]) == 0:
+        raw = read_annotations(source.need_table(), settings, self.name)
+        if len(raw.task) == 0:
             raise DataError("There are columns, but no rows", file=source.path)
-        media = {role: part[role] for role in MEDIA if role in part}
-        tasks = RawTasks(part["task"], False, part.get("gold"), part.get("split"), media, table.escaped)
-        return Raw(
-            self.name,
-            part["task"],
-            part["worker"],
-            part["label"],
-            columns=table.columns,
-            roles=columns.roles,
-            encoding=table.encoding,
-            delimiter=table.delimiter,
-            escaped=table.escaped,
-            missing=settings.missing or (),
-            extra=columns.extra,
-            tasks=tasks if tasks.gold or tasks.split or media else None,
-            findings=tuple(columns.findings),
-            folder=source.path.parent if source.path and media else None,
-        )
+        return raw

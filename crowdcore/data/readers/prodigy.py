@@ -81,7 +81,6 @@ class Prodigy(Reader):
             tasks=RawTasks(task, False, media=shown) if shown else None,
             classes=tuple(options) or ("accept", "reject"),
             findings=(*table.findings, *_findings(several, refused, ignored)),
-            folder=source.path.parent if source.path and shown else None,
         )
 
 

@@ -103,6 +103,8 @@ class Table(ABC):
             yield
         except DataError as error:
             raise DataError(f"This column {str(error).removesuffix('.')}", file=self.path, column=column) from None
+        except pa.ArrowException as error:
+            raise DataError(f"This column is damaged ({error})", file=self.path, column=column) from None
 
     def encode(self, columns: tuple[str, ...], keep: tuple[str, ...] = ()) -> tuple[dict[str, Codes], Arrow | None]:
         """Read some columns as codes, and some (``keep``) as they are.
@@ -116,10 +118,14 @@ class Table(ABC):
             for name, encoder in encoders.items():
                 with self.naming(name):
                     encoder.add(slab[name])
-            if keep:
-                kept.append(slab.select(list(keep)))
+            spelled = []
+            for name in keep:
+                with self.naming(name):
+                    column, kind = slab[name], slab[name].type
+                    spelled.append(column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column)
+            kept.append(pa.table(spelled, names=list(keep)))
         codes = {}
         for name, encoder in encoders.items():
             with self.naming(name):
                 codes[name] = encoder.finish()
-        return codes, pa.concat_tables(kept, promote_options="permissive") if kept else None
+        return codes, pa.concat_tables(kept, promote_options="permissive") if kept and keep else None

@@ -16,7 +16,7 @@ from crowdcore.data.tables.content import Content
 
 __all__ = ["JsonTable"]
 
-MAX_JSON = 512 << 20  # a JSON document has to be held as a whole
+MAX_JSON = 256 << 20  # a JSON document has to be held as a whole
 MAX_LINE = 16 << 20
 BATCH = 1 << 16
 

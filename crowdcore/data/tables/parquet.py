@@ -37,7 +37,11 @@ class ParquetTable(Table):
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
         """Batches of a million rows."""
         try:
-            yield from self._file.iter_batches(BATCH_ROWS, columns=list(columns))
+            for batch in self._file.iter_batches(BATCH_ROWS, columns=list(columns)):
+                for column in batch.columns:
+                    if pa.types.is_dictionary(column.type):
+                        column.validate(full=True)  # a damaged file may hold indices beyond its dictionary
+                yield batch
         except _FAULTS as error:
             raise self._broken(error) from None
 

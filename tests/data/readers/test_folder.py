@@ -105,6 +105,29 @@ def test_labelled_data_without_annotations(folder):
     assert ds.gold.tolist() == [0, 1, -1]
 
 
+def test_findings_about_the_list_of_tasks_name_its_file_and_row(folder):
+    path = folder(
+        annotations__csv=ANNOTATIONS,
+        tasks__csv="item,split,truth\nt1,train,a\nt2,somewhere,z\nt3,test,b\n".encode("latin-1") + b"t4,,\xe9\n",
+        classes__txt="a\nb\n",
+    )
+    report = examine(path).report
+    assert report.roles["gold"] == "tasks.csv: truth"
+    found = {f.code: (f.rows, f.column) for f in report.findings if f.level != "note"}
+    assert found == {
+        "gold-outside-classes": ((2, 4), "tasks.csv: truth"),
+        "unknown-split": ((2,), "tasks.csv: split"),
+        "encoding-guessed": ((4,), None),
+    }
+
+
+def test_the_table_of_a_folder_can_be_opened_alone(folder):
+    path = folder(annotations__csv=ANNOTATIONS, tasks__csv=TASKS, features_train__npy=np.zeros((2, 3)))
+    alone = read_dataset(path / "annotations.csv")
+    assert alone.features is None
+    assert alone.n_tasks == 2
+
+
 def test_classes_alone_are_no_dataset(folder):
     with pytest.raises(DataError, match=r"There are neither annotations.\* nor tasks"):
         read_dataset(folder(classes__txt="a\nb\n"))
