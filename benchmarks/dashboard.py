@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from playwright.sync_api import Browser, Page, WebSocket, sync_playwright
+from playwright.sync_api import Browser, Page, Response, WebSocket, sync_playwright
 
 from crowdcore.data import list_datasets, load_dataset
 from crowdcore.data.simulate.large import large
@@ -34,6 +34,8 @@ st.button("again")
 st.plotly_chart(go.Figure(go.Heatmap(z=[[(i * j + run) % 7 for i in range(8)] for j in range(8)])).update_layout(
     title=f"run {run}"))
 """
+# The heatmap of a reference: its subtitle ends with the name.
+DRAWN = "document.querySelector('.st-key-figure-first .gtitle-subtitle')?.textContent.endsWith('{}')"
 STARTS, REDRAWS, LARGE_REDRAWS = 5, 50, 20
 FIRST, REDRAW, LEAST, LARGE, PAYLOAD = 1.5, 2.0, 300.0, 1000.0, 3.0
 
@@ -115,7 +117,7 @@ def reference_changes(page: Page, address: str, dataset: str, n: int) -> list[fl
         page.get_by_role("combobox", name="Reference").click()
         option = page.get_by_role("option", name=name, exact=True)
         option.wait_for()
-        times.append(timed(page, f"!!document.querySelector('.st-key-figure-shared-{name} .hm')", option.click))
+        times.append(timed(page, DRAWN.format(name), option.click))
     return times
 
 
@@ -127,10 +129,11 @@ def payload(page: Page, address: str) -> int:
         socket.on("framereceived", lambda data: total.__setitem__(0, total[0] + len(data)))
 
     page.on("websocket", opened)
-    page.on("response", lambda r: "/media/" in r.url and total.__setitem__(0, total[0] + len(r.body())))
+    media: list[Response] = []
+    page.on("response", lambda response: media.append(response) if "/media/" in response.url else None)
     open_page(page, address)
     page.wait_for_timeout(1500)
-    return total[0]
+    return total[0] + sum(len(r.body()) for r in media if "/static/" not in r.url)
 
 
 def verdict(claim: str, measured: float, bound: float, unit: str) -> None:

@@ -9,8 +9,10 @@ HERE = Path(__file__).parent
 st.set_page_config(page_title="crowdcore", page_icon=(HERE / "icon.svg").read_text(), layout="wide")
 st.logo((HERE / "logo.svg").read_text(), icon_image=(HERE / "icon.svg").read_text(), size="large")
 st.html(HERE / "style.css")
-with st.container(key="warm"):  # never seen: the browser fetches its chart code while the server imports ours
-    st.plotly_chart([{"type": "scatter"}])
+warm = st.empty()
+if "page" not in st.session_state:  # never seen: the browser fetches its chart code while the server imports ours
+    with warm.container(key="warm"):
+        st.plotly_chart([{"type": "scatter"}])
 st.navigation(
     [
         st.Page("views/data.py", title="Data", icon=":material/database:", default=True),

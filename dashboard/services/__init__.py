@@ -61,6 +61,7 @@ from dashboard.services.mistakes import (
     most_shared,
     shared_mistakes,
     shared_mistakes_figure,
+    with_intervals,
 )
 from dashboard.services.overview import (
     agreement,
@@ -159,6 +160,7 @@ __all__ = [
     "wait_for",
     "what_if",
     "what_if_table",
+    "with_intervals",
     "worker_intervals",
     "worker_intervals_figure",
     "worker_intervals_table",

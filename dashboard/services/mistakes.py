@@ -25,6 +25,7 @@ __all__ = [
     "most_shared",
     "shared_mistakes",
     "shared_mistakes_figure",
+    "with_intervals",
 ]
 
 LAYERS = {
@@ -40,7 +41,15 @@ LEVEL = 0.05
 
 @kept
 def shared_mistakes(opened: CrowdDataset, which: str) -> SharedMistakes:
-    """Figure 1's matrix with its intervals and its test."""
+    """Figure 1's matrix with its test."""
+    from crowdcore import analysis
+
+    return analysis.shared_mistakes(opened, reference(opened, which))
+
+
+@kept
+def with_intervals(opened: CrowdDataset, which: str) -> SharedMistakes:
+    """The same with bootstrap intervals, which take longer than all the rest."""
     from crowdcore import analysis
 
     return analysis.shared_mistakes(opened, reference(opened, which), resamples=RESAMPLES)
@@ -108,7 +117,7 @@ def cell_tasks(name: str, which: str, true: int, given: int) -> pd.DataFrame:
 
 def in_words(name: str, which: str, true: int, given: int) -> str:
     """How sure the share of workers is, and whether chance explains it."""
-    result = shared_mistakes(name, which)
+    result = with_intervals(name, which)
     if true == given:
         return "The diagonal: labels that agree with the reference."
     words = []

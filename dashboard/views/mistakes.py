@@ -35,23 +35,24 @@ def board() -> None:
         bound = state.bind("marks", state.get("marks") != "no", say=("", "no"))
         marks = st.toggle("Mark mistakes shared beyond chance", **bound)
     grid = st.grid(2, min_column_width=400, gap="small")
-    for name in filter(None, (reference, beside)):
-        with grid.cell():
-            heatmap(name, (true, given), layer, marks)
+    for key, name in (("first", reference), ("second", beside)):
+        if name:
+            with grid.cell():
+                heatmap(key, name, (true, given), layer, marks)
     with grid.cell(column_span="all" if beside else 1):
         behind(true, given)
 
 
-def heatmap(reference: str, cell: tuple[int, int], layer: str, marks: bool) -> None:
+def heatmap(key: str, reference: str, cell: tuple[int, int], layer: str, marks: bool) -> None:
     """One heatmap whose cells can be clicked."""
     dataset = state.get("dataset")
     classes = services.dataset(dataset).classes
     figure(
         services.shared_mistakes_figure(dataset, reference, layer, marks),
-        f"shared-{reference}",
+        key,
         name=f"{dataset}-shared-mistakes-{reference}",
         alt=f"Share of workers who gave each label to tasks of each true class; reference {reference}",
-        data=lambda: services.shared_mistakes(dataset, reference).frame(),
+        data=lambda: services.with_intervals(dataset, reference).frame(),
         cell=cell,
         on_cell=lambda row, column: state.put(true=classes[row], given=classes[column]),
     )
@@ -64,8 +65,16 @@ def everything() -> None:
     result = services.shared_mistakes(dataset, reference)
     for note in (result.null, *result.notes):
         st.caption(as_text(note))
-    st.subheader("All mistakes")
-    table(result.frame(), "all", name=f"{dataset}-shared-mistakes-{reference}", noun="mistake")
+    listed = st.expander("All mistakes as a table", key="all-mistakes", on_change="rerun")
+    if listed.open:
+        with listed:
+            table(
+                services.with_intervals(dataset, reference).frame(),
+                "all",
+                name=f"{dataset}-shared-mistakes-{reference}",
+                noun="mistake",
+                rows=14,
+            )
 
 
 page("mistakes", draw)

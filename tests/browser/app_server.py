@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, Playwright
+from playwright.sync_api import Browser, Playwright, expect
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = ROOT / "dashboard" / "app.py"
@@ -34,7 +34,8 @@ def chromium_path() -> str | None:
 
 
 def launch(playwright: Playwright) -> Browser:
-    """Start the system's Chromium, headless."""
+    """Start the system's Chromium, headless; give a busy machine time."""
+    expect.set_options(timeout=30_000)
     return playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.writers import write_folder
@@ -58,7 +58,6 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def browser() -> Iterator[Browser]:
     if chromium_path() is None:
         pytest.skip("there is no Chromium: run `make browser`")
-    expect.set_options(timeout=30_000)
     with sync_playwright() as playwright:
         browser = launch(playwright)
         yield browser

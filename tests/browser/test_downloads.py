@@ -20,7 +20,7 @@ def downloaded(page: Page, button: Locator) -> tuple[str, bytes]:
 def test_a_figure_as_svg_png_and_csv(page: Page) -> None:
     open_page(page, "/shared-mistakes?dataset=demo&reference=gold")
     expect(heatmap(page)).to_be_visible()
-    frame = main(page).locator(".st-key-figure-shared-gold")
+    frame = main(page).locator(".st-key-figure-first")
     name, content = downloaded(page, frame.locator("[data-format=svg]"))
     assert name == "demo-shared-mistakes-gold.svg"
     assert content.startswith(b"<svg")
