@@ -159,7 +159,7 @@ class Cleaned:
 
     Args:
         codes: the cleaned column.
-        trimmed: (n,) rows whose value lost surrounding blanks or was normalised (Unicode NFC), or None: no row.
+        trimmed: rows whose value lost surrounding blanks or an apostrophe, or was put into normal form (NFC).
         renumbered: a value like ``1.0`` was read as ``1``.
         merged: pairs (as written, read as) of different spellings that became one value.
         merged_rows: rows that hold a spelling that was merged into another.

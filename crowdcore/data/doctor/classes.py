@@ -114,7 +114,8 @@ def outside(
     listed = ", ".join(repr(word) for word, _ in words.most_common(3))
     more = f" and {len(words) - 3:,} others" if len(words) > 3 else ""
     verb = "would be left out" if what == "label" else "would count as unknown"
-    sentence = f"{plural(len(rows), what)} outside the {len(classes.names):,} classes {verb}: {listed}{more}"
+    noun = "label" if what == "label" else "gold value"
+    sentence = f"{plural(len(rows), noun)} outside the {len(classes.names):,} classes {verb}: {listed}{more}"
     return [
         found(
             f"{what}-outside-classes",

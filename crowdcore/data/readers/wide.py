@@ -61,7 +61,8 @@ class WideTable(Reader):
         for piece in table.pieces(table.columns):
             chunk = pa.table(piece) if isinstance(piece, pa.RecordBatch) else piece
             for role, encoder in about.items():
-                encoder.add(chunk[roles[role]])
+                with table.naming(roles[role]):
+                    encoder.add(chunk[roles[role]])
             row, column, values = _melt(table, chunk, workers, missing)
             labels.add(values)
             rows.append(row + n)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from crowdcore.core.errors import DataError
 from crowdcore.data.report import Finding
 
@@ -126,8 +128,8 @@ def _guess_encoding(path: Path, start: bytes) -> tuple[str, tuple[Finding, ...]]
 def _scan(path: Path) -> tuple[str, tuple[Finding, ...]]:
     """One pass over the bytes: refuse NUL, and tell UTF-8 from an 8-bit encoding."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    utf8, lines, offset, high = True, 0, 0, set[int]()
-    where = 0
+    utf8, lines, offset, where = True, 0, 0, 0
+    seen = np.zeros(256, bool)
     with path.open("rb") as file:
         while chunk := file.read(CHUNK):
             if (at := chunk.find(0)) >= 0:
@@ -139,7 +141,7 @@ def _scan(path: Path) -> tuple[str, tuple[Finding, ...]]:
                     row=row,
                 )
             if not chunk.isascii() or decoder.getstate()[0]:
-                high |= set(chunk) - _ASCII
+                seen |= np.bincount(np.frombuffer(chunk, np.uint8), minlength=256) > 0
                 if utf8:
                     try:
                         decoder.decode(chunk)
@@ -149,15 +151,14 @@ def _scan(path: Path) -> tuple[str, tuple[Finding, ...]]:
             offset += len(chunk)
     if utf8 and not decoder.getstate()[0]:
         return "utf-8", ()
-    guess = "latin-1" if all(byte >= 0xA0 for byte in high) or high & _UNDEFINED else "cp1252"
+    guess = "cp1252" if seen[0x80:0xA0].any() and not seen[_UNDEFINED].any() else "latin-1"
     sentence = f"The file is not UTF-8; it was read as {guess}"
     rows = (where,) if not utf8 else ()
     remedy = "Look at the names with accents; else pass encoding=…."
     return guess, (Finding("encoding-guessed", "warning", sentence, 1, rows, remedy=remedy),)
 
 
-_ASCII = set(range(128))
-_UNDEFINED = {0x81, 0x8D, 0x8F, 0x90, 0x9D}  # bytes that windows-1252 leaves open
+_UNDEFINED = [0x81, 0x8D, 0x8F, 0x90, 0x9D]  # bytes that windows-1252 leaves open
 
 
 def _check_encoding(path: Path, encoding: str) -> tuple[Finding, ...]:

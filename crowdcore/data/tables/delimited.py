@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -32,9 +34,8 @@ class DelimitedTable(Table):
 
     def __init__(self, content: Content, settings: ReadSettings) -> None:
         self.path, self.encoding, self.findings = content.path, content.encoding, content.findings
-        lines = content.sample.splitlines(keepends=True)[:200]
-        self.delimiter = settings.delimiter or _find_delimiter(lines, content.path.suffix.lower())
-        first = next((row for row in _rows(lines, self.delimiter) if row), None)
+        self.delimiter = settings.delimiter or _find_delimiter(content.sample, content.path.suffix.lower())
+        first = next((row for row in _rows(content.sample, self.delimiter) if row), None)
         if first is None:
             raise DataError("No row could be read", file=self.path)
         numbers = len(first) > 1 and all(_NUMBER.match(cell) for cell in first)
@@ -92,23 +93,23 @@ class DelimitedTable(Table):
         return DataError(f"This file cannot be read as a table ({reason[:200]})", file=self.path)
 
 
-def _rows(lines: list[str], delimiter: str) -> list[list[str]]:
-    """The sample's rows; a cell too long for Python's reader ends it."""
+def _rows(sample: str, delimiter: str) -> list[list[str]]:
+    """The sample's first rows, up to 200; a cell too long for Python's reader ends it."""
     rows = []
     try:
-        for row in csv.reader(lines, delimiter=delimiter):
+        for row in islice(csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter), 200):
             rows.append(row)  # noqa: PERF402  # what was read before an error counts
     except csv.Error:
         pass
     return rows
 
 
-def _find_delimiter(lines: list[str], suffix: str) -> str:
+def _find_delimiter(sample: str, suffix: str) -> str:
     """The delimiter that cuts most rows into the same number (above one) of cells as the first."""
     candidates = ("\t", *(d for d in _DELIMITERS if d != "\t")) if suffix == ".tsv" else _DELIMITERS
     best, best_share = "", 0.0
     for delimiter in candidates:
-        rows = [row for row in _rows(lines, delimiter) if row]
+        rows = [row for row in _rows(sample, delimiter) if row]
         if not rows or len(rows[0]) < 2:
             continue
         share = Counter(len(row) for row in rows)[len(rows[0])] / len(rows)

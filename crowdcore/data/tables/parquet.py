@@ -14,12 +14,12 @@ from crowdcore.data.tables.base import Arrow, Table
 
 __all__ = ["ParquetTable"]
 
-BATCH_ROWS = 1 << 20
+BATCH_CELLS = 3 << 20
 _FAULTS = (pa.ArrowException, OSError, ValueError, KeyError)
 
 
 class ParquetTable(Table):
-    """A Parquet file, read a million rows at a time."""
+    """A Parquet file, read in batches of three million cells."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -35,9 +35,10 @@ class ParquetTable(Table):
             raise DataError(f"There are more than {base.MAX_ROWS:,} rows", "Split the file.", file=path)
 
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
-        """Batches of a million rows."""
+        """Batches of a million rows, fewer where there are many columns."""
+        size = max(BATCH_CELLS // max(len(columns), 1), 1)
         try:
-            for batch in self._file.iter_batches(BATCH_ROWS, columns=list(columns)):
+            for batch in self._file.iter_batches(size, columns=list(columns)):
                 for column in batch.columns:
                     if pa.types.is_dictionary(column.type):
                         column.validate(full=True)  # a damaged file may hold indices beyond its dictionary

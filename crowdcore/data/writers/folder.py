@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from crowdcore.data.readers.folder import TARGET_MARKS
 from crowdcore.data.rows import Rows
 from crowdcore.data.tables.base import Arrow
 from crowdcore.data.writers.long import annotation_table
-from crowdcore.data.writers.tables import TableFormat, check_names, names_column, write_table
+from crowdcore.data.writers.tables import TableFormat, beside, check_names, names_column, write_table
 
 __all__ = ["write_folder"]
 
@@ -54,10 +53,10 @@ def write_folder(
         raise DataError(f"{path} exists already", "Pass overwrite=True to replace a dataset folder.")
     if not path.parent.is_dir():
         raise DataError(f"The folder {path.parent} does not exist")
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
+    temporary = beside(path)
+    temporary.mkdir()
     try:
         _fill(dataset, temporary, table, readme)
-        temporary.chmod(0o755)
         if path.exists():
             old = temporary.with_suffix(".old")
             path.rename(old)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +18,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.formulas import escape
 from crowdcore.data.tables.base import Arrow
 
-__all__ = ["TableFormat", "check_names", "names_column", "replacing", "table_format", "write_table"]
+__all__ = ["TableFormat", "beside", "check_names", "names_column", "replacing", "table_format", "write_table"]
 
 TableFormat = Literal["parquet", "csv"]
 
@@ -29,21 +28,17 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside ``path`` that takes its place when the block ends well, and vanishes otherwise."""
     if not path.parent.is_dir():
         raise DataError(f"The folder {path.parent} does not exist")
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = beside(path)
     try:
         yield temporary
-        temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def beside(path: Path) -> Path:
+    """A hidden name in the same folder that nothing has."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
 
 
 def table_format(path: Path) -> TableFormat:

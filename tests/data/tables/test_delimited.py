@@ -48,6 +48,11 @@ def test_decimal_commas_do_not_mislead(write):
     assert rows(found.dataset()) == ROWS
 
 
+def test_unicode_line_separators_end_no_row(write):
+    ds = read_dataset(write("task;worker;label\nt1;w,1;a\u2028b\nt2;w,2;c\x0bd\nt3;w,3;e\x85f\n"))
+    assert ds.classes == ("a\u2028b", "c\x0bd", "e\x85f")
+
+
 def test_a_delimiter_can_be_given(write):
     path = write("task:worker:label\nt1:w1:cat\nt1:w2:dog\nt2:w1:dog\n")
     assert rows(read_dataset(path, delimiter=":")) == ROWS
