@@ -119,7 +119,7 @@ def _plant(fig: go.Figure, order: WorkerOrder, finest: float) -> None:
             continue
         color = theme.PALETTE[group % len(theme.PALETTE)] if group >= 0 else theme.INK
         fig.add_trace(
-            go.Scattergl(
+            go.Scatter(
                 x=x[of].ravel(),
                 y=y[of].ravel(),
                 mode="lines",

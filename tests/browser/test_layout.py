@@ -63,3 +63,15 @@ def test_a_large_matrix_refines_when_zoomed(page: Page) -> None:
     page.mouse.up()
     fine = f"() => ({cells})(document.querySelector('.st-key-figure-distance .js-plotly-plot')) === 1"
     page.wait_for_function(fine)
+
+
+def test_the_tree_stands_beside_the_matrix(page: Page) -> None:
+    open_page(page, "/annotators?dataset=demo")
+    chart = charts(page).first
+    expect(chart.locator(".hm")).to_be_visible()
+    tree = chart.locator(".x2y .scatterlayer")
+    expect(tree).to_be_visible()
+    matrix, beside = chart.locator(".hm").bounding_box(), tree.bounding_box()
+    assert matrix is not None
+    assert beside is not None
+    assert beside["height"] > 0.9 * matrix["height"]

@@ -24,8 +24,8 @@ def pairs() -> None:
     beyond = int((found["q_beyond"] <= LEVEL).sum())
     if beyond:
         st.warning(
-            f"**{count(beyond, 'pair')}** of annotators share more mistakes than this crowd's own habits explain "
-            "(q ≤ 0.05): they may copy, share a teacher, or be one person.",
+            f"**{count(beyond, 'pair')}** of annotators with more mistakes in common than this crowd's own habits "
+            "explain (q ≤ 0.05). They may copy, have shared a teacher, or be one person.",
             icon=":material/group:",
         )
     else:

@@ -1,0 +1,60 @@
+"""`make pictures`: every page of the app, light and dark, at two widths, into docs/pictures/."""
+
+from __future__ import annotations
+
+import io
+
+from PIL import Image
+from playwright.sync_api import Page, sync_playwright
+
+from tests.browser.app_server import ROOT, launch, serving
+from tests.browser.steps import open_page
+
+FOLDER = ROOT / "docs" / "pictures"
+WIDTHS = (1440, 900)
+HEIGHT = 900
+PAGES = {
+    "data": "/?dataset={}",
+    "shared-mistakes": "/shared-mistakes?dataset={}&reference=gold",
+    "annotators": "/annotators?dataset={}",
+    "ranking": "/annotators?dataset={}&view=Ranking",
+    "one-worker": "/annotators?dataset={}&view=One+worker",
+    "pairs": "/annotators?dataset={}&view=Pairs",
+    "aggregate": "/aggregate?dataset={}",
+    "tasks": "/tasks?dataset={}&show=misled",
+}
+
+
+def small(png: bytes) -> bytes:
+    """The picture in 256 colours."""
+    out = io.BytesIO()
+    Image.open(io.BytesIO(png)).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
+def picture(page: Page, address: str) -> bytes:
+    open_page(page, address)
+    page.wait_for_timeout(2000)  # charts and tables draw a moment after the script has ended
+    return small(page.screenshot())
+
+
+def main(dataset: str = "demo") -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with serving() as server, sync_playwright() as playwright:
+        browser = launch(playwright)
+        for scheme in ("light", "dark"):
+            for width in WIDTHS:
+                context = browser.new_context(
+                    viewport={"width": width, "height": HEIGHT}, color_scheme=scheme, base_url=server
+                )
+                page = context.new_page()
+                for name, address in PAGES.items():
+                    file = FOLDER / f"{name}-{scheme}-{width}.png"
+                    file.write_bytes(picture(page, address.format(dataset)))
+                    print(f"{file.relative_to(ROOT)}: {file.stat().st_size / 1000:.0f} KB")
+                context.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
