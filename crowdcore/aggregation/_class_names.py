@@ -72,18 +72,19 @@ def evidence(counts: FloatArray, named: int) -> float:
         named: the label that would be right.
     """
     right, wrong = counts[:, named], np.delete(counts, named, axis=1)
-    return dirichlet_multinomial(np.stack([right, wrong.sum(1)], 1)) + dirichlet_multinomial(wrong)
+    return dirichlet_multinomial(np.stack([right, wrong.sum(1)], 1))[0] + dirichlet_multinomial(wrong)[0]
 
 
-def dirichlet_multinomial(counts: FloatArray) -> float:
-    """Log-likelihood of rows of counts (n, K) under the likeliest Dirichlet-multinomial with their pooled mean.
+def dirichlet_multinomial(counts: FloatArray) -> tuple[float, float]:
+    """The likeliest Dirichlet-multinomial with the pooled mean of rows of counts (n, K).
 
-    Only the concentration is searched, over `CONCENTRATIONS`.
+    Returns:
+        Its log-likelihood and its concentration, searched over `CONCENTRATIONS` (the largest without any row).
     """
     total = counts.sum(1)
     counts, total = counts[total > 0], total[total > 0]
     if not len(counts):
-        return 0.0
+        return 0.0, float(CONCENTRATIONS[-1])
     mean = (counts.sum(0) + 0.5) / (total.sum() + 0.5 * counts.shape[1])
 
     def value(spread: float) -> float:
@@ -91,4 +92,4 @@ def dirichlet_multinomial(counts: FloatArray) -> float:
         urns = (gammaln(counts + alpha) - gammaln(alpha)).sum()
         return float(urns + (gammaln(spread) - gammaln(total + spread)).sum())
 
-    return max(value(float(spread)) for spread in CONCENTRATIONS)
+    return max((value(float(spread)), float(spread)) for spread in CONCENTRATIONS)

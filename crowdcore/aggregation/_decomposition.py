@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import digamma, gammaln
+from scipy.special import betaln, digamma
 
+from crowdcore.aggregation._class_names import dirichlet_multinomial
 from crowdcore.aggregation._grouping import first_groups
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
@@ -26,17 +27,24 @@ _GROUPINGS, _ROUNDS = 10, 5
 """Starts of the groups, and how often each is improved before they are compared."""
 
 
+_STRENGTHS = (1.0, 100.0)
+"""Bounds of the concentration of own accuracies where it is read off the data."""
+
+
 class Priors(NamedTuple):
     """What keeps the split identified.
 
     Attributes:
         common: pseudo-annotations credited to the common confusion for each worker and class (Beta(1 + x, 1)).
-        accuracy: pseudo-annotations by which own accuracies on a class are drawn to their mean over workers.
+        accuracy: pseudo-annotations by which own accuracies on a class are drawn to their mean over workers; None:
+            as many as the spread of the workers' rates of the true label allows.
+        tie: pseudo-annotations per worker by which the common accuracy on a class is drawn to the mean own one.
         smoothing: Dirichlet pseudo-counts of the common confusion and of own mistakes.
     """
 
     common: float
-    accuracy: float
+    accuracy: float | None
+    tie: float
     smoothing: float
 
 
@@ -48,6 +56,8 @@ class Decomposition(NamedTuple):
         own: (n_workers, C, C), positive.
         omega: (n_workers, C) share of the common confusion.
         accuracy: (C,) mean own accuracy μ on each class.
+        strength: (C,) pseudo-annotations κ that draw own accuracies to μ.
+        tie: pseudo-annotations K that draw the accuracy of a common confusion to μ.
         group: (n_workers,) whose common confusion a worker shares.
         active: (n_workers,) who labelled anything; the others have no part in priors and means.
     """
@@ -56,6 +66,8 @@ class Decomposition(NamedTuple):
     own: FloatArray
     omega: FloatArray
     accuracy: FloatArray
+    strength: FloatArray
+    tie: float
     group: IntArray
     active: BoolArray
 
@@ -88,7 +100,18 @@ def _split(counts: FloatArray, group: IntArray, n_groups: int, priors: Priors) -
     common /= common.sum(2, keepdims=True)
     pooled = counts.sum(0)
     accuracy = (pooled.diagonal() + 1) / (pooled.sum(1) + 2)
-    return Decomposition(common, rate, np.full(rate.shape[:2], 0.9), accuracy, group, active)
+    strength = _strength(counts) if priors.accuracy is None else np.full(len(pooled), priors.accuracy)
+    tie = priors.tie * active.sum() / n_groups
+    return Decomposition(common, rate, np.full(rate.shape[:2], 0.9), accuracy, strength, tie, group, active)
+
+
+def _strength(counts: FloatArray) -> FloatArray:
+    """(C,) concentration of own accuracies if they made all the spread of the rates of the true label, and half of
+    the labels were own."""
+    right = counts.diagonal(axis1=1, axis2=2)
+    pairs = np.stack([right, counts.sum(2) - right], 2)
+    spread = np.array([dirichlet_multinomial(pairs[:, c])[1] for c in range(pairs.shape[1])])
+    return np.clip((spread + 1) / 4 - 1, *_STRENGTHS)
 
 
 def _rates(counts: FloatArray, priors: Priors) -> FloatArray:
@@ -110,20 +133,21 @@ def common_share(d: Decomposition) -> FloatArray:
 def improve(d: Decomposition, counts: FloatArray, priors: Priors, steps: int) -> Decomposition:
     """Raise ``Σ counts · log mixed + log_prior`` by EM over the source of each annotation; groups stay.
 
-    With ``a`` = counts · `common_share` and ``b`` = counts - a: ``π^g_c ∝ ε + Σ_r a_rc``,
-    ``ω_rc = (x + Σ_l a_rcl) / (x + Σ_l counts_rcl)``, ``π^r_cc = (κ μ_c + b_rcc) / (κ + Σ_l b_rcl)``, own mistakes
-    ``∝ ε + b_rcl``, and μ_c solves ``ψ(κ μ) - ψ(κ (1 - μ)) = mean_r logit π^r_cc``.
+    With ``a`` = counts · `common_share` and ``b`` = counts - a: ``ω_rc = (x + Σ_l a_rcl) / (x + Σ_l counts_rcl)``,
+    ``π^r_cc = (κ_c μ_c + b_rcc) / (κ_c + Σ_l b_rcl)``, own mistakes ``∝ ε + b_rcl``; the same for the common
+    confusion with ``Σ_r a`` and K for b and κ; μ_c is where the derivative of the log prior in it vanishes.
     """
     n_groups, each = len(d.common), np.arange(counts.shape[2])
     total = counts.sum(2)
     for step in range(1, steps + 1):
         from_common = counts * common_share(d)
-        by_group = np.stack([from_common[d.group == g].sum(0) for g in range(n_groups)]) + priors.smoothing
+        by_group = np.stack([from_common[d.group == g].sum(0) for g in range(n_groups)])
+        common = _row_split(by_group, d.tie * d.accuracy, d.tie, priors)
         omega, own = _worker_step(d, counts, total, from_common, priors)
         accuracy = d.accuracy
         if step % _BATCH == 0 or step == steps:
-            accuracy = _mean_accuracy(own[d.active][:, each, each], priors.accuracy)
-        d = d._replace(common=by_group / by_group.sum(2, keepdims=True), own=own, omega=omega, accuracy=accuracy)
+            accuracy = _mean_accuracy(d, own[d.active][:, each, each], common[:, each, each])
+        d = d._replace(common=common, own=own, omega=omega, accuracy=accuracy)
     return d
 
 
@@ -154,24 +178,27 @@ def _fit_value(d: Decomposition, counts: FloatArray, priors: Priors) -> float:
 
 
 def log_prior(d: Decomposition, priors: Priors) -> float:
-    """Log density of a decomposition under its priors, own accuracies on the logit scale, up to a constant."""
-    return float(_worker_priors(d, priors).sum() + priors.smoothing * np.log(d.common).sum())
+    """Log density of a decomposition under its priors, accuracies on the logit scale, up to a constant."""
+    return float(_worker_priors(d, priors).sum() + _row_priors(d.common, d.accuracy, d.tie, priors).sum())
 
 
 def _worker_step(
     d: Decomposition, counts: FloatArray, total: FloatArray, from_common: FloatArray, priors: Priors
 ) -> tuple[FloatArray, FloatArray]:
     """New (omega, own) of all workers, from the counts that the common confusion takes."""
-    each = np.arange(counts.shape[2])
     omega = (from_common.sum(2) + priors.common) / np.maximum(total + priors.common, 1e-12)
-    own = counts - from_common
-    right = own[:, each, each]
-    right = (right + priors.accuracy * d.accuracy) / (own.sum(2) + priors.accuracy)
-    own += priors.smoothing
-    own[:, each, each] = 0.0
-    own *= ((1 - right) / own.sum(2))[:, :, None]
-    own[:, each, each] = right
-    return omega, own
+    return omega, _row_split(counts - from_common, d.strength * d.accuracy, d.strength, priors)
+
+
+def _row_split(counts: FloatArray, right: FloatArray, total: FloatArray | float, priors: Priors) -> FloatArray:
+    """Confusions (…, C, C) from counts: accuracies with ``right`` of ``total`` pseudo-counts, smoothed mistakes."""
+    each = np.arange(counts.shape[-1])
+    accuracy = (counts[..., each, each] + right) / (counts.sum(-1) + total)
+    rows = counts + priors.smoothing
+    rows[..., each, each] = 0.0
+    rows *= ((1 - accuracy) / rows.sum(-1))[..., None]
+    rows[..., each, each] = accuracy
+    return rows
 
 
 def _worker_values(d: Decomposition, counts: FloatArray, priors: Priors) -> FloatArray:
@@ -180,21 +207,35 @@ def _worker_values(d: Decomposition, counts: FloatArray, priors: Priors) -> Floa
 
 def _worker_priors(d: Decomposition, priors: Priors) -> FloatArray:
     """(n_workers,) log prior density of what is each worker's own."""
-    right = d.own.diagonal(axis1=1, axis2=2)
-    yes, no = priors.accuracy * d.accuracy, priors.accuracy * (1 - d.accuracy)
-    value = (yes * np.log(right) + no * np.log1p(-right) - gammaln(yes) - gammaln(no)).sum(1)
-    n_mistakes = d.own.shape[2] - 1
-    mistakes = np.log(d.own).sum(2) - np.log(right) - n_mistakes * np.log1p(-right)
-    value += priors.smoothing * mistakes.sum(1) + priors.common * np.log(d.omega).sum(1)
+    value = _row_priors(d.own, d.accuracy, d.strength, priors).sum(1) + priors.common * np.log(d.omega).sum(1)
     return np.where(d.active, value, 0.0)
 
 
-def _mean_accuracy(own: FloatArray, strength: float) -> FloatArray:
-    """(C,) the μ under which own accuracies (n_workers, C) are most probable, by bisection."""
-    logit = (np.log(own) - np.log1p(-own)).mean(0)
-    low, high = np.zeros_like(logit), np.ones_like(logit)
+def _row_priors(rows: FloatArray, mean: FloatArray, strength: FloatArray | float, priors: Priors) -> FloatArray:
+    """(…, C) log prior density of the rows of confusions (…, C, C)."""
+    right = rows.diagonal(axis1=-2, axis2=-1)
+    yes, no = strength * mean, strength * (1 - mean)
+    value = yes * np.log(right) + no * np.log1p(-right) - betaln(yes, no)
+    mistakes = np.log(rows).sum(-1) - np.log(right) - (rows.shape[-1] - 1) * np.log1p(-right)
+    return np.asarray(value + priors.smoothing * mistakes)
+
+
+def _mean_accuracy(d: Decomposition, own: FloatArray, common: FloatArray) -> FloatArray:
+    """(C,) the μ under which own (n_workers, C) and common (n_groups, C) accuracies are most probable, by bisection."""
+    pull = d.strength * _logit(own).sum(0) + d.tie * _logit(common).sum(0)
+    low, high = np.zeros_like(pull), np.ones_like(pull)
     for _ in range(50):
-        middle = (low + high) / 2
-        below = digamma(strength * middle) - digamma(strength * (1 - middle)) < logit
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
+        mu = (low + high) / 2
+        expected = len(own) * d.strength * _expected_logit(mu, d.strength)
+        expected = expected + len(common) * d.tie * _expected_logit(mu, d.tie)
+        low, high = np.where(expected < pull, mu, low), np.where(expected < pull, high, mu)
     return np.asarray((low + high) / 2)
+
+
+def _logit(p: FloatArray) -> FloatArray:
+    return np.asarray(np.log(p) - np.log1p(-p))
+
+
+def _expected_logit(mean: FloatArray, strength: FloatArray | float) -> FloatArray:
+    """Of a Beta variable."""
+    return np.asarray(digamma(strength * mean) - digamma(strength * (1 - mean)))

@@ -84,7 +84,10 @@ class ConalEM(StatefulEM, ConfusionEM):
 
     **Priors.** Any split of a worker's confusion has the same likelihood, so priors must choose:
     ``common_prior`` credits the common confusion with what both could explain; own mistakes may go anywhere, but
-    own accuracies on a class resemble each other, with strength ``accuracy_prior`` around a mean that is learnt.
+    own accuracies on a class are drawn to a mean μ_c that is learnt, ``π^r_cc ~ Beta(κ_c μ_c, κ_c (1 - μ_c))`` on the
+    logit scale, with a κ_c (``accuracy_prior``) that by default is as large as the spread of the workers' accuracies
+    allows; and the common accuracy is drawn to the same mean by ``accuracy_tie``: right answers alone do not tell
+    where they came from, mistakes do.
 
     **Start.** Dawid–Skene from the votes and from ``restarts`` random confusions (the likeliest is kept). It finds
     the classes but not their names: where a shared mistake is more frequent than the truth, the votes misname
@@ -105,8 +108,14 @@ class ConalEM(StatefulEM, ConfusionEM):
     common_prior: float = Field(
         1.0, gt=0, le=1000, description="Annotations credited to the common confusion per worker and class."
     )
-    accuracy_prior: float = Field(
-        20.0, gt=0, le=10_000, description="Annotations by which own accuracies on a class are drawn to their mean."
+    accuracy_prior: float | None = Field(
+        None,
+        gt=0,
+        le=10_000,
+        description="Annotations by which own accuracies on a class are drawn to their mean; empty: by their spread.",
+    )
+    accuracy_tie: float = Field(
+        3.0, gt=0, le=10_000, description="Annotations per worker by which the common accuracy is drawn to that mean."
     )
     smoothing: float = Field(0.01, gt=0, description="Added to the counts of common labels and of own mistakes.")
     restarts: int = Field(3, ge=0, le=1000, description="Random starts of Dawid–Skene besides the votes.")
@@ -115,7 +124,7 @@ class ConalEM(StatefulEM, ConfusionEM):
     @property
     def priors(self) -> Priors:
         """The priors of the split."""
-        return Priors(self.common_prior, self.accuracy_prior, self.smoothing)
+        return Priors(self.common_prior, self.accuracy_prior, self.accuracy_tie, self.smoothing)
 
     def next_step(self, sums: Sums, n_workers: int, before: ConalParameters | None) -> ConalParameters:
         """Improve the split of the counts, from its start where there is none before."""

@@ -24,7 +24,9 @@ def test_dirichlet_multinomial_finds_the_likelihood_of_the_truth():
     arranged = sum(distribution.logpmf(row, alpha, 60) for row in counts)
     log_choose = sum(distribution.logpmf(row, np.ones(3), 60) for row in counts) - dirichlet_value(counts, np.ones(3))
     truth = arranged - log_choose
-    assert dirichlet_multinomial(counts.astype(float)) == pytest.approx(truth, abs=3)
+    value, concentration = dirichlet_multinomial(counts.astype(float))
+    assert value == pytest.approx(truth, abs=3)
+    assert concentration == pytest.approx(alpha.sum(), rel=0.3)
 
 
 def dirichlet_value(counts, alpha):
