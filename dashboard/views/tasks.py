@@ -25,7 +25,7 @@ def listing() -> None:
     st.title("Tasks")
     dataset = state.get("dataset")
     with st.container(horizontal=True):
-        show = named("Show", "show", services.SHOWS)
+        show = named("Show", "show", services.SHOWS, width=300)
         chosen = filters()
     found = services.task_list(dataset, state.get("reference"), show, *chosen)
     if not len(found):

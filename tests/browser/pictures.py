@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 from tests.browser.app_server import ROOT, launch, serving
+from tests.browser.steps import main as main_area
 from tests.browser.steps import open_page
 
 FOLDER = ROOT / "docs" / "pictures"
@@ -34,7 +35,10 @@ def small(png: bytes) -> bytes:
 
 def picture(page: Page, address: str) -> bytes:
     open_page(page, address)
-    page.wait_for_timeout(2000)  # charts and tables draw a moment after the script has ended
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
+    for chart in main_area(page).get_by_test_id("stPlotlyChart").all():
+        expect(chart.locator(".main-svg").first).to_be_attached()
+    page.wait_for_timeout(1500)  # fonts and tables settle a moment after the charts
     return small(page.screenshot())
 
 
