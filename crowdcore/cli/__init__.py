@@ -14,6 +14,7 @@ from crowdcore.cli.analyse import distances, info, mistakes, quality
 from crowdcore.cli.app import app as run_app
 from crowdcore.cli.compare import compare
 from crowdcore.cli.datasets import datasets
+from crowdcore.cli.examine import examine
 from crowdcore.cli.export import export
 from crowdcore.cli.fetch import fetch
 from crowdcore.cli.train import train
@@ -28,7 +29,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (datasets, info, mistakes, distances, quality, aggregate, train, compare, fetch, export):
+for command in (datasets, examine, info, mistakes, distances, quality, aggregate, train, compare, fetch, export):
     app.command()(command)
 app.command("app")(run_app)
 

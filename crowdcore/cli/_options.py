@@ -19,9 +19,11 @@ __all__ = [
     "Figure",
     "Json",
     "Out",
+    "Read",
     "ReferenceName",
     "Seeds",
     "Settings",
+    "is_path",
     "open_dataset",
     "settings",
 ]
@@ -34,6 +36,15 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines inst
 Accept = Annotated[
     bool, typer.Option("--accept", help="Go on although rows would be dropped or merged (they are reported).")
 ]
+Read = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--read",
+        metavar="NAME=VALUE",
+        help="How to read a file, where its content does not say: label=answer, worker=hit_worker, format=wide, "
+        'classes=["no","yes"], repeats=first, encoding=latin-1 …; may be repeated.',
+    ),
+]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Also write the table to this file (.csv, .parquet).")]
 Figure = Annotated[Path | None, typer.Option("--figure", help="Also draw it to this file (.html, .svg, .png, .pdf).")]
 Seeds = Annotated[int, typer.Option(help="How many seeds.", min=1)]
@@ -44,21 +55,27 @@ Settings = Annotated[
 ]
 
 
-def open_dataset(name: str, accept: bool = False) -> CrowdDataset:
+def open_dataset(name: str, accept: bool = False, read: list[str] | None = None) -> CrowdDataset:
     """A dataset by name, or by path when the name is one."""
+    mapping = settings(read, "--read")
+    return (
+        read_dataset(name, accept=accept, **mapping) if is_path(name) else load_dataset(name, accept=accept, **mapping)
+    )
+
+
+def is_path(name: str) -> bool:
+    """Whether a dataset argument means a file or folder rather than a name."""
     path = Path(name)
-    if path.exists() and (path.suffix or "/" in name or path.is_absolute()):
-        return read_dataset(path, accept=accept)
-    return load_dataset(name)
+    return bool(path.suffix) or path.is_absolute() or "/" in name or "\\" in name
 
 
-def settings(pairs: list[str] | None) -> dict[str, Any]:
+def settings(pairs: list[str] | None, option: str = "--set") -> dict[str, Any]:
     """Turn ``["smoothing=0.1", "hard=true"]`` into a dictionary; values are JSON where they parse, else text."""
     parsed: dict[str, Any] = {}
     for pair in pairs or []:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise SettingError("--set", "look like NAME=VALUE", pair)
+            raise SettingError(option, "look like NAME=VALUE", pair)
         try:
             parsed[key.strip()] = json.loads(value)
         except json.JSONDecodeError:

@@ -10,7 +10,7 @@ import typer
 
 from crowdcore import aggregation
 from crowdcore.aggregation.base import AggregationResult
-from crowdcore.cli._options import Accept, DatasetName, Json, Out, Settings, open_dataset, settings
+from crowdcore.cli._options import Accept, DatasetName, Json, Out, Read, Settings, open_dataset, settings
 from crowdcore.cli._output import print_json, print_table
 from crowdcore.data import CrowdDataset
 
@@ -30,12 +30,13 @@ def aggregate(
     gold: Annotated[bool, typer.Option("--with-gold", help="Clamp tasks with gold to it (semi-supervised).")] = False,
     out: Out = None,
     json: Json = False,
+    read: Read = None,
     accept: Accept = False,
 ) -> None:
     """Infer one label per task from many workers' labels; --out writes task, label and posterior."""
     from crowdcore.data.writers import write_aggregated
 
-    ds = open_dataset(dataset, accept)
+    ds = open_dataset(dataset, accept, read)
     result = aggregation.get(method, **settings(set)).fit(ds, known=ds.gold if gold else None)
     if out:
         write_aggregated(ds, result.labels, out, posterior=result.posterior)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import typer
 
-from crowdcore.cli._options import Accept, DatasetName, Figure, Json, Out, ReferenceName, open_dataset
+from crowdcore.cli._options import Accept, DatasetName, Figure, Json, Out, Read, ReferenceName, open_dataset
 from crowdcore.cli._output import print_json, print_table, save_figure, save_table
 
 
@@ -16,11 +16,13 @@ def _best_reference(reference: str, has_gold: bool) -> str:
     return reference or ("gold" if has_gold else "majority-vote")
 
 
-def info(dataset: DatasetName, reference: ReferenceName = "", json: Json = False, accept: Accept = False) -> None:
+def info(
+    dataset: DatasetName, reference: ReferenceName = "", json: Json = False, read: Read = None, accept: Accept = False
+) -> None:
     """Summarise a dataset: counts, noise rates, agreement, what was noticed while reading."""
     from crowdcore import analysis
 
-    ds = open_dataset(dataset, accept)
+    ds = open_dataset(dataset, accept, read)
     summary = analysis.summary(ds, _best_reference(reference, ds.has_gold))
     agreement = analysis.agreement(ds)
     if json:
@@ -44,12 +46,13 @@ def mistakes(
     json: Json = False,
     out: Out = None,
     figure: Figure = None,
+    read: Read = None,
     accept: Accept = False,
 ) -> None:
     """Which mistakes do workers share? Percentage of workers behind each confusion (Fig. 1 of CoNAL)."""
     from crowdcore import analysis, figures
 
-    ds = open_dataset(dataset, accept)
+    ds = open_dataset(dataset, accept, read)
     result = analysis.shared_mistakes(ds, _best_reference(reference, ds.has_gold))
     frame = result.frame()
     if out:
@@ -72,12 +75,13 @@ def distances(
     json: Json = False,
     out: Out = None,
     figure: Figure = None,
+    read: Read = None,
     accept: Accept = False,
 ) -> None:
     """How far apart are the workers' confusion matrices (Fig. 3 of CCC), and which workers group together?"""
     from crowdcore import analysis, figures
 
-    ds = open_dataset(dataset, accept)
+    ds = open_dataset(dataset, accept, read)
     distance = analysis.worker_distance(ds, _best_reference(reference, ds.has_gold), kind=kind)
     order = analysis.order_workers(distance, n_groups=groups)
     if out:
@@ -110,12 +114,17 @@ def distances(
 
 
 def quality(
-    dataset: DatasetName, reference: ReferenceName = "", json: Json = False, out: Out = None, accept: Accept = False
+    dataset: DatasetName,
+    reference: ReferenceName = "",
+    json: Json = False,
+    out: Out = None,
+    read: Read = None,
+    accept: Accept = False,
 ) -> None:
     """How good is each worker: accuracy, skill, bits per label, single-answer and random-answer signals."""
     from crowdcore import analysis
 
-    ds = open_dataset(dataset, accept)
+    ds = open_dataset(dataset, accept, read)
     result = analysis.worker_quality(ds, _best_reference(reference, ds.has_gold))
     frame = result.frame()
     if out:

@@ -9,7 +9,7 @@ import pandas as pd
 import typer
 
 from crowdcore import aggregation
-from crowdcore.cli._options import Accept, Device, Epochs, Json, Seeds, Settings, open_dataset, settings
+from crowdcore.cli._options import Accept, Device, Epochs, Json, Read, Seeds, Settings, open_dataset, settings
 from crowdcore.cli._output import print_json, print_table, save_figure, save_table
 from crowdcore.cli.aggregate import accuracy
 from crowdcore.core.errors import CrowdError, DataError
@@ -34,6 +34,7 @@ def compare(
     json: Json = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown tables.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write tables and figures to this folder.")] = None,
+    read: Read = None,
     accept: Accept = False,
 ) -> None:
     """Compare methods: aggregators by the labels they infer, learning methods by their classifier's test accuracy.
@@ -46,7 +47,7 @@ def compare(
     inferred: list[dict[str, Any]] = []
     results: list[TrainingResult] = []
     for name in datasets:
-        ds = open_dataset(name, accept)
+        ds = open_dataset(name, accept, read)
         if aggregators and not ds.has_gold:
             raise CrowdError(
                 f"{ds.name} has no gold labels on annotated tasks, so aggregators cannot be compared on it."

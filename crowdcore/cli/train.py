@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from crowdcore.cli._options import Accept, DatasetName, Device, Epochs, Json, Seeds, Settings, open_dataset, settings
+from crowdcore.cli._options import (
+    Accept,
+    DatasetName,
+    Device,
+    Epochs,
+    Json,
+    Read,
+    Seeds,
+    Settings,
+    open_dataset,
+    settings,
+)
 from crowdcore.cli._output import print_json, print_table
 
 
@@ -25,12 +36,13 @@ def train(
         Path | None, typer.Option(help="Keep checkpoints in this folder, and go on from what is there.")
     ] = None,
     json: Json = False,
+    read: Read = None,
     accept: Accept = False,
 ) -> None:
     """Train one method with several seeds; accuracies are of the selected | last | best epoch on the test split."""
     from crowdcore.cli._training import row, table, train_one
 
-    ds = open_dataset(dataset, accept)
+    ds = open_dataset(dataset, accept, read)
     given = settings(set) | ({} if epochs is None else {"epochs": epochs})
     result = train_one(ds, method, seeds, device, given, checkpoint=checkpoint)
     if out:

@@ -40,3 +40,22 @@ def test_the_module_runs_as_a_program() -> None:
 
 def test_no_arguments_show_help(run) -> None:
     assert "mistakes" in run().out
+
+
+def test_examine_says_what_would_be_lost_and_takes_nothing_in(crowdcore, run, tmp_path) -> None:
+    table = tmp_path / "votes.csv"
+    table.write_text("picture,who,said\na,w1,x\na,w2,\nb,w1,y\nb,w2,y\n", encoding="utf-8")
+    columns = ("--read", "task=picture", "--read", "worker=who", "--read", "label=said")
+    report = crowdcore("examine", table, *columns)
+    assert any("without a label" in f["sentence"] for f in report["findings"] if f["level"] == "change")
+    assert "without a label" in run("examine", table, *columns).out
+    assert crowdcore("info", table, *columns, "--accept")["summary"]["n_annotations"] == 3
+
+
+def test_a_file_that_is_not_there_is_one_clear_line(refused, tmp_path) -> None:
+    assert "nowhere.csv" in refused("info", tmp_path / "nowhere.csv")
+
+
+def test_an_unknown_way_to_read_is_refused(refused, tmp_path) -> None:
+    (tmp_path / "v.csv").write_text("task,worker,label\na,w1,x\n", encoding="utf-8")
+    assert "lable" in refused("info", tmp_path / "v.csv", "--read", "lable=x")
