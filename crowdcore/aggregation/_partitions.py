@@ -73,7 +73,7 @@ def fit_partitions(
 
     Args:
         source: folder of ``*.parquet`` with the columns task, worker, label; all rows of a task in one file.
-        aggregator: one whose M-step needs sums over tasks only: the Dawid–Skene family or CoNAL-EM.
+        aggregator: one whose M-step needs sums over tasks only: the Dawid–Skene family, MACE, worker clustering, CoNAL-EM.
         out: new folder for the labels; index arrays live below it while this runs.
         known: column with the class of tasks to clamp, empty elsewhere.
         client: a ``dask.distributed`` client whose workers see both folders; None works here, one file at a time.
@@ -160,7 +160,7 @@ class _PartitionEngine:
 
 
 def _check(aggregator: Aggregator, out: Path) -> SumsEM:
-    if not isinstance(aggregator, SumsEM) or (aggregator.restarts and type(aggregator).run is SumsEM.run):
+    if not isinstance(aggregator, SumsEM) or (aggregator.restarts and not aggregator.restarts_in_run):
         raise SettingError(
             "aggregator",
             "work from sums over partitions, without restarts from random posteriors",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from pydantic import Field
@@ -58,6 +58,9 @@ class SumsEM(EMAggregator):
     is the log-likelihood plus the log density of the parameters under their priors (up to a constant): the
     quantity that EM never lowers, and the log-likelihood itself where there is no smoothing.
     """
+
+    restarts_in_run: ClassVar[bool] = False
+    """Whether `run` makes the restarts itself, which needs no posterior to start from."""
 
     restarts: int = Field(0, ge=0, le=1000, description="Further runs from randomised starts; the best is kept.")
     seed: int = Field(0, ge=0, description="Seed of the randomised starts.")

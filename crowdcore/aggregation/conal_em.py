@@ -101,6 +101,7 @@ class ConalEM(StatefulEM, ConfusionEM):
 
     name: ClassVar[str] = "conal-em"
     title: ClassVar[str] = "CoNAL-EM (common and individual confusions)"
+    restarts_in_run: ClassVar[bool] = True
     paper: ClassVar[str] = "Chu, Ma & Wang, AAAI 2021, appendix B, arXiv:2012.13052"
 
     max_iterations: int = Field(200, ge=1, description="Stop after this many iterations at the latest.")

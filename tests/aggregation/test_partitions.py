@@ -137,6 +137,7 @@ def test_refusals(tmp_path, crowd):
     for refused in (
         cc.aggregation.get("majority-vote"),
         cc.aggregation.get("dawid-skene", restarts=2),
+        cc.aggregation.get("mace", restarts=2),
         cc.aggregation.get("dawid-skene", device="cuda"),
     ):
         with pytest.raises(SettingError, match=r"aggregator|device"):
