@@ -73,7 +73,8 @@ def fit_partitions(
 
     Args:
         source: folder of ``*.parquet`` with the columns task, worker, label; all rows of a task in one file.
-        aggregator: one whose M-step needs sums over tasks only: the Dawid–Skene family, MACE, worker clustering, CoNAL-EM.
+        aggregator: one whose M-step needs sums over tasks only: the Dawid–Skene family, MACE, CoNAL-EM, worker
+            clustering with a given K.
         out: new folder for the labels; index arrays live below it while this runs.
         known: column with the class of tasks to clamp, empty elsewhere.
         client: a ``dask.distributed`` client whose workers see both folders; None works here, one file at a time.
