@@ -21,7 +21,7 @@ PAGES = {
     "ranking": "/annotators?dataset={}&view=Ranking",
     "one-worker": "/annotators?dataset={}&view=One+worker",
     "pairs": "/annotators?dataset={}&view=Pairs",
-    "aggregate": "/aggregate?dataset={}",
+    "aggregate": "/aggregate?dataset={}&methods=majority-vote&methods=dawid-skene&methods=conal-em",
     "tasks": "/tasks?dataset={}&show=misled",
 }
 
