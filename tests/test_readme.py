@@ -48,6 +48,6 @@ def test_make_targets_exist() -> None:
 
 
 def test_pictures_exist() -> None:
-    pictures = re.findall(r"(docs/pictures/[\w./-]+)", README)
+    pictures = re.findall(r"(.github/pictures/[\w./-]+)", README)
     assert pictures
     assert [p for p in pictures if not (ROOT / p).is_file()] == []

@@ -1,4 +1,4 @@
-"""`make pictures`: every page of the app, light and dark, at two widths, into docs/pictures/."""
+"""`make pictures`: every page of the app, light and dark, at two widths, into .github/pictures/."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.browser.app_server import ROOT, launch, serving
 from tests.browser.steps import main as main_area
 from tests.browser.steps import open_page
 
-FOLDER = ROOT / "docs" / "pictures"
+FOLDER = ROOT / ".github" / "pictures"
 WIDTHS = (1440, 900)
 HEIGHT = 900
 PAGES = {
