@@ -83,7 +83,8 @@ def main() -> None:
         whole, iteration, above = map(float, ran.stdout.split())
         costs[size] = iteration / size * 1e9
         print(
-            f"{size:.0e} annotations: {ITERATIONS} iterations of {iteration:.3f} s, {costs[size]:.1f} ns each; "
+            f"{size:.0e} annotations: {ITERATIONS} iterations of {iteration:.3f} s, "
+            f"{costs[size]:.1f} ns per annotation; "
             f"reading, start and writing {whole - ITERATIONS * iteration:.1f} s; "
             f"peak {above:.0f} MB above the imports (limit {LIMIT >> 20} MB)"
         )
