@@ -15,6 +15,7 @@ from crowdcore.aggregation._decomposition import mixed
 from crowdcore.aggregation.conal_em import ConalEM
 from crowdcore.core.errors import DataError
 from crowdcore.data.simulate import conal, synthetic
+from crowdcore.data.simulate._draw import draw_labels
 from tests.conftest import simulate_crowd
 
 
@@ -127,6 +128,25 @@ def test_classes_that_the_votes_misname_are_renamed_only_if_allowed():
     told = ConalEM().fit(crowd, known=known)
     assert (told.labels == crowd.gold)[seen & (known < 0)].mean() > 0.7
     assert told.notes == ()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_workers_of_unequal_accuracy(seed):
+    """Own accuracies from 0.1 to 0.9: the names and the split rest on no equality of the workers."""
+    rng = np.random.default_rng(seed)
+    base = simulate_crowd(8000, 30, 6, per_task=3, seed=seed)
+    accuracy = np.repeat(rng.uniform(0.1, 0.9, 30)[:, None], 6, axis=1)
+    target = (np.arange(6) + rng.integers(1, 6, (31, 6))) % 6
+    right = np.vstack([accuracy, np.full(6, 0.3)])  # the last is the common confusion
+    confusion = np.eye(6) * right[:, :, None] + np.eye(6)[target] * (1 - right)[:, :, None]
+    omega = np.clip(rng.normal(0.5, 0.15, (30, 6)), 0.02, 0.98)
+    common = rng.random(base.n_annotations) < omega[base.worker, base.gold[base.task]]
+    source = np.where(common, 30, base.worker)
+    crowd = replace(base, label=draw_labels(confusion, source, base.gold[base.task], rng))
+    result, plain = fit(crowd), cc.aggregation.get("dawid-skene").fit(crowd)
+    assert (result.labels == crowd.gold).mean() > 0.8
+    error, naive = (((m - confusion[30]) ** 2).mean() for m in (result.common_confusion, plain.confusion.mean(0)))
+    assert error < naive / 3
 
 
 def test_random_starts_leave_a_lower_summit():
