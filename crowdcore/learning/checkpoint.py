@@ -59,7 +59,8 @@ class Checkpoint:
             "identity": self.identity,
             "epoch": epoch,
             "tensors": tensors,
-            "score": selection.score.tolist(),
+            "accuracy": selection.accuracy.tolist(),
+            "nll": selection.nll.tolist(),
             "best_epoch": selection.epoch.tolist(),
             "last_epoch": selection.last.tolist(),
             "active": selection.active.tolist(),
@@ -99,7 +100,8 @@ class Checkpoint:
         with torch.no_grad():
             for name, value in _tensors(replicas, optimiser, selection).items():
                 value.copy_(saved[name])
-        selection.score[:] = state["score"]
+        selection.accuracy[:] = state["accuracy"]
+        selection.nll[:] = state["nll"]
         selection.epoch[:] = state["best_epoch"]
         selection.last[:] = state["last_epoch"]
         selection.active[:] = state["active"]

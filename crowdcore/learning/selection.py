@@ -13,14 +13,17 @@ __all__ = ["Selection"]
 
 
 class Selection:
-    """Keeps the model of each replica's best epoch (the first one among equals) and, once stopped, of its last.
+    """Keeps the model of each replica's best epoch and, once stopped, of its last.
+
+    Best is the highest validation accuracy; among equals, the lowest validation NLL (small validation sets tie often).
 
     Args:
         replicas: whose models.
         patience: epochs without a better score after which a replica stops, or None.
 
     Attributes:
-        score: (S,) best score so far, -inf at first.
+        accuracy: (S,) best accuracy so far, -inf at first.
+        nll: (S,) NLL of that epoch.
         epoch: (S,) its epoch, from 0.
         last: (S,) last epoch of each replica.
         active: (S,) which replicas still train.
@@ -29,7 +32,8 @@ class Selection:
     def __init__(self, replicas: Replicas, patience: int | None) -> None:
         self.replicas, self.patience = replicas, patience
         n = replicas.size
-        self.score: FloatArray = np.full(n, -np.inf)
+        self.accuracy: FloatArray = np.full(n, -np.inf)
+        self.nll: FloatArray = np.full(n, np.inf)
         self.epoch: IntArray = np.zeros(n, np.int64)
         self.last: IntArray = np.full(n, -1, np.int64)
         self.active: BoolArray = np.ones(n, bool)
@@ -43,16 +47,15 @@ class Selection:
     def _copy(self) -> dict[str, Tensor]:
         return {name: value.clone() for name, value in self._current().items()}
 
-    def update(self, epoch: int, score: FloatArray | None) -> None:
-        """Take note of an epoch's scores (S,), None where nothing selects: then the last epoch is the best."""
+    def update(self, epoch: int, accuracy: FloatArray | None, nll: FloatArray | None) -> None:
+        """Take note of an epoch's validation scores (S,); None where nothing selects: the last epoch is the best."""
         self.last[self.active] = epoch
-        if score is None:
+        if accuracy is None or nll is None:
             self.epoch[:] = self.last
             return
-        better = self.active & (score > self.score)
+        better = self.active & ((accuracy > self.accuracy) | ((accuracy == self.accuracy) & (nll < self.nll)))
         self._keep(self.best, better)
-        self.epoch[better] = epoch
-        self.score[better] = score[better]
+        self.epoch[better], self.accuracy[better], self.nll[better] = epoch, accuracy[better], nll[better]
         if self.patience is not None:
             stopping = self.active & (epoch - self.epoch >= self.patience)
             self._keep(self.final, stopping)
@@ -68,7 +71,7 @@ class Selection:
 
     def best_model(self) -> dict[str, Tensor]:
         """name -> (S, ...): each replica's model of its best epoch."""
-        return self.last_model() if np.isneginf(self.score).all() else self.best
+        return self.last_model() if np.isneginf(self.accuracy).all() else self.best
 
     def last_model(self) -> dict[str, Tensor]:
         """name -> (S, ...): each replica's model after its last epoch."""
