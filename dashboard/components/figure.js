@@ -60,6 +60,7 @@ export default function (component) {
     unhook();
     hooked = gd;
     for (const [name, listener] of Object.entries(listeners)) gd.on(name, listener);
+    gd.dataset.listens = "yes"; // tests wait for it
     outline();
   };
 

@@ -34,6 +34,7 @@ def heatmap(page: Page, number: int = 0) -> Locator:
 
 def click_cell(page: Page, row: int, column: int, size: int, number: int = 0) -> None:
     """Click a cell of a square heatmap."""
+    expect(heatmap(page, number)).to_have_attribute("data-listens", "yes")
     area = heatmap(page, number).locator(".nsewdrag").first
     area.scroll_into_view_if_needed()
     box = area.bounding_box()

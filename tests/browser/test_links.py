@@ -41,16 +41,13 @@ def test_back_goes_back(page: Page) -> None:
 
 
 def test_the_chosen_cell_is_outlined(page: Page) -> None:
-    open_page(page, "/shared-mistakes?dataset=demo&reference=gold")
-    box = heatmap(page).locator(".chosen-cell")
-    expect(box).to_be_visible()
-    before = box.bounding_box()
+    place = "(e => e && `${e.getAttribute('x')} ${e.getAttribute('y')}`)(document.querySelector('.chosen-cell'))"
+    open_page(page, "/shared-mistakes?dataset=demo&reference=gold&true=one&given=seven")
+    expect(heatmap(page).locator(".chosen-cell")).to_be_visible()
+    before = page.wait_for_function(place).json_value()
     click_cell(page, 3, 9, 10)
     expect(page).to_have_url(re.compile("true=three&given=nine"))
-    after = box.bounding_box()
-    assert before is not None
-    assert after is not None
-    assert (before["x"], before["y"]) != (after["x"], after["y"])
+    page.wait_for_function(f"before => (found => found && found !== before)({place})", arg=before)
 
 
 def test_another_dataset_or_reference_redraws_every_page(page: Page) -> None:
