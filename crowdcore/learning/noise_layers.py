@@ -49,7 +49,8 @@ class WorkerMatrices(nn.Module):
     def distances(self, common: Tensor) -> Tensor:
         """``‖W^g - W^r‖`` (Frobenius), (C, C) -> (R,); no (R, C, C) array when the rank is low."""
         if self.rank is None:
-            return torch.linalg.vector_norm(self.weight - common, dim=(-2, -1))
+            full: Tensor = torch.linalg.vector_norm(self.weight - common, dim=(-2, -1))
+            return full
         eye = torch.eye(self.n_classes, dtype=common.dtype, device=common.device)
         shifted = common - self.scale * eye
         cross = ((shifted @ self.right.transpose(-2, -1)) * self.left).sum((-2, -1))
