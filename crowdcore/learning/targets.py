@@ -41,8 +41,6 @@ class AggregateThenTrain(CrowdMethod):
     Settings: ClassVar[type[Settings]] = AggregateSettings
     aggregator: ClassVar[str]
 
-    found_confusion: Tensor | None
-
     @classmethod
     def aggregator_of(cls, settings: Any) -> tuple[str, dict[str, Any]]:
         """Name and settings of the aggregator."""
@@ -58,9 +56,19 @@ class AggregateThenTrain(CrowdMethod):
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
         super().__init__(problem, settings, network)
         name, options = self.aggregator_of(settings)
-        confusion = problem.aggregate(name, **options).confusion
-        found = None if confusion is None else torch.from_numpy(confusion).float()
-        self.register_buffer("found_confusion", found, persistent=False)
+        result = problem.aggregate(name, **options)
+        train = problem.order[: problem.n_train]
+        found = {
+            "worker_confusion": result.confusion,
+            "common_confusion": result.common_confusion,
+            "worker_weight": result.worker_weight,
+            "group": result.group,
+            "difficulty": None if result.difficulty is None else result.difficulty[train],
+        }
+        self._found = tuple(part for part, value in found.items() if value is not None)
+        for part in self._found:
+            value = torch.from_numpy(np.array(found[part]))
+            self.register_buffer(part, value.float() if value.is_floating_point() else value, persistent=False)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Cross-entropy with the targets."""
@@ -68,5 +76,5 @@ class AggregateThenTrain(CrowdMethod):
         return {"cross_entropy": cross_entropy(self.log_probs(batch.features), batch.target)}
 
     def recovered(self) -> Recovered:
-        """The aggregator's confusions, where it has some."""
-        return {} if self.found_confusion is None else {"worker_confusion": self.found_confusion}
+        """What the aggregator found out about workers and tasks."""
+        return {part: self.get_buffer(part) for part in self._found}

@@ -185,7 +185,8 @@ def _may_record(problem: Problem, data: Data, method: type[CrowdMethod], trainin
     """Whether steps are recorded: pure methods and our own networks, for as many steps as pay it back."""
     n_steps = training.epochs * math.ceil(problem.n_train / training.batch_size)
     pure = method.stackable and ":" not in training.backbone
-    return training.record and pure and data.resident and n_steps >= _WORTH_RECORDING
+    capturable = data.device.type == "cpu" or not training.deterministic  # deterministic sums on CUDA sort, and wait
+    return training.record and pure and capturable and data.resident and n_steps >= _WORTH_RECORDING
 
 
 def _start_epoch(replicas: Replicas, data: Data, epoch: int) -> None:
