@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -47,6 +48,7 @@ def deterministic_kernels(wanted: bool) -> Iterator[None]:
     """Within: only kernels that give the same result on every run."""
     before = torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.benchmark
     if wanted:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what cuBLAS needs to repeat itself
         torch.use_deterministic_algorithms(True)
         torch.backends.cudnn.benchmark = False
     try:

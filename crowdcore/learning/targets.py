@@ -68,7 +68,7 @@ class AggregateThenTrain(CrowdMethod):
         self._found = tuple(part for part, value in found.items() if value is not None)
         for part in self._found:
             value = torch.from_numpy(np.array(found[part]))
-            self.register_buffer(part, value.float() if value.is_floating_point() else value, persistent=False)
+            self.register_buffer(part, value, persistent=False)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Cross-entropy with the targets."""

@@ -170,7 +170,8 @@ def train_stack(
         seconds = time.perf_counter() - began
         _check(metrics["loss"], selection.active, epoch, stack, training)
         row = {name: np.where(selection.active, value, np.nan) for name, value in metrics.items()}
-        selection.update(epoch, metrics.get("valid_accuracy"), metrics.get("valid_nll"))
+        scores = metrics if problem.validated_on else {}
+        selection.update(epoch, scores.get("valid_accuracy"), scores.get("valid_nll"))
         for name, value in {**row, "seconds": np.full(len(stack), seconds)}.items():
             history.setdefault(name, []).append(value)
         stop = on_epoch(epoch, row, seconds)

@@ -42,6 +42,14 @@ def test_accuracies_are_of_the_epochs_they_name(result, crowd):
         result.accuracy("train", at="best")
 
 
+def test_nothing_selects_when_that_is_asked_for(crowd):
+    result = train(crowd, "vanilla", seeds=2, epochs=7, lr=0.05, select_on="none")
+    assert result.validated_on == ""
+    assert result.selected_epoch.tolist() == result.last_epoch.tolist() == [7, 7]
+    assert np.array_equal(result.probabilities["selected"], result.probabilities["last"])
+    assert "valid_accuracy" in result.curves
+
+
 def test_history_is_long(result):
     history = result.history
     assert list(history.columns) == ["seed", "epoch", "split", "metric", "value"]
