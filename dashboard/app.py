@@ -20,5 +20,10 @@ st.navigation(
         st.Page("views/annotators.py", title="Annotators", icon=":material/groups:", url_path="annotators"),
         st.Page("views/aggregate.py", title="Aggregate", icon=":material/how_to_vote:", url_path="aggregate"),
         st.Page("views/tasks.py", title="Tasks", icon=":material/list_alt:", url_path="tasks"),
+        st.Page("views/train.py", title="Train", icon=":material/model_training:", url_path="train"),
+        st.Page("views/compare.py", title="Compare", icon=":material/leaderboard:", url_path="compare"),
+        st.Page("views/confusions.py", title="Confusions", icon=":material/apps:", url_path="confusions"),
+        st.Page("views/omega.py", title="Noise source ω", icon=":material/scatter_plot:", url_path="omega"),
+        st.Page("views/report.py", title="Report", icon=":material/summarize:", url_path="report"),
     ]
 ).run()

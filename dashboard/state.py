@@ -35,8 +35,13 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "annotators": ("view", "kind", "groups", "worker", "other", "true", "given", "without"),
     "aggregate": ("methods", "gold", "first", "second", "result", "worker", "curve"),
     "tasks": ("task", "show", "true", "given", "worker", "number"),
+    "train": ("methods", "runs", "view"),
+    "compare": ("runs", "view", "at", "first", "second"),
+    "confusions": ("runs", "view", "sort", "worker", "group", "beside"),
+    "omega": ("runs", "view", "true", "worker", "half"),
+    "report": ("runs", "parts"),
 }
-_MANY = {"methods", "without"}
+_MANY = {"methods", "without", "runs", "parts"}
 _FLEETING = ("task",)  # forgotten when a page is opened from the menu
 _SEPARATOR = "\x1f"
 

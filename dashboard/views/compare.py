@@ -1,0 +1,13 @@
+"""Compare."""
+
+import streamlit as st
+
+from dashboard.components.frame import page
+
+
+def draw() -> None:
+    """The page."""
+    st.title("Compare")
+
+
+page("compare", draw)

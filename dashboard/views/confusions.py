@@ -1,0 +1,13 @@
+"""Confusions."""
+
+import streamlit as st
+
+from dashboard.components.frame import page
+
+
+def draw() -> None:
+    """The page."""
+    st.title("Confusions")
+
+
+page("confusions", draw)

@@ -1,0 +1,13 @@
+"""Report."""
+
+import streamlit as st
+
+from dashboard.components.frame import page
+
+
+def draw() -> None:
+    """The page."""
+    st.title("Report")
+
+
+page("report", draw)
