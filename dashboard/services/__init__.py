@@ -72,6 +72,7 @@ from dashboard.services.overview import (
     overview_figures,
     summary,
 )
+from dashboard.services.runs import curves, missing_extras, readable, result, run, run_label, runs_of, spelled, when
 from dashboard.services.tables import containing, csv
 from dashboard.services.tasks import SHOWS, disagreement, task_answers, task_labels, task_list, task_number
 from dashboard.services.uploads import MAPPED, accept, examine, receive
@@ -108,6 +109,7 @@ __all__ = [
     "confusion_table",
     "containing",
     "csv",
+    "curves",
     "dataset",
     "default_dataset",
     "differing_tasks",
@@ -127,6 +129,7 @@ __all__ = [
     "label_disagreement",
     "label_disagreement_figure",
     "labels_csv",
+    "missing_extras",
     "mistake_cell",
     "most_different",
     "most_shared",
@@ -144,12 +147,18 @@ __all__ = [
     "quality",
     "quality_table",
     "read_fit",
+    "readable",
     "receive",
     "reference",
     "references",
+    "result",
+    "run",
+    "run_label",
+    "runs_of",
     "shared_mistakes",
     "shared_mistakes_figure",
     "spell_fit",
+    "spelled",
     "start_fits",
     "summary",
     "task_answers",
@@ -160,6 +169,7 @@ __all__ = [
     "wait_for",
     "what_if",
     "what_if_table",
+    "when",
     "with_intervals",
     "worker_intervals",
     "worker_intervals_figure",

@@ -1,0 +1,85 @@
+"""Choosing among the finished runs of a dataset; the choice is tied to the address bar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from dashboard import services, state
+from dashboard.components.text import as_text, count
+
+if TYPE_CHECKING:
+    from crowdcore.runs import Run
+
+__all__ = ["pick_runs"]
+
+SUGGESTED = 6  # runs that are shown while nobody has chosen
+
+
+def pick_runs(
+    key: str = "runs",
+    several: bool = True,
+    *,
+    label: str = "Runs",
+    only: Callable[[Run], bool] = lambda run: True,
+    without: str = "",
+) -> list[Run]:
+    """Draw the picker, or say what to do where there is nothing to pick.
+
+    Args:
+        key: the name in the address bar.
+        several: any number of runs, or just one.
+        label: what the widget is called.
+        only: which of the finished runs can be picked.
+        without: what to say where there are finished runs, but none that ``only`` lets through.
+
+    Returns:
+        The runs to show, in the order chosen; while nobody has chosen, the newest one of each method.
+        Empty only where there is nothing to pick, which has been said.
+    """
+    dataset = state.get("dataset")
+    finished = [run for run in services.runs_of(dataset) if services.readable(run, dataset)]
+    offered = {run.id: run for run in finished if only(run)}
+    if not offered:
+        _nothing(dataset, without if finished else "")
+        return []
+    asked = state.get_many(key)
+    chosen = [name for name in asked if name in offered]
+    if len(chosen) < len(asked):
+        gone = len(asked) - len(chosen)
+        st.caption(f"{count(gone, 'run')} of this address cannot be shown: not finished, deleted, or of other data.")
+    if not chosen and not asked:
+        newest = {run.spec.method: run.id for run in reversed(offered.values())}
+        chosen = [name for name in offered if name in newest.values()][: SUGGESTED if several else 1]
+    names = {name: as_text(services.run_label(run)) for name, run in offered.items()}
+    if several:
+        st.multiselect(
+            label,
+            list(names),
+            format_func=names.__getitem__,
+            placeholder="Choose finished runs",
+            wrap=True,
+            **state.bind(key, chosen),
+        )
+        return [offered[name] for name in chosen]
+    one = (chosen or list(offered))[0]
+    st.selectbox(label, list(names), format_func=names.__getitem__, **state.bind(key, one))
+    return [offered[one]]
+
+
+def _nothing(dataset: str, why: str) -> None:
+    """What to do where no run can be shown."""
+    missing = services.missing_extras()
+    if missing:
+        st.info(
+            f"Training is not installed here. Install it with `pip install 'crowdcore[{','.join(missing)}]'`.",
+            icon=":material/download:",
+        )
+        return
+    words = (
+        why or f"Nothing has been trained on {as_text(dataset)} yet. Start a run, and come back when it has finished."
+    )
+    st.info(words, icon=":material/model_training:")
+    st.page_link("views/train.py", label="Train", icon=":material/model_training:", query_params=state.address("train"))
