@@ -4,11 +4,15 @@ from pathlib import Path
 
 import streamlit as st
 
+from dashboard.components.sign_in import admitted
+
 HERE = Path(__file__).parent
 
 st.set_page_config(page_title="crowdcore", page_icon=(HERE / "icon.svg").read_text(), layout="wide")
 st.logo((HERE / "logo.svg").read_text(), icon_image=(HERE / "icon.svg").read_text(), size="large")
 st.html(HERE / "style.css")
+if not admitted():
+    st.stop()
 warm = st.empty()
 if "page" not in st.session_state:  # never seen: the browser fetches its chart code while the server imports ours
     with warm.container(key="warm"):

@@ -45,9 +45,9 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def start(script: Path, *arguments: str, **environment: str) -> tuple[subprocess.Popen[bytes], str]:
+def start(script: Path, *arguments: str, port: int = 0, **environment: str) -> tuple[subprocess.Popen[bytes], str]:
     """Start a Streamlit script; returns its process and address at once, before it listens."""
-    port = free_port()
+    port = port or free_port()
     command = [sys.executable, "-m", "streamlit", "run", str(script), f"--server.port={port}", "--server.headless=true"]
     command += ["--browser.gatherUsageStats=false", "--", *arguments]
     log = None if os.environ.get("CROWDCORE_APP_LOG") else subprocess.DEVNULL
@@ -70,10 +70,12 @@ def wait_until_up(address: str, process: subprocess.Popen[bytes], seconds: float
 
 
 @contextmanager
-def serving(script: Path = APP, *arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
+def serving(
+    script: Path = APP, *arguments: str, port: int = 0, environment: Mapping[str, str] | None = None
+) -> Iterator[str]:
     """The address of a running app, with a workspace of its own; the app ends with the block."""
     with tempfile.TemporaryDirectory() as workspace:
-        process, address = start(script, *arguments, **{"CROWDCORE_WORKSPACE": workspace, **(environment or {})})
+        process, address = start(script, *arguments, port=port, **{"CROWDCORE_WORKSPACE": workspace, **(environment or {})})
         try:
             wait_until_up(address, process)
             yield address

@@ -1,0 +1,59 @@
+"""A shared deployment asks who comes: sign in at a provider, a list of who may enter, nothing shown before."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.app_server import free_port, serving
+
+oidc = pytest.importorskip("tests.browser.oidc_provider", reason="the extra 'sharing' is not installed")
+
+
+def secrets(folder: Path, port: int, provider: str, domains: list[str]) -> str:
+    file = folder / "secrets.toml"
+    file.write_text(
+        f"""[auth]
+redirect_uri = "http://localhost:{port}/oauth2callback"
+cookie_secret = "a long random text, only for this test"
+client_id = "{oidc.CLIENT}"
+client_secret = "{oidc.SECRET}"
+server_metadata_url = "{provider}/.well-known/openid-configuration"
+
+[access]
+domains = {json.dumps(domains)}
+"""
+    )
+    return str(file)
+
+
+def visit(browser: Browser, address: str) -> Page:
+    page = browser.new_context(base_url=address).new_page()
+    page.goto("/")
+    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+    assert page.get_by_text("demo").count() == 0  # nothing of the data before
+    page.get_by_role("button", name="Sign in").click()
+    return page
+
+
+@pytest.mark.parametrize("domains", [["lab.example"], ["other.example"]])
+def test_sign_in_and_the_list(browser: Browser, tmp_path: Path, domains: list[str]) -> None:
+    port = free_port()
+    with oidc.provider("ada@lab.example") as provider:
+        files = secrets(tmp_path, port, provider, domains)
+        with serving(port=port, environment={"STREAMLIT_SECRETS_FILES": files}) as address:
+            page = visit(browser, address)
+            if domains == ["lab.example"]:
+                expect(page.get_by_text(re.compile("ada.?@lab.example"))).to_be_visible()
+                expect(page.get_by_role("heading", name="Data")).to_be_visible()
+                page.get_by_role("button", name="Sign out").click()
+                expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+            else:
+                expect(page.get_by_text("may not enter")).to_be_visible()
+                assert page.get_by_text("annotations").count() == 0
+            assert oidc.SECRET not in page.content()
+            page.context.close()
