@@ -75,7 +75,9 @@ def serving(
 ) -> Iterator[str]:
     """The address of a running app, with a workspace of its own; the app ends with the block."""
     with tempfile.TemporaryDirectory() as workspace:
-        process, address = start(script, *arguments, port=port, **{"CROWDCORE_WORKSPACE": workspace, **(environment or {})})
+        process, address = start(
+            script, *arguments, port=port, **{"CROWDCORE_WORKSPACE": workspace, **(environment or {})}
+        )
         try:
             wait_until_up(address, process)
             yield address

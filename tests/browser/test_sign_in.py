@@ -49,7 +49,7 @@ def test_sign_in_and_the_list(browser: Browser, tmp_path: Path, domains: list[st
             page = visit(browser, address)
             if domains == ["lab.example"]:
                 expect(page.get_by_text(re.compile("ada.?@lab.example"))).to_be_visible()
-                expect(page.get_by_role("heading", name="Data")).to_be_visible()
+                expect(page.get_by_text("annotations").first).to_be_visible()
                 page.get_by_role("button", name="Sign out").click()
                 expect(page.get_by_role("button", name="Sign in")).to_be_visible()
             else:
