@@ -1,0 +1,134 @@
+"""What a run leaves besides numbers per epoch: its result, its predictions, its log."""
+
+from __future__ import annotations
+
+import shutil
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlparse
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.core.errors import DataError
+from crowdcore.runs.run import TAG, Run
+from crowdcore.runs.schema import client_of
+from crowdcore.runs.store import entry_of, get_run
+from crowdcore.runs.workspace import Workspace
+
+if TYPE_CHECKING:
+    from crowdcore.data.dataset import CrowdDataset
+    from crowdcore.learning.result import TrainingResult
+
+__all__ = ["log_lines", "predictions", "result"]
+
+_SPLITS = np.array(["train", "valid", "test", "unlabelled"])
+_LOG_BYTES = 200_000  # read from the end of a log
+
+
+def result(run_id: str, *, workspace: Workspace | None = None) -> TrainingResult:
+    """What a run learnt.
+
+    Raises:
+        DataError: there is nothing (yet), or its files are gone.
+    """
+    from crowdcore.learning.result_files import load_result
+
+    return load_result(_artefact(run_id, "result", workspace or Workspace.open()))
+
+
+def predictions(run_id: str, *, workspace: Workspace | None = None) -> pd.DataFrame:
+    """One row per task: task, split, gold, label, and p_<class>, the mean over seeds of the selected epochs.
+
+    Raises:
+        DataError: there is nothing (yet), or its files are gone.
+    """
+    return pd.read_parquet(_artefact(run_id, "predictions.parquet", workspace or Workspace.open()))
+
+
+def log_lines(run_id: str, n: int = 40, *, workspace: Workspace | None = None) -> list[str]:
+    """The last lines that a run's process wrote; [] when there are none."""
+    workspace = workspace or Workspace.open()
+    path = workspace.run_folder(run_id) / "log.txt"
+    if not path.exists():
+        path = _download(run_id, "log.txt", workspace)
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _LOG_BYTES))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return []
+    return list(deque(text.splitlines(), maxlen=n))
+
+
+def keep_result(run_id: str, found: TrainingResult, dataset: CrowdDataset, workspace: Workspace) -> None:
+    """Write result and predictions, whole or not at all as far as readers can see.
+
+    Raises:
+        OSError: the disk is full.
+    """
+    draft = workspace.run_folder(run_id) / "result.new"
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        found.save(draft / "result")
+        predicted(found, dataset).to_parquet(draft / "predictions.parquet", index=False)
+        client = client_of(workspace)
+        client.log_artifacts(run_id, str(draft))
+        client.set_tag(run_id, f"{TAG}result", "yes")
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def predicted(found: TrainingResult, dataset: CrowdDataset) -> pd.DataFrame:
+    """The table that `predictions` reads."""
+    mean = found.mean_posterior(dataset.n_tasks)[found.task]
+    names = np.array([*found.classes, None], dtype=object)
+    return pd.DataFrame(
+        {
+            "task": np.asarray(dataset.task_ids)[found.task],
+            "split": _SPLITS[found.split],
+            "gold": names[found.gold],
+            "label": names[mean.argmax(1)],
+            **{f"p_{c}": mean[:, k] for k, c in enumerate(found.classes)},
+        }
+    )
+
+
+def _artefact(run_id: str, name: str, workspace: Workspace) -> Path:
+    run = get_run(run_id, workspace=workspace)
+    if not run.has_result:
+        raise DataError(*_nothing(run))
+    path = _download(run_id, name, workspace)
+    if not path.exists():
+        raise DataError(f"The files of run {run_id} are gone", "Run it again to have them back.")
+    return path
+
+
+def _nothing(run: Run) -> tuple[str, str]:
+    if run.state == "queued":
+        return f"Run {run.id} waits in the queue", "Its result is there once it has finished."
+    if run.state == "running":
+        return f"Run {run.id} is in epoch {run.epoch + 1} of {run.epochs}", "Its result is there once it has finished."
+    return f"Run {run.id} {run.state} without a result", run.message or "Its log says more."
+
+
+def _download(run_id: str, name: str, workspace: Workspace) -> Path:
+    """Where an artefact is on this machine, fetched once from a server; it may not exist."""
+    from mlflow.exceptions import MlflowException
+
+    address = urlparse(entry_of(run_id, workspace).info.artifact_uri)
+    if address.scheme in {"", "file"}:
+        return Path(unquote(address.path)) / name
+    folder = workspace.run_folder(run_id) / "fetched"
+    if not (folder / name).exists():
+        draft = folder / f".{name}"
+        draft.mkdir(parents=True, exist_ok=True)
+        try:
+            client_of(workspace).download_artifacts(run_id, name, str(draft))
+            (draft / name).replace(folder / name)
+        except (MlflowException, OSError):
+            return folder / name
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    return folder / name

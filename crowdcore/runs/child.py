@@ -1,0 +1,221 @@
+"""The process that trains one run: ``python -m crowdcore.runs.child RUN_ID``.
+
+Exit code 0: finished; 3: cancelled by request; 1: failed, with its message set; 4: its supervisor is gone and the run
+waits for another one; 5: another process trains this run already.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crowdcore.core.errors import CrowdError, DataError, SettingError
+from crowdcore.runs import store
+from crowdcore.runs.artefacts import keep_result
+from crowdcore.runs.datasets import open_dataset
+from crowdcore.runs.environment import environment
+from crowdcore.runs.recorder import Recorder, checkpointed, spread
+from crowdcore.runs.redaction import redact
+from crowdcore.runs.run import TAG, Run
+from crowdcore.runs.schema import client_of
+from crowdcore.runs.workspace import Workspace
+
+if TYPE_CHECKING:
+    from crowdcore.learning.result import TrainingResult
+
+__all__ = ["main"]
+
+FINISHED, FAILED, CANCELLED, ORPHANED, TAKEN = 0, 1, 3, 4, 5
+_GRACE = 20.0  # seconds that an orphan has for the end of its epoch
+_CHECKPOINT_EVERY = 5  # epochs
+
+
+class _Stop:
+    """Whether, and why, the run should end after this epoch."""
+
+    def __init__(self, workspace: Workspace, run_id: str) -> None:
+        self.workspace, self.run_id, self.signalled = workspace, run_id, False
+        signal.signal(signal.SIGTERM, self._signal)
+
+    def _signal(self, number: int, frame: object) -> None:
+        self.signalled = True
+
+    @property
+    def cancelled(self) -> bool:
+        return self.signalled or self.workspace.cancel_requested(self.run_id)
+
+
+def main(run_id: str) -> int:
+    """Train the run; returns the exit code."""
+    workspace = Workspace.open()
+    started = store.now()
+    try:
+        with workspace.as_child(run_id, started):
+            _log_to(workspace.run_folder(run_id) / "log.txt")
+            return _supervised(workspace, run_id)
+    except BlockingIOError:
+        print(f"Run {run_id} is being trained by another process.", file=sys.stderr)
+        return TAKEN
+
+
+def _supervised(workspace: Workspace, run_id: str) -> int:
+    stop = _Stop(workspace, run_id)
+    try:
+        run = store.get_run(run_id, workspace=workspace)
+        if run.state in {"finished", "cancelled"} or stop.cancelled:
+            if not run.has_ended:
+                store.set_state(run_id, "cancelled", "Cancelled before it began.", workspace=workspace)
+            return CANCELLED if run.state != "finished" else FINISHED
+        store.set_state(run_id, "running", workspace=workspace)
+        code, message = _train(workspace, run, stop)
+    except BaseException as error:
+        traceback.print_exc()
+        code, message = FAILED, _explain(error)
+    print(message or "Finished.", flush=True)
+    if code == ORPHANED:
+        return code
+    state: store.State = {FINISHED: "finished", CANCELLED: "cancelled"}.get(code, "failed")  # type: ignore[assignment]
+    _insist(lambda: _end(workspace, run_id, state, message))
+    return code
+
+
+def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
+    from crowdcore import learning
+    from crowdcore.learning import methods
+
+    spec, folder = run.spec, workspace.run_folder(run.id)
+    print(f"{spec.method} on {spec.dataset}, seeds {', '.join(map(str, spec.seeds))}", flush=True)
+    dataset = open_dataset(spec.dataset, workspace)
+    if spec.fingerprint and dataset.fingerprint != spec.fingerprint:
+        raise DataError(
+            f"{spec.dataset} has changed since this run was asked for", "Run it again to train on what is there now."
+        )
+    training, own = learning.split_settings(methods.get(spec.method), spec.settings)
+    _describe(workspace, run, {"fingerprint": dataset.fingerprint, **training.model_dump(), **own.model_dump()})
+    with Recorder(workspace, run.id) as recorder:
+        watch = threading.Thread(target=_leave_when_orphaned, args=(recorder,), daemon=True)
+        watch.start()
+        for seeds, history in checkpointed(folder / "checkpoint"):
+            recorder.restore(seeds, history)
+        result = learning.train(
+            dataset,
+            spec.method,
+            seeds=spec.seeds,
+            device=spec.device,
+            on_event=recorder.listen,
+            should_stop=lambda: stop.cancelled or recorder.deleted or recorder.orphaned is not None,
+            checkpoint=folder / "checkpoint",
+            checkpoint_every=_CHECKPOINT_EVERY,
+            **spec.settings,
+        )
+        if recorder.orphaned is not None:
+            return ORPHANED, "The process that supervised this run is gone; the run goes on with another one."
+        if recorder.deleted:
+            return CANCELLED, "The run was deleted."
+        _insist(lambda: keep_result(run.id, result, dataset, workspace))
+    _insist(lambda: _log_scores(workspace, run.id, result))
+    if stop.cancelled:
+        return CANCELLED, f"Cancelled after epoch {int(result.last_epoch.max())}; what was learnt by then is kept."
+    return FINISHED, ""
+
+
+def _describe(workspace: Workspace, run: Run, parameters: dict[str, Any]) -> None:
+    """Parameters as used, the environment, the device."""
+    from mlflow.entities import Param
+
+    from crowdcore.learning.device import resolve_device
+
+    client = client_of(workspace)
+    client.log_batch(run.id, params=[Param(name, str(value)[:6000]) for name, value in parameters.items()])
+    client.log_dict(run.id, environment(), "environment.json")
+    client.set_tag(run.id, f"{TAG}device", str(resolve_device(run.spec.device)))
+
+
+def _log_scores(workspace: Workspace, run_id: str, result: TrainingResult) -> None:
+    from mlflow.entities import Metric
+
+    at = int(time.time() * 1000)
+    scores: dict[str, float] = {}
+    for epoch in ("selected", "last", "best"):
+        with contextlib.suppress(DataError, SettingError):  # no gold on the test split
+            scores |= spread(f"test_accuracy_{epoch}", result.accuracy("test", at=epoch).tolist())  # type: ignore[arg-type]
+    client_of(workspace).log_batch(run_id, [Metric(name, value, at, 0) for name, value in scores.items()])
+
+
+def _end(workspace: Workspace, run_id: str, state: store.State, message: str) -> None:
+    client = client_of(workspace)
+    with contextlib.suppress(OSError):  # the log stays where it is when there is no room for a second one
+        client.log_artifact(run_id, str(workspace.run_folder(run_id) / "log.txt"))
+    store.set_state(run_id, state, message, workspace=workspace)
+
+
+def _insist(write: Callable[[], None], patience: float = 120.0) -> None:
+    """Try again while the record is locked or out of reach."""
+    from mlflow.exceptions import MlflowException
+
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return write()
+        except MlflowException as error:
+            if time.monotonic() > deadline or error.error_code == "RESOURCE_DOES_NOT_EXIST":
+                raise
+            time.sleep(1.0)
+
+
+def _explain(error: BaseException) -> str:
+    """One sentence for the page."""
+    text = str(error)
+    if isinstance(error, CrowdError):
+        return text
+    if isinstance(error, MemoryError):
+        return "There was not enough memory. Choose smaller batches, fewer seeds or a smaller backbone."
+    if "No space left" in text or "File too large" in text or getattr(error, "errno", None) in {27, 28, 122}:
+        return "The disk is full, so the result could not be written. Make room and resume: nothing trained is lost."
+    return f"{type(error).__name__}: {text}"
+
+
+def _leave_when_orphaned(recorder: Recorder) -> None:
+    """An epoch that outlasts the grace of an orphan is cut short; the last checkpoint stays."""
+    while True:
+        time.sleep(1.0)
+        if recorder.orphaned is not None and time.monotonic() - recorder.orphaned > _GRACE:
+            os._exit(ORPHANED)
+
+
+def _log_to(path: Path) -> None:
+    """Send all that this process prints, its libraries included, to the run's log, without secrets."""
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    os.dup2(handle, 1)
+    os.dup2(handle, 2)
+    os.close(handle)
+    sys.stdout = sys.stderr = _Redacted()  # type: ignore[assignment]
+
+
+class _Redacted:
+    """A text stream onto standard output that takes secrets out."""
+
+    encoding = "utf-8"
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):  # a full disk ends the log, not the run
+            os.write(1, redact(text).encode("utf-8", "replace"))
+        return len(text)
+
+    def flush(self) -> None:
+        pass
+
+    def isatty(self) -> bool:
+        return False
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

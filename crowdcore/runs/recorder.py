@@ -1,0 +1,158 @@
+"""`Recorder`: writes what a training run tells to the record, from a thread of its own, and loses nothing."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from crowdcore.core.types import FloatArray
+from crowdcore.learning.events import Event, NoteEvent
+from crowdcore.runs.run import TAG
+from crowdcore.runs.schema import client_of
+from crowdcore.runs.store import as_json, now
+from crowdcore.runs.workspace import Workspace
+
+__all__ = ["Recorder"]
+
+_EVERY = 1.0  # seconds between two batches
+_BEAT = 2.0  # seconds between two signs of life
+_BATCH = 500  # numbers in one write (MLflow takes 1,000)
+_PATIENCE = 300.0  # seconds that the end of a run waits for a record that does not answer
+
+
+class Recorder:
+    """Means over seeds, progress and signs of life of one run; a locked or lost database is tried again.
+
+    Args:
+        workspace: of the run.
+        run_id: of the run.
+    """
+
+    def __init__(self, workspace: Workspace, run_id: str) -> None:
+        self._client, self._run_id = client_of(workspace), run_id
+        self._values: dict[tuple[str, int], dict[int, float]] = {}  # (metric, epoch) -> seed -> value
+        self._pending: list[tuple[str, float, int, int]] = []  # metric, value, milliseconds, epoch
+        self._progress: dict[str, Any] = {}
+        self._lock, self._ending = threading.Lock(), threading.Event()
+        self._supervisor = int(os.environ.get("CROWDCORE_SUPERVISOR") or 0)
+        self._thread = threading.Thread(target=self._write_on, name="recorder", daemon=True)
+        self._failing = False
+        self.deleted = False
+        """Whether the run has been deleted meanwhile."""
+        self.orphaned: float | None = None
+        """Since when (monotonic seconds) the supervising process has been gone."""
+
+    def __enter__(self) -> Recorder:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ending.set()
+        self._thread.join()
+
+    def listen(self, event: Event) -> None:
+        """Take an event of the training; returns at once."""
+        if isinstance(event, NoteEvent):
+            print(event.message, flush=True)
+            return
+        self._take(event.epoch, event.seeds, event.metrics)
+        with self._lock:
+            self._progress = {
+                "epoch": event.epoch,
+                "epochs": event.epochs,
+                "done": round(event.done, 5),
+                "remaining": round(event.remaining, 1),
+            }
+
+    def restore(self, seeds: Sequence[int], history: Mapping[str, FloatArray]) -> None:
+        """Take the epochs of a checkpoint, (epochs, S) per metric: a killed child may not have written the last ones."""
+        for epoch in range(max((len(rows) for rows in history.values()), default=0)):
+            self._take(epoch + 1, seeds, {n: np.asarray(rows[epoch]) for n, rows in history.items() if n != "seconds"})
+
+    def _take(self, epoch: int, seeds: Sequence[int], metrics: Mapping[str, FloatArray]) -> None:
+        at = int(time.time() * 1000)
+        for name, values in metrics.items():
+            known = self._values.setdefault((name, epoch), {})
+            known.update({s: float(v) for s, v in zip(seeds, values, strict=True) if np.isfinite(v)})
+            rows = spread(name, list(known.values()))
+            with self._lock:
+                self._pending += [(key, value, at, epoch) for key, value in rows.items()]
+
+    def _write_on(self) -> None:
+        written, deadline = 0.0, None
+        while True:
+            ending = self._ending.wait(_EVERY)
+            if ending and deadline is None:
+                deadline = time.monotonic() + _PATIENCE
+            self._watch()
+            with self._lock:
+                due = bool(self._pending)
+            if due or time.monotonic() - written >= _BEAT:
+                if self._write():
+                    written = time.monotonic()
+            with self._lock:
+                empty = not self._pending
+            if ending and (empty or self.deleted or time.monotonic() > (deadline or 0.0)):
+                return
+
+    def _write(self) -> bool:
+        """One batch; what could not be written stays."""
+        from mlflow.entities import Metric, RunTag
+
+        with self._lock:
+            batch = self._pending[:_BATCH]
+            progress = dict(self._progress)
+        tags = [RunTag(f"{TAG}heartbeat", now())]
+        if progress:
+            tags.append(RunTag(f"{TAG}progress", as_json(progress)))
+        try:
+            self._client.log_batch(self._run_id, [Metric(*row) for row in batch], tags=tags)
+        except Exception as error:  # a locked file, a lost server, a full disk: all may pass
+            self._trouble(error)
+            return False
+        if self._failing:
+            print("The record can be written again; nothing was lost.", flush=True)
+            self._failing = False
+        with self._lock:
+            del self._pending[: len(batch)]
+        return True
+
+    def _trouble(self, error: Exception) -> None:
+        if not self._failing:
+            print(f"The record cannot be written now and is tried again: {error}", flush=True)
+        self._failing = True
+        if "deleted" in str(error) or getattr(error, "error_code", "") == "RESOURCE_DOES_NOT_EXIST":
+            self.deleted = True
+
+    def _watch(self) -> None:
+        if self._supervisor and self.orphaned is None and os.getppid() != self._supervisor:
+            self.orphaned = time.monotonic()
+
+
+def spread(name: str, values: Sequence[float]) -> dict[str, float]:
+    """Mean over seeds under the name itself and, from two seeds on, the standard deviation under ``<name>_std``."""
+    finite = [v for v in values if np.isfinite(v)]
+    if not finite:
+        return {}
+    return {name: float(np.mean(finite))} | ({f"{name}_std": float(np.std(finite, ddof=1))} if len(finite) > 1 else {})
+
+
+def checkpointed(folder: Path) -> list[tuple[list[int], dict[str, FloatArray]]]:
+    """Seeds and per-epoch history of every stack in a checkpoint folder."""
+    import json
+
+    found = []
+    for state in sorted(folder.glob("*/state.json")):
+        kept = json.loads(state.read_text())
+        seeds = [seed for _, seed in kept["identity"]["replicas"]]
+        found.append((seeds, {name: np.asarray(rows, float) for name, rows in kept["history"].items()}))
+    return found

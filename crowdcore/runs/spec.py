@@ -1,0 +1,32 @@
+"""`RunSpec`: everything that decides what a run computes, and what is needed to compute it again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from crowdcore.core.settings import Settings
+
+__all__ = ["RunSpec"]
+
+
+class RunSpec(Settings):
+    """One training run: dataset, method, settings and seeds."""
+
+    dataset: str = Field(min_length=1, description="Name of a dataset, or a path to one.")
+    fingerprint: str = Field("", description="Content hash that the dataset must have; empty: whatever is there.")
+    method: str = Field(min_length=1, description="Name of a learning method.")
+    settings: dict[str, Any] = Field(default_factory=dict, description="Settings of the trainer and of the method.")
+    seeds: tuple[int, ...] = Field((0,), min_length=1, description="One replica for each.")
+    device: str = Field("auto", description="auto, cpu, cuda or cuda:N.")
+    priority: int = Field(0, description="Higher goes first.")
+    group: str = Field("", description="Runs that were started together share it.")
+    parent: str = Field("", description="The search that this run is a trial of.")
+
+    @field_validator("seeds")
+    @classmethod
+    def _different(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        if min(seeds) < 0 or len(set(seeds)) < len(seeds):
+            raise ValueError("Seeds must be different non-negative numbers")
+        return seeds

@@ -1,0 +1,212 @@
+"""The record of runs, kept by MLflow: one experiment per dataset, one MLflow run per run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.core.errors import DataError
+from crowdcore.runs.redaction import redact
+from crowdcore.runs.run import ENDED, STATUS, TAG, Run, State, read_run
+from crowdcore.runs.schema import client_of, experiment_name, experiment_of
+from crowdcore.runs.spec import RunSpec
+from crowdcore.runs.workspace import Workspace
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run as Entry
+
+__all__ = ["create", "curves", "delete", "get_run", "list_runs", "set_message", "set_priority", "set_state"]
+
+_MESSAGE = 4000  # characters; MLflow takes 8,000 in a tag
+_MOST = 50_000  # runs read at once
+
+
+def create(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
+    """Record a run as queued; nothing starts it yet."""
+    workspace = workspace or Workspace.open()
+    client = client_of(workspace)
+    tags = {
+        f"{TAG}spec": spec.model_dump_json(),
+        f"{TAG}parent": spec.parent,
+        f"{TAG}group": spec.group,
+        f"{TAG}priority": str(spec.priority),
+        "mlflow.source.name": "crowdcore",
+        "mlflow.runName": f"{spec.method}, {len(spec.seeds)} seed{'s' if len(spec.seeds) > 1 else ''}",
+        **({"mlflow.parentRunId": spec.parent} if spec.parent else {}),
+    }
+    entry = client.create_run(experiment_of(workspace, spec.dataset), tags=tags)
+    run_id = entry.info.run_id
+    client.update_run(run_id, STATUS["queued"])
+    for name in ("dataset", "method"):
+        client.log_param(run_id, name, getattr(spec, name))
+    client.log_param(run_id, "seeds", ", ".join(map(str, spec.seeds)))
+    workspace.run_folder(run_id).mkdir(parents=True, exist_ok=True)
+    return get_run(run_id, workspace=workspace)
+
+
+def get_run(run_id: str, *, workspace: Workspace | None = None) -> Run:
+    """One run as the record has it now.
+
+    Raises:
+        DataError: there is none of that id.
+    """
+    run = read_run(entry_of(run_id, workspace or Workspace.open()))
+    if run is None:
+        raise DataError(f"Run {run_id} was not made by crowdcore, or its tags were changed")
+    return run
+
+
+def entry_of(run_id: str, workspace: Workspace) -> Entry:
+    """MLflow's own record of a run.
+
+    Raises:
+        DataError: there is none of that id.
+    """
+    from mlflow.exceptions import MlflowException
+
+    client = client_of(workspace)
+    workspace.run_folder(run_id)  # refuses what is no id
+    try:
+        entry = client.get_run(run_id)
+    except MlflowException as error:
+        if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+            raise
+        entry = None
+    if entry is None or entry.info.lifecycle_stage == "deleted":
+        raise DataError(f"There is no run {run_id}", "`crowdcore runs list` shows those there are.")
+    return entry
+
+
+def list_runs(
+    dataset: str | None = None,
+    states: Collection[State] | None = None,
+    parent: str | None = None,
+    *,
+    workspace: Workspace | None = None,
+) -> list[Run]:
+    """Runs, newest first.
+
+    Args:
+        dataset: only those on this dataset (its name, or the path that was given).
+        states: only those in these states.
+        parent: only the trials of this search.
+        workspace: where to look; None: ``Workspace.open()``.
+    """
+    client = client_of(workspace or Workspace.open())
+    if dataset is None:
+        experiments = [e.experiment_id for e in client.search_experiments()]
+    else:
+        found = client.get_experiment_by_name(experiment_name(dataset))
+        experiments = [found.experiment_id] if found else []
+    if not experiments:
+        return []
+    filters = [f"tags.`{TAG}parent` = '{parent}'"] if parent and parent.isalnum() else []
+    if states is not None and len(states) == 1:
+        filters.append(f"attributes.status = '{STATUS[next(iter(states))]}'")
+    entries = client.search_runs(
+        experiments, " and ".join(filters), max_results=_MOST, order_by=["attributes.start_time DESC"]
+    )
+    runs = [run for entry in entries if (run := read_run(entry)) is not None]
+    return [
+        run
+        for run in runs
+        if (states is None or run.state in states)
+        and (parent is None or run.spec.parent == parent)
+        and (dataset is None or run.spec.dataset == dataset or "/" not in dataset)
+    ]
+
+
+def set_state(run_id: str, state: State, message: str | None = None, *, workspace: Workspace | None = None) -> None:
+    """Move a run to another state.
+
+    Args:
+        run_id: of the run.
+        state: the new one.
+        message: what to say about it; None leaves what was said.
+        workspace: of the run.
+    """
+    workspace = workspace or Workspace.open()
+    client = client_of(workspace)
+    if message is not None:
+        set_message(run_id, message, workspace=workspace)
+    if state == "running":
+        client.set_tag(run_id, f"{TAG}started", now())
+    if state in ENDED:
+        client.set_terminated(run_id, STATUS[state], int(time.time() * 1000))
+    else:
+        client.update_run(run_id, STATUS[state])
+
+
+def set_message(run_id: str, message: str, *, workspace: Workspace | None = None) -> None:
+    """Say something about a run on its page; secrets of the environment are taken out."""
+    client_of(workspace or Workspace.open()).set_tag(run_id, f"{TAG}message", redact(message)[:_MESSAGE])
+
+
+def set_priority(run_id: str, priority: int, *, workspace: Workspace | None = None) -> None:
+    """Let a queued run go before (higher) or after others."""
+    client_of(workspace or Workspace.open()).set_tag(run_id, f"{TAG}priority", str(priority))
+
+
+def curves(run_id: str, *, workspace: Workspace | None = None) -> pd.DataFrame:
+    """What was measured after every epoch, also while the run goes on: epoch (from 1), metric, mean, std over seeds."""
+    workspace = workspace or Workspace.open()
+    client, entry = client_of(workspace), entry_of(run_id, workspace)
+    names = [n for n in entry.data.metrics if not n.endswith("_std")]
+    frames = []
+    for name in names:
+        mean = _by_epoch(client.get_metric_history(run_id, name))
+        if mean.empty:
+            continue
+        std = f"{name}_std"
+        spread = _by_epoch(client.get_metric_history(run_id, std)) if std in entry.data.metrics else {}
+        frames.append(pd.DataFrame({"metric": name, "mean": mean, "std": pd.Series(spread, dtype=float)}))
+    if not frames:
+        return pd.DataFrame({"epoch": np.zeros(0, int), "metric": "", "mean": np.zeros(0), "std": np.zeros(0)})
+    table = pd.concat(frames).rename_axis("epoch").reset_index()
+    return table.sort_values(["metric", "epoch"], ignore_index=True)
+
+
+def _by_epoch(history: Iterable[object]) -> pd.Series[float]:
+    """The last value of every epoch: after a resume, an epoch may have been measured twice."""
+    points = [(m.step, m.timestamp, m.value) for m in history if m.step > 0]  # type: ignore[attr-defined]
+    return pd.Series({step: value for step, _, value in sorted(points)}, dtype=float)
+
+
+def delete(run_ids: Iterable[str], *, workspace: Workspace | None = None) -> None:
+    """Delete runs with everything they wrote.
+
+    Raises:
+        DataError: one of them is queued or running (nothing is deleted then), or does not exist.
+    """
+    workspace = workspace or Workspace.open()
+    runs = [get_run(run_id, workspace=workspace) for run_id in dict.fromkeys(run_ids)]
+    for run in runs:
+        if run.state not in ENDED or workspace.child_alive(run.id):
+            raise DataError(f"Run {run.id} is {run.state}", "Cancel it before deleting it.")
+    from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+    client = client_of(workspace)
+    for run in runs:
+        uri = client.get_run(run.id).info.artifact_uri
+        client.delete_run(run.id)
+        repository = get_artifact_repository(uri, tracking_uri=workspace.tracking_uri)
+        if repository.list_artifacts():
+            repository.delete_artifacts()
+        shutil.rmtree(workspace.run_folder(run.id), ignore_errors=True)
+
+
+def now() -> str:
+    """The time as tags keep it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def as_json(value: object) -> str:
+    """Compact JSON for a tag."""
+    return json.dumps(value, separators=(",", ":"))
