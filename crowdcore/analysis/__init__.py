@@ -4,9 +4,11 @@ Everything public is an attribute of this package: ``analysis.shared_mistakes(da
 """
 
 from crowdcore.analysis.agreement import Agreement, Coefficient, agreement
+from crowdcore.analysis.bands import Band, band, band_frame
 from crowdcore.analysis.bound import MinimaxBound, minimax_bound
-from crowdcore.analysis.calibration import Calibration, calibration
+from crowdcore.analysis.calibration import Calibration, calibration, calibration_of_seeds
 from crowdcore.analysis.cohen import PairKappa, pair_kappa
+from crowdcore.analysis.critical_difference import CriticalDifference, critical_difference
 from crowdcore.analysis.judgement import Judgement, judge, show_gold
 from crowdcore.analysis.label_disagreement import LabelDisagreement, label_difference, label_disagreement
 from crowdcore.analysis.mistake_cell import MistakeCell, mistake_cell, mistake_list
@@ -33,10 +35,12 @@ from crowdcore.analysis.worker_quality import WorkerQuality, worker_quality
 __all__ = [
     "Agreement",
     "AnnotationEntropy",
+    "Band",
     "Calibration",
     "ClassBalance",
     "Coefficient",
     "ConfusionIntervals",
+    "CriticalDifference",
     "Judgement",
     "LabelDisagreement",
     "MinimaxBound",
@@ -58,11 +62,15 @@ __all__ = [
     "agreement",
     "annotation_entropy",
     "available_references",
+    "band",
+    "band_frame",
     "bootstrap_confusion",
     "calibration",
+    "calibration_of_seeds",
     "class_balance",
     "confusion_distance",
     "credible_intervals",
+    "critical_difference",
     "judge",
     "label_difference",
     "label_disagreement",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -10,9 +10,9 @@ from scipy.special import betaincinv
 
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Calibration", "calibration"]
+__all__ = ["Calibration", "calibration", "calibration_of_seeds"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Calibration:
         bin_confidence: (n_bins,) mean probability of the labels.
         bin_accuracy: (n_bins,) share that is right.
         low, high: (n_bins,) 95 % Clopper–Pearson interval of ``bin_accuracy``.
-        n_tasks: (n_bins,) tasks.
+        n_tasks: (n_bins,) labels: one per task, or one per task and seed.
     """
 
     reference: str
@@ -71,21 +71,50 @@ def calibration(result: AggregationResult, gold: IntArray, n_bins: int = 10) -> 
     """
     if gold.shape != result.labels.shape:
         raise SettingError("gold", f"have the shape {result.labels.shape}", gold.shape)
+    judged = (gold >= 0) & (result.labels >= 0)
+    return _reliability(result.method, result.posterior[judged].max(1), (result.labels == gold)[judged], n_bins)
+
+
+def calibration_of_seeds(name: str, posterior: FloatArray, gold: IntArray, n_bins: int = 15) -> Calibration:
+    """Reliability of a classifier's probabilities, all seeds together; ``error`` is the mean of the seeds' errors.
+
+    The intervals count every task once, not once per seed: seeds see the same tasks.
+
+    Args:
+        name: the method.
+        posterior: (S, n, C) class probabilities; the most probable class is the label.
+        gold: (n,) true class, -1 = unknown.
+        n_bins: equally wide groups of (0, 1].
+
+    Raises:
+        SettingError: ``gold`` of another length, or no group.
+        DataError: no task has gold.
+    """
+    if gold.shape != posterior.shape[1:2]:
+        raise SettingError("gold", f"have the shape {posterior.shape[1:2]}", gold.shape)
+    judged = gold >= 0
+    probabilities = np.asarray(posterior[:, judged], np.float64)
+    confidence, right = probabilities.max(-1), probabilities.argmax(-1) == gold[judged]
+    pooled = _reliability(name, confidence.ravel(), right.ravel(), n_bins, len(posterior))
+    errors = [_reliability(name, c, r, n_bins).error for c, r in zip(confidence, right, strict=True)]
+    return replace(pooled, error=float(np.mean(errors)))
+
+
+def _reliability(name: str, confidence: FloatArray, right: BoolArray, n_bins: int, copies: int = 1) -> Calibration:
+    """Group (n,) labels by their probability; each task is among them ``copies`` times."""
     if n_bins < 1:
         raise SettingError("n_bins", "be at least 1", n_bins)
-    judged = (gold >= 0) & (result.labels >= 0)
-    if not judged.any():
+    if not len(right):
         raise DataError("No task has both a label and gold", "A posterior is calibrated against gold labels.")
-    confidence = result.posterior[judged].max(1)
-    right = (result.labels == gold)[judged]
     group = np.clip(np.ceil(confidence * n_bins).astype(int) - 1, 0, n_bins - 1)
     n, n_right = (np.bincount(group, weights, n_bins) for weights in (None, right))
     with np.errstate(invalid="ignore"):  # empty groups
         bin_confidence, bin_accuracy = np.bincount(group, confidence, n_bins) / n, n_right / n
-    low = np.where(n_right > 0, betaincinv(np.maximum(n_right, 1), n - n_right + 1, 0.025), 0.0)
-    high = np.where(n_right < n, betaincinv(n_right + 1, np.maximum(n - n_right, 1), 0.975), 1.0)
+    hits, misses = n_right / copies, (n - n_right) / copies
+    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1 / copies), misses + 1, 0.025), 0.0)
+    high = np.where(misses > 0, betaincinv(hits + 1, np.maximum(misses, 1 / copies), 0.975), 1.0)
     return Calibration(
-        reference=result.method,
+        reference=name,
         error=float(np.nansum(n * np.abs(bin_accuracy - bin_confidence)) / len(right)),
         accuracy=float(right.mean()),
         confidence=float(confidence.mean()),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
@@ -17,7 +17,6 @@ from crowdcore.figures.heatmap import MAX_LABELS, heatmap
 
 __all__ = ["calibration", "confusion_intervals", "label_disagreement", "log_likelihood"]
 
-_DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 _FEW = 4  # curves up to which their intervals are drawn; the pointer shows them always
 _LEAST_GAP = 1e-12
 _LEAST_TASKS = 10  # groups of fewer tasks are points without a line
@@ -74,7 +73,7 @@ def calibration(curves: Mapping[str, Calibration], *, title: str = "Calibration"
     fig = theme.figure(
         honest, title=title, subtitle="below the diagonal: surer than right · in brackets: expected error"
     )
-    dashes = _dashes(curve.reference for curve in curves.values())
+    dashes = theme.dashes(curve.reference for curve in curves.values())
     for dash, (name, curve) in zip(dashes, curves.items(), strict=True):
         some = curve.n_tasks > 0
         x, y = curve.bin_confidence[some], curve.bin_accuracy[some]
@@ -104,14 +103,14 @@ def calibration(curves: Mapping[str, Calibration], *, title: str = "Calibration"
                 "visible": len(curves) <= _FEW,
             },
             customdata=np.stack([n, 100 * low, 100 * high], axis=1),
-            hovertemplate=f"<b>{name}</b><br>%{{customdata[0]:,}} tasks labelled with probability %{{x:.2f}}"
+            hovertemplate=f"<b>{name}</b><br>%{{customdata[0]:,}} labels given with probability %{{x:.2f}}"
             "<br>%{y:.1%} are right (%{customdata[1]:.1f} – %{customdata[2]:.1f} %)<extra></extra>",
             showlegend=False,
             **named,
         )
     fig.update_xaxes(title="probability of the label", tickformat=".0%", range=[0, 1.03])
     fig.update_yaxes(title="share that is right", tickformat=".0%", range=[0, 1.03])
-    return _legend_below(fig, len(curves))
+    return theme.legend_below(fig, len(curves))
 
 
 def log_likelihood(
@@ -132,7 +131,7 @@ def log_likelihood(
     curves = {name: found for name, found in results.items() if len(found.log_likelihood)}
     subtitle = "distance to the last value" if gap else "log-likelihood or its bound, priors included"
     fig = theme.figure(title=title, subtitle=f"{subtitle}, in nats per annotation; heights compare within one method")
-    dashes = _dashes(found.method for found in curves.values())
+    dashes = theme.dashes(found.method for found in curves.values())
     for dash, (name, found) in zip(dashes, curves.items(), strict=True):
         values = found.log_likelihood / max(n_annotations, 1)
         y = values[-1] - values[:-1] if gap else values
@@ -158,7 +157,7 @@ def log_likelihood(
             )
     fig.update_xaxes(title="iteration", rangemode="tozero", showgrid=False)
     fig.update_yaxes(title="nats per annotation", type="log" if gap else "linear", exponentformat="power")
-    return _legend_below(fig, len(curves))
+    return theme.legend_below(fig, len(curves))
 
 
 def confusion_intervals(
@@ -204,19 +203,3 @@ def confusion_intervals(
         title=title,
         subtitle=f"{intervals.reference}, {100 * intervals.level:g} % intervals · {known}",
     )
-
-
-def _dashes(methods: Iterable[str]) -> list[str]:
-    """A dash for each curve: solid for the first of a method, another for its second, …"""
-    seen: dict[str, int] = {}
-    dashes = []
-    for method in methods:
-        dashes.append(_DASHES[seen.setdefault(method, 0) % len(_DASHES)])
-        seen[method] += 1
-    return dashes
-
-
-def _legend_below(fig: go.Figure, n_curves: int) -> go.Figure:
-    """The legend under the plot, where any number of curves has room."""
-    legend = {"orientation": "h", "x": 0, "y": -0.2, "yanchor": "top"}
-    return fig.update_layout(height=380 + 22 * -(-n_curves // 3), legend=legend)

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 
 import plotly.graph_objects as go
 
-__all__ = ["ACCENT", "DIVERGING", "FAINT", "INK", "PALETTE", "SEQUENTIAL", "TEMPLATE", "WARN", "figure", "method_color"]
+__all__ = [
+    "ACCENT",
+    "DIVERGING",
+    "FAINT",
+    "INK",
+    "PALETTE",
+    "SEQUENTIAL",
+    "TEMPLATE",
+    "WARN",
+    "dashes",
+    "figure",
+    "legend_below",
+    "method_color",
+]
 
 INK = "#79818d"  # text and axes: contrast of about 4:1 on white and on Streamlit's dark background alike
 FAINT = "rgba(128, 136, 150, 0.22)"  # grid lines, empty cells
@@ -59,6 +73,7 @@ _METHOD_COLORS = {
     "ccc": "#b5525c",
 }
 
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 _AXIS = {
     "gridcolor": FAINT,
     "zeroline": False,
@@ -107,3 +122,19 @@ def method_color(name: str) -> str:
     """The colour of a method or reference, the same in every figure and every session."""
     digest = hashlib.blake2b(name.encode(), digest_size=4).digest()
     return _METHOD_COLORS.get(name, PALETTE[int.from_bytes(digest, "big") % len(PALETTE)])
+
+
+def dashes(methods: Iterable[str]) -> list[str]:
+    """A dash for each curve: solid for the first of a method, another for its second, …"""
+    seen: dict[str, int] = {}
+    found = []
+    for method in methods:
+        found.append(_DASHES[seen.setdefault(method, 0) % len(_DASHES)])
+        seen[method] += 1
+    return found
+
+
+def legend_below(fig: go.Figure, n_curves: int) -> go.Figure:
+    """The legend under the plot, where any number of curves has room."""
+    legend = {"orientation": "h", "x": 0, "y": -0.2, "yanchor": "top"}
+    return fig.update_layout(height=380 + 22 * -(-n_curves // 3), legend=legend)

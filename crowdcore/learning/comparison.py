@@ -1,0 +1,99 @@
+"""Results side by side: accuracies, curves, what may be compared with what, and how near they came to a known truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from crowdcore.analysis.bands import Band, band
+from crowdcore.core.errors import DataError
+from crowdcore.core.types import FloatArray
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.learning import metrics
+from crowdcore.learning.result import At, TrainingResult
+
+__all__ = ["AT", "accuracies", "common_seeds", "curve_bands", "recovery", "row", "same_seeds"]
+
+AT: tuple[At, ...] = ("selected", "last", "best")
+
+
+def accuracies(result: TrainingResult) -> dict[At, FloatArray]:
+    """(S,) test accuracies in the three columns that are never mixed; NaN without gold on the test split."""
+    try:
+        return {at: result.accuracy("test", at=at) for at in AT}
+    except DataError:
+        return {at: np.full(len(result.seeds), np.nan) for at in AT}
+
+
+def row(result: TrainingResult) -> dict[str, Any]:
+    """What a comparison says of one result, as plain values; standard deviations are those of a sample (n - 1)."""
+    reached = accuracies(result)
+    return {
+        "dataset": result.dataset,
+        "method": result.method,
+        "seeds": list(result.seeds),
+        **{f"{at}_accuracy": values for at, values in reached.items()},
+        **{f"{at}_mean": float(values.mean()) for at, values in reached.items()},
+        **{
+            f"{at}_std": float(values.std(ddof=1)) if len(values) > 1 else float("nan")
+            for at, values in reached.items()
+        },
+        "selected_epoch": result.selected_epoch,
+        "validated_on": result.validated_on,
+        "seconds": result.seconds,
+        "annotations_per_second": result.annotations_per_second,
+        "device": result.device,
+        "settings": result.settings,
+        "training": result.training,
+        "versions": result.versions,
+        "notes": list(result.notes),
+    }
+
+
+def common_seeds(results: Sequence[TrainingResult]) -> tuple[int, ...]:
+    """Seeds that all results have, in the order of the first."""
+    return tuple(s for s in results[0].seeds if all(s in r.seeds for r in results)) if results else ()
+
+
+def same_seeds(results: Mapping[str, TrainingResult], at: At) -> dict[str, FloatArray]:
+    """Test accuracies of the seeds that all results have, ready for a paired test; results without any are left out."""
+    reached = {name: (r, accuracies(r)[at]) for name, r in results.items()}
+    reached = {name: (r, values) for name, (r, values) in reached.items() if not np.isnan(values).any()}
+    shared = common_seeds([r for r, _ in reached.values()])
+    return {name: values[[r.seeds.index(s) for s in shared]] for name, (r, values) in reached.items()}
+
+
+def curve_bands(results: Mapping[str, TrainingResult], metric: str) -> list[Band]:
+    """A curve of every result that has this metric, over epochs."""
+    return [
+        band(name, r.method, np.arange(1, len(r.curves[metric]) + 1), r.curves[metric])
+        for name, r in results.items()
+        if metric in r.curves
+    ]
+
+
+def recovery(result: TrainingResult, dataset: CrowdDataset) -> dict[str, FloatArray]:
+    """(S,) how near a result came to what generated its crowd, for all that both the truth and the method have.
+
+    Recovery errors are `metrics.recovery_error`; of the individual confusions also weighted by annotations, with the
+    correlation of the workers' skills and of ω.
+    """
+    truth, found = dataset.truth, {}
+    if truth is None:
+        return {}
+    common, own = truth.common_confusion, truth.worker_confusion
+    if common is not None and result.common_confusion is not None and result.common_confusion.shape[1:] == common.shape:
+        shape = (-1, *common.shape[-2:])
+        estimate = result.common_confusion.reshape(len(result.seeds), *common.reshape(shape).shape)
+        found["common recovery error"] = metrics.recovery_error(common.reshape(shape), estimate)
+    if own is not None and result.worker_confusion is not None:
+        found["individual recovery error"] = metrics.recovery_error(own, result.worker_confusion)
+        found["weighted by annotations"] = metrics.recovery_error(
+            own, result.worker_confusion, dataset.labels_per_worker.astype(np.float64)
+        )
+        found["skill correlation"] = metrics.skill_correlation(own, result.worker_confusion)
+    if truth.omega is not None and result.omega is not None and np.ptp(truth.omega) > 0:
+        found["ω correlation"] = metrics.omega_correlation(truth.omega, result.omega)
+    return found
