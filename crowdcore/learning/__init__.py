@@ -1,24 +1,22 @@
 """Learning from crowds, the only layer that knows torch: train a classifier and recover what its crowd did.
 
-``train(dataset, method="conal", seeds=5).accuracy("test")``; `methods` and `backbones` list what there is.
+``train(dataset, method="conal", seeds=5).accuracy("test")``; `methods` and `backbones` list what there is. Torch is
+loaded by what computes with it; reading a result needs none.
 """
 
 from __future__ import annotations
 
-try:
-    import torch  # noqa: F401
-except ModuleNotFoundError as error:
-    from crowdcore.core.errors import need_extra
+import importlib
+from typing import TYPE_CHECKING, Any
 
-    raise need_extra("torch", "learning", "Training") from error
-
-from crowdcore.learning import backbones, methods
-from crowdcore.learning.api import split_settings, sweep, train
-from crowdcore.learning.classifier import CrowdClassifier
-from crowdcore.learning.events import EpochEvent, Event, NoteEvent
-from crowdcore.learning.result import TrainingResult
-from crowdcore.learning.result_files import load_result
-from crowdcore.learning.settings import TrainSettings
+if TYPE_CHECKING:
+    from crowdcore.learning import backbones, methods
+    from crowdcore.learning.api import split_settings, sweep, train
+    from crowdcore.learning.classifier import CrowdClassifier
+    from crowdcore.learning.events import EpochEvent, Event, NoteEvent
+    from crowdcore.learning.result import TrainingResult
+    from crowdcore.learning.result_files import load_result
+    from crowdcore.learning.settings import TrainSettings
 
 __all__ = [
     "CrowdClassifier",
@@ -34,3 +32,36 @@ __all__ = [
     "sweep",
     "train",
 ]
+
+_FOLDERS = {"backbones", "methods"}
+_HOME = {
+    "CrowdClassifier": "classifier",
+    "EpochEvent": "events",
+    "Event": "events",
+    "NoteEvent": "events",
+    "TrainSettings": "settings",
+    "TrainingResult": "result",
+    "load_result": "result_files",
+    "split_settings": "api",
+    "sweep": "api",
+    "train": "api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        module = importlib.import_module(f"{__name__}.{name if name in _FOLDERS else _HOME[name]}")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        from crowdcore.core.errors import need_extra
+
+        raise need_extra("torch", "learning", "Training") from error
+    return module if name in _FOLDERS else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

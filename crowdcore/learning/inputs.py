@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 __all__ = ["Preparation", "input_rows", "prepare_on"]
 
@@ -35,6 +37,8 @@ class Preparation:
 
     def __call__(self, rows: Tensor) -> Tensor:
         """(..., *row shape) on any device -> float32 (..., *input shape)."""
+        import torch
+
         x = rows.to(torch.float32)
         mean = torch.as_tensor(self.mean, device=x.device)
         scale = torch.as_tensor(self.scale, device=x.device)

@@ -15,16 +15,17 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from crowdcore.core.errors import CrowdError, DataError, SettingError
 from crowdcore.runs import store
 from crowdcore.runs.artefacts import keep_result
 from crowdcore.runs.datasets import open_dataset
 from crowdcore.runs.environment import environment
+from crowdcore.runs.lease import read_note
 from crowdcore.runs.recorder import Recorder, checkpointed, spread
 from crowdcore.runs.redaction import redact
-from crowdcore.runs.run import TAG, Run
+from crowdcore.runs.run import TAG, Run, State
 from crowdcore.runs.schema import client_of
 from crowdcore.runs.workspace import Workspace
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 FINISHED, FAILED, CANCELLED, ORPHANED, TAKEN = 0, 1, 3, 4, 5
+_STATE_AFTER: dict[int, State] = {FINISHED: "finished", CANCELLED: "cancelled"}
 _GRACE = 20.0  # seconds that an orphan has for the end of its epoch
 _CHECKPOINT_EVERY = 5  # epochs
 
@@ -82,7 +84,7 @@ def _supervised(workspace: Workspace, run_id: str) -> int:
     print(message or "Finished.", flush=True)
     if code == ORPHANED:
         return code
-    state: store.State = {FINISHED: "finished", CANCELLED: "cancelled"}.get(code, "failed")  # type: ignore[assignment]
+    state: State = _STATE_AFTER.get(code, "failed")
     _insist(lambda: _end(workspace, run_id, state, message))
     return code
 
@@ -100,7 +102,7 @@ def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
         )
     training, own = learning.split_settings(methods.get(spec.method), spec.settings)
     _describe(workspace, run, {"fingerprint": dataset.fingerprint, **training.model_dump(), **own.model_dump()})
-    with Recorder(workspace, run.id) as recorder:
+    with Recorder(workspace, run.id, _supervisor(folder)) as recorder:
         watch = threading.Thread(target=_leave_when_orphaned, args=(recorder,), daemon=True)
         watch.start()
         for seeds, history in checkpointed(folder / "checkpoint"):
@@ -127,6 +129,13 @@ def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
     return FINISHED, ""
 
 
+def _supervisor(folder: Path) -> int:
+    """The process that started this one to watch over it; 0 when it was started by hand."""
+    note = read_note(folder)
+    ours = note.supervisor and not note.outcome and note.child in {0, os.getpid()}
+    return note.supervisor if ours else 0
+
+
 def _describe(workspace: Workspace, run: Run, parameters: dict[str, Any]) -> None:
     """Parameters as used, the environment, the device."""
     from mlflow.entities import Param
@@ -142,15 +151,17 @@ def _describe(workspace: Workspace, run: Run, parameters: dict[str, Any]) -> Non
 def _log_scores(workspace: Workspace, run_id: str, result: TrainingResult) -> None:
     from mlflow.entities import Metric
 
+    from crowdcore.learning.result import At
+
     at = int(time.time() * 1000)
     scores: dict[str, float] = {}
-    for epoch in ("selected", "last", "best"):
+    for epoch in get_args(At):
         with contextlib.suppress(DataError, SettingError):  # no gold on the test split
-            scores |= spread(f"test_accuracy_{epoch}", result.accuracy("test", at=epoch).tolist())  # type: ignore[arg-type]
+            scores |= spread(f"test_accuracy_{epoch}", result.accuracy("test", at=epoch).tolist())
     client_of(workspace).log_batch(run_id, [Metric(name, value, at, 0) for name, value in scores.items()])
 
 
-def _end(workspace: Workspace, run_id: str, state: store.State, message: str) -> None:
+def _end(workspace: Workspace, run_id: str, state: State, message: str) -> None:
     client = client_of(workspace)
     with contextlib.suppress(OSError):  # the log stays where it is when there is no room for a second one
         client.log_artifact(run_id, str(workspace.run_folder(run_id) / "log.txt"))
@@ -197,7 +208,7 @@ def _log_to(path: Path) -> None:
     os.dup2(handle, 1)
     os.dup2(handle, 2)
     os.close(handle)
-    sys.stdout = sys.stderr = _Redacted()  # type: ignore[assignment]
+    sys.stdout = sys.stderr = _Redacted()
 
 
 class _Redacted:

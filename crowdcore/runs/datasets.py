@@ -7,7 +7,13 @@ from pathlib import Path
 from crowdcore.data import CrowdDataset, load_dataset, read_dataset
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["open_dataset"]
+__all__ = ["open_dataset", "spelled"]
+
+
+def spelled(name: str) -> str:
+    """How a run calls a dataset: its name, or the absolute path of a file or folder."""
+    is_path = "/" in name or "\\" in name or (bool(Path(name).suffix) and Path(name).exists())
+    return str(Path(name).resolve()) if is_path else name
 
 
 def open_dataset(name: str, workspace: Workspace) -> CrowdDataset:
@@ -16,9 +22,7 @@ def open_dataset(name: str, workspace: Workspace) -> CrowdDataset:
     Raises:
         CrowdError: it is not there (any more), or its files are at fault.
     """
-    if "/" in name:
+    if Path(name).is_absolute():
         return read_dataset(name)
     uploaded = workspace.folder / "datasets" / name
-    if name not in {"", ".", ".."} and Path(name).name == name and uploaded.is_dir():
-        return read_dataset(uploaded)
-    return load_dataset(name)
+    return read_dataset(uploaded) if name not in {"", ".", ".."} and uploaded.is_dir() else load_dataset(name)

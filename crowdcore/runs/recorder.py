@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -33,15 +33,16 @@ class Recorder:
     Args:
         workspace: of the run.
         run_id: of the run.
+        supervisor: the parent process, without which the run should not go on; 0: there is none.
     """
 
-    def __init__(self, workspace: Workspace, run_id: str) -> None:
+    def __init__(self, workspace: Workspace, run_id: str, supervisor: int = 0) -> None:
         self._client, self._run_id = client_of(workspace), run_id
         self._values: dict[tuple[str, int], dict[int, float]] = {}  # (metric, epoch) -> seed -> value
         self._pending: list[tuple[str, float, int, int]] = []  # metric, value, milliseconds, epoch
         self._progress: dict[str, Any] = {}
         self._lock, self._ending = threading.Lock(), threading.Event()
-        self._supervisor = int(os.environ.get("CROWDCORE_SUPERVISOR") or 0)
+        self._supervisor = supervisor
         self._thread = threading.Thread(target=self._write_on, name="recorder", daemon=True)
         self._failing = False
         self.deleted = False
@@ -53,9 +54,7 @@ class Recorder:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._ending.set()
         self._thread.join()
 
@@ -74,7 +73,7 @@ class Recorder:
             }
 
     def restore(self, seeds: Sequence[int], history: Mapping[str, FloatArray]) -> None:
-        """Take the epochs of a checkpoint, (epochs, S) per metric: a killed child may not have written the last ones."""
+        """Take a checkpoint's epochs, (epochs, S) per metric: a killed child may not have written the last ones."""
         for epoch in range(max((len(rows) for rows in history.values()), default=0)):
             self._take(epoch + 1, seeds, {n: np.asarray(rows[epoch]) for n, rows in history.items() if n != "seconds"})
 
@@ -96,9 +95,8 @@ class Recorder:
             self._watch()
             with self._lock:
                 due = bool(self._pending)
-            if due or time.monotonic() - written >= _BEAT:
-                if self._write():
-                    written = time.monotonic()
+            if (due or time.monotonic() - written >= _BEAT) and self._write():
+                written = time.monotonic()
             with self._lock:
                 empty = not self._pending
             if ending and (empty or self.deleted or time.monotonic() > (deadline or 0.0)):
@@ -148,8 +146,6 @@ def spread(name: str, values: Sequence[float]) -> dict[str, float]:
 
 def checkpointed(folder: Path) -> list[tuple[list[int], dict[str, FloatArray]]]:
     """Seeds and per-epoch history of every stack in a checkpoint folder."""
-    import json
-
     found = []
     for state in sorted(folder.glob("*/state.json")):
         kept = json.loads(state.read_text())

@@ -1,4 +1,4 @@
-"""Opening MLflow's record: its schema is created once, its database keeps readers and writers out of each other's way."""
+"""Opening MLflow's record: its schema is created once, and its readers and writers do not wait for each other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 import sqlite3
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crowdcore.core.errors import CrowdError, DataError, need_extra
 from crowdcore.runs.locks import locked
@@ -75,7 +75,7 @@ def _make(database: Path) -> None:
     draft = database.with_name(f".{database.name}.{os.getpid()}")
     with contextlib.suppress(FileNotFoundError):
         draft.unlink()
-    store = SqlAlchemyStore(f"sqlite:///{draft}", str(database.parent / "artifacts"))
+    store: Any = SqlAlchemyStore(f"sqlite:///{draft}", str(database.parent / "artifacts"))  # type: ignore[no-untyped-call]
     store.engine.dispose()
     connection = sqlite3.connect(draft)
     connection.execute("PRAGMA journal_mode=WAL")  # kept in the file

@@ -7,12 +7,13 @@ import shutil
 import time
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import DataError
+from crowdcore.runs.datasets import spelled
 from crowdcore.runs.redaction import redact
 from crowdcore.runs.run import ENDED, STATUS, TAG, Run, State, read_run
 from crowdcore.runs.schema import client_of, experiment_name, experiment_of
@@ -32,6 +33,7 @@ def create(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
     """Record a run as queued; nothing starts it yet."""
     workspace = workspace or Workspace.open()
     client = client_of(workspace)
+    spec = spec.model_copy(update={"dataset": spelled(spec.dataset)})
     tags = {
         f"{TAG}spec": spec.model_dump_json(),
         f"{TAG}parent": spec.parent,
@@ -100,6 +102,7 @@ def list_runs(
         workspace: where to look; None: ``Workspace.open()``.
     """
     client = client_of(workspace or Workspace.open())
+    dataset = dataset and spelled(dataset)
     if dataset is None:
         experiments = [e.experiment_id for e in client.search_experiments()]
     else:
@@ -119,7 +122,7 @@ def list_runs(
         for run in runs
         if (states is None or run.state in states)
         and (parent is None or run.spec.parent == parent)
-        and (dataset is None or run.spec.dataset == dataset or "/" not in dataset)
+        and (dataset is None or run.spec.dataset == dataset)
     ]
 
 
@@ -165,8 +168,8 @@ def curves(run_id: str, *, workspace: Workspace | None = None) -> pd.DataFrame:
         if mean.empty:
             continue
         std = f"{name}_std"
-        spread = _by_epoch(client.get_metric_history(run_id, std)) if std in entry.data.metrics else {}
-        frames.append(pd.DataFrame({"metric": name, "mean": mean, "std": pd.Series(spread, dtype=float)}))
+        spread = _by_epoch(client.get_metric_history(run_id, std) if std in entry.data.metrics else [])
+        frames.append(pd.DataFrame({"metric": name, "mean": mean, "std": spread}))
     if not frames:
         return pd.DataFrame({"epoch": np.zeros(0, int), "metric": "", "mean": np.zeros(0), "std": np.zeros(0)})
     table = pd.concat(frames).rename_axis("epoch").reset_index()
@@ -196,7 +199,7 @@ def delete(run_ids: Iterable[str], *, workspace: Workspace | None = None) -> Non
     for run in runs:
         uri = client.get_run(run.id).info.artifact_uri
         client.delete_run(run.id)
-        repository = get_artifact_repository(uri, tracking_uri=workspace.tracking_uri)
+        repository: Any = get_artifact_repository(uri, tracking_uri=workspace.tracking_uri)
         if repository.list_artifacts():
             repository.delete_artifacts()
         shutil.rmtree(workspace.run_folder(run.id), ignore_errors=True)
