@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,11 +31,13 @@ class Checkpoint:
         folder: where; made when first written.
         identity: what must be the same for a run to go on from here (dataset, method, settings, seeds).
         every: epochs between two writes.
+        note: told when the disk does not take a checkpoint; training goes on without, and the last good one stays.
     """
 
     folder: Path
     identity: dict[str, Any]
     every: int = 1
+    note: Callable[[str], None] = print
 
     @property
     def _state(self) -> Path:
@@ -48,13 +51,9 @@ class Checkpoint:
         selection: Selection,
         history: dict[str, list[FloatArray]],
     ) -> None:
-        """Replace the checkpoint by the state after ``epoch`` (from 0); a crash leaves the old or the new one."""
+        """Replace the checkpoint by the state after ``epoch`` (from 0); a crash or a full disk leaves the old one."""
         self.folder.mkdir(parents=True, exist_ok=True)
         tensors = f"epoch-{epoch}.safetensors"
-        save_file(
-            {k: v.detach().contiguous() for k, v in _tensors(replicas, optimiser, selection).items()},
-            self.folder / tensors,
-        )
         state = {
             "identity": self.identity,
             "epoch": epoch,
@@ -67,8 +66,20 @@ class Checkpoint:
             "history": {name: np.stack(rows).tolist() for name, rows in history.items()},
         }
         temporary = self._state.with_suffix(".tmp")
-        temporary.write_text(json.dumps(state))
-        temporary.replace(self._state)
+        try:
+            save_file(
+                {k: v.detach().contiguous() for k, v in _tensors(replicas, optimiser, selection).items()},
+                self.folder / tensors,
+            )
+            temporary.write_text(json.dumps(state))
+            temporary.replace(self._state)
+        except (OSError, SafetensorError) as error:
+            (self.folder / tensors).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
+            self.note(
+                f"A checkpoint could not be written, so an interrupted run would go on from an older one: {error}."
+            )
+            return
         for old in self.folder.glob("epoch-*.safetensors"):
             if old.name != tensors:
                 old.unlink()

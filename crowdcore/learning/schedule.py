@@ -194,4 +194,9 @@ def _checkpoint(session: Session, name: str, stack: Sequence[Replica], training:
         "training": training.model_dump(exclude={"epochs"} if training.schedule == "constant" else set()),
         "replicas": [[r.settings.model_dump(), r.seed] for r in stack],
     }
-    return Checkpoint(folder / name, identity, every)
+
+    def note_once(message: str) -> None:
+        if message not in session.notes:
+            session.note(message)
+
+    return Checkpoint(folder / name, identity, every, note_once)

@@ -79,7 +79,8 @@ def _supervised(workspace: Workspace, run_id: str) -> int:
         store.set_state(run_id, "running", workspace=workspace)
         code, message = _train(workspace, run, stop)
     except BaseException as error:
-        traceback.print_exc()
+        if not isinstance(error, CrowdError):
+            traceback.print_exc()
         code, message = FAILED, _explain(error)
     print(message or "Finished.", flush=True)
     if code == ORPHANED:
