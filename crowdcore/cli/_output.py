@@ -17,7 +17,7 @@ from crowdcore.core.errors import SettingError, need_extra
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["jsonable", "print_json", "print_table", "save_figure", "save_table"]
+__all__ = ["jsonable", "print_json", "print_notes", "print_table", "save_figure", "save_table"]
 
 
 def jsonable(value: Any) -> Any:
@@ -53,14 +53,22 @@ def print_table(frame: pd.DataFrame, title: str = "", notes: tuple[str, ...] = (
         console.width = 200
     table = Table(title=escape(title) or None, title_justify="left")
     for column in frame.columns:
-        table.add_column(
-            escape(str(column)), justify="right" if frame[column].dtype.kind in "if" else "left", no_wrap=True
-        )
+        number = frame[column].dtype.kind in "if"
+        table.add_column(escape(str(column)), justify="right" if number else "left", no_wrap=True)
     for row in frame.head(limit).itertuples(index=False):
         table.add_row(*[escape(_cell(v)) for v in row])
     console.print(table)
     if len(frame) > limit:
         console.print(f"… and {len(frame) - limit} more rows: --out FILE writes them all.")
+    print_notes(notes)
+
+
+def print_notes(notes: tuple[str, ...]) -> None:
+    """Print what one should know, a line each."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    console = Console(highlight=False)
     for note in notes:
         console.print(f"Note: {escape(note)}", soft_wrap=not console.is_terminal)
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from crowdcore.core.errors import DataError
 from crowdcore.data import CrowdDataset
 
 if TYPE_CHECKING:
     from crowdcore.learning import Event, TrainingResult
 
-__all__ = ["accuracies", "row", "table", "train_one"]
+__all__ = ["table", "train_one"]
 
 
 @contextmanager
@@ -24,7 +23,7 @@ def _progress(title: str) -> Iterator[Any]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from crowdcore.learning import NoteEvent
+    from crowdcore.learning.events import EpochEvent
 
     console = Console(stderr=True)
     columns = (
@@ -37,9 +36,7 @@ def _progress(title: str) -> Iterator[Any]:
         line = bar.add_task(title, total=1.0)
 
         def listen(event: Event) -> None:
-            if isinstance(event, NoteEvent):
-                console.print(f"{title}: {event.message}", markup=False)
-            else:
+            if isinstance(event, EpochEvent):  # notes are told once, with the result
                 bar.update(line, completed=event.done, description=f"{title}, epoch {event.epoch}/{event.epochs}")
 
         yield listen
@@ -53,39 +50,6 @@ def train_one(
 
     with _progress(f"{method} on {dataset.name}") as listen:
         return learning.train(dataset, method, seeds=seeds, device=device, on_event=listen, **checkpoint, **settings)
-
-
-def accuracies(result: TrainingResult) -> dict[str, np.ndarray[Any, Any]]:
-    """(S,) test accuracies in the three columns that are never mixed; NaN without gold on the test split."""
-    try:
-        return {at: result.accuracy("test", at=at) for at in ("selected", "last", "best")}
-    except DataError:
-        return {at: np.full(len(result.seeds), np.nan) for at in ("selected", "last", "best")}
-
-
-def row(result: TrainingResult) -> dict[str, Any]:
-    """What a comparison says of one result, as plain values."""
-    reached = accuracies(result)
-    return {
-        "dataset": result.dataset,
-        "method": result.method,
-        "seeds": list(result.seeds),
-        **{f"{at}_accuracy": values for at, values in reached.items()},
-        **{f"{at}_mean": float(values.mean()) for at, values in reached.items()},
-        **{
-            f"{at}_std": float(values.std(ddof=1)) if len(values) > 1 else float("nan")
-            for at, values in reached.items()
-        },
-        "selected_epoch": result.selected_epoch,
-        "validated_on": result.validated_on,
-        "seconds": result.seconds,
-        "annotations_per_second": result.annotations_per_second,
-        "device": result.device,
-        "settings": result.settings,
-        "training": result.training,
-        "versions": result.versions,
-        "notes": list(result.notes),
-    }
 
 
 def table(rows: list[dict[str, Any]]) -> pd.DataFrame:
@@ -104,7 +68,6 @@ def table(rows: list[dict[str, Any]]) -> pd.DataFrame:
                 "seeds": len(r["seeds"]),
                 "seconds": f"{r['seconds']:.1f}",
                 "annotations/s": f"{r['annotations_per_second']:,.0f}",
-                "validated on": r["validated_on"],
             }
             for r in rows
         ]

@@ -10,7 +10,7 @@ import typer
 
 from crowdcore import aggregation
 from crowdcore.cli._options import Accept, Device, Epochs, Json, Read, Seeds, Settings, open_dataset, settings
-from crowdcore.cli._output import print_json, print_table, save_figure, save_table
+from crowdcore.cli._output import print_json, print_notes, print_table, save_figure, save_table
 from crowdcore.cli.aggregate import accuracy
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.data import CrowdDataset
@@ -69,16 +69,20 @@ def compare(
     if json:
         print_json({"aggregation": inferred, "learning": learnt, "paired_tests": tests})
     elif markdown:
-        print("\n\n".join(_markdown(t) for t in tables.values()))
+        print("\n\n".join(_markdown(t.drop(columns="caveat", errors="ignore")) for t in tables.values()))
     else:
+        count = f"{seeds} seed{'s' if seeds > 1 else ''}"
         titles = {
             "aggregation": "Inferred labels: accuracy in %",
-            "learning": "Test accuracy in %, mean ± std over seeds",
+            "learning": f"Test accuracy in % on {', '.join(datasets)}, mean ± std over {count}",
         }
-        notes = {f"{r['method']} on {r['dataset']}: {n}": None for r in [*inferred, *learnt] for n in r["notes"]}
+
         for kind, frame in tables.items():
-            print_table(frame, titles.get(kind, "Paired tests over seeds (Wilcoxon, Holm)"))
-        print_table(pd.DataFrame(), "", tuple(notes)) if notes else None
+            unseen = ["caveat", "annotations/s", "seeds", *(["dataset"] if len(datasets) == 1 else [])]
+            shown = frame.drop(columns=unseen, errors="ignore")
+            notes = tuple(frame["caveat"].unique()) if "caveat" in frame else ()
+            print_table(shown, titles.get(kind, "Paired tests over seeds (Wilcoxon, Holm)"), notes)
+        print_notes(_told_once([*inferred, *learnt]))
 
 
 def _inferred(ds: CrowdDataset, name: str) -> dict[str, Any]:
@@ -113,11 +117,11 @@ def _learnt(results: list[TrainingResult]) -> tuple[list[dict[str, Any]], pd.Dat
     if not results:
         return [], pd.DataFrame()
     from crowdcore.analysis import paired_tests
-    from crowdcore.cli._training import accuracies, row
+    from crowdcore.learning.comparison import row, same_seeds
 
     tests = []
     for dataset in dict.fromkeys(r.dataset for r in results):
-        reached = {r.method: accuracies(r)["selected"] for r in results if r.dataset == dataset}
+        reached = same_seeds({r.method: r for r in results if r.dataset == dataset}, "selected")
         if len(reached) > 1 and len(results[0].seeds) > 1:
             found = paired_tests(reached)
             tests.append(found.frame().assign(dataset=dataset, caveat=found.caveat))
@@ -140,6 +144,15 @@ def _write(folder: Path, tables: dict[str, pd.DataFrame], results: list[Training
                 title = f"{result.method} on {result.dataset}: common confusion, seed {result.seeds[0]}"
                 name = f"{stem}-common" + (f"-{g}" if common.ndim == 3 else "")
                 save_figure(figures.confusion(matrix, result.classes, title=title), folder / f"{name}.html")
+
+
+def _told_once(rows: list[dict[str, Any]]) -> tuple[str, ...]:
+    """Each note with the methods it is about."""
+    about: dict[str, list[str]] = {}
+    for row in rows:
+        for note in row["notes"]:
+            about.setdefault(note, []).append(f"{row['method']} on {row['dataset']}")
+    return tuple(f"{', '.join(dict.fromkeys(who))}: {note}" for note, who in about.items())
 
 
 def _markdown(frame: pd.DataFrame) -> str:

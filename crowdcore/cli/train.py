@@ -40,7 +40,8 @@ def train(
     accept: Accept = False,
 ) -> None:
     """Train one method with several seeds; accuracies are of the selected | last | best epoch on the test split."""
-    from crowdcore.cli._training import row, table, train_one
+    from crowdcore.cli._training import table, train_one
+    from crowdcore.learning.comparison import row
 
     ds = open_dataset(dataset, accept, read)
     given = settings(set) | ({} if epochs is None else {"epochs": epochs})

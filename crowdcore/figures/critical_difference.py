@@ -51,7 +51,7 @@ def critical_difference(
         color = theme.method_color((methods or {}).get(name, name))
         on_left = place < half
         y = -(bars + 0.6 + (place if on_left else k - 1 - place))
-        end = left + 0.42 * _MARGIN * width if on_left else right - 0.42 * _MARGIN * width
+        end = left if on_left else right
         _line(fig, [rank, rank, end], [0, y, y], color, 2)
         fig.add_scatter(
             x=[rank],
@@ -60,8 +60,8 @@ def critical_difference(
             marker={"size": 10, "color": color},
             hovertemplate=f"<b>{name}</b><br>mean rank %{{x:.2f}} over {result.n_blocks}<extra></extra>",
         )
-        side = {"x": end, "xanchor": "right" if on_left else "left", "xshift": -5 if on_left else 5}
-        fig.add_annotation(**side, y=y, text=f"{name} <b>{rank:.2f}</b>", showarrow=False, font={"color": color})
+        side = {"x": end, "xanchor": "left" if on_left else "right", "y": y, "yanchor": "bottom"}
+        fig.add_annotation(**side, text=f"{name} <b>{rank:.2f}</b>", showarrow=False, font={"color": color})
     fig.update_xaxes(range=[left, right], visible=False)
     fig.update_yaxes(range=[-depth, 2.6], visible=False)
     return fig.update_layout(height=int(80 + _ROW * (depth + 2.6)), showlegend=False)
