@@ -20,10 +20,15 @@ from crowdcore.analysis.noise import (
     class_balance,
     noise_rates,
 )
+from crowdcore.analysis.omega_ranking import OmegaRanking, omega_ranking
+from crowdcore.analysis.omega_spread import OmegaSpread, omega_spread
+from crowdcore.analysis.omega_truth import OmegaTruth, omega_truth
 from crowdcore.analysis.pair_mistakes import PairMistakes, pair_mistakes
 from crowdcore.analysis.paired_tests import PairedTests, paired_tests
+from crowdcore.analysis.recovered import RecoveredConfusion, recovered_confusion
 from crowdcore.analysis.reference import Reference, ReferenceLike, available_references, resolve_reference
 from crowdcore.analysis.shared_mistakes import SharedMistakes, shared_mistakes
+from crowdcore.analysis.skill_comparison import SkillComparison, skill_comparison
 from crowdcore.analysis.summary import Summary, summary
 from crowdcore.analysis.uncertainty import ConfusionIntervals, bootstrap_confusion, credible_intervals
 from crowdcore.analysis.what_if import WhatIf, WithoutEach, what_if, without_each
@@ -46,12 +51,17 @@ __all__ = [
     "MinimaxBound",
     "MistakeCell",
     "NoiseRates",
+    "OmegaRanking",
+    "OmegaSpread",
+    "OmegaTruth",
     "PairKappa",
     "PairMistakes",
     "PairedTests",
+    "RecoveredConfusion",
     "Reference",
     "ReferenceLike",
     "SharedMistakes",
+    "SkillComparison",
     "Summary",
     "WhatIf",
     "WithoutEach",
@@ -78,13 +88,18 @@ __all__ = [
     "mistake_cell",
     "mistake_list",
     "noise_rates",
+    "omega_ranking",
+    "omega_spread",
+    "omega_truth",
     "order_workers",
     "pair_kappa",
     "pair_mistakes",
     "paired_tests",
+    "recovered_confusion",
     "resolve_reference",
     "shared_mistakes",
     "show_gold",
+    "skill_comparison",
     "summary",
     "what_if",
     "without_each",
