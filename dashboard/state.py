@@ -162,10 +162,11 @@ def publish() -> None:
         st.query_params.from_dict({**others, **_unpacked(view)})
 
 
-def address(page: str, **values: str | None) -> dict[str, str | list[str]]:
+def address(page: str, **values: str | list[str] | None) -> dict[str, str | list[str]]:
     """Query parameters of a link to ``page`` that shows ``values`` of the same dataset and reference."""
     shared = {key: get(key) for key in SHARED if get(key)}
-    own = {key: value for key, value in values.items() if value and key in PAGES[page]}
+    texts = {key: _SEPARATOR.join(value) if isinstance(value, list) else value for key, value in values.items()}
+    own = {key: text for key, text in texts.items() if text and key in PAGES[page]}
     return _unpacked({**shared, **own})
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from dashboard import services
+from dashboard.components.guard import refusals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +40,7 @@ def _component() -> Callable[..., Any]:
 
 
 def figure(
-    figure: go.Figure,
+    figure: go.Figure | Callable[[], go.Figure],
     key: str,
     *,
     name: str,
@@ -48,11 +49,12 @@ def figure(
     cell: tuple[int, int] | None = None,
     on_cell: Callable[[int, int], None] | None = None,
     on_window: Callable[[tuple[float, float], tuple[float, float]], None] | None = None,
+    every: float = 1.0,
 ) -> None:
     """Draw a figure.
 
     Args:
-        figure: what to draw.
+        figure: what to draw; a function is called again and again, for what changes by itself.
         key: unique on the page.
         name: file name of the downloads, without its suffix.
         alt: what a screen reader says.
@@ -60,6 +62,7 @@ def figure(
         cell: row and column of a heatmap's cell to outline.
         on_cell: called with the row and column of a heatmap's clicked cell.
         on_window: called with the x range and the y range after zooming.
+        every: seconds between two calls of ``figure``.
     """
     frame, widget = re.sub(r"[^\w-]", "-", f"figure-{key}", flags=re.ASCII), f"tools-{key}"  # a class name too
 
@@ -73,9 +76,9 @@ def figure(
         if on_window is not None and window:
             on_window(tuple(window["x"]), tuple(window["y"]))
 
-    with st.container(key=frame, gap="xxsmall"):
+    def draw(now: go.Figure) -> None:
         st.plotly_chart(
-            figure,
+            now,
             key=f"chart-{key}",
             alt=alt,
             config={
@@ -83,6 +86,16 @@ def figure(
                 "displaylogo": False,
             },
         )
+
+    def draw_anew() -> None:
+        with refusals():
+            draw(figure())
+
+    with st.container(key=frame, gap="xxsmall"):
+        if callable(figure):
+            st.fragment(draw_anew, run_every=every)()
+        else:
+            draw(figure)
         with st.container(horizontal=True, horizontal_alignment="right", gap="xxsmall", vertical_alignment="center"):
             _component()(
                 key=widget,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -16,7 +17,14 @@ _OPEN = 1e-12  # how far inside an excluded bound the nearest value of a form is
 _LARGEST = 2**53 - 1  # whole numbers that a browser can hold
 
 
-def method_form(schema: Mapping[str, Any], values: Mapping[str, Any], key: str) -> dict[str, Any]:
+def method_form(
+    schema: Mapping[str, Any],
+    values: Mapping[str, Any],
+    key: str,
+    *,
+    without: Collection[str] = (),
+    kept: bool = False,
+) -> dict[str, Any]:
     """Draw one field per setting: numbers with their bounds, choices, switches; descriptions as help.
 
     Settings of other kinds (lists, models) are not drawn and keep their value.
@@ -25,6 +33,8 @@ def method_form(schema: Mapping[str, Any], values: Mapping[str, Any], key: str) 
         schema: from ``Model.model_json_schema()``.
         values: what the fields show where it is not the default.
         key: unique on the page; the fields are called ``{key}-{setting}``.
+        without: settings that are not drawn.
+        kept: whether the fields keep what was entered while another page is shown.
 
     Returns:
         The values of the fields drawn.
@@ -34,10 +44,12 @@ def method_form(schema: Mapping[str, Any], values: Mapping[str, Any], key: str) 
     chosen: dict[str, Any] = {}
     grid = st.grid(2, min_column_width=170, gap="xsmall", vertical_alignment="bottom")
     for name, described in properties.items():
+        if name in without:
+            continue
         field = _resolved(described, definitions)
         value = values.get(name, field.get("default"))
         with grid.cell():
-            drawn = _field(field, _label(field, name), value, f"{key}-{name}")
+            drawn = _field(field, _label(field, name), value, f"{key}-{name}", "session" if kept else None)
         if drawn is not None:
             chosen[name] = drawn[0]
     if not chosen:
@@ -51,6 +63,9 @@ def _resolved(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[
     if "anyOf" in found:
         kinds = [k for k in found.pop("anyOf") if k.get("type") != "null"]
         optional = len(kinds) < len(field["anyOf"])
+        if len(kinds) > 1 and all(k.get("type") == "boolean" or "const" in k for k in kinds):
+            choices = [[k["const"]] if "const" in k else [True, False] for k in kinds]
+            return {**found, "enum": sorted(itertools.chain(*choices), key=lambda c: isinstance(c, bool))}
         found = {**(kinds[0] if len(kinds) == 1 else {}), **found, "optional": optional}
     if "$ref" in found:
         found = {**definitions.get(str(found.pop("$ref")).rsplit("/", 1)[-1], {}), **found}
@@ -61,14 +76,17 @@ def _label(field: Mapping[str, Any], name: str) -> str:
     return as_text(str(field.get("title", name)).replace("_", " ").capitalize())
 
 
-def _field(field: Mapping[str, Any], label: str, value: Any, key: str) -> tuple[Any] | None:
+def _field(
+    field: Mapping[str, Any], label: str, value: Any, key: str, kept: Literal["session"] | None
+) -> tuple[Any] | None:
     """Draw a setting and return its value (in a tuple, as it may be None), or None if it cannot be drawn."""
     described = as_text(field["description"]) if "description" in field else None
-    common: dict[str, Any] = {"help": described, "key": key}
+    common: dict[str, Any] = {"help": described, "key": key, "persist_state": kept}
     kind = field.get("type")
     if "enum" in field:
         options = list(field["enum"])
-        return (st.selectbox(label, options, index=options.index(value) if value in options else 0, **common),)
+        at = options.index(value) if value in options else 0
+        return (st.selectbox(label, options, index=at, format_func=_said, **common),)
     if kind == "boolean":
         return (st.toggle(label, value=bool(value), **common),)
     if kind in {"integer", "number"}:
@@ -81,6 +99,10 @@ def _field(field: Mapping[str, Any], label: str, value: Any, key: str) -> tuple[
     if kind == "string":
         return (st.text_input(label, value="" if value is None else str(value), **common) or value,)
     return None
+
+
+def _said(option: Any) -> str:
+    return ("no", "yes")[option] if isinstance(option, bool) else str(option)
 
 
 def _bounds(field: Mapping[str, Any], kind: str) -> tuple[float | None, float | None]:

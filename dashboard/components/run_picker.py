@@ -50,10 +50,10 @@ def pick_runs(
     if len(chosen) < len(asked):
         gone = len(asked) - len(chosen)
         st.caption(f"{count(gone, 'run')} of this address cannot be shown: not finished, deleted, or of other data.")
-    if not chosen and not asked:
-        newest = {run.spec.method: run.id for run in reversed(offered.values())}
-        chosen = [name for name in offered if name in newest.values()][: SUGGESTED if several else 1]
-    names = {name: as_text(services.run_label(run)) for name, run in offered.items()}
+    names = {name: services.run_label(run) for name, run in offered.items()}
+    if not chosen:
+        newest = {run.spec.method: run.id for run in reversed(offered.values()) if run.state == "finished"}
+        chosen = [name for name in offered if name in newest.values()][:SUGGESTED] or list(offered)[:1]
     if several:
         st.multiselect(
             label,
@@ -64,7 +64,7 @@ def pick_runs(
             **state.bind(key, chosen),
         )
         return [offered[name] for name in chosen]
-    one = (chosen or list(offered))[0]
+    one = chosen[0]
     st.selectbox(label, list(names), format_func=names.__getitem__, **state.bind(key, one))
     return [offered[one]]
 

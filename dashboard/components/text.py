@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["as_text", "count", "number", "percent"]
+__all__ = ["as_text", "count", "duration", "number", "percent", "size"]
 
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 # What Streamlit rewrites after Markdown has been parsed: icons, addresses, arrows, dashes.
@@ -31,3 +31,16 @@ def percent(share: float, digits: int = 1) -> str:
 def number(value: float, digits: int = 3) -> str:
     """A plain number with ``digits`` decimals; a dash where there is none."""
     return "–" if value != value else f"{value:.{digits}f}"
+
+
+def duration(seconds: float) -> str:
+    """``40 s``, ``3 min``, ``2 h 5 min``: rounded to what one cares about."""
+    if seconds < 99.5:
+        return f"{max(seconds, 1):.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60:,} h {minutes % 60} min"
+
+
+def size(n_bytes: float) -> str:
+    """``310 MB``, ``2.4 GB``."""
+    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{max(n_bytes / 1e6, 1):.0f} MB"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["default_dataset", "drawable", "names", "offer", "reference", "references", "uploaded", "workers"]
 
-DEMO = "demo"
+DEMO, RUN = "demo", "run:"
 FIRST = ["gold", "majority-vote", "dawid-skene"]
 T = TypeVar("T")
 
@@ -51,19 +51,29 @@ def references(name: str, asked: str = "") -> list[str]:
 
     found = available_references(dataset(name))
     found.sort(key=lambda which: FIRST.index(which) if which in FIRST else len(FIRST))
-    more = [*st.session_state.get("offered", {}).get(name, ()), *([asked] if is_fit(asked) else [])]
+    more = [*st.session_state.get("offered", {}).get(name, ()), *([asked] if is_fit(asked) or is_run(asked) else [])]
     return [*found, *(fit for fit in dict.fromkeys(more) if fit not in found)]
 
 
 def offer(name: str, fit: str) -> None:
-    """Have `references` list this fit of an aggregator from now on, for this session."""
+    """Have `references` list this fit of an aggregator, or run, from now on, for this session."""
     st.session_state.setdefault("offered", {}).setdefault(name, []).append(fit)
+
+
+def is_run(name: str) -> bool:
+    """Whether this names what a run has learnt: ``run:<id>``."""
+    return name.startswith(RUN)
 
 
 @kept
 def _reference(opened: CrowdDataset, name: str) -> dict[str, Any]:
     from crowdcore.analysis.reference import resolve_reference
 
+    if is_run(name):
+        from crowdcore import runs
+
+        learnt = runs.reference(name.removeprefix(RUN), opened)
+        return {"name": name, "labels": learnt.labels, "posterior": learnt.posterior}
     found = fitted(opened, name) if is_fit(name) else resolve_reference(opened, name)
     return {"name": name, "labels": found.labels, "posterior": found.posterior}
 

@@ -7,7 +7,6 @@ figures and in the reference picker, and says all that is needed to run it again
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
@@ -15,11 +14,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import quote, unquote
 
 import streamlit as st
 
 from crowdcore.core.errors import CrowdError, SettingError
+from dashboard.services import spelling
 from dashboard.services._cache import dataset, kept
 
 if TYPE_CHECKING:
@@ -47,8 +46,8 @@ def spell_fit(method: str, settings: Mapping[str, Any], gold: int = 0) -> str:
     from crowdcore import aggregation
 
     fields = aggregation.aggregators.find(method).model_fields
-    words = [f"{k}={_word(v)}" for k, v in settings.items() if k not in fields or fields[k].default != v]
-    return " ".join([method, *words, *([f"{_GOLD}={gold}%"] if gold else [])])
+    own = {k: v for k, v in settings.items() if k not in fields or fields[k].default != v}
+    return spelling.spell(method, own) + (f" {_GOLD}={gold}%" if gold else "")
 
 
 def read_fit(name: str) -> tuple[str, dict[str, Any], int]:
@@ -57,13 +56,7 @@ def read_fit(name: str) -> tuple[str, dict[str, Any], int]:
     Raises:
         SettingError: a word that is no ``setting=value``.
     """
-    method, *words = name.split() or [""]
-    settings: dict[str, Any] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not key or not equals:
-            raise SettingError("setting", "be written as name=value", word)
-        settings[key] = _value(unquote(value))
+    method, settings = spelling.read(name)
     gold = settings.pop(_GOLD, "0%")
     if not (isinstance(gold, str) and gold.removesuffix("%").isdecimal() and int(gold.removesuffix("%")) <= 100):
         raise SettingError(_GOLD, "be a whole percentage", gold, "Write gold=20%, for example.")
@@ -97,18 +90,6 @@ def _aggregator(method: str, settings: Mapping[str, Any]) -> Aggregator:
     if strange is not None:
         raise SettingError(f"a setting of {method}", f"be one of {', '.join(found.model_fields)}", strange)
     return found(**settings)
-
-
-def _word(value: object) -> str:
-    """One word that `_value` reads back: JSON, without the quotes of texts that need none."""
-    return quote(value if isinstance(value, str) and _value(value) == value else json.dumps(value), safe="")
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 @kept

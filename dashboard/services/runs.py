@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import importlib.util
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 import streamlit as st
 
-from crowdcore.core.errors import CrowdError
 from dashboard.services._cache import dataset, upload_folder
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     import pandas as pd
 
     from crowdcore.learning.result import TrainingResult
-    from crowdcore.runs import Run
+    from crowdcore.runs import EngineState, Run
 
-__all__ = ["curves", "missing_extras", "readable", "result", "run", "run_label", "runs_of", "spelled", "when"]
+__all__ = [
+    "curves",
+    "engine",
+    "forget",
+    "live_runs",
+    "log_lines",
+    "missing_extras",
+    "readable",
+    "result",
+    "run",
+    "run_label",
+    "run_names",
+    "run_title",
+    "runs_of",
+    "spelled",
+    "trials",
+    "when",
+]
 
-_FRESH = 1.0  # seconds for which what was read of a run is good enough
+_FRESH = 1.0  # seconds for which what was read is good enough; what is older is shown once more while it is read anew
 _NEEDED = {"torch": "learning", "mlflow": "runs", "distributed": "runs", "optuna": "runs"}
 
 
@@ -34,7 +52,7 @@ def spelled(name: str) -> str:
     return str(upload_folder(name) or name)
 
 
-@st.cache_resource(ttl=_FRESH, show_spinner=False, max_entries=32)
+@st.cache_resource(ttl=_FRESH, refresh_mode="background", show_spinner=False, max_entries=32)
 def _listed(which: str) -> tuple[Run, ...]:
     from crowdcore import runs
 
@@ -42,8 +60,34 @@ def _listed(which: str) -> tuple[Run, ...]:
 
 
 def runs_of(name: str) -> list[Run]:
-    """All runs of a dataset, finished and live, newest first; at most a second old."""
-    return [] if missing_extras() else list(_listed(spelled(name)))
+    """All runs of a dataset, finished and live, newest first, without the trials of searches; about a second old."""
+    return [] if missing_extras() else [found for found in _listed(spelled(name)) if not found.spec.parent]
+
+
+def trials(name: str, search: str) -> list[Run]:
+    """The runs of a search, newest first."""
+    return [found for found in _listed(spelled(name)) if found.spec.parent == search]
+
+
+@st.cache_resource(ttl=_FRESH, refresh_mode="background", show_spinner=False)
+def live_runs() -> tuple[Run, ...]:
+    """All that run or wait in this workspace, whatever their dataset; about a second old."""
+    from crowdcore import runs
+
+    return tuple(runs.list_runs(states=("queued", "running")))
+
+
+def engine() -> EngineState:
+    """Who trains, and how busy they are."""
+    from crowdcore import runs
+
+    return runs.engine_state()
+
+
+def forget() -> None:
+    """Look again at once: something was started, stopped or changed."""
+    _listed.clear()
+    live_runs.clear()
 
 
 def run(run_id: str) -> Run:
@@ -58,8 +102,8 @@ def run(run_id: str) -> Run:
 
 
 def readable(found: Run, name: str) -> bool:
-    """Whether a run came to a result that belongs to the dataset as it is now."""
-    return found.state == "finished" and found.spec.fingerprint in {"", dataset(name).fingerprint}
+    """Whether a run came to a result that belongs to the dataset as it is now; a cancelled one may have, too."""
+    return found.has_ended and found.has_result and found.spec.fingerprint in {"", dataset(name).fingerprint}
 
 
 @st.cache_resource(show_spinner=False, max_entries=24)
@@ -74,30 +118,56 @@ def result(run_id: str) -> TrainingResult:
     return runs.result(run_id)
 
 
-@st.cache_resource(ttl=_FRESH, show_spinner=False, max_entries=64)
-def curves(run_id: str) -> pd.DataFrame:
-    """(epoch, metric, mean, std) over seeds, live while it trains; at most a second old."""
+@st.cache_resource(ttl=_FRESH, refresh_mode="background", show_spinner=False, max_entries=64)
+def curves(run_id: str, ended: datetime | None = None) -> pd.DataFrame:
+    """(epoch, metric, mean, std) over seeds, about a second old; say when a run has ended to get all of it at once."""
     from crowdcore import runs
 
     return runs.curves(run_id)
 
 
+def log_lines(run_id: str, n: int = 40) -> list[str]:
+    """The last lines that a run has written."""
+    from crowdcore import runs
+
+    return runs.log_lines(run_id, n)
+
+
+def run_title(found: Run) -> str:
+    """Method and what differs from its defaults."""
+    words = [f"{key.replace('_', ' ')} {_said(value)}" for key, value in found.spec.settings.items()]
+    return " · ".join([found.spec.method, *words])
+
+
+def _said(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {inner}" for key, inner in value.items())
+    return str(value)
+
+
 def run_label(found: Run) -> str:
     """A run for people: method, what differs from its defaults, seeds, when."""
-    spec = found.spec
-    words = [f"{key.replace('_', ' ')} {value}" for key, value in spec.settings.items()]
-    seeds = f"{len(spec.seeds)} seed{'s' if len(spec.seeds) != 1 else ''}"
-    return " · ".join([spec.method, *words, seeds, *([when(found.created)] if found.created else [])])
+    n = len(found.spec.seeds)
+    words = [run_title(found), f"{n} seed{'s' if n != 1 else ''}"]
+    if found.state == "cancelled":
+        words.append(f"cancelled at epoch {found.epoch}")
+    return " · ".join([*words, *([when(found.created)] if found.created else [])])
+
+
+def run_names(shown: Sequence[Run]) -> dict[str, str]:
+    """Id -> what tells each of these runs from the others, as short as can be."""
+    names = {found.id: run_title(found) for found in shown}
+    for longer in (run_label, lambda found: f"{run_label(found)} · {found.id[:4]}"):
+        times = Counter(names.values())
+        names |= {found.id: longer(found) for found in shown if times[names[found.id]] > 1}
+    return names
 
 
 def when(moment: datetime) -> str:
     """A moment on the clock of whoever looks: the time, with its day unless that is today."""
-    from datetime import UTC, datetime
-    from zoneinfo import ZoneInfo
-
     try:
         zone = ZoneInfo(st.context.timezone or "UTC")
-    except (CrowdError, KeyError, ValueError):
+    except (KeyError, ValueError):
         zone = ZoneInfo("UTC")
     there = moment.astimezone(zone)
     today = datetime.now(UTC).astimezone(zone).date()

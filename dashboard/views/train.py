@@ -1,13 +1,53 @@
-"""Train."""
+"""Train: learn from a crowd in the background, and watch it."""
 
 import streamlit as st
 
+from dashboard import services, state
 from dashboard.components.frame import page
+from dashboard.components.one_run import one_run
+from dashboard.components.run_board import board
+from dashboard.components.run_curves import curves, onwards
+from dashboard.components.text import as_text
+from dashboard.components.train_form import form
 
 
 def draw() -> None:
     """The page."""
     st.title("Train")
+    missing = services.missing_extras()
+    if missing:
+        st.info("Training needs packages that are not installed here. To have them:", icon=":material/download:")
+        st.code(f"pip install 'crowdcore[{','.join(missing)}]'", language="bash")
+        return
+    why = services.untrainable(state.get("dataset"))
+    if why:
+        nothing_to_learn(why)
+    else:
+        form()
+    st.subheader("Runs")
+    shown = board()
+    if shown:
+        curves(shown)
+        onwards(shown)
+        one_run(shown)
+
+
+def nothing_to_learn(why: str) -> None:
+    """What would make this dataset one that can be trained on."""
+    st.info(
+        f"{as_text(why)} Bring a ZIP of a dataset folder with `features_train.npy` (a row per task, in the order of "
+        "`tasks.csv`) or `images_train.npz`, and the same for other splits, to the Data page. Without them the labels "
+        "can still be aggregated.",
+        icon=":material/image_not_supported:",
+    )
+    with st.container(horizontal=True):
+        st.page_link("views/data.py", label="Open a file", icon=":material/upload_file:")
+        st.page_link(
+            "views/aggregate.py",
+            label="Aggregate",
+            icon=":material/how_to_vote:",
+            query_params=state.address("aggregate"),
+        )
 
 
 page("train", draw)

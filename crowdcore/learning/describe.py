@@ -1,0 +1,63 @@
+"""What can be trained, as plain JSON for those that must not load torch: ``python -m crowdcore.learning.describe``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from crowdcore.core.settings import Settings
+from crowdcore.learning import backbones, methods
+from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.settings import TrainSettings
+
+__all__ = ["describe"]
+
+
+def describe() -> dict[str, Any]:
+    """Everything a form needs.
+
+    Returns:
+        ``training``: the JSON schema of `TrainSettings`. ``methods`` and ``backbones``: name -> ``title``, ``words``
+        (its docstring's first paragraph) and ``schema`` of its settings; a method has also ``paper`` and ``training``,
+        a list of [choice, trainer settings that come with it] where the empty choice stands for the defaults; a
+        backbone says whether it wants ``images``.
+    """
+    return {
+        "training": TrainSettings.model_json_schema(),
+        "methods": {name: _method(methods.get(name)) for name in methods.names()},
+        "backbones": {
+            name: {**_said(found), "images": found.images}
+            for name, found in ((name, backbones.REGISTRY.find(name)) for name in backbones.names())
+        },
+    }
+
+
+def _method(found: type[CrowdMethod]) -> dict[str, Any]:
+    training = [[dict(choice), dict(given)] for choice, given in _training(found)]
+    return {**_said(found), "paper": found.paper, "training": training}
+
+
+def _said(found: Any) -> dict[str, Any]:
+    words = (found.__doc__ or "").strip().split("\n\n")[0]
+    return {"title": found.title, "words": " ".join(words.split()), "schema": found.Settings.model_json_schema()}
+
+
+def _training(found: type[CrowdMethod]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """The method's own trainer settings: by default, and for each choice of a setting that changes them."""
+    usual = found.training_defaults(found.Settings())
+    if usual:
+        yield {}, usual
+    for choice in _choices(found.Settings):
+        other = found.training_defaults(found.Settings(**choice))
+        if other != usual:
+            yield choice, other
+
+
+def _choices(settings: type[Settings]) -> Iterator[dict[str, Any]]:
+    for name, field in settings.model_json_schema().get("properties", {}).items():
+        yield from ({name: value} for value in field.get("enum", ()))
+
+
+if __name__ == "__main__":
+    print(json.dumps(describe()))

@@ -1,0 +1,104 @@
+"""One run: what it was asked, what became of it, its log, and what can be taken along."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from dashboard import services, state
+from dashboard.components.guard import refusals
+from dashboard.components.text import as_text
+from dashboard.components.train_form import prefill
+
+if TYPE_CHECKING:
+    from crowdcore.runs import Run
+
+__all__ = ["one_run"]
+
+EVERY = 2.0  # seconds between two looks at the log of a live run
+
+
+def one_run(shown: list[Run]) -> None:
+    """One of the runs shown."""
+    st.subheader("One run")
+    by_id = {run.id: run for run in shown}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if st.session_state.get("train-one") not in by_id:
+            failed = [run.id for run in shown if run.state == "failed"]
+            st.session_state["train-one"] = (failed or list(by_id))[0]
+        run = by_id[
+            st.selectbox("Run", list(by_id), format_func=lambda name: services.run_label(by_id[name]), key="train-one")
+        ]
+        if st.button("Run again with …", icon=":material/replay:", help="Fill the form above with its settings"):
+            prefill(services.draft_of(run))
+            st.toast("The form above holds its settings.", icon=":material/replay:")
+            st.rerun()
+        _use(run)
+        _delete(run)
+    if run.message:
+        (st.error if run.state == "failed" else st.info)(as_text(run.message))
+    _take_along(run)
+    st.caption("The same from the command line")
+    st.code(services.command_line(run), language="bash", wrap_lines=True)
+    with st.expander("Log", expanded=run.state == "failed", icon=":material/notes:"):
+        _log(run)
+
+
+def _use(run: Run) -> None:
+    """Make its predictions the reference of every page."""
+    dataset, name = state.get("dataset"), f"run:{run.id}"
+    used = state.get("reference") == name
+    if services.readable(run, dataset) and st.button(
+        "Reference of every page" if used else "Use as reference",
+        icon=":material/check:" if used else ":material/flag:",
+        disabled=used,
+        help="Take what it predicts for the truth on every page.",
+    ):
+        services.offer(dataset, name)
+        state.put(reference=name)
+        st.rerun()
+
+
+def _delete(run: Run) -> None:
+    """Delete it, once confirmed."""
+    if not run.has_ended:
+        return
+    with st.popover("Delete", icon=":material/delete:"):
+        st.markdown("Delete this run with its curves, model and log? This cannot be undone.")
+        if st.button("Delete for good", type="primary", key=f"delete-{run.id}"):
+            with refusals():
+                services.delete([run.id])
+                state.put(runs=[name for name in state.get_many("runs") if name != run.id])
+                st.rerun()
+
+
+def _take_along(run: Run) -> None:
+    if not run.has_result:
+        return
+    name = f"{run.spec.method}-{run.id[:8]}"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for label, file, mime, make in (
+            ("Predictions", f"{name}-predictions.csv", "text/csv", lambda: services.predictions_csv(run.id)),
+            (
+                "Model (PyTorch)",
+                f"{name}-torch.zip",
+                "application/zip",
+                lambda: services.model_archive(run.id, "torch"),
+            ),
+            ("Model (ONNX)", f"{name}-onnx.zip", "application/zip", lambda: services.model_archive(run.id, "onnx")),
+        ):
+            st.download_button(
+                label, make, file, mime, key=f"take-{label}", on_click="ignore", icon=":material/download:"
+            )
+
+
+def _log(run: Run) -> None:
+    """The last lines, anew while it is live."""
+
+    def look() -> None:
+        with refusals():
+            lines = services.log_lines(run.id)
+            st.code("\n".join(lines) or "Nothing yet.", language=None, wrap_lines=True, height=260)
+
+    st.fragment(look, run_every=None if run.has_ended else EVERY)()

@@ -1,0 +1,182 @@
+"""The runs of a dataset, live: how far each is, its curves, and what can be done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from dashboard import services, state
+from dashboard.components.guard import refusals
+from dashboard.components.text import as_text, count, duration, percent
+
+if TYPE_CHECKING:
+    from crowdcore.runs import Run
+
+__all__ = ["board"]
+
+EVERY, SELDOM = 1.0, 4.0  # seconds between looks: at live runs, and for runs that others start
+SHOWN = 8  # runs that are shown while nobody has chosen
+ICONS = {
+    "queued": ":material/schedule:",
+    "running": ":material/progress_activity:",
+    "finished": ":material/check_circle:",
+    "failed": ":material/error:",
+    "cancelled": ":material/cancel:",
+}
+
+
+def board() -> list[Run]:
+    """Draw the part below the form; returns the runs that are shown."""
+    dataset = state.get("dataset")
+    with st.spinner("Looking up the runs …"):
+        found = services.runs_of(dataset)
+    if not found:
+        with st.container():
+            _follow(dataset, [], found)
+        st.info(
+            f"Nothing has been trained on {as_text(dataset)} yet. Choose methods above and press **Start**: you can "
+            "close the page while they train, and come back to compare what they learnt.",
+            icon=":material/model_training:",
+        )
+        return []
+    shown = _picked(found)
+    _follow(dataset, [run.id for run in shown], found)
+    return shown
+
+
+def _picked(found: list[Run]) -> list[Run]:
+    """The runs to show: as chosen, else those that are live or were started last."""
+    by_id = {run.id: run for run in found}
+    asked = state.get_many("runs")
+    chosen = [name for name in asked if name in by_id]
+    if len(chosen) < len(asked):
+        st.caption(f"{count(len(asked) - len(chosen), 'run')} of this address cannot be found; perhaps deleted.")
+    if not chosen:
+        newest = found[0].spec.group
+        usual = [run for run in found if not run.has_ended or (run.spec.group == newest and newest)] or found[:1]
+        chosen = [run.id for run in reversed(usual[:SHOWN])]
+    st.multiselect(
+        "Runs shown",
+        list(by_id),
+        format_func=lambda name: f"{services.run_label(by_id[name])} · {by_id[name].state}",
+        placeholder="Choose runs",
+        wrap=True,
+        **state.bind("runs", chosen),
+    )
+    return [by_id[name] for name in chosen]
+
+
+def _follow(dataset: str, shown: list[str], drawn: Sequence[Run]) -> None:
+    """Engine, rows and curves, anew every second while something goes on; the whole page when a run changes state."""
+    before = {(run.id, run.state) for run in drawn}
+    lively = any(not run.has_ended for run in drawn)
+
+    def look() -> None:
+        with refusals():
+            found = services.runs_of(dataset)
+            if {(run.id, run.state) for run in found} != before:
+                state.put()  # nothing, but the session now wins over an address bar that may lag behind it
+                st.rerun()
+            by_id = {run.id: run for run in found}
+            _engine(dataset)
+            said = st.session_state.pop("train-said", "")
+            if said:
+                st.error(as_text(said), icon=":material/block:")
+            for name in shown:
+                if name in by_id:
+                    _row(by_id[name])
+
+    st.fragment(look, run_every=EVERY if lively else SELDOM)()
+
+
+def _engine(dataset: str) -> None:
+    """Who trains, what waits."""
+    engine, live = services.engine(), services.live_runs()
+    waiting = [run for run in live if run.state == "queued"]
+    elsewhere = sum(run.spec.dataset != services.spelled(dataset) for run in live)
+    words = []
+    if engine.workers:
+        busy = sum(worker.busy for worker in engine.workers)
+        slots = sum(worker.slots for worker in engine.workers)
+        words.append(f"{', '.join(sorted({worker.device for worker in engine.workers}))}: {busy} of {slots} busy")
+    else:
+        words.append("No worker runs; the next start brings one up" if not live else "Workers are starting")
+    if waiting:
+        words.append(f"{count(len(waiting), 'run')} waiting")
+    if elsewhere:
+        words.append(f"{count(elsewhere, 'run')} of other datasets")
+    st.caption(f":material/memory: {as_text(' · '.join(words))}")
+    if engine.problem:
+        st.warning(as_text(engine.problem), icon=":material/warning:")
+
+
+def _row(run: Run) -> None:
+    """One run: what, how far, and the buttons that fit its state."""
+    with (
+        st.container(key=f"run-{run.id}", gap="xxsmall"),
+        st.container(horizontal=True, vertical_alignment="center", gap="small"),
+    ):
+        with st.container(gap=None):
+            n = len(run.spec.seeds)
+            st.markdown(f"{ICONS[run.state]} **{as_text(services.run_title(run))}** · {count(n, 'seed')}")
+            if run.state == "running":
+                st.progress(min(max(run.done, 0.0), 1.0), as_text(_progress(run)))
+            else:
+                st.caption(as_text(_outcome(run)))
+        _buttons(run)
+
+
+def _progress(run: Run) -> str:
+    words = [f"epoch {run.epoch} of {run.epochs}" if run.epochs else "starting"]
+    if run.remaining is not None:
+        words.append(f"{duration(run.remaining)} left")
+    for split in ("test", "valid"):
+        score = run.scores.get(f"{split}_accuracy")
+        if score is not None:
+            words.append(f"{split} accuracy {percent(score)}")
+            break
+    return " · ".join([*words, *([run.device] if run.device else []), *([run.message] if run.message else [])])
+
+
+def _outcome(run: Run) -> str:
+    """What a run that is not running waits for or came to."""
+    if run.state == "queued":
+        return run.message or "waits for its turn"
+    words: list[str] = [run.state] if run.state != "finished" else []
+    reached = [_spread(run, at) for at in ("selected", "last", "best") if f"test_accuracy_{at}" in run.scores]
+    if reached:
+        words.append(f"test accuracy {' | '.join(reached)}")
+    if run.started and run.ended:
+        words.append(duration((run.ended - run.started).total_seconds()))
+    return " · ".join([*words, *([run.device] if run.device else []), *([run.message] if run.message else [])])
+
+
+def _spread(run: Run, at: str) -> str:
+    mean, std = run.scores[f"test_accuracy_{at}"], run.scores.get(f"test_accuracy_{at}_std")
+    return f"{percent(mean)}{'' if std is None or std != std else f' ± {100 * std:.1f}'} {at}"
+
+
+def _buttons(run: Run) -> None:
+    if run.state == "queued":
+        _button("First", ":material/vertical_align_top:", run, services.put_first, "Let it go before all others")
+        _button("Last", ":material/vertical_align_bottom:", run, services.put_last, "Let all others go before it")
+    if not run.has_ended:
+        _button("Cancel", ":material/stop_circle:", run, services.cancel, "Stop it; what it has learnt is kept")
+    elif run.state != "finished":
+        _button("Resume", ":material/resume:", run, services.resume, "Go on from its last checkpoint")
+
+
+def _button(label: str, icon: str, run: Run, act: Callable[[str], None], about: str) -> None:
+    st.button(
+        label, key=f"{label}-{run.id}", icon=icon, help=about, on_click=_acted, args=(act, run.id), type="tertiary"
+    )
+
+
+def _acted(act: Callable[[str], None], name: str) -> None:
+    """Do it; what refuses is said at the next look."""
+    try:
+        act(name)
+    except services.Refusal as refusal:
+        st.session_state["train-said"] = str(refusal)

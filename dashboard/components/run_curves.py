@@ -1,0 +1,65 @@
+"""Curves of the runs shown, live while one of them trains; then the way to what they recovered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from dashboard import services, state
+from dashboard.components.figure import figure
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from crowdcore.runs import Run
+
+__all__ = ["curves", "onwards"]
+
+EVERY = 1.0  # seconds between two drawings
+
+
+def curves(shown: list[Run]) -> None:
+    """One metric, chosen from those measured."""
+    metrics = services.curve_metrics(shown)
+    if not metrics:
+        st.caption("The curves begin with the first epoch.")
+        return
+    if st.session_state.get("train-metric") not in metrics:
+        st.session_state["train-metric"] = next(iter(metrics))
+    metric = st.selectbox("Curve", metrics, format_func=metrics.__getitem__, key="train-metric", width=300)
+    dataset, ids = state.get("dataset"), [run.id for run in shown]
+
+    def drawn() -> go.Figure:
+        now = {run.id: run for run in services.runs_of(dataset)}
+        return services.curves_figure([now[name] for name in ids if name in now], metric)
+
+    live = any(run.state == "running" for run in shown)
+    figure(
+        drawn if live else drawn(),
+        "curves",
+        name=f"{dataset}-training-{metric}",
+        alt=f"{metrics[metric]} by epoch, one curve per run",
+        data=lambda: services.curves_table(shown),
+        every=EVERY,
+    )
+
+
+def onwards(shown: list[Run]) -> None:
+    """Links to the pages that show what these runs recovered."""
+    dataset = state.get("dataset")
+    ids = [run.id for run in shown if services.readable(run, dataset)]
+    if not ids:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for view, label, icon in (
+            ("compare", "Compare", "leaderboard"),
+            ("confusions", "Confusions", "apps"),
+            ("omega", "Noise source ω", "scatter_plot"),
+        ):
+            st.page_link(
+                f"views/{view}.py",
+                label=label,
+                icon=f":material/{icon}:",
+                query_params=state.address(view, runs=ids),
+            )

@@ -1,0 +1,92 @@
+"""What can be done with a run: stop it, go on with it, take it along, delete it."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from dashboard.services.runs import forget, live_runs
+from dashboard.services.tables import csv
+
+if TYPE_CHECKING:
+    from crowdcore.runs import Run
+
+__all__ = ["cancel", "command_line", "delete", "model_archive", "predictions_csv", "put_first", "put_last", "resume"]
+
+
+def cancel(run_id: str) -> None:
+    """Ask a run to stop; what it has learnt so far is kept."""
+    from crowdcore import runs
+
+    runs.cancel(run_id)
+    forget()
+
+
+def resume(run_id: str) -> None:
+    """Go on with a failed or cancelled run from its last checkpoint."""
+    from crowdcore import runs
+
+    runs.resume(run_id)
+    forget()
+
+
+def delete(run_ids: Sequence[str]) -> None:
+    """Delete runs with everything they wrote.
+
+    Raises:
+        DataError: one of them is queued or running.
+    """
+    from crowdcore import runs
+
+    runs.delete(run_ids)
+    forget()
+
+
+def put_first(run_id: str) -> None:
+    """Let a queued run go before all others."""
+    _set_priority(run_id, max(_priorities(), default=0) + 1)
+
+
+def put_last(run_id: str) -> None:
+    """Let all others go before a queued run."""
+    _set_priority(run_id, min(_priorities(), default=0) - 1)
+
+
+def _priorities() -> list[int]:
+    return [found.spec.priority for found in live_runs() if found.state == "queued"]
+
+
+def _set_priority(run_id: str, priority: int) -> None:
+    from crowdcore import runs
+
+    runs.set_priority(run_id, priority)
+    forget()
+
+
+def command_line(found: Run) -> str:
+    """The command that trains the same."""
+    from crowdcore import runs
+
+    return runs.command_line(found.spec)
+
+
+def predictions_csv(run_id: str) -> bytes:
+    """Every task with its most probable class and the probabilities, mean over seeds."""
+    from crowdcore import runs
+
+    return csv(runs.predictions(run_id))
+
+
+def model_archive(run_id: str, kind: Literal["torch", "onnx"]) -> bytes:
+    """The trained networks as a ZIP, with what is needed to use them."""
+    from crowdcore import runs
+
+    out = io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in runs.export_model(run_id, Path(folder), kind):
+            archive.write(file, file.relative_to(folder))
+    return out.getvalue()
