@@ -14,16 +14,20 @@ from pathlib import Path
 
 __all__ = ["end", "is_alive", "kill_group", "start_detached"]
 
+_LOG = 1_000_000  # bytes after which a log begins anew
+
 
 def start_detached(module: str, *arguments: str, log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """Start ``python -m module`` in a session of its own, deaf to our terminal; what it says goes to a file."""
-    with log.open("wb") as written:
+    if log.exists() and log.stat().st_size > _LOG:
+        log.unlink()
+    with log.open("ab") as written:
         process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=written,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **environment},
+            env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(_path())},
             start_new_session=True,
         )
     threading.Thread(target=process.wait, name=f"reaper of {module}", daemon=True).start()
@@ -32,11 +36,15 @@ def start_detached(module: str, *arguments: str, log: Path, environment: Mapping
 
 def is_alive(pid: int) -> bool:
     """Whether a process of this machine lives; the dead that nobody has buried yet don't count."""
-    import psutil
-
+    if pid <= 0:
+        return False
     try:
-        return pid > 0 and bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
+        os.kill(pid, 0)
+        stat = Path(f"/proc/{pid}/stat")  # where there is no /proc, the dead count until they are buried
+        return not (stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z")
+    except PermissionError:
+        return True
+    except (ProcessLookupError, FileNotFoundError):
         return False
 
 
@@ -55,3 +63,11 @@ def end(pids: list[int], patience: float) -> None:
         time.sleep(0.05)
     for pid in pids:
         kill_group(pid)
+
+
+def _path() -> list[str]:
+    """Where Python finds this package, also when it is not installed."""
+    import crowdcore
+
+    here = str(Path(crowdcore.__file__).parent.parent)
+    return [here, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from crowdcore.core.settings import Settings
+from crowdcore.runs.space import SearchPlan
 
 __all__ = ["RunSpec"]
 
@@ -23,6 +24,7 @@ class RunSpec(Settings):
     priority: int = Field(0, description="Higher goes first.")
     group: str = Field("", description="Runs that were started together share it.")
     parent: str = Field("", description="The search that this run is a trial of.")
+    search: SearchPlan | None = Field(None, description="A search, whose trials are runs; empty: one run.")
 
     @field_validator("seeds")
     @classmethod

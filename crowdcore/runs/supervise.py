@@ -26,13 +26,16 @@ _TICK = 0.1  # seconds
 _TERMINATE, _KILL = 2.0, 3.5  # seconds after a request to cancel
 _LOST = 3  # workers that a run may lose
 _TAIL = 8  # log lines in a message
+_FINISHED, _CANCELLED, _ORPHANED, _TAKEN = 0, 3, 4, 5  # exit codes of a child
 
 _stopping = threading.Event()
+_reasons: list[str] = []
 _active: set[int] = set()
 
 
-def stop_all() -> None:
+def stop_all(reason: str) -> None:
     """End the children of this worker; their runs go on elsewhere or later."""
+    _reasons.append(reason)
     _stopping.set()
 
 
@@ -82,7 +85,7 @@ def _watch(lease: Lease, note: Note, workspace: Workspace, run_id: str, module: 
             stdin=subprocess.DEVNULL,
             stdout=written,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **workspace.environment, **_visible(device)},
+            env={**os.environ, **workspace.environment, **_visible(device), "CROWDCORE_SUPERVISOR": str(os.getpid())},
             start_new_session=True,
             pass_fds=[lease.handle],
         )
@@ -94,10 +97,12 @@ def _watch(lease: Lease, note: Note, workspace: Workspace, run_id: str, module: 
         kill_group(child.pid)  # also what it left behind
         child.wait()
     if _stopping.is_set() and child.returncode < 0:
-        return replace(note, outcome="stopped", message="The engine was stopped.")
+        return replace(note, outcome="stopped", message=_reasons[0])
+    if child.returncode in {_ORPHANED, _TAKEN}:
+        return replace(note, outcome="stopped", message="Its process had to stop.")
     if asked and child.returncode < 0:
         return replace(note, outcome="cancelled", message="Cancelled; its process did not stop by itself.")
-    if child.returncode in {0, 3}:
+    if child.returncode in {_FINISHED, _CANCELLED}:
         return replace(note, outcome="ended")
     message = f"{_why(child.returncode)} {_going_on(workspace, run_id)}\n{_tail(log, start)}".strip()
     return replace(note, outcome="failed", message=message)
@@ -157,4 +162,4 @@ def _tail(log: Path, start: int) -> str:
     with log.open("rb") as written:
         written.seek(max(start, log.stat().st_size - 8192))
         lines = written.read().decode(errors="replace").splitlines()
-    return "\n".join(line for line in lines if line.strip()) if len(lines) <= _TAIL else "\n".join(lines[-_TAIL:])
+    return "\n".join([line for line in lines if line.strip()][-_TAIL:])

@@ -1,0 +1,40 @@
+"""`crowdcore worker`: work off runs on this machine."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from crowdcore.core.errors import SettingError
+
+
+def worker(
+    slots: Annotated[int, typer.Option(help="Runs at once.", min=1)] = 1,
+    device: Annotated[str, typer.Option(help="auto (the first GPU, else the CPU), cpu or cuda:N.")] = "auto",
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="tcp://HOST:PORT",
+            envvar="CROWDCORE_SCHEDULER",
+            help="Scheduler of a Dask cluster; default: the engine of this workspace, which is started if need be.",
+        ),
+    ] = None,
+) -> None:
+    """Take runs from a scheduler until stopped; the workspace must be a folder that both machines share.
+
+    The app starts workers by itself: this adds one, on another machine or with other slots.
+    """
+    from crowdcore.runs.engine import ensure_engine
+    from crowdcore.runs.local import devices
+    from crowdcore.runs.nodes import run_worker
+    from crowdcore.runs.workspace import Workspace
+
+    chosen = devices()[0] if device == "auto" else device
+    if chosen not in {"cpu", *devices()}:
+        raise SettingError("--device", f"be auto, cpu or one of {', '.join(devices())}", device)
+    workspace = Workspace.open()
+    if scheduler is None:
+        ensure_engine(workspace=workspace)
+    run_worker(scheduler, workspace, slots, chosen, say=lambda text: print(text, file=sys.stderr))

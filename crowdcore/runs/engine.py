@@ -1,0 +1,122 @@
+"""The engine as apps see it: a keeper process of the workspace that is started when needed and found again.
+
+Everything here only looks at files and locks: it costs well under a millisecond and may be called from any thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import signal
+import socket
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from crowdcore.core.errors import CrowdError, need_extra
+from crowdcore.runs.files import EngineFiles
+from crowdcore.runs.locks import is_locked
+from crowdcore.runs.processes import is_alive, kill_group, start_detached
+from crowdcore.runs.workspace import Workspace
+
+__all__ = ["EngineState", "WorkerState", "engine_state", "ensure_engine", "stop_engine"]
+
+_STARTING = 5.0  # seconds that a keeper has to take its lock
+_PATIENCE = 25.0  # seconds that it has to end everything
+
+_started: dict[Path, float] = {}
+_one = threading.Lock()
+
+
+@dataclass(frozen=True)
+class WorkerState:
+    """A worker and how many of its slots are taken."""
+
+    name: str
+    device: str
+    slots: int
+    busy: int
+
+
+@dataclass(frozen=True)
+class EngineState:
+    """What the engine said last.
+
+    Args:
+        address: the scheduler's; None while the engine is down or still starting.
+        workers: those that take runs.
+        problem: what stands in the way, in one sentence; "" when nothing does.
+    """
+
+    address: str | None
+    workers: tuple[WorkerState, ...] = ()
+    problem: str = ""
+
+
+def ensure_engine(*, workspace: Workspace | None = None) -> None:
+    """Ask the engine to look at the record; start it in the background where there is none.
+
+    Raises:
+        MissingExtraError: Dask or MLflow is not installed.
+    """
+    for package in ("distributed", "mlflow"):
+        if importlib.util.find_spec(package) is None:
+            raise need_extra(package, "runs", "Training in the background")
+    workspace = workspace or Workspace.open()
+    files = EngineFiles(workspace.folder)
+    files.do_poke()
+    with _one:
+        if is_locked(files.lock) or time.monotonic() - _started.get(workspace.folder, -_STARTING) < _STARTING:
+            return
+        _started[workspace.folder] = time.monotonic()
+        start_detached("crowdcore.runs.keeper", log=files.log("keeper"), environment=workspace.environment)
+
+
+def engine_state(*, workspace: Workspace | None = None) -> EngineState:
+    """What the engine is doing; when it was killed while runs waited or went on, it is started again."""
+    workspace = workspace or Workspace.open()
+    if not (workspace.folder / "engine").is_dir():
+        return EngineState(None)
+    files = EngineFiles(workspace.folder)
+    if not is_locked(files.lock):
+        if files.wanted.exists():
+            ensure_engine(workspace=workspace)
+        return EngineState(None)
+    said = files.read(files.state)
+    return EngineState(
+        said.get("address"),
+        tuple(WorkerState(**w) for w in said.get("workers", [])),
+        str(said.get("problem", "")),
+    )
+
+
+def stop_engine(*, workspace: Workspace | None = None) -> None:
+    """End scheduler, workers and training processes; runs that had not ended are queued until the engine is back.
+
+    Runs on the workers of a joined cluster go on.
+
+    Raises:
+        CrowdError: the engine runs on another machine.
+    """
+    workspace = workspace or Workspace.open()
+    if not (workspace.folder / "engine").is_dir():
+        return
+    files = EngineFiles(workspace.folder)
+    files.wanted.unlink(missing_ok=True)
+    deadline = time.monotonic() + _PATIENCE
+    while is_locked(files.lock) and not files.read(files.keeper) and time.monotonic() < deadline:
+        time.sleep(0.05)  # it is just starting
+    if is_locked(files.lock):
+        keeper, nodes = files.read(files.keeper), files.read(files.state).get("pids", [])
+        if keeper.get("host") != socket.gethostname():
+            raise CrowdError(f"The engine of this workspace runs on {keeper.get('host')}: stop it there.")
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(keeper["pid"], signal.SIGTERM)
+        while is_locked(files.lock) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if is_locked(files.lock):
+            for pid in (keeper["pid"], *filter(is_alive, nodes)):
+                kill_group(pid)
+    _started.pop(workspace.folder, None)

@@ -1,0 +1,117 @@
+"""What the engine keeps in the workspace so that it is found again."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from distributed import Security
+
+__all__ = ["EngineFiles"]
+
+
+@dataclass(frozen=True)
+class EngineFiles:
+    """Paths below ``<workspace>/engine``.
+
+    Args:
+        workspace: the workspace's folder.
+    """
+
+    workspace: Path
+
+    @property
+    def folder(self) -> Path:
+        """Only its owner may look in: its key lets one run code."""
+        folder = self.workspace / "engine"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+
+    @property
+    def lock(self) -> Path:
+        """Held by the keeper as long as it lives."""
+        return self.folder / "keeper.lock"
+
+    @property
+    def keeper(self) -> Path:
+        """Process and host of the keeper."""
+        return self.folder / "keeper.json"
+
+    @property
+    def state(self) -> Path:
+        """What `engine_state` says."""
+        return self.folder / "state.json"
+
+    @property
+    def scheduler(self) -> Path:
+        """Dask's scheduler file."""
+        return self.folder / "scheduler.json"
+
+    @property
+    def poke(self) -> Path:
+        """Touched when there is something to do."""
+        return self.folder / "poke"
+
+    @property
+    def wanted(self) -> Path:
+        """There as long as runs wait or go on."""
+        return self.folder / "wanted"
+
+    @property
+    def scratch(self) -> Path:
+        """Dask's own."""
+        return self.folder / "scratch"
+
+    def log(self, name: str) -> Path:
+        """What a process of the engine said last."""
+        return self.folder / f"{name}.log"
+
+    def poked(self) -> int:
+        """When somebody last asked for something, in nanoseconds; 0 = never."""
+        try:
+            return self.poke.stat().st_mtime_ns
+        except FileNotFoundError:
+            return 0
+
+    def do_poke(self) -> None:
+        """Ask the keeper to look."""
+        self.poke.touch()
+        now = time.time_ns()
+        os.utime(self.poke, ns=(now, now))
+
+    def read(self, path: Path) -> dict[str, Any]:
+        """A JSON file; empty when it is not there."""
+        try:
+            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return found
+
+    def write(self, path: Path, value: dict[str, Any]) -> None:
+        """Replace a JSON file as a whole."""
+        draft = path.with_suffix(f".{os.getpid()}.tmp")
+        draft.write_text(json.dumps(value), encoding="utf-8")
+        draft.replace(path)
+
+    def make_key(self) -> None:
+        """Make the key that scheduler, workers and keeper know each other by; nobody else can connect."""
+        from distributed import Security
+
+        made = Security.temporary()
+        pem = self.folder / "key.pem"
+        pem.unlink(missing_ok=True)
+        with os.fdopen(os.open(pem, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as written:
+            written.write(made.tls_scheduler_key + made.tls_scheduler_cert)
+
+    def security(self) -> Security:
+        """TLS with the engine's own key."""
+        from distributed import Security
+
+        pem = str(self.folder / "key.pem")
+        ends = {f"tls_{role}_{part}": pem for role in ("client", "scheduler", "worker") for part in ("cert", "key")}
+        return Security(require_encryption=True, tls_ca_file=pem, **ends)

@@ -1,0 +1,256 @@
+"""The engine's keeper: ``python -m crowdcore.runs.keeper``, one process per workspace, found by the lock it holds.
+
+It keeps a scheduler and workers running (or joins a cluster), hands runs over as slots become free, and ends with all
+of them when nothing has been asked for a while. Apps only write the record and poke it: none needs a connection.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from crowdcore.runs.files import EngineFiles
+from crowdcore.runs.locks import locked
+from crowdcore.runs.workspace import Workspace
+
+if TYPE_CHECKING:
+    from crowdcore.runs.run import Run
+
+__all__ = ["IDLE", "JOIN", "SLOTS", "main"]
+
+IDLE, JOIN, SLOTS = "CROWDCORE_ENGINE_IDLE", "CROWDCORE_SCHEDULER", "CROWDCORE_SLOTS"
+_LONG = 1800.0  # seconds without work after which the engine ends
+_TICK, _LOOK, _RARELY = 0.05, 1.0, 3.0  # seconds between looks at the poke, at a busy and at an idle record
+_JOINING = 0.2  # seconds between looks while the first worker is on its way
+_ALONE = 15.0  # seconds without a worker that are worth a word
+_log = logging.getLogger("crowdcore.keeper")
+
+
+@dataclass(frozen=True)
+class _Handed:
+    """A run that a worker was given."""
+
+    future: Any
+    worker: str
+    resource: str
+
+
+class Keeper:
+    """The loop that looks after the engine of one workspace."""
+
+    def __init__(self, workspace: Workspace, stop: threading.Event) -> None:
+        import dask
+
+        from crowdcore.runs.local import LocalNodes
+        from crowdcore.runs.reconcile import Reconciler
+
+        dask.config.set({"distributed.comm.timeouts.connect": "5s"})
+        self._workspace, self._files = workspace, EngineFiles(workspace.folder)
+        self._join = os.environ.get(JOIN, "")
+        self._idle = float(os.environ.get(IDLE) or _LONG)
+        self._nodes = None if self._join else LocalNodes(workspace, int(os.environ.get(SLOTS) or 1))
+        self._reconciler = Reconciler(workspace)
+        self._client: Any = None  # Dask's client has no types
+        self._address = ""
+        self._handed: dict[str, _Handed] = {}
+        self._joined = time.monotonic()
+        self._wake, self._stop = threading.Event(), stop
+        self.looked = 0
+        """The poke that was answered last."""
+
+    def run(self) -> None:
+        """Until told to stop, or idle for long."""
+        self._files.write(self._files.keeper, {"pid": os.getpid(), "host": socket.gethostname()})
+        busy = time.monotonic()
+        try:
+            while not self._stop.is_set():
+                self._wake.clear()
+                poked = self._files.poked()
+                problem = self._step()
+                if poked != self.looked or self._handed or self._reconciler.unfinished:
+                    busy = time.monotonic()
+                self.looked = poked
+                self._mark_wanted()
+                n_workers = self._report(problem)
+                if time.monotonic() - busy > self._idle:
+                    _log.info("nothing to do for %.0f s", self._idle)
+                    break
+                unfinished = bool(self._handed or self._reconciler.unfinished)
+                self._wait((_LOOK if n_workers else _JOINING) if unfinished else _RARELY)
+        finally:
+            self._close()
+
+    def _step(self) -> str:
+        """One round; returns what stands in the way, "" if nothing does."""
+        try:
+            if self._nodes:
+                self._nodes.look_after()
+            workers = self._workers()
+            self._collect(workers)
+            waiting = self._reconciler.waiting(set(self._handed))
+            self._hand_over(waiting, workers)
+            if workers:
+                self._joined = time.monotonic()
+            alone = time.monotonic() - self._joined > _ALONE
+            return "No worker has joined: start `crowdcore worker`." if alone else ""
+        except Exception as error:  # the record may be locked, the scheduler on its way: both pass
+            _log.exception("this round failed")
+            return f"{type(error).__name__}: {error}"
+
+    def _workers(self) -> dict[str, dict[str, Any]]:
+        """Address -> what the scheduler says of a worker that takes runs."""
+        from crowdcore.runs.nodes import SLOT
+
+        address = self._nodes.address() if self._nodes else self._join
+        if self._client and (self._address != address or self._client.status != "running"):
+            self._disconnect()
+        if address is None:
+            return {}
+        if self._client is None:
+            from distributed import Client
+
+            connect: Any = Client
+            security = self._files.security() if self._nodes else None
+            self._client = connect(address, security=security, timeout=5, set_as_default=False, name="crowdcore-keeper")
+            self._address = address
+        found = self._client.scheduler_info(n_workers=-1)["workers"]
+        return {at: w for at, w in found.items() if SLOT in w["resources"] and w.get("status") == "running"}
+
+    def _collect(self, workers: dict[str, dict[str, Any]]) -> None:
+        """Take back what ended, and what a vanished worker had."""
+        for run_id, handed in list(self._handed.items()):
+            if handed.future.done() or handed.worker not in workers:
+                del self._handed[run_id]
+                if not handed.future.done():
+                    with contextlib.suppress(Exception):
+                        handed.future.cancel(force=True)
+                self._reconciler.settle(run_id)
+
+    def _hand_over(self, waiting: list[Run], workers: dict[str, dict[str, Any]]) -> None:
+        from crowdcore.runs.nodes import COORDINATORS, SLOT
+
+        if not waiting or self._client is None:
+            return
+        free = {at: dict(w["resources"]) for at, w in workers.items()}
+        for handed in self._handed.values():
+            free[handed.worker][handed.resource] -= 1
+        for run in waiting:
+            resource = COORDINATORS if run.spec.search else SLOT
+            able = [at for at in free if free[at][resource] >= 1]
+            if resource == SLOT and run.spec.device.startswith("cuda"):
+                offering = [at for at in workers if run.spec.device in workers[at]["resources"]]
+                able = [at for at in able if at in offering] if offering else able  # else it fails, and says why
+            if able:
+                at = max(able, key=lambda a: free[a][resource])
+                free[at][resource] -= 1
+                self._give(run, at, resource)
+
+    def _give(self, run: Run, worker: str, resource: str) -> None:
+        import distributed
+
+        from crowdcore.runs.supervise import supervise
+
+        module = "crowdcore.runs.coordinator" if run.spec.search else "crowdcore.runs.child"
+        future = self._client.submit(
+            supervise,
+            str(self._workspace.folder),
+            self._workspace.tracking_uri,
+            run.id,
+            module,
+            run.spec.device,
+            key=f"run-{run.id}-{uuid.uuid4().hex[:8]}",
+            workers=[worker],
+            resources={resource: 1},
+            priority=run.spec.priority,
+            retries=0,
+            pure=False,
+        )
+        distributed.fire_and_forget(future)  # type: ignore[no-untyped-call]
+        future.add_done_callback(lambda _: self._wake.set())
+        self._handed[run.id] = _Handed(future, worker, resource)
+        _log.info("gave %s to %s", run.id, worker)
+
+    def _mark_wanted(self) -> None:
+        if self._reconciler.unfinished:
+            self._files.wanted.touch()
+        else:
+            self._files.wanted.unlink(missing_ok=True)
+
+    def _report(self, problem: str) -> int:
+        """Write what `engine_state` says; returns how many workers there are."""
+        from crowdcore.runs.nodes import SLOT
+
+        workers: dict[str, dict[str, Any]] = {}
+        with contextlib.suppress(Exception):
+            workers = self._workers()
+        busy = [h.worker for h in self._handed.values() if h.resource == SLOT]
+        self._files.write(
+            self._files.state,
+            {
+                "address": self._address if self._client else None,
+                "pids": self._nodes.pids if self._nodes else [],
+                "problem": problem,
+                "workers": [
+                    {
+                        "name": str(w["name"]),
+                        "device": next((r for r in w["resources"] if r.startswith("cuda:")), "cpu"),
+                        "slots": int(w["resources"][SLOT]),
+                        "busy": busy.count(at),
+                    }
+                    for at, w in workers.items()
+                ],
+            },
+        )
+        return len(workers)
+
+    def _wait(self, seconds: float) -> None:
+        """Until somebody pokes, a run ends, or time is up."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not self._stop.is_set():
+            if self._files.poked() != self.looked or self._wake.wait(_TICK):
+                return
+
+    def _disconnect(self) -> None:
+        if self._client is not None:
+            with contextlib.suppress(Exception):
+                self._client.close(timeout=1)
+        self._client = None
+
+    def _close(self) -> None:
+        self._disconnect()
+        if self._nodes:
+            self._nodes.stop()
+        with contextlib.suppress(Exception):
+            self._reconciler.waiting(set())  # what ran is queued again
+        self._files.state.unlink(missing_ok=True)
+        self._files.keeper.unlink(missing_ok=True)
+
+
+def main() -> None:
+    """Hold the workspace's engine until it idles out or is told to stop; do nothing where another keeper does."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    workspace = Workspace.open()
+    files, stop = EngineFiles(workspace.folder), threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    answered = -1
+    while not stop.is_set() and answered != files.poked():  # asked for something while it was ending
+        try:
+            with locked(files.lock, wait=False):
+                keeper = Keeper(workspace, stop)
+                keeper.run()
+                answered = keeper.looked
+        except BlockingIOError:
+            return
+
+
+if __name__ == "__main__":
+    main()

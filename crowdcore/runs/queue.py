@@ -1,0 +1,101 @@
+"""Asking for runs: submit, cancel, go on, again with changes, sooner or later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crowdcore.core.errors import DataError
+from crowdcore.runs import store
+from crowdcore.runs.engine import ensure_engine
+from crowdcore.runs.lease import forget_note, leased
+from crowdcore.runs.run import Run
+from crowdcore.runs.spec import RunSpec
+from crowdcore.runs.workspace import Workspace
+
+__all__ = ["cancel", "resume", "run_again", "set_priority", "submit"]
+
+
+def submit(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
+    """Record a run as queued; the engine, started where there is none, takes it as soon as it can."""
+    workspace = workspace or Workspace.open()
+    run = store.create(spec, workspace=workspace)
+    ensure_engine(workspace=workspace)
+    return run
+
+
+def cancel(run_id: str, *, workspace: Workspace | None = None) -> None:
+    """End a run, within 5 seconds also when its process does not listen; what it has learnt by then is kept.
+
+    A run that has ended stays as it is; a search ends with its trials.
+    """
+    workspace = workspace or Workspace.open()
+    run = store.get_run(run_id, workspace=workspace)
+    if run.has_ended:
+        return
+    workspace.request_cancel(run_id)
+    try:
+        with leased(workspace.run_folder(run_id), wait=0.2):  # nobody has begun, and nobody will
+            run = store.get_run(run_id, workspace=workspace)
+            if not run.has_ended:
+                store.set_state(run_id, "cancelled", _waited(run), workspace=workspace)
+    except BlockingIOError:  # its supervisor sees the flag
+        pass
+    if run.spec.search:
+        for state in ("queued", "running"):
+            for trial in store.list_runs(states=[state], parent=run_id, workspace=workspace):
+                cancel(trial.id, workspace=workspace)
+    ensure_engine(workspace=workspace)
+
+
+def resume(run_id: str, *, workspace: Workspace | None = None) -> Run:
+    """Let a failed or cancelled run go on from its last checkpoint.
+
+    Raises:
+        DataError: it is finished, or has not ended.
+    """
+    workspace = workspace or Workspace.open()
+    folder = workspace.run_folder(run_id)
+    try:
+        with leased(folder, wait=5):
+            run = store.get_run(run_id, workspace=workspace)
+            if run.state not in {"failed", "cancelled"}:
+                raise DataError(f"Run {run_id} is {run.state}", "Only failed and cancelled runs can go on.")
+            workspace.forget_cancel(run_id)
+            forget_note(folder)
+            store.set_state(run_id, "queued", _resumed(run), workspace=workspace)
+    except BlockingIOError:
+        raise DataError(f"The process of run {run_id} is still ending", "Try again in some seconds.") from None
+    ensure_engine(workspace=workspace)
+    return store.get_run(run_id, workspace=workspace)
+
+
+def run_again(run_id: str, *, workspace: Workspace | None = None, **changes: Any) -> Run:
+    """Start a new run like an old one.
+
+    Args:
+        run_id: the old one.
+        workspace: of both.
+        changes: fields of `RunSpec`, or single settings of the trainer or the method.
+    """
+    workspace = workspace or Workspace.open()
+    spec = store.get_run(run_id, workspace=workspace).spec
+    fields = {k: v for k, v in changes.items() if k in RunSpec.model_fields}
+    settings = {k: v for k, v in changes.items() if k not in RunSpec.model_fields}
+    new = spec.model_dump() | {"parent": "", "group": "", "fingerprint": ""} | fields
+    new["settings"] = new["settings"] | settings
+    return submit(RunSpec(**new), workspace=workspace)
+
+
+def set_priority(run_id: str, priority: int, *, workspace: Workspace | None = None) -> None:
+    """Let a queued run go before (higher) or after others."""
+    workspace = workspace or Workspace.open()
+    store.set_priority(run_id, priority, workspace=workspace)
+    ensure_engine(workspace=workspace)
+
+
+def _waited(run: Run) -> str:
+    return f"Cancelled after epoch {run.epoch}." if run.epoch else "Cancelled before it started."
+
+
+def _resumed(run: Run) -> str:
+    return f"Resumed after epoch {run.epoch}." if run.epoch else "Started again."

@@ -1,0 +1,122 @@
+"""Bringing the record and the engine together: what waits is handed over, what was lost goes on, what ended says so."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from datetime import UTC, datetime
+
+from crowdcore.core.errors import CrowdError
+from crowdcore.runs import store
+from crowdcore.runs.lease import Note, is_leased, leased, read_note
+from crowdcore.runs.processes import is_alive, kill_group
+from crowdcore.runs.run import Run, State
+from crowdcore.runs.workspace import Workspace
+
+__all__ = ["Reconciler"]
+
+_FRESH = 5.0  # seconds in which a run's record may still be in the making
+_GRACE = 5.0  # seconds that a child has to end after its supervisor did
+
+
+class Reconciler:
+    """Decides from the record and the leases alone what has to be done; may be stopped and started at any time.
+
+    Args:
+        workspace: whose runs.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._orphaned_since: dict[str, float] = {}
+        self.unfinished = 0
+        """Runs that wait or go on."""
+
+    def waiting(self, handed: set[str]) -> list[Run]:
+        """The runs to hand over, in their order, after the record has been put right.
+
+        Args:
+            handed: ids of runs that a worker has been given; they are left alone.
+        """
+        live = [
+            run
+            for state in ("queued", "running")
+            for run in store.list_runs(states=[state], workspace=self._workspace)
+            if self._workspace.run_folder(run.id).is_dir()
+        ]
+        self.unfinished = len(live)
+        queued = [run for run in live if run.id not in handed and self._is_free(run) and self._put_right(run)]
+        return sorted(queued, key=lambda r: (-r.spec.priority, r.created or datetime.min.replace(tzinfo=UTC)))
+
+    def settle(self, run_id: str) -> None:
+        """Put one run's record right after its supervisor came back."""
+        with contextlib.suppress(CrowdError):
+            run = store.get_run(run_id, workspace=self._workspace)
+            if not run.has_ended and not is_leased(self._workspace.run_folder(run_id)):
+                self._put_right(run)
+
+    def _is_free(self, run: Run) -> bool:
+        """Whether nobody works on the run; a child without a supervisor that does not end is ended."""
+        folder = self._workspace.run_folder(run.id)
+        if not is_leased(folder):
+            self._orphaned_since.pop(run.id, None)
+            return True
+        note = read_note(folder)
+        if note.host == socket.gethostname() and note.child and not is_alive(note.supervisor):
+            since = self._orphaned_since.setdefault(run.id, time.monotonic())
+            if time.monotonic() - since > _GRACE:
+                kill_group(note.child)
+        return False
+
+    def _put_right(self, run: Run) -> bool:
+        """Let the record say what the note says; True when the run is queued afterwards."""
+        folder = self._workspace.run_folder(run.id)
+        try:
+            with leased(folder, wait=0):
+                note = read_note(folder)
+                run = store.get_run(run.id, workspace=self._workspace)
+                if run.has_ended:
+                    return False
+                if _is_in_the_making(run, note):
+                    return False
+                return self._judge(run, note)
+        except BlockingIOError:  # somebody has just begun
+            return False
+
+    def _judge(self, run: Run, note: Note) -> bool:
+        if self._workspace.cancel_requested(run.id) or note.outcome == "cancelled":
+            self._set(run, "cancelled", note.message if note.outcome == "cancelled" else "Cancelled while it waited.")
+        elif run.spec.parent and self._is_over(run.spec.parent):
+            self._set(run, "cancelled", "Its search was ended.")
+        elif note.outcome == "failed":
+            self._set(run, "failed", note.message)
+        elif note.outcome == "ended":
+            self._set(run, "failed", "It ended without its result in the record. Resume goes on from its checkpoint.")
+        elif run.state == "running":
+            why = note.message if note.outcome == "stopped" else "Its worker was lost."
+            self._set(run, "queued", f"{why} {_goes_on(run)}")
+            return True
+        else:
+            return True
+        return False
+
+    def _set(self, run: Run, state: State, message: str) -> None:
+        store.set_state(run.id, state, message, workspace=self._workspace)
+
+    def _is_over(self, search: str) -> bool:
+        try:
+            return store.get_run(search, workspace=self._workspace).has_ended
+        except CrowdError:
+            return True
+
+
+def _goes_on(run: Run) -> str:
+    return f"It goes on from its last checkpoint before epoch {run.epoch}." if run.epoch else "It begins again."
+
+
+def _is_in_the_making(run: Run, note: Note) -> bool:
+    """MLflow calls a run "running" from its first moment, before it is recorded as queued."""
+    if run.state != "running" or note.supervisor or run.created is None:
+        return False
+    return (datetime.now(UTC) - run.created).total_seconds() < _FRESH

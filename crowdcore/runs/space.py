@@ -1,0 +1,64 @@
+"""What a search varies, and how it goes about it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from crowdcore.core.settings import Settings
+
+__all__ = ["Choice", "Range", "SearchPlan"]
+
+_GRID = 10  # points of a continuous range in a grid
+
+
+class Range(Settings):
+    """Numbers between two bounds, both included."""
+
+    low: float = Field(description="Smallest value.")
+    high: float = Field(description="Largest value.")
+    log: bool = Field(False, description="Search its logarithm.")
+    integer: bool = Field(False, description="Whole numbers only.")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Range:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise ValueError("`low` must be below `high`")
+        if self.log and self.low <= 0:
+            raise ValueError("`low` must be positive where the logarithm is searched")
+        return self
+
+    def points(self) -> list[float]:
+        """Its values in a grid: all whole numbers of a short range, else evenly spaced ones."""
+        if self.integer and self.high - self.low < _GRID:
+            return [float(v) for v in range(round(self.low), round(self.high) + 1)]
+        shares = [k / (_GRID - 1) for k in range(_GRID)]
+        if self.log:
+            points = [self.low * (self.high / self.low) ** share for share in shares]
+        else:
+            points = [self.low + (self.high - self.low) * share for share in shares]
+        return sorted({float(round(p)) for p in points}) if self.integer else points
+
+
+class Choice(Settings):
+    """One of several values."""
+
+    values: tuple[str | bool | int | float | None, ...] = Field(min_length=1, description="To choose from.")
+
+
+class SearchPlan(Settings):
+    """How settings are searched for the best validation accuracy."""
+
+    space: dict[str, Range | Choice] = Field(min_length=1, description="Setting -> its values.")
+    trials: int = Field(20, ge=1, description="Runs at most; a grid ends sooner when it is exhausted.")
+    sampler: Literal["tpe", "grid", "random"] = Field("tpe", description="How the next settings are chosen.")
+    seed: int = Field(0, ge=0, description="Of the sampler.")
+    parallel: int = Field(0, ge=0, description="Trials at once; 0: as many as the engine has slots.")
+
+    def grid(self) -> dict[str, list[Any]]:
+        """Setting -> its values in a grid."""
+        return {
+            name: list(part.values) if isinstance(part, Choice) else part.points() for name, part in self.space.items()
+        }
