@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crowdcore.core.errors import DataError
@@ -15,6 +16,7 @@ from crowdcore.data.tables.base import Arrow, Table
 __all__ = ["ParquetTable"]
 
 BATCH_CELLS = 3 << 20
+MAX_TEXT = 4 << 30  # bytes of text that a column of a batch may expand to
 _FAULTS = (pa.ArrowException, OSError, ValueError, KeyError)
 
 
@@ -38,13 +40,37 @@ class ParquetTable(Table):
         """Batches of a million rows, fewer where there are many columns."""
         size = max(BATCH_CELLS // max(len(columns), 1), 1)
         try:
+            self._check_expansion(columns, size)
             for batch in self._file.iter_batches(size, columns=list(columns)):
                 for column in batch.columns:
                     if pa.types.is_dictionary(column.type):
                         column.validate(full=True)  # a damaged file may hold indices beyond its dictionary
                 yield batch
+        except DataError:
+            raise
         except _FAULTS as error:
             raise self._broken(error) from None
+
+    def _check_expansion(self, columns: tuple[str, ...], size: int) -> None:
+        """A file of some kilobytes can say a long text a billion times: look at what its dictionaries hold."""
+        kinds = {field.name: field.type for field in self._file.schema_arrow}
+        text = [n for n in columns if pa.types.is_string(kinds[n]) or pa.types.is_large_string(kinds[n])]
+        packed = pq.ParquetFile(self.path, read_dictionary=text)
+        for g in range(self._file.num_row_groups):
+            group = self._file.metadata.row_group(g)
+            rows = min(size, group.num_rows)
+            chunks = {chunk.path_in_schema: chunk for chunk in map(group.column, range(group.num_columns))}
+            suspect = [n for n in text if n in chunks and rows * chunks[n].total_uncompressed_size > MAX_TEXT]
+            first = next(packed.iter_batches(1, row_groups=[g], columns=suspect), None) if suspect else None
+            for name, column in zip(suspect, first.columns if first else (), strict=False):
+                longest = pc.max(pc.binary_length(column.dictionary)).as_py() or 0
+                if rows * longest > MAX_TEXT:
+                    raise DataError(
+                        f"Column {name!r} repeats texts of up to {longest:,} bytes over {rows:,} rows, which expands "
+                        f"to more than {MAX_TEXT >> 30} GiB",
+                        "Give short names to tasks, workers and labels.",
+                        file=self.path,
+                    )
 
     def _broken(self, error: Exception) -> DataError:
         reason = " ".join(str(error).split())[:200]

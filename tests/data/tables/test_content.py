@@ -9,6 +9,8 @@ import zipfile
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from crowdcore.core.errors import DataError
@@ -157,3 +159,14 @@ def test_parquet_with_nested_columns(tmp_path):
     frame.to_parquet(tmp_path / "labels.parquet")
     with pytest.raises(DataError, match=r"This column holds list.*, not names or numbers .*column 'label'"):
         read_dataset(tmp_path / "labels.parquet")
+
+
+def test_a_small_parquet_file_that_expands_beyond_all_bounds(tmp_path):
+    n = 5_000_000
+    huge = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array(["x" * 10_000]))
+    few = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array(["a"]))
+    table = pa.table({"task": huge, "worker": few, "label": few})
+    pq.write_table(table, tmp_path / "small.parquet", store_schema=False)
+    assert (tmp_path / "small.parquet").stat().st_size < 100_000
+    with pytest.raises(DataError, match=r"'task' repeats texts of up to 10,000 bytes over .* expands to more than"):
+        read_dataset(tmp_path / "small.parquet", accept=True)
