@@ -52,7 +52,6 @@ class Checkpoint:
         history: dict[str, list[FloatArray]],
     ) -> None:
         """Replace the checkpoint by the state after ``epoch`` (from 0); a crash or a full disk leaves the old one."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         tensors = f"epoch-{epoch}.safetensors"
         state = {
             "identity": self.identity,
@@ -67,6 +66,7 @@ class Checkpoint:
         }
         temporary = self._state.with_suffix(".tmp")
         try:
+            self.folder.mkdir(parents=True, exist_ok=True)
             save_file(
                 {k: v.detach().contiguous() for k, v in _tensors(replicas, optimiser, selection).items()},
                 self.folder / tensors,
@@ -76,9 +76,7 @@ class Checkpoint:
         except (OSError, SafetensorError) as error:
             (self.folder / tensors).unlink(missing_ok=True)
             temporary.unlink(missing_ok=True)
-            self.note(
-                f"A checkpoint could not be written, so an interrupted run would go on from an older one: {error}."
-            )
+            self.note(f"A checkpoint could not be written; an interrupted run would go on from an older one: {error}.")
             return
         for old in self.folder.glob("epoch-*.safetensors"):
             if old.name != tensors:

@@ -12,7 +12,7 @@ from crowdcore.learning.base import Network
 from crowdcore.learning.layers import Random
 from crowdcore.learning.settings import TrainSettings
 
-__all__ = ["Augment", "make_network"]
+__all__ = ["Augment", "Reduced", "make_network"]
 
 _SHIFT, _SHEAR, _SCALE = 0.125, 0.1, 0.1
 
@@ -40,7 +40,7 @@ class Augment(Random):
         return functional.grid_sample(x, grid, align_corners=False)
 
 
-class _Reduced(nn.Module):
+class Reduced(nn.Module):
     """A network under autocast, float32 at both ends."""
 
     def __init__(self, network: nn.Module) -> None:
@@ -48,6 +48,7 @@ class _Reduced(nn.Module):
         self.network = network
 
     def forward(self, x: Tensor) -> Tensor:
+        """(B, *input shape) -> float32 (B, n_outputs)."""
         with torch.autocast(x.device.type, torch.bfloat16):
             logits: Tensor = self.network(x)
         return logits.float()
@@ -65,7 +66,7 @@ def make_network(training: TrainSettings, input_shape: tuple[int, ...]) -> Netwo
     def network(n_outputs: int) -> nn.Module:
         module = backbones.build(training.backbone, input_shape, n_outputs, training.backbone_settings)
         if training.precision == "bfloat16":
-            module = _Reduced(module)
+            module = Reduced(module)
         if training.augment != "no":
             module = nn.Sequential(Augment(training.augment == "affine+flip"), module)
         return module

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch import nn
 
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray, FloatArray
@@ -16,7 +18,7 @@ from crowdcore.learning.settings import TrainSettings
 if TYPE_CHECKING:
     from crowdcore.learning.result import TrainingResult
 
-__all__ = ["predict_proba"]
+__all__ = ["classifiers", "predict_proba"]
 
 _CHUNK = 4096
 _PREFIX = "classifier."
@@ -38,15 +40,8 @@ def predict_proba(result: TrainingResult, features: AnyArray) -> FloatArray:
         raise SettingError("features", f"be rows for inputs of shape {result.input_shape}", features.shape)
     if features.dtype.kind == "f" and not np.isfinite(features).all():
         raise DataError("The features hold NaN or infinite values", "Fill or drop them first.")
-    training = TrainSettings(**result.training)
-    with torch.random.fork_rng(devices=[]):
-        network = make_network(training, result.input_shape)
-        classifier = methods.get(result.method).make_classifier(network, len(result.classes), result.n_workers)
-    classifier.eval()
     parts = []
-    for s in range(len(result.seeds)):
-        state = {k.removeprefix(_PREFIX): v[s] for k, v in result.model.items() if k.startswith(_PREFIX)}
-        classifier.load_state_dict({k: torch.tensor(v) for k, v in state.items()})
+    for classifier in classifiers(result):
         with torch.no_grad():
             pieces = [
                 torch.softmax(classifier(result.preparation(torch.from_numpy(features[k : k + _CHUNK]))), -1)
@@ -54,3 +49,15 @@ def predict_proba(result: TrainingResult, features: AnyArray) -> FloatArray:
             ]
         parts.append(torch.cat(pieces).numpy())
     return np.stack(parts)
+
+
+def classifiers(result: TrainingResult) -> Iterator[nn.Module]:
+    """The selected classifier of every seed, from prepared inputs to logits, on the CPU."""
+    training = TrainSettings(**result.training)
+    for s in range(len(result.seeds)):
+        with torch.random.fork_rng(devices=[]):
+            network = make_network(training, result.input_shape)
+            classifier = methods.get(result.method).make_classifier(network, len(result.classes), result.n_workers)
+        state = {k.removeprefix(_PREFIX): v[s] for k, v in result.model.items() if k.startswith(_PREFIX)}
+        classifier.load_state_dict({k: torch.tensor(v) for k, v in state.items()})
+        yield classifier.eval()
