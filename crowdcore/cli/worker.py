@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+import time
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crowdcore.core.errors import SettingError
+from crowdcore.core.errors import CrowdError, SettingError
+
+if TYPE_CHECKING:
+    from crowdcore.runs.workspace import Workspace
+
+_PATIENCE = 60.0  # seconds
 
 
 def worker(
@@ -26,7 +32,6 @@ def worker(
 
     The app starts workers by itself: this adds one, on another machine or with other slots.
     """
-    from crowdcore.runs.engine import ensure_engine
     from crowdcore.runs.local import devices
     from crowdcore.runs.nodes import run_worker
     from crowdcore.runs.workspace import Workspace
@@ -36,5 +41,16 @@ def worker(
         raise SettingError("--device", f"be auto, cpu or one of {', '.join(devices())}", device)
     workspace = Workspace.open()
     if scheduler is None:
-        ensure_engine(workspace=workspace)
+        _wait_for_engine(workspace)
     run_worker(scheduler, workspace, slots, chosen, say=lambda text: print(text, file=sys.stderr))
+
+
+def _wait_for_engine(workspace: Workspace) -> None:
+    from crowdcore.runs.engine import engine_state, ensure_engine
+
+    ensure_engine(workspace=workspace)
+    deadline = time.monotonic() + _PATIENCE
+    while engine_state(workspace=workspace).address is None:
+        if time.monotonic() > deadline:
+            raise CrowdError(f"The engine of {workspace.folder} did not start: see its engine/keeper.log.")
+        time.sleep(0.1)

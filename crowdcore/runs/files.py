@@ -102,7 +102,8 @@ class EngineFiles:
         """Make the key that scheduler, workers and keeper know each other by; nobody else can connect."""
         from distributed import Security
 
-        made = Security.temporary()
+        make: Any = Security.temporary
+        made = make()
         pem = self.folder / "key.pem"
         pem.unlink(missing_ok=True)
         with os.fdopen(os.open(pem, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as written:
@@ -110,8 +111,10 @@ class EngineFiles:
 
     def security(self) -> Security:
         """TLS with the engine's own key."""
-        from distributed import Security
+        import distributed
 
+        make: Any = distributed.Security
         pem = str(self.folder / "key.pem")
         ends = {f"tls_{role}_{part}": pem for role in ("client", "scheduler", "worker") for part in ("cert", "key")}
-        return Security(require_encryption=True, tls_ca_file=pem, **ends)
+        found: Security = make(require_encryption=True, tls_ca_file=pem, **ends)
+        return found

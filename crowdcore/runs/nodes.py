@@ -70,7 +70,7 @@ async def _work(
     stop = _on_signals()
     worker = _quiet_worker()(
         **where,
-        host=None if address else "127.0.0.1",
+        host="127.0.0.1" if address is None or _is_here(address) else None,
         nthreads=slots + _SEARCHES,
         name=worker_name(device),
         resources=_resources(slots, device),
@@ -116,6 +116,10 @@ async def _schedule(workspace: Workspace, orphaned: Callable[[], bool]) -> None:
 def _resources(slots: int, device: str) -> dict[str, float]:
     on_gpu = {"cuda": slots, device: slots} if device.startswith("cuda") else {}
     return {SLOT: slots, COORDINATORS: _SEARCHES, **on_gpu}
+
+
+def _is_here(address: str) -> bool:
+    return address.partition("://")[2].rpartition(":")[0] in {"127.0.0.1", "localhost"}
 
 
 def worker_name(device: str) -> str:

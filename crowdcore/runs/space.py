@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
+from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 
 __all__ = ["Choice", "Range", "SearchPlan"]
@@ -22,13 +23,12 @@ class Range(Settings):
     log: bool = Field(False, description="Search its logarithm.")
     integer: bool = Field(False, description="Whole numbers only.")
 
-    @model_validator(mode="after")
-    def _ordered(self) -> Range:
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
-            raise ValueError("`low` must be below `high`")
+            raise SettingError("high", f"be above `low`, which is {self.low:g}", self.high)
         if self.log and self.low <= 0:
-            raise ValueError("`low` must be positive where the logarithm is searched")
-        return self
+            raise SettingError("low", "be positive where the logarithm is searched", self.low)
 
     def points(self) -> list[float]:
         """Its values in a grid: all whole numbers of a short range, else evenly spaced ones."""

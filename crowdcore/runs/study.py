@@ -1,0 +1,76 @@
+"""A search's trials, kept by Optuna in a journal of the search's own folder."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crowdcore.core.errors import need_extra
+from crowdcore.runs.space import Choice, Range, SearchPlan
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.distributions import BaseDistribution
+
+__all__ = ["RUN", "distributions", "open_study"]
+
+RUN = "run"
+"""User attribute of a trial: the run behind it."""
+_NAME = "search"
+
+
+def open_study(folder: Path, plan: SearchPlan | None = None) -> Study | None:
+    """The study of a search.
+
+    Args:
+        folder: of the search's run.
+        plan: to make it where there is none yet, and to choose its next trials.
+
+    Returns:
+        None where there is none and no plan.
+    """
+    try:
+        import optuna
+        from optuna.storages.journal import JournalFileBackend
+    except ModuleNotFoundError as error:
+        raise need_extra("optuna", "runs", "Searching settings") from error
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    journal = folder / "search.journal"
+    if plan is None and not journal.exists():
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what it calls experimental we have tested
+        storage = optuna.storages.JournalStorage(JournalFileBackend(str(journal)))
+        if plan is None:
+            with contextlib.suppress(KeyError):
+                return optuna.load_study(study_name=_NAME, storage=storage)
+            return None
+        made = optuna.create_study(study_name=_NAME, storage=storage, direction="maximize", load_if_exists=True)
+        made.sampler = _sampler(plan, len(made.trials))
+    return made
+
+
+def _sampler(plan: SearchPlan, already: int) -> Any:
+    from optuna import samplers
+
+    seed = plan.seed + already  # a search that goes on does not repeat its first draws
+    if plan.sampler == "tpe":
+        return samplers.TPESampler(seed=seed, constant_liar=True, n_startup_trials=min(10, max(1, plan.trials // 3)))
+    return samplers.RandomSampler(seed=seed)
+
+
+def distributions(plan: SearchPlan) -> dict[str, BaseDistribution]:
+    """What Optuna draws from."""
+    from optuna import distributions as d
+
+    def one(part: Range | Choice) -> BaseDistribution:
+        if isinstance(part, Choice):
+            return d.CategoricalDistribution(part.values)
+        if part.integer:
+            return d.IntDistribution(round(part.low), round(part.high), log=part.log)
+        return d.FloatDistribution(part.low, part.high, log=part.log)
+
+    return {name: one(part) for name, part in plan.space.items()}
