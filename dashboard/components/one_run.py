@@ -31,7 +31,7 @@ def one_run(shown: list[Run]) -> None:
             st.selectbox("Run", list(by_id), format_func=lambda name: services.run_label(by_id[name]), key="train-one")
         ]
         if st.button("Run again with …", icon=":material/replay:", help="Fill the form above with its settings"):
-            prefill(services.draft_of(run))
+            prefill(services.draft_of(run.spec))
             st.toast("The form above holds its settings.", icon=":material/replay:")
             st.rerun()
         _use(run)

@@ -18,6 +18,11 @@ __all__ = ["board"]
 
 EVERY, SELDOM = 1.0, 4.0  # seconds between looks: at live runs, and for runs that others start
 SHOWN = 8  # runs that are shown while nobody has chosen
+SCORES = {
+    "test_accuracy": "test accuracy",
+    "valid_accuracy": "validation accuracy",
+    "best_valid_accuracy": "best validation accuracy",
+}
 ICONS = {
     "queued": ":material/schedule:",
     "running": ":material/progress_activity:",
@@ -70,13 +75,13 @@ def _picked(found: list[Run]) -> list[Run]:
 
 def _follow(dataset: str, shown: list[str], drawn: Sequence[Run]) -> None:
     """Engine, rows and curves, anew every second while something goes on; the whole page when a run changes state."""
-    before = {(run.id, run.state) for run in drawn}
+    before = set(map(_stage, drawn))
     lively = any(not run.has_ended for run in drawn)
 
     def look() -> None:
         with refusals():
             found = services.runs_of(dataset)
-            if {(run.id, run.state) for run in found} != before:
+            if set(map(_stage, found)) != before:
                 state.put()  # nothing, but the session now wins over an address bar that may lag behind it
                 st.rerun()
             by_id = {run.id: run for run in found}
@@ -89,6 +94,11 @@ def _follow(dataset: str, shown: list[str], drawn: Sequence[Run]) -> None:
                     _row(by_id[name])
 
     st.fragment(look, run_every=EVERY if lively else SELDOM)()
+
+
+def _stage(run: Run) -> tuple[str, str, int]:
+    """What the rest of the page depends on: the state, of a search also the trials that have ended."""
+    return run.id, run.state, run.epoch if run.spec.search else 0
 
 
 def _engine(dataset: str) -> None:
@@ -129,14 +139,13 @@ def _row(run: Run) -> None:
 
 
 def _progress(run: Run) -> str:
-    words = [f"epoch {run.epoch} of {run.epochs}" if run.epochs else "starting"]
+    unit = "trial" if run.spec.search else "epoch"
+    words = [f"{unit} {run.epoch} of {run.epochs}" if run.epochs and run.device else "starting"]
     if run.remaining is not None:
         words.append(f"{duration(run.remaining)} left")
-    for split in ("test", "valid"):
-        score = run.scores.get(f"{split}_accuracy")
-        if score is not None:
-            words.append(f"{split} accuracy {percent(score)}")
-            break
+    found = next((name for name in SCORES if name in run.scores), None)
+    if found:
+        words.append(f"{SCORES[found]} {percent(run.scores[found])}")
     return " · ".join([*words, *([run.device] if run.device else []), *([run.message] if run.message else [])])
 
 

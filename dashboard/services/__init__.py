@@ -99,6 +99,17 @@ from dashboard.services.runs import (
     trials,
     when,
 )
+from dashboard.services.searches import (
+    Field,
+    best_draft,
+    importance_figure,
+    importance_table,
+    search_figure,
+    search_trials,
+    searchable,
+    start_search,
+    usually_searched,
+)
 from dashboard.services.tables import containing, csv
 from dashboard.services.tasks import SHOWS, disagreement, task_answers, task_labels, task_list, task_number
 from dashboard.services.train import (
@@ -128,6 +139,7 @@ __all__ = [
     "MAPPED",
     "SHOWS",
     "Draft",
+    "Field",
     "Fit",
     "Item",
     "Kind",
@@ -141,6 +153,7 @@ __all__ = [
     "agreement_figure",
     "agreement_table",
     "backbones",
+    "best_draft",
     "busiest",
     "calibration_figure",
     "calibration_table",
@@ -181,6 +194,8 @@ __all__ = [
     "gold_to_show",
     "group_table",
     "has_media",
+    "importance_figure",
+    "importance_table",
     "in_words",
     "intervals_in_words",
     "item",
@@ -226,6 +241,9 @@ __all__ = [
     "run_names",
     "run_title",
     "runs_of",
+    "search_figure",
+    "search_trials",
+    "searchable",
     "shared_mistakes",
     "shared_mistakes_figure",
     "spell_fit",
@@ -233,6 +251,7 @@ __all__ = [
     "spelled",
     "start",
     "start_fits",
+    "start_search",
     "summary",
     "task_answers",
     "task_labels",
@@ -242,6 +261,7 @@ __all__ = [
     "trials",
     "untrainable",
     "uploaded",
+    "usually_searched",
     "wait_for",
     "what_if",
     "what_if_table",

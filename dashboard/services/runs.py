@@ -136,6 +136,8 @@ def log_lines(run_id: str, n: int = 40) -> list[str]:
 def run_title(found: Run) -> str:
     """Method and what differs from its defaults."""
     words = [f"{key.replace('_', ' ')} {_said(value)}" for key, value in found.spec.settings.items()]
+    if found.spec.search is not None:
+        words.insert(0, f"search of {', '.join(name.replace('_', ' ') for name in found.spec.search.space)}")
     return " · ".join([found.spec.method, *words])
 
 

@@ -22,7 +22,7 @@ from dashboard.services._cache import dataset
 from dashboard.services.runs import forget, spelled
 
 if TYPE_CHECKING:
-    from crowdcore.runs import Estimate, Run, RunSpec
+    from crowdcore.runs import Estimate, RunSpec
 
 __all__ = [
     "Draft",
@@ -222,9 +222,8 @@ def specs(name: str, draft: Draft) -> list[RunSpec]:
     ]
 
 
-def draft_of(found: Run) -> Draft:
+def draft_of(spec: RunSpec) -> Draft:
     """The draft that starts a run once more."""
-    spec = found.spec
     own = about_method(spec.method)["schema"].get("properties", {})
     training = {k: v for k, v in spec.settings.items() if k not in own}
     return {

@@ -7,6 +7,8 @@ from dashboard.components.frame import page
 from dashboard.components.one_run import one_run
 from dashboard.components.run_board import board
 from dashboard.components.run_curves import curves, onwards
+from dashboard.components.search_board import search_board
+from dashboard.components.search_form import search_form
 from dashboard.components.text import as_text
 from dashboard.components.train_form import form
 
@@ -23,13 +25,30 @@ def draw() -> None:
     if why:
         nothing_to_learn(why)
     else:
-        form()
+        forms()
     st.subheader("Runs")
     shown = board()
+    plain = [run for run in shown if run.spec.search is None]
+    if plain:
+        curves(plain)
+        onwards(plain)
+    for run in shown:
+        if run.spec.search is not None:
+            search_board(run)
     if shown:
-        curves(shown)
-        onwards(shown)
         one_run(shown)
+
+
+def forms() -> None:
+    """What to train, or what to search."""
+    names = ["Train", "Search settings"]
+    train, search = st.tabs(names, **state.bind("view", state.one_of("view", names) or names[0]))
+    with train:
+        if train.open:
+            form()
+    with search:
+        if search.open:
+            search_form()
 
 
 def nothing_to_learn(why: str) -> None:

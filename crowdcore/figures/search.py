@@ -1,0 +1,85 @@
+"""A search for settings: how it went, and which settings mattered."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import plotly.graph_objects as go
+
+from crowdcore.figures import theme
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["search_history", "search_importance"]
+
+
+def search_history(
+    trials: pd.DataFrame, method: str, *, title: str = "Trials", subtitle: str = "line: the best so far"
+) -> go.Figure:
+    """Validation accuracy of every trial, and the best so far.
+
+    Args:
+        trials: a row per trial: trial (from 0), validation_accuracy (NaN while unknown), best, then its settings.
+        method: gives the colour.
+        title: title of the figure.
+        subtitle: what is under it.
+    """
+    fig = theme.figure(title=title, subtitle=subtitle)
+    color = theme.method_color(method)
+    known = trials.dropna(subset="validation_accuracy")
+    names = [c for c in trials.columns if c not in {"trial", "run", "state", "validation_accuracy", "best"}]
+    settings = ["<br>".join(f"{n} {_short(row[n])}" for n in names) for _, row in known.iterrows()]
+    fig.add_scatter(
+        x=known["trial"] + 1,
+        y=known["best"],
+        mode="lines",
+        line={"color": color, "width": 2, "shape": "hv"},
+        hoverinfo="skip",
+    )
+    fig.add_scatter(
+        x=known["trial"] + 1,
+        y=known["validation_accuracy"],
+        mode="markers",
+        marker={"size": 8, "color": color},
+        customdata=np.array(settings, object),
+        hovertemplate="<b>trial %{x}</b>: %{y:.2%}<br>%{customdata}<extra></extra>",
+    )
+    fig.update_xaxes(title="trial", showgrid=False, rangemode="tozero")
+    fig.update_yaxes(title="validation accuracy", tickformat=".1%")
+    return fig.update_layout(showlegend=False, height=360)
+
+
+def search_importance(
+    shares: Mapping[str, float],
+    method: str,
+    *,
+    title: str = "Which settings matter",
+    subtitle: str = "share of the variance of validation accuracy (fANOVA)",
+) -> go.Figure:
+    """A bar per setting.
+
+    Args:
+        shares: setting -> share, they sum to 1.
+        method: gives the colour.
+        title: title of the figure.
+        subtitle: what is under it.
+    """
+    ordered = sorted(shares.items(), key=lambda item: item[1])
+    bars = go.Bar(
+        x=[share for _, share in ordered],
+        y=[name.replace("_", " ") for name, _ in ordered],
+        orientation="h",
+        marker={"color": theme.method_color(method)},
+        hovertemplate="<b>%{y}</b>: %{x:.1%}<extra></extra>",
+    )
+    fig = theme.figure(bars, title=title, subtitle=subtitle, showlegend=False, height=360)
+    fig.update_xaxes(tickformat=".0%", rangemode="tozero")
+    return fig.update_yaxes(showgrid=False)
+
+
+def _short(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else html.escape(str(value), quote=False)

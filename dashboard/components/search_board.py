@@ -1,0 +1,57 @@
+"""How a search goes: its trials, the best so far, and which settings matter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from dashboard import services, state
+from dashboard.components.figure import figure
+from dashboard.components.table import table
+from dashboard.components.text import as_text
+from dashboard.components.train_form import prefill
+
+if TYPE_CHECKING:
+    from crowdcore.runs import Run
+
+__all__ = ["search_board"]
+
+
+def search_board(search: Run) -> None:
+    """One search."""
+    st.subheader(as_text(services.run_title(search)))
+    trials = services.search_trials(search.id, search.ended)
+    if not len(trials):
+        st.caption("The first trial has not begun.")
+        return
+    name = f"{state.get('dataset')}-{search.spec.method}-search"
+    grid = st.grid(2, min_column_width=400, gap="small")
+    with grid.cell():
+        figure(
+            services.search_figure(search),
+            f"history-{search.id}",
+            name=f"{name}-history",
+            alt="Validation accuracy by trial, and the best so far",
+            data=lambda: services.search_trials(search.id, search.ended),
+        )
+    with grid.cell():
+        drawn = services.importance_figure(search)
+        if drawn is None:
+            st.caption("Which settings matter shows after four trials.")
+        else:
+            figure(
+                drawn,
+                f"importance-{search.id}",
+                name=f"{name}-importance",
+                alt="Share of the variance that each setting explains",
+                data=lambda: services.importance_table(search),
+            )
+    best = services.best_draft(search)
+    if best is not None and st.button(
+        "Train with the best settings …", icon=":material/trophy:", key=f"best-{search.id}"
+    ):
+        prefill(best)
+        st.toast("The form above holds the best settings.", icon=":material/trophy:")
+        st.rerun()
+    table(trials.drop(columns="run"), f"trials-{search.id}", name=name, noun="trial")

@@ -1,0 +1,90 @@
+"""What to search: a method, which of its settings, between which values, and how long."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from dashboard import services, state
+from dashboard.components.guard import fragment, refusals
+from dashboard.components.text import count
+from dashboard.components.train_form import KEPT, method_titled, shared_settings
+
+__all__ = ["search_form"]
+
+SAMPLERS = {"tpe": "Guided (TPE)", "grid": "Grid", "random": "Random"}
+TRIALS, SEEDS = 20, 3
+
+
+@fragment
+def search_form() -> None:
+    """The form with its start button."""
+    titles = services.learners()
+    lines = list(dict.fromkeys([*state.get_many("methods"), *reversed(titles)]))[::-1]
+    if st.session_state.get("search-method") not in lines:
+        st.session_state["search-method"] = (state.get_many("methods") or ["conal"])[-1]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        line = st.selectbox(
+            "Method", lines, format_func=lambda m: titles.get(m) or method_titled(m), key="search-method", **KEPT
+        )
+        trials = st.number_input("Trials", 1, 10_000, TRIALS, key="search-trials", width=120, **KEPT)
+        sampler = st.selectbox(
+            "Sampler",
+            SAMPLERS,
+            format_func=SAMPLERS.__getitem__,
+            key="search-sampler",
+            width=160,
+            help="Guided: learns from the trials so far. Grid: every combination, up to ten values a setting.",
+            **KEPT,
+        )
+    fields = services.searchable(line)
+    st.session_state.setdefault(f"search-fields-{line}", services.usually_searched(line))
+    chosen = st.multiselect(
+        "Settings to search",
+        fields,
+        format_func=lambda name: name.replace("_", " "),
+        key=f"search-fields-{line}",
+        wrap=True,
+        **KEPT,
+    )
+    space = {name: bounds for name in chosen if (bounds := _values(line, name, fields[name])) is not None}
+    draft = {**shared_settings("search", {"seeds": SEEDS}, []), "methods": [line]}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button(
+            f"Search, {count(trials, 'run')}", type="primary", icon=":material/search:", disabled=len(space) < 1
+        ):
+            _start(draft, space, trials, sampler)
+        st.caption("Judged on validation accuracy; the test split is never looked at.")
+
+
+def _values(line: str, name: str, field: services.Field) -> dict[str, Any] | None:
+    """Bounds, or the values to choose from."""
+    label, key = name.replace("_", " "), f"search-{line}-{name}"
+    if field.values:
+        values = st.multiselect(label.capitalize(), field.values, list(field.values), key=key, **KEPT)
+        return {"values": tuple(values)} if len(values) > 1 else None
+    step, form = (1, None) if field.integer else (None, "%g")
+    number = int if field.integer else float
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        low = st.number_input(
+            f"{label.capitalize()} from",
+            value=number(field.low),
+            step=step,
+            format=form,
+            key=f"{key}-low",
+            width=190,
+            **KEPT,
+        )
+        high = st.number_input(
+            "to", value=number(field.high), step=step, format=form, key=f"{key}-high", width=190, **KEPT
+        )
+        log = st.toggle("Logarithmic", field.log, key=f"{key}-log", **KEPT)
+    return {"low": low, "high": high, "log": log, "integer": field.integer}
+
+
+def _start(draft: services.Draft, space: dict[str, dict[str, Any]], trials: int, sampler: str) -> None:
+    with refusals(), st.spinner("Starting …"):
+        started = services.start_search(state.get("dataset"), draft, space, trials, sampler)
+        state.put(runs=[started])
+        st.rerun()

@@ -1,0 +1,164 @@
+"""Searching settings: what can be varied, between which values, and what a search has found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from dashboard.services.runs import forget
+from dashboard.services.train import Draft, about_method, draft_of, read_method, specs, training_schema
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import pandas as pd
+    import plotly.graph_objects as go
+
+    from crowdcore.runs import Run
+
+__all__ = [
+    "Field",
+    "best_draft",
+    "importance_figure",
+    "importance_table",
+    "importances",
+    "search_figure",
+    "search_trials",
+    "searchable",
+    "start_search",
+    "usually_searched",
+]
+
+# Settings that say how to judge or where to compute, not what to learn.
+_FIXED = {"backbone", "backbone_settings", "select_on", "holdout", "holdout_seed", "feed", "stack", "record"}
+_FIXED |= {"deterministic", "precision", "epochs", "patience"}
+_USUAL = ("lr", "regularisation", "strength", "embedding")
+_PAPERS = {"embedding": (20, 80), "regularisation": (1e-6, 1e-4), "strength": (1e-3, 1e-1), "lr": (1e-4, 1e-2)}
+
+
+@dataclass(frozen=True)
+class Field:
+    """What a search may do with a setting.
+
+    Attributes:
+        values: to choose from; empty for a number.
+        low: smallest number to start with.
+        high: largest number to start with.
+        log: whether its logarithm is searched.
+        integer: whether it is a whole number.
+    """
+
+    values: tuple[Any, ...] = ()
+    low: float = 0.0
+    high: float = 1.0
+    log: bool = False
+    integer: bool = False
+
+
+def searchable(line: str) -> dict[str, Field]:
+    """Settings of the method and the trainer that can be varied, the method's first."""
+    method, _ = read_method(line)
+    properties = {
+        **about_method(method)["schema"].get("properties", {}),
+        **{k: v for k, v in training_schema()["properties"].items() if k not in _FIXED},
+    }
+    found = {name: _field(name, described) for name, described in properties.items()}
+    return {name: field for name, field in found.items() if field is not None}
+
+
+def usually_searched(line: str) -> list[str]:
+    """The settings that the papers choose on the validation split."""
+    return [name for name in searchable(line) if name in _USUAL]
+
+
+def _field(name: str, described: Mapping[str, Any]) -> Field | None:
+    kind = described.get("type")
+    if "enum" in described:
+        return Field(values=tuple(described["enum"]))
+    if kind == "boolean":
+        return Field(values=(False, True))
+    if kind not in {"integer", "number"}:
+        return None
+    low, high = _PAPERS.get(name) or _around(float(described["default"]), described)
+    return Field(low=low, high=high, log=low > 0 and high >= 20 * low, integer=kind == "integer")
+
+
+def _around(value: float, described: Mapping[str, Any]) -> tuple[float, float]:
+    """A tenth to ten times the default, within its bounds."""
+    smallest = described.get("minimum", described.get("exclusiveMinimum", 0.0))
+    largest = described.get("maximum", described.get("exclusiveMaximum"))
+    if described.get("type") == "integer":
+        return max(smallest, value // 4), max(value * 4, smallest + 1)
+    if largest is not None:
+        return smallest + 0.05 * (largest - smallest), smallest + 0.95 * (largest - smallest)
+    return (value / 10, value * 10) if value else (1e-5, 1e-1)
+
+
+def start_search(name: str, draft: Draft, space: Mapping[str, Mapping[str, Any]], trials: int, sampler: str) -> str:
+    """Queue a search; returns its id.
+
+    Raises:
+        SettingError: bounds that cannot be.
+    """
+    from crowdcore import runs
+
+    ranges = {k: runs.Choice(**v) if "values" in v else runs.Range(**v) for k, v in space.items()}
+    (spec,) = specs(name, draft)
+    kept = {k: v for k, v in spec.settings.items() if k not in ranges}
+    started = runs.search(spec.model_copy(update={"settings": kept}), ranges, trials, sampler=sampler)
+    forget()
+    return started.id
+
+
+@st.cache_resource(ttl=1.0, refresh_mode="background", show_spinner=False, max_entries=16)
+def search_trials(search: str, ended: datetime | None = None) -> pd.DataFrame:
+    """The trials so far: trial, run, state, validation_accuracy, best so far, and the settings."""
+    from crowdcore import runs
+
+    return runs.search_trials(search)
+
+
+@st.cache_resource(ttl=10.0, refresh_mode="background", show_spinner=False, max_entries=16)
+def importances(search: str, ended: datetime | None = None) -> dict[str, float]:
+    """Setting -> share of the variance that it explains; empty while there are too few trials."""
+    from crowdcore import runs
+
+    return runs.search_importances(search)
+
+
+def search_figure(found: Run) -> go.Figure:
+    """Validation accuracy by trial, and the best so far."""
+    from crowdcore import figures
+
+    return figures.search_history(search_trials(found.id, found.ended), found.spec.method)
+
+
+def importance_figure(found: Run) -> go.Figure | None:
+    """Which settings matter; None while there are too few trials."""
+    from crowdcore import figures
+
+    shares = importances(found.id, found.ended)
+    return figures.search_importance(shares, found.spec.method) if shares else None
+
+
+def importance_table(found: Run) -> pd.DataFrame:
+    """Setting and share."""
+    import pandas as pd
+
+    shares = importances(found.id, found.ended)
+    return pd.DataFrame({"setting": list(shares), "importance": list(shares.values())})
+
+
+def best_draft(found: Run) -> Draft | None:
+    """A draft with the settings of the best trial; None while no trial has ended."""
+    trials = search_trials(found.id, found.ended).dropna(subset="validation_accuracy")
+    if trials.empty or found.spec.search is None:
+        return None
+    best = trials.iloc[[int(trials["validation_accuracy"].argmax())]]
+    chosen = {name: best[name].tolist()[0] for name in found.spec.search.space}
+    settings = {**found.spec.settings, **chosen}
+    spec = found.spec.model_copy(update={"settings": settings, "search": None, "priority": 0})
+    return draft_of(spec)
