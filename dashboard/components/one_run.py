@@ -27,9 +27,8 @@ def one_run(shown: list[Run]) -> None:
         if st.session_state.get("train-one") not in by_id:
             failed = [run.id for run in shown if run.state == "failed"]
             st.session_state["train-one"] = (failed or list(by_id))[0]
-        run = by_id[
-            st.selectbox("Run", list(by_id), format_func=lambda name: services.run_label(by_id[name]), key="train-one")
-        ]
+        labels = services.run_labels(services.runs_of(state.get("dataset")))
+        run = by_id[st.selectbox("Run", list(by_id), format_func=labels.__getitem__, key="train-one")]
         if st.button("Run again with …", icon=":material/replay:", help="Fill the form above with its settings"):
             prefill(services.draft_of(run.spec))
             st.toast("The form above holds its settings.", icon=":material/replay:")

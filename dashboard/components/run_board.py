@@ -65,7 +65,7 @@ def _picked(found: list[Run]) -> list[Run]:
     st.multiselect(
         "Runs shown",
         list(by_id),
-        format_func=lambda name: f"{services.run_label(by_id[name])} · {by_id[name].state}",
+        format_func=services.run_labels(found).__getitem__,
         placeholder="Choose runs",
         wrap=True,
         **state.bind("runs", chosen),

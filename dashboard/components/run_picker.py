@@ -50,7 +50,8 @@ def pick_runs(
     if len(chosen) < len(asked):
         gone = len(asked) - len(chosen)
         st.caption(f"{count(gone, 'run')} of this address cannot be shown: not finished, deleted, or of other data.")
-    names = {name: services.run_label(run) for name, run in offered.items()}
+    labels = services.run_labels(services.runs_of(dataset))
+    names = {name: labels[name] for name in offered}
     if not chosen:
         newest = {run.spec.method: run.id for run in reversed(offered.values()) if run.state == "finished"}
         chosen = [name for name in offered if name in newest.values()][:SUGGESTED] or list(offered)[:1]
@@ -63,10 +64,14 @@ def pick_runs(
             wrap=True,
             **state.bind(key, chosen),
         )
-        return [offered[name] for name in chosen]
-    one = chosen[0]
-    st.selectbox(label, list(names), format_func=names.__getitem__, **state.bind(key, one))
-    return [offered[one]]
+    else:
+        chosen = chosen[:1]
+        st.selectbox(label, list(names), format_func=names.__getitem__, **state.bind(key, chosen[0]))
+    for name in chosen:
+        run = offered[name]
+        if run.state != "finished":
+            st.caption(as_text(f"{names[name]}: {run.state} at epoch {run.epoch}, as far as it came."))
+    return [offered[name] for name in chosen]
 
 
 def _nothing(dataset: str, why: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -14,6 +13,8 @@ import streamlit as st
 from dashboard.services._cache import dataset, upload_folder
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import pandas as pd
 
     from crowdcore.learning.result import TrainingResult
@@ -30,6 +31,7 @@ __all__ = [
     "result",
     "run",
     "run_label",
+    "run_labels",
     "run_names",
     "run_title",
     "runs_of",
@@ -148,29 +150,34 @@ def _said(value: object) -> str:
 
 
 def run_label(found: Run) -> str:
-    """A run for people: method, what differs from its defaults, seeds, when."""
+    """A run for people: method, what differs from its defaults, seeds, when; it never changes."""
     n = len(found.spec.seeds)
     words = [run_title(found), f"{n} seed{'s' if n != 1 else ''}"]
-    if found.state == "cancelled":
-        words.append(f"cancelled at epoch {found.epoch}")
     return " · ".join([*words, *([when(found.created)] if found.created else [])])
+
+
+def run_labels(listed: Sequence[Run]) -> dict[str, str]:
+    """Id -> label of each of all the runs of a dataset; of several that read alike, the later ones have their id."""
+    seen: set[str] = set()
+    labels = {}
+    for found in reversed(listed):
+        label = run_label(found)
+        labels[found.id] = f"{label} · {found.id[:4]}" if label in seen else label
+        seen.add(label)
+    return {found.id: labels[found.id] for found in listed}
 
 
 def run_names(shown: Sequence[Run]) -> dict[str, str]:
     """Id -> what tells each of these runs from the others, as short as can be."""
-    names = {found.id: run_title(found) for found in shown}
-    for longer in (run_label, lambda found: f"{run_label(found)} · {found.id[:4]}"):
-        times = Counter(names.values())
-        names |= {found.id: longer(found) for found in shown if times[names[found.id]] > 1}
-    return names
+    times = Counter(map(run_title, shown))
+    labels = run_labels(shown)
+    return {found.id: title if times[title := run_title(found)] == 1 else labels[found.id] for found in shown}
 
 
 def when(moment: datetime) -> str:
-    """A moment on the clock of whoever looks: the time, with its day unless that is today."""
+    """A moment on the clock of whoever looks."""
     try:
         zone = ZoneInfo(st.context.timezone or "UTC")
     except (KeyError, ValueError):
         zone = ZoneInfo("UTC")
-    there = moment.astimezone(zone)
-    today = datetime.now(UTC).astimezone(zone).date()
-    return f"{there:%H:%M}" if there.date() == today else f"{there:%-d %b %Y, %H:%M}"
+    return f"{moment.astimezone(zone):%-d %b %Y, %H:%M}"
