@@ -20,7 +20,8 @@ __all__ = ["RecoveredConfusion", "matrix_frame", "recovered_confusion"]
 class RecoveredConfusion:
     """Confusions of the workers, and three numbers for each; spreads are standard deviations over seeds.
 
-    The numbers are taken of every seed by itself and then averaged. Spreads are NaN for a single seed.
+    The numbers are taken of every seed by itself and then averaged, over the rows that the method knows (an
+    aggregator's may be NaN). Spreads are NaN for a single seed.
 
     Args:
         matrices: (n_workers, C, C) mean over seeds, row = true class, column = given label, rows sum to 1.
@@ -31,7 +32,7 @@ class RecoveredConfusion:
         group: (n_workers,) group of each worker; None as above.
         skill: (n_workers,) mean of the diagonal (Tanno, Fig. 7).
         skill_spread: of ``skill``.
-        distance: (n_workers,) mean over the C x C entries of (π^r - π^g)², with the common confusion of the
+        distance: (n_workers,) mean over the entries of (π^r - π^g)², with the common confusion of the
             worker's group; None without a common confusion.
         distance_spread: of ``distance``.
         common_share: (n_workers,) mean of ω over the worker's annotations, NaN for workers without any; None where
@@ -138,7 +139,7 @@ def recovered_confusion(
     kept = tuple(seeds)[rows]
     own = np.asarray(worker_confusion[rows], np.float64)
     matrices = over_seeds(own)
-    skill = over_seeds(np.trace(own, axis1=2, axis2=3) / dataset.n_classes)
+    skill = over_seeds(_known_mean(np.diagonal(own, axis1=2, axis2=3)))
     common = distance = share = None
     which = None if group is None else np.asarray(group[rows])
     if common_confusion is not None:
@@ -176,8 +177,15 @@ def _distance(own: FloatArray, common: FloatArray, group: IntArray | None) -> Fl
     out = np.empty(own.shape[:2])
     for s, matrices in enumerate(own):
         shared = common[s] if common.ndim == 3 else common[s][group[s]]  # type: ignore[index]
-        out[s] = ((matrices - shared) ** 2).mean((1, 2))
+        out[s] = _known_mean(((matrices - shared) ** 2).mean(2))
     return out
+
+
+def _known_mean(rows: FloatArray) -> FloatArray:
+    """(..., C) -> (...,) mean of what is known, NaN where nothing is."""
+    known = ~np.isnan(rows)
+    n = known.sum(-1)
+    return np.asarray(np.divide(np.where(known, rows, 0).sum(-1), n, out=np.full(n.shape, np.nan), where=n > 0))
 
 
 def _share(dataset: CrowdDataset, omega: FloatArray) -> FloatArray:

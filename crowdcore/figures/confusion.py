@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import plotly.graph_objects as go
@@ -17,8 +18,8 @@ __all__ = ["confusion"]
 
 _GAP = 0.03  # of the width, between two matrices
 _BAR = 0.1  # of the width, between two colour bars
-_NEXT_TO_ZERO = 0.005  # drawn as empty
-_UNKNOWN = "rgba(128, 136, 150, 0.07)"  # rows without evidence, fainter than zeros
+NEXT_TO_ZERO = 0.005  # drawn as empty
+UNKNOWN = "rgba(128, 136, 150, 0.07)"  # rows without evidence, fainter than zeros
 
 
 def confusion(
@@ -26,8 +27,9 @@ def confusion(
     classes: Sequence[str],
     *,
     counts: FloatArray | Sequence[FloatArray] | None = None,
+    spread: FloatArray | Sequence[FloatArray] | None = None,
     names: Sequence[str] = (),
-    difference: bool = False,
+    difference: bool | Literal["only"] = False,
     scale_max: float | None = None,
     title: str = "Confusion",
     subtitle: str = "",
@@ -41,8 +43,9 @@ def confusion(
         matrix: (C, C) or (K, C, C) rows sum to 1.
         classes: (C,) names.
         counts: (C, C) or (K, C, C) annotations behind the cells, shown by the pointer.
+        spread: (C, C) or (K, C, C) standard deviations of the cells, shown by the pointer; NaN = none.
         names: (K,) what stands above each matrix.
-        difference: add a panel with the first matrix minus the second.
+        difference: add a panel with the first matrix minus the second, or show nothing but that.
         scale_max: value of the last colour; default 1, or the largest value if that is below 0.5.
         title: title of the figure.
         subtitle: reference, dataset, remarks.
@@ -55,32 +58,43 @@ def confusion(
     n = len(classes)
     if matrices.ndim != 3 or matrices.shape[1:] != (n, n):
         raise SettingError("matrix", f"have the shape ({n}, {n}) or (K, {n}, {n})", np.shape(matrix))
-    behind = None if counts is None else np.asarray(counts, np.float64).reshape(-1, n, n)
-    if behind is not None and behind.shape != matrices.shape:
-        raise SettingError("counts", f"have the shape {matrices.shape}", behind.shape)
+    behind, around = _aligned("counts", counts, matrices), _aligned("spread", spread, matrices)
     if names and len(names) != len(matrices):
         raise SettingError("names", f"hold {len(matrices)} names", len(names))
     if difference and len(matrices) != 2:
         raise SettingError("difference", "compare two matrices", f"{len(matrices)} matrices")
     fig = theme.figure(title=title, subtitle=subtitle)
-    panels = [*matrices, matrices[0] - matrices[1]] if difference else list(matrices)
-    for k, values in enumerate(panels):
-        is_difference = k == len(matrices)
-        hover = _hover(values, classes, None if behind is None or is_difference else behind[k], is_difference)
-        _panel(fig, k, values, hover, "coloraxis2" if is_difference else "coloraxis")
-    above = [*names, f"{names[0]} − {names[1]}"] if difference and names else names
-    _layout(fig, len(panels), classes, above)
+    alone = difference == "only"
+    for k, values in enumerate([] if alone else matrices):
+        hover = _hover(values, classes, None if behind is None else behind[k], None if around is None else around[k])
+        _panel(fig, k, values, hover, "coloraxis")
+    if difference:
+        change = matrices[0] - matrices[1]
+        _panel(fig, 0 if alone else 2, change, _hover(change, classes, signed=True), "coloraxis2")
+    above = [*names, f"{names[0]} − {names[1]}"] if difference and names else list(names)
+    _layout(fig, 1 if alone else len(matrices) + bool(difference), classes, above[-1:] if alone else above)
     top = float(np.nanmax(matrices)) if np.isfinite(matrices).any() else 1.0
     top = scale_max if scale_max is not None else 1.0 if top >= 0.5 or top <= 0 else top
-    _colors(fig, top, panels[-1] if difference else None)
+    _colors(fig, None if alone else top, change if difference else None)
     return fig
+
+
+def _aligned(name: str, values: FloatArray | Sequence[FloatArray] | None, matrices: FloatArray) -> FloatArray | None:
+    """``values`` in the shape of the matrices."""
+    n = matrices.shape[-1]
+    if values is None:
+        return None
+    out = np.asarray(values, np.float64).reshape(-1, n, n)
+    if out.shape != matrices.shape:
+        raise SettingError(name, f"have the shape {matrices.shape}", out.shape)
+    return out
 
 
 def _panel(fig: go.Figure, k: int, values: FloatArray, hover: AnyArray | None, coloraxis: str) -> None:
     """The k-th matrix, and faint cells where it is empty or next to zero."""
     n = len(values)
     part = window(values, (-0.5, n - 0.5), (-0.5, n - 0.5), MAX_CELLS)
-    shown = np.where(np.abs(part.values) < _NEXT_TO_ZERO, np.nan, part.values)
+    shown = np.where(np.abs(part.values) < NEXT_TO_ZERO, np.nan, part.values)
     signed = coloraxis == "coloraxis2"
     if n <= MAX_NUMBERS:
         text = [["" if np.isnan(v) else _number(v, signed) for v in row] for row in shown]
@@ -107,7 +121,7 @@ def _panel(fig: go.Figure, k: int, values: FloatArray, hover: AnyArray | None, c
         )
     )
     if n <= MAX_CELLS:
-        faint = [[0, theme.FAINT], [1, _UNKNOWN]]
+        faint = [[0, theme.FAINT], [1, UNKNOWN]]
         empty = np.where(np.isnan(part.values), 1.0, np.where(np.isnan(shown), 0.0, np.nan)).astype(np.float32)
         fig.add_trace(go.Heatmap(z=empty, zmin=0, zmax=1, colorscale=faint, showscale=False, **common))
 
@@ -117,7 +131,13 @@ def _number(value: float, signed: bool) -> str:
     return f"{value:{'+' if signed else ''}.2f}".replace("0.", ".").replace("-", "−")
 
 
-def _hover(values: FloatArray, classes: Sequence[str], counts: FloatArray | None, signed: bool) -> AnyArray | None:
+def _hover(
+    values: FloatArray,
+    classes: Sequence[str],
+    counts: FloatArray | None = None,
+    spread: FloatArray | None = None,
+    signed: bool = False,
+) -> AnyArray | None:
     """(C, C) what the pointer shows; None where that would be too much to send."""
     if len(classes) > MAX_LABELS:
         return None
@@ -130,6 +150,7 @@ def _hover(values: FloatArray, classes: Sequence[str], counts: FloatArray | None
                 words += "not comparable" if signed else f"no labels on {true}"
             else:
                 words += f"{values[a, b]:{'+' if signed else ''}.1%}"
+                words += f" ± {spread[a, b]:.1%}" if spread is not None and spread[a, b] == spread[a, b] else ""
                 words += f" ({counts[a, b]:.4g} of {total:.4g})" if counts is not None else ""
             lines[a, b] = words
     return lines
@@ -154,12 +175,13 @@ def _layout(fig: go.Figure, n_panels: int, classes: Sequence[str], names: Sequen
     fig.update_layout(height=int(np.clip(n * cell, 160, 700)) + 160, margin_t=88 if names else 64)
 
 
-def _colors(fig: go.Figure, top: float, difference: FloatArray | None) -> None:
+def _colors(fig: go.Figure, top: float | None, difference: FloatArray | None) -> None:
     """One scale for the matrices; for the difference a second one, white at zero."""
     bar = {"thickness": 12, "outlinewidth": 0, "len": 1.0, "y": 0.5, "xpad": 8, "tickformat": ".0%"}
-    fig.update_layout(coloraxis={"colorscale": theme.SEQUENTIAL, "cmin": 0, "cmax": top, "colorbar": bar})
+    if top is not None:
+        fig.update_layout(coloraxis={"colorscale": theme.SEQUENTIAL, "cmin": 0, "cmax": top, "colorbar": bar})
     if difference is not None:
         reach = float(np.nanmax(np.abs(difference))) if np.isfinite(difference).any() else 1.0
-        reach = max(reach, _NEXT_TO_ZERO)
-        second = {**bar, "x": 1 + _BAR, "tickformat": "+.0%"}
+        reach = max(reach, NEXT_TO_ZERO)
+        second = {**bar, "x": 1.02 if top is None else 1 + _BAR, "tickformat": "+.0%"}
         fig.update_layout(coloraxis2={"colorscale": theme.DIVERGING, "cmin": -reach, "cmax": reach, "colorbar": second})

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from crowdcore.core.settings import Settings
+from crowdcore.data.simulate import synthetic
 from crowdcore.learning import backbones, methods
 from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.problem import Problem, pose
 from crowdcore.learning.settings import TrainSettings
+from crowdcore.learning.trainer import Replica, make_replicas
 
 __all__ = ["describe"]
 
@@ -20,8 +24,8 @@ def describe() -> dict[str, Any]:
     Returns:
         ``training``: the JSON schema of `TrainSettings`. ``methods`` and ``backbones``: name -> ``title``, ``words``
         (its docstring's first paragraph) and ``schema`` of its settings; a method has also ``paper`` and ``training``,
-        a list of [choice, trainer settings that come with it] where the empty choice stands for the defaults; a
-        backbone says whether it wants ``images``.
+        a list of [choice, trainer settings that come with it] where the empty choice stands for the defaults, and
+        ``recovers``, the parts of a result that it fills; a backbone says whether it wants ``images``.
     """
     return {
         "training": TrainSettings.model_json_schema(),
@@ -35,7 +39,18 @@ def describe() -> dict[str, Any]:
 
 def _method(found: type[CrowdMethod]) -> dict[str, Any]:
     training = [[dict(choice), dict(given)] for choice, given in _training(found)]
-    return {**_said(found), "paper": found.paper, "training": training}
+    return {**_said(found), "paper": found.paper, "training": training, "recovers": _recovered(found)}
+
+
+def _recovered(found: type[CrowdMethod]) -> list[str]:
+    """The parts that a method says it recovers of a small crowd, and ``omega`` if it has one."""
+    [module] = make_replicas(_small_problem(), found, [Replica(found.Settings(), 0)], TrainSettings())
+    return [*module.recovered(), *(["omega"] if found.omega is not CrowdMethod.omega else [])]
+
+
+@functools.cache
+def _small_problem() -> Problem:
+    return pose(synthetic(n_tasks=60, n_valid=10, n_test=10, n_workers=5), TrainSettings())
 
 
 def _said(found: Any) -> dict[str, Any]:

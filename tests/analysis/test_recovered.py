@@ -91,6 +91,17 @@ def test_a_method_without_common_confusion_or_omega(crowd):
     assert list(found.frame().columns) == ["worker", "annotations", "skill", "skill_std"]
 
 
+def test_unknown_rows_are_left_out(crowd):
+    own, common, *_ = learned(crowd)
+    own[:, 3, 1] = np.nan
+    own[:, 4] = np.nan
+    found = recovered_confusion(crowd, own, common, seeds=SEEDS)
+    rest = [a for a in range(crowd.n_classes) if a != 1]
+    assert found.skill[3] == pytest.approx(np.mean([own[s, 3, a, a] for s in range(3) for a in rest]))
+    assert found.distance[3] == pytest.approx(((own[:, 3, rest] - common[:, rest]) ** 2).mean())
+    assert np.isnan([found.skill[4], found.distance[4]]).all()
+
+
 def test_frames_name_every_cell():
     crowd = make_crowd([0, 1], [0, 1], [1, 0], 2, 2, 2, [0, 1])
     own = np.array([[[[0.9, 0.1], [0.2, 0.8]], [[0.6, 0.4], [0.3, 0.7]]]])

@@ -1,0 +1,269 @@
+"""Where labels come from: ω by task, by class, by worker, and against the truth of a simulation (CoNAL, Fig. 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from crowdcore.analysis.omega_ranking import OmegaRanking
+from crowdcore.analysis.omega_spread import OmegaSpread
+from crowdcore.analysis.omega_truth import OmegaTruth
+from crowdcore.core.types import AnyArray, FloatArray
+from crowdcore.figures import theme
+from crowdcore.figures.heatmap import heatmap
+
+__all__ = ["omega_halves", "omega_ranking", "omega_spread", "omega_truth"]
+
+_MOST = 3000  # tasks drawn as points; of more, evenly spaced ranks
+_NAMED = 60  # names on an axis
+_SHAPES = 60  # groups whose distribution has an outline
+
+
+def omega_ranking(
+    ranking: OmegaRanking, *, highlight: int | None = None, title: str = "Tasks ranked by ω̄, the share of common noise"
+) -> go.Figure:
+    """One point per task, largest ω̄ first, in the colour of its class; the halves of Fig. 10 side by side.
+
+    A point's last custom value is its task's number.
+
+    Args:
+        ranking: from `analysis.omega_ranking`.
+        highlight: number of a task to mark.
+        title: title of the figure.
+    """
+    n = len(ranking.task)
+    shown = np.unique(np.linspace(0, n - 1, min(n, _MOST)).round().astype(np.int64))
+    few = f"every {n / _MOST:.0f}th drawn" if n > _MOST else ""
+    words = [f"{n:,} tasks", few, ranking.combined, f"reference: {ranking.reference}"]
+    fig = theme.figure(title=title, subtitle=" · ".join(filter(None, words)), height=420, margin_t=94)
+    colored = len(ranking.classes) <= len(theme.PALETTE)
+    kinds = [*enumerate(ranking.classes), (-1, "unknown")] if colored else [(None, "tasks")]
+    for c, name in kinds:
+        of = shown if c is None else shown[ranking.label[shown] == c]
+        if len(of):
+            color = theme.ACCENT if c is None else theme.INK if c < 0 else theme.PALETTE[c]
+            fig.add_trace(_points(ranking, of, name, color))
+    if highlight is not None and highlight in ranking.task:
+        at = int(np.flatnonzero(ranking.task == highlight)[0])
+        marker = {"color": "rgba(0,0,0,0)", "size": 16, "line": {"color": theme.INK, "width": 2}}
+        ring = {"mode": "markers", "marker": marker, "hoverinfo": "skip", "showlegend": False}
+        fig.add_trace(go.Scatter(x=[at + 1], y=[ranking.omega[at]], **ring))
+    cut = ranking.n_top + 0.5
+    fig.add_vline(x=cut, line={"color": theme.INK, "dash": "dot", "width": 1})
+    for words_, side in (("top half ", "right"), (" bottom half", "left")):
+        fig.add_annotation(x=cut, y=1, yref="paper", text=words_, showarrow=False, xanchor=side, yanchor="top")
+    fig.update_xaxes(title="rank", range=[0, n + 1], showgrid=False)
+    return fig.update_yaxes(title="ω̄ of the task", tickformat=".3~f")
+
+
+def _points(ranking: OmegaRanking, of: AnyArray, name: str, color: str) -> go.Scattergl:
+    spread = ranking.spread[of]
+    several = len(ranking.seeds) > 1
+    called = np.array([*ranking.classes, "unknown"], object)[ranking.label[of]]
+    data = np.empty((len(of), 6), object)
+    columns = (ranking.task_ids[of], called, spread, ranking.n_workers[of], ranking.entropy[of], ranking.task[of])
+    for k, column in enumerate(columns):
+        data[:, k] = column
+    return go.Scattergl(
+        x=of + 1,
+        y=ranking.omega[of],
+        mode="markers",
+        name=name,
+        marker={"color": color, "size": 6 if len(ranking.task) <= 1500 else 4},
+        customdata=data,
+        hovertemplate="<b>%{customdata[0]}</b>, %{customdata[1]}<br>ω̄ = %{y:.3f}"
+        + (" ± %{customdata[2]:.3f}" if several else "")
+        + ", rank %{x}<br>%{customdata[3]} workers, entropy of their labels %{customdata[4]:.2f} nats<extra></extra>",
+    )
+
+
+def omega_halves(ranking: OmegaRanking, *, title: str = "True classes in the two halves of the ranking") -> go.Figure:
+    """Figure 10: how many tasks of each class lie in the top and the bottom half by ω̄; beside it the entropy."""
+    n = len(ranking.classes)
+    x = list(range(n))
+    names = np.array(ranking.classes, object)
+    total = ranking.top + ranking.bottom
+    bars = [
+        go.Bar(
+            x=x,
+            y=values,
+            name=name,
+            offsetgroup=kind,
+            marker={"color": color, "cornerradius": 3},
+            customdata=np.stack([names, values / np.where(total > 0, total, np.nan)], axis=1),
+            hovertemplate="<b>%{customdata[0]}</b><br>%{y:.5~g} tasks in the " + kind + " half "
+            "(%{customdata[1]:.0%} of the class)<extra></extra>",
+        )
+        for name, kind, values, color in (
+            (f"top half: {ranking.n_top:,} tasks, mostly common noise", "top", ranking.top, theme.PALETTE[4]),
+            (f"bottom half: {len(ranking.task) - ranking.n_top:,} tasks", "bottom", ranking.bottom, theme.ACCENT),
+        )
+    ]
+    below = go.Bar(
+        x=x,
+        y=ranking.class_entropy,
+        name="annotation entropy (nats)",
+        marker={"color": "rgba(128, 136, 150, 0.6)", "cornerradius": 3},
+        yaxis="y2",
+        text=[f"{e:.2f}" if e == e else "" for e in ranking.class_entropy] if n <= _NAMED / 3 else None,
+        textposition="outside",
+        cliponaxis=False,
+        customdata=np.stack([names, ranking.class_omega], axis=1),
+        hovertemplate="<b>%{customdata[0]}</b><br>annotation entropy %{y:.3f} nats<br>"
+        "mean ω̄ of its tasks %{customdata[1]:.3f}<extra></extra>",
+    )
+    r = ranking.class_correlation
+    words = [f"mean ω̄ against entropy over classes: Spearman {r:+.2f}" if r == r else "", ranking.combined]
+    subtitle = " · ".join(filter(None, [*words, f"reference: {ranking.reference}"]))
+    fig = theme.figure(*bars, below, title=title, subtitle=subtitle, height=470, barmode="group", bargap=0.25)
+    top = float(np.nanmax(ranking.class_entropy)) if np.isfinite(ranking.class_entropy).any() else 1.0
+    fig.update_layout(
+        margin_t=112,
+        yaxis={"domain": [0.36, 1], "title": {"text": "tasks"}, "rangemode": "tozero"},
+        yaxis2={
+            "domain": [0, 0.24],
+            "title": {"text": "entropy"},
+            "range": [0, 1.25 * top or 1.0],
+            "gridcolor": theme.FAINT,
+            "nticks": 3,
+        },
+        xaxis_anchor="y2",
+    )
+    return fig.update_xaxes(**_names(ranking.classes), showgrid=False)
+
+
+def omega_spread(
+    spread: OmegaSpread,
+    *,
+    beside: FloatArray | None = None,
+    beside_name: str = "",
+    highlight: int | None = None,
+    title: str = "",
+) -> go.Figure:
+    """Distribution of ω per class or worker, largest mean first: outline, 5 to 95 %, quartiles, median and mean.
+
+    Args:
+        spread: from `analysis.omega_spread`.
+        beside: (K,) another number of each group, shown by the pointer.
+        beside_name: what that number is.
+        highlight: number of a group to mark.
+        title: title of the figure.
+    """
+    known = np.flatnonzero(spread.n)
+    order = known[np.lexsort((known, -spread.mean[known]))]
+    n = len(order)
+    x = np.arange(n)
+    what = "true class" if spread.by == "class" else "worker"
+    words = [f"{spread.n.sum():,} annotations", spread.combined]
+    words += [f"reference: {spread.reference}"] if spread.reference else []
+    fig = theme.figure(title=title or f"ω by {what}", subtitle=" · ".join(words), height=420, margin_t=64)
+    if n and n <= _SHAPES:
+        fig.add_trace(_outlines(spread, order))
+    q = spread.quantiles[order].T
+    hover = np.stack([spread.names[order], spread.n[order], *q], axis=1)
+    fig.add_trace(_bars_between(x, q[0], q[4], "5 to 95 %", 1.5 if n <= 200 else 1))
+    fig.add_trace(_bars_between(x, q[1], q[3], "quartiles", 7 if n <= _NAMED else 3 if n <= 200 else 1.5))
+    template = (
+        "<b>%{customdata[0]}</b><br>mean ω %{y:.3f}, %{customdata[1]} annotations<br>"
+        "median %{customdata[4]:.3f}, quartiles %{customdata[3]:.3f} – %{customdata[5]:.3f}<br>"
+        "5 to 95 %: %{customdata[2]:.3f} – %{customdata[6]:.3f}"
+    )
+    if beside is not None:
+        hover = np.column_stack([hover, np.asarray(beside)[order]])
+        template += f"<br>{beside_name} %{{customdata[7]:.3f}}"
+    marker = {"color": theme.WARN, "size": 9 if n <= _NAMED else 5, "symbol": "diamond"}
+    fig.add_trace(
+        go.Scatter(
+            x=x,
+            y=spread.mean[order],
+            mode="markers",
+            name="mean",
+            marker=marker,
+            customdata=hover,
+            hovertemplate=template + "<extra></extra>",
+        )
+    )
+    if highlight is not None and highlight in order:
+        at = int(np.flatnonzero(order == highlight)[0])
+        fig.add_vrect(x0=at - 0.5, x1=at + 0.5, fillcolor=theme.FAINT, line_width=0, layer="below")
+    fig.update_layout(legend={"y": 1.0, "yanchor": "bottom"}, margin_t=94)
+    fig.update_xaxes(**_names(list(spread.names[order])), showgrid=False, range=[-0.7, max(n, 1) - 0.3])
+    if n > _NAMED:
+        fig.update_xaxes(title=f"{what}s by mean ω")
+    return fig.update_yaxes(title="ω of an annotation", tickformat=".3~f")
+
+
+def _outlines(spread: OmegaSpread, order: AnyArray) -> go.Scatter:
+    """Histograms of the groups as upright shapes, each as wide as its fullest bin asks for."""
+    middle = (spread.edges[1:] + spread.edges[:-1]) / 2
+    counts = spread.counts[order]
+    width = 0.42 * counts / np.maximum(counts.max(1, keepdims=True), 1)
+    x, y = [], []
+    for k, w in enumerate(width):
+        some = np.flatnonzero(w)
+        part = slice(some[0], some[-1] + 1)
+        x += [*(k + w[part]), *(k - w[part][::-1]), None]
+        y += [*middle[part], *middle[part][::-1], None]
+    return go.Scatter(
+        x=x,
+        y=y,
+        mode="lines",
+        fill="toself",
+        fillcolor="rgba(15, 127, 191, 0.25)",
+        line={"width": 0.5, "color": theme.ACCENT},
+        hoverinfo="skip",
+        name="share of annotations",
+    )
+
+
+def _bars_between(x: AnyArray, low: FloatArray, high: FloatArray, name: str, width: float) -> go.Scatter:
+    """An upright line for each x from low to high."""
+    gap = np.full(len(x), np.nan)
+    return go.Scatter(
+        x=np.stack([x, x, gap], axis=1).ravel(),
+        y=np.stack([low, high, gap], axis=1).ravel(),
+        mode="lines",
+        line={"color": theme.ACCENT, "width": width},
+        name=name,
+        hoverinfo="skip",
+    )
+
+
+def omega_truth(result: OmegaTruth, *, title: str = "Recovered ω against the true one") -> go.Figure:
+    """How often a recovered ω goes with a true one; faithful recovery lies on the diagonal."""
+    bins = len(result.counts)
+    share = result.counts / np.maximum(result.counts.sum(1, keepdims=True), 1)
+    shown = np.where(result.counts > 0, share, np.nan)[::-1]
+    names = [f"{a:.2f} – {b:.2f}" for a, b in zip(result.edges[:-1], result.edges[1:], strict=True)]
+    words = f"{result.n:,} annotations · Pearson {result.correlation:.2f}, Spearman {result.rank_correlation:.2f}"
+    if result.auc == result.auc:
+        words += f" · AUC of which label was common {result.auc:.3f}, of the true ω {result.auc_limit:.3f}"
+    fig = heatmap(
+        shown,
+        names[::-1],
+        names,
+        hover="true ω %{y}<br>recovered ω %{x}<br>%{customdata} annotations, %{z:.1%} of their true ω<extra></extra>",
+        customdata=result.counts[::-1],
+        low=0.0,
+        unit="share of the row",
+        row_title="true ω",
+        column_title="recovered ω",
+        title=title,
+        subtitle=f"{words} · {result.combined}",
+        cell=18,
+    )
+    line = {"color": theme.WARN, "dash": "dot", "width": 1.5}
+    fig.add_shape(type="line", x0=-0.5, y0=bins - 0.5, x1=bins - 0.5, y1=-0.5, line=line)
+    fig.update_layout(coloraxis_colorbar_tickformat=".0%")
+    every = {"tickvals": list(range(0, bins, 4)), "showticklabels": True}
+    fig.update_xaxes(**every, ticktext=names[::4])
+    return fig.update_yaxes(**every, ticktext=names[::-1][::4])
+
+
+def _names(names: Sequence[str]) -> dict[str, object]:
+    """An axis of names at 0, 1, 2, …"""
+    ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": list(names)}
+    angle = {"tickangle": -90, "tickfont_size": 10} if len(names) > 15 else {"autotickangles": [0, -40, -90]}
+    return {**ticks, **angle, "showticklabels": len(names) <= _NAMED, "ticklabelstandoff": 6}

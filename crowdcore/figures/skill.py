@@ -1,0 +1,108 @@
+"""Learnt skills of the workers beside those that the labels show (Tanno et al. 2019, Fig. 7b)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from crowdcore.analysis.skill_comparison import SkillComparison
+from crowdcore.core.errors import SettingError
+from crowdcore.core.types import AnyArray
+from crowdcore.figures import theme
+
+__all__ = ["skills"]
+
+_BARS = 80  # workers up to which each has a bar; beyond, learnt against observed as points
+
+
+def skills(
+    comparisons: Mapping[str, SkillComparison],
+    *,
+    colors: Sequence[str] = (),
+    highlight: int | None = None,
+    title: str = "Skill of each worker",
+) -> go.Figure:
+    """Draw observed skills as bars, the best first, and the learnt ones of each run as points on them.
+
+    With more than 80 workers, learnt skills are drawn against observed ones.
+
+    Args:
+        comparisons: what to call each run -> its comparison; all with the same reference.
+        colors: of the runs.
+        highlight: number of a worker to mark.
+        title: title of the figure.
+
+    Raises:
+        SettingError: nothing to draw, or different references.
+    """
+    runs = list(comparisons.values())
+    if not runs or len({run.reference for run in runs}) > 1:
+        raise SettingError("comparisons", "hold one run or more, with one reference", list(comparisons))
+    first = runs[0]
+    known = np.flatnonzero(~np.isnan(first.observed))
+    order = known[np.lexsort((known, -first.observed[known]))]
+    colors = list(colors) or [theme.PALETTE[k % len(theme.PALETTE)] for k in range(len(runs))]
+    combined = " · ".join(dict.fromkeys(run.combined for run in runs))
+    subtitle = (
+        f"mean of the diagonal over the classes that a worker labelled · {len(known)} of {len(first.observed)} workers"
+        f" · {combined} · reference: {first.reference}"
+    )
+    fig = theme.figure(title=title, subtitle=subtitle, height=430, margin_t=94)
+    bars = len(known) <= _BARS
+    if bars:
+        fig.add_trace(_bars(first, order))
+    for color, (name, run) in zip(colors, comparisons.items(), strict=True):
+        fig.add_trace(_points(name, run, order, color, bars))
+    if highlight is not None and highlight in order:
+        at = int(np.flatnonzero(order == highlight)[0])
+        marker = {"color": "rgba(0,0,0,0)", "size": 18, "line": {"color": theme.INK, "width": 2}}
+        x = at if bars else first.observed[highlight]
+        name = str(first.worker_ids[highlight])
+        fig.add_trace(
+            go.Scatter(x=[x], y=[first.learned[highlight]], mode="markers", marker=marker, name=name, hoverinfo="skip")
+        )
+    if bars:
+        ticks = {"tickvals": np.arange(len(order)), "ticktext": first.worker_ids[order], "tickangle": -90}
+        fig.update_xaxes(**ticks, tickfont_size=10, showgrid=False, range=[-0.7, len(order) - 0.3])
+    else:
+        line = {"color": theme.INK, "dash": "dot", "width": 1}
+        fig.add_shape(type="line", x0=0, y0=0, x1=1, y1=1, line=line, layer="below")
+        fig.update_xaxes(title=f"observed skill ({first.reference})", range=[-0.02, 1.02], tickformat=".0%")
+    return fig.update_yaxes(title="skill" if bars else "learnt skill", range=[0, 1.02], tickformat=".0%")
+
+
+def _bars(run: SkillComparison, order: AnyArray) -> go.Bar:
+    return go.Bar(
+        x=np.arange(len(order)),
+        y=run.observed[order],
+        name=f"observed ({run.reference})",
+        marker={"color": "rgba(128, 136, 150, 0.45)", "cornerradius": 2},
+        customdata=_about(run, order),
+        hovertemplate="<b>%{customdata[0]}</b><br>observed %{y:.1%}, %{customdata[1]:.4~g} labels, "
+        "%{customdata[2]} classes<extra></extra>",
+    )
+
+
+def _points(name: str, run: SkillComparison, order: AnyArray, color: str, bars: bool) -> go.Scatter:
+    spread = run.learned_spread[order]
+    some = np.isfinite(spread).any()
+    error = {"type": "data", "array": np.nan_to_num(spread), "color": color, "thickness": 1.5, "width": 0}
+    return go.Scatter(
+        x=np.arange(len(order)) if bars else run.observed[order],
+        y=run.learned[order],
+        mode="markers",
+        name=f"{name}: r = {run.correlation:.2f}",
+        marker={"color": color, "size": 8 if len(order) <= 200 else 5, "line": {"width": 0}},
+        error_y=error if some and len(order) <= 300 else None,
+        customdata=np.column_stack([_about(run, order), np.nan_to_num(spread)]),
+        hovertemplate="<b>%{customdata[0]}</b><br>learnt %{y:.1%}"
+        + (" ± %{customdata[3]:.1%}" if some else "")
+        + f"<extra>{name}</extra>",
+    )
+
+
+def _about(run: SkillComparison, order: AnyArray) -> AnyArray:
+    """(n, 3) name, labels and classes of each worker."""
+    return np.stack([np.asarray(run.worker_ids, object)[order], run.n_annotations[order], run.n_classes[order]], axis=1)
