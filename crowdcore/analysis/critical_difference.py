@@ -71,10 +71,10 @@ def critical_difference(
     p_value = chi2.sf(n**2 * (k - 1) * ((mean - (k + 1) / 2) ** 2).sum() / spread, k - 1) if spread > 0 else np.nan
     difference = float(studentized_range.ppf(1 - level, k, np.inf) / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n)))
     order = np.argsort(mean, kind="stable")
-    caveat = f"Ranks over {n} {blocks}; {k - 1:.0f} is as far apart as mean ranks of {k} methods can be"
-    caveat += f", and less than the {difference:.2f} it takes." if difference > k - 1 else f"; {difference:.2f} counts."
+    caveat = f"Over {n} {blocks}, two methods differ where their mean ranks are more than {difference:.2f} apart"
+    caveat += f"; {k - 1} is the most they can be, so none can." if difference >= k - 1 else "."
     if blocks == "seeds":
-        caveat += " Seeds of one crowd are no independent samples of crowds: this orders these runs only."
+        caveat += " Seeds vary the training only: this orders these runs, not the methods."
     names = tuple(scores)
     return CriticalDifference(
         tuple(names[i] for i in order),

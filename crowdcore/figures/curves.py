@@ -79,7 +79,7 @@ def learning_curves(
                 name=b.name,
             )
     fig.update_xaxes(title="epoch", rangemode="tozero", showgrid=False)
-    fig.update_yaxes(title=metric, tickformat=".0%" if percent else None)
+    fig.update_yaxes(title=metric, tickformat="~%" if percent else None)
     return theme.legend_below(fig, len(bands))
 
 
@@ -112,7 +112,7 @@ def accuracy_along(
             name=b.name,
         )
     fig.update_xaxes(title=x, **scale)
-    fig.update_yaxes(title="test accuracy", tickformat=".0%")
+    fig.update_yaxes(title="test accuracy", tickformat="~%")
     return theme.legend_below(fig, len(bands))
 
 
@@ -146,8 +146,8 @@ def class_accuracy(
     classes = bands[0].x.tolist() if len(bands) else []
     labels = {"tickmode": "array", "tickvals": list(range(len(classes))), "ticktext": classes}
     fig.update_xaxes(**labels, range=[-0.5, len(classes) - 0.5], showgrid=False, autotickangles=[0, -40, -90])
-    fig.update_yaxes(title="test accuracy", tickformat=".0%")
-    return fig.update_layout(height=420)
+    fig.update_yaxes(title="test accuracy", tickformat="~%")
+    return theme.legend_below(fig, len(bands))
 
 
 def seed_accuracies(
@@ -186,7 +186,7 @@ def seed_accuracies(
             "<extra></extra>",
         )
     labels = {"tickmode": "array", "tickvals": list(range(len(bands))), "ticktext": [b.name for b in bands]}
-    fig.update_xaxes(title="test accuracy", tickformat=".0%")
+    fig.update_xaxes(title="test accuracy", tickformat="~%")
     fig.update_yaxes(**labels, range=[len(bands) - 0.5, -0.6], showgrid=False)
     return fig.update_layout(height=150 + 46 * max(len(bands), 1), showlegend=False)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from crowdcore.analysis.bands import Band, band
 from crowdcore.core.errors import DataError
@@ -14,9 +15,37 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning import metrics
 from crowdcore.learning.result import At, TrainingResult
 
-__all__ = ["AT", "accuracies", "common_seeds", "curve_bands", "recovery", "row", "same_seeds"]
+__all__ = [
+    "AT",
+    "METRICS",
+    "TEST",
+    "accuracies",
+    "class_bands",
+    "common_seeds",
+    "cost",
+    "curve_bands",
+    "recovery",
+    "row",
+    "same_seeds",
+    "scores",
+    "warnings",
+]
 
+TEST = 2
+"""The test split among the splits of a result."""
 AT: tuple[At, ...] = ("selected", "last", "best")
+METRICS = {
+    "test_accuracy": "Accuracy, test",
+    "valid_accuracy": "Accuracy, validation",
+    "train_accuracy": "Accuracy, training",
+    "loss": "Loss",
+    "worker_recovery_error": "Error of the workers' confusions",
+    "common_recovery_error": "Error of the common confusion",
+    "test_nll": "Negative log-likelihood, test",
+    "valid_nll": "Negative log-likelihood, validation",
+    "cross_entropy": "Cross-entropy of the labels",
+}
+"""The curves that most methods have, in words."""
 
 
 def accuracies(result: TrainingResult) -> dict[At, FloatArray]:
@@ -72,6 +101,75 @@ def curve_bands(results: Mapping[str, TrainingResult], metric: str) -> list[Band
         for name, r in results.items()
         if metric in r.curves
     ]
+
+
+def class_bands(results: Mapping[str, TrainingResult], at: Literal["selected", "last"] = "selected") -> list[Band]:
+    """Accuracy among the test tasks of each class; results without gold on the test split are left out."""
+    bands = []
+    for name, r in results.items():
+        rows = r.split == TEST
+        if (r.gold[rows] >= 0).any():
+            per_class = metrics.class_accuracy(r.probabilities[at][:, rows], r.gold[rows])
+            bands.append(band(name, r.method, r.classes, per_class.T))
+    return bands
+
+
+def scores(results: Mapping[str, TrainingResult], at: Literal["selected", "last"] = "selected") -> pd.DataFrame:
+    """One row per result: mean and standard deviation of what `TrainingResult.scores` says of the test split."""
+    rows = []
+    for name, r in results.items():
+        try:
+            table = r.scores("test", at)[["accuracy", "macro_f1", "nll", "calibration_error"]]
+        except DataError:
+            continue
+        columns: dict[str, Any] = {"run": name}
+        for score, values in table.items():
+            columns |= {str(score): values.mean(), f"{score} ±": values.std(ddof=1)}
+        rows.append(columns)
+    return pd.DataFrame(rows)
+
+
+def cost(results: Mapping[str, TrainingResult]) -> pd.DataFrame:
+    """One row per result: where it ran, how long (all seeds together), how fast, for how many epochs."""
+    return pd.DataFrame(
+        [
+            {
+                "run": name,
+                "device": r.device,
+                "seconds": r.seconds,
+                "seconds per seed": r.seconds / len(r.seeds),
+                "annotations/s": r.annotations_per_second,
+                "epochs": int(r.last_epoch.max()),
+                "selected epoch": float(np.median(r.selected_epoch)),
+                "seeds": len(r.seeds),
+                "backbone": r.training.get("backbone", ""),
+                "crowdcore": r.versions.get("crowdcore", ""),
+            }
+            for name, r in results.items()
+        ]
+    )
+
+
+def warnings(results: Mapping[str, TrainingResult]) -> list[str]:
+    """What to bear in mind when these results stand side by side, one sentence each."""
+    said = []
+    telling: dict[str, Callable[[TrainingResult], str]] = {
+        "their data": lambda r: f"{r.dataset} {r.fingerprint[:8]}",
+        "what selected their epoch": lambda r: r.validated_on or "nothing, the last epoch counts",
+        "the network": lambda r: f"{r.training.get('backbone')} {r.training.get('backbone_settings') or ''}".rstrip(),
+        "crowdcore's version": lambda r: r.versions.get("crowdcore", ""),
+    }
+    for what, value in telling.items():
+        found: dict[str, list[str]] = {}
+        for name, r in results.items():
+            found.setdefault(value(r), []).append(name)
+        if len(found) > 1:
+            groups = "; ".join(f"{', '.join(who)}: {said_of}" for said_of, who in found.items())
+            said.append(f"These runs differ in {what}: {groups}.")
+    shared = common_seeds(list(results.values()))
+    if any(len(r.seeds) != len(shared) for r in results.values()):
+        said.append(f"The runs have different seeds; {len(shared)} are in all of them, and tests rest on those alone.")
+    return said
 
 
 def recovery(result: TrainingResult, dataset: CrowdDataset) -> dict[str, FloatArray]:

@@ -20,7 +20,7 @@ from crowdcore.data import simulate
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning.result import TrainingResult
 
-__all__ = ["Facts", "along", "axes", "facts", "names", "varying"]
+__all__ = ["Facts", "along", "axes", "facts", "in_words", "names", "varying"]
 
 Facts: TypeAlias = Mapping[str, Any]
 
@@ -157,7 +157,14 @@ def _words(key: str, value: object) -> str:
     if key in ("dataset", f"{_CROWD}simulation"):
         return str(value)
     shown = f"{value:g}" if isinstance(value, float) else str(value)
-    return f"{key.removeprefix(_CROWD).replace('_', ' ')} {shown}"
+    return f"{in_words(key)} {shown}"
+
+
+def in_words(key: str) -> str:
+    """What a fact is called where people read it."""
+    if key.startswith(_NAME):
+        return f"{key.removeprefix(_NAME)} of the dataset's name"
+    return key.removeprefix(_CROWD).replace("_", " ")
 
 
 def _is_number(value: object) -> bool:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
 from dashboard import services, state
+from dashboard.components.differing import differing
 from dashboard.components.figure import figure
 from dashboard.components.fits import titled
 from dashboard.components.frame import hidden_names
-from dashboard.components.media import cards
 from dashboard.components.pickers import picker
 from dashboard.components.table import table
-from dashboard.components.text import as_text, count, percent
+from dashboard.components.text import as_text, count
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["curves", "differences", "one_result", "overview"]
 
@@ -50,68 +55,14 @@ def differences(fits: Fits) -> None:
     """The matrix of pairs, and the tasks behind the chosen one."""
     dataset = state.get("dataset")
     found = services.label_disagreement(dataset, fits)
-    names = list(found.names)
-    if len(names) < 2:
+    if len(found.names) < 2:
         st.caption("Run a second aggregator to see where the two differ.")
         return
-    first, second = chosen_pair(fits, names)
 
-    def chosen(row: int, column: int) -> None:
-        state.put(first=names[row], second=names[column])
+    def tasks(first: str, second: str) -> pd.DataFrame:
+        return services.differing_tasks(dataset, fits, first, second)
 
-    grid = st.grid(2, min_column_width=400, gap="small")
-    with grid.cell():
-        figure(
-            services.label_disagreement_figure(dataset, fits),
-            "disagreement",
-            name=f"{dataset}-label-disagreement",
-            alt="Share of tasks that each pair of aggregators labels differently",
-            data=found.frame,
-            cell=(first, second),
-            on_cell=chosen,
-        )
-    with grid.cell():
-        with st.container(horizontal=True):
-            picker("First", "first", names, first)
-            picker("Second", "second", names, second)
-        behind(fits, names[first], names[second])
-    items(fits, names[first], names[second])
-
-
-def chosen_pair(fits: Fits, names: list[str]) -> tuple[int, int]:
-    """Rows of the pair to look at: the chosen one, else the two fits (or fit and gold) that differ most."""
-    found = services.label_disagreement(state.get("dataset"), fits)
-    most, least = services.most_different(found)
-    first, second = state.one_of("first", names), state.one_of("second", names)
-    return (
-        names.index(first) if first else most,
-        names.index(second) if second else least,
-    )
-
-
-def behind(fits: Fits, first: str, second: str) -> None:
-    """The tasks on which a pair differs."""
-    dataset = state.get("dataset")
-    found = services.label_disagreement(dataset, fits)
-    a, b = found.names.index(first), found.names.index(second)
-    st.markdown(
-        f"**{as_text(first)}** and **{as_text(second)}** differ on **{count(found.differ[a, b], 'task')}** "
-        f"of {found.compared[a, b]:,} ({percent(found.share[a, b])})."
-    )
-    st.caption(services.pair_in_words(found, a, b))
-    if not found.differ[a, b]:
-        return
-    tasks = services.differing_tasks(dataset, fits, first, second)
-    table(tasks, "differing", name=f"{dataset}-{first}-or-{second}", noun="task", rows=7)
-
-
-def items(fits: Fits, first: str, second: str) -> None:
-    """Links to the tasks on which a pair differs, each with what it looks, reads or sounds like."""
-    dataset = state.get("dataset")
-    tasks = services.differing_tasks(dataset, fits, first, second)
-    captions = [f"{x} or {y}" for x, y in zip(tasks["first"], tasks["second"], strict=True)]
-    if captions:
-        cards(dataset, list(tasks.index), captions, "differ")
+    differing(found, services.label_disagreement_figure(dataset, fits), tasks, dataset, "aggregators")
 
 
 def curves(fits: Fits) -> None:

@@ -25,9 +25,26 @@ FORMATS = {
     "accuracy without": "%+.4f",
     "log-likelihood": "%.1f",
     "seconds": "%.3f",
+    **dict.fromkeys((f"{at} {sign}" for at in ("selected", "last", "best, optimistic") for sign in "%±"), "%.2f"),
+    **dict.fromkeys((f"{score}{sign}" for score in ("macro_f1", "nll") for sign in ("", " ±")), "%.3f"),
+    **dict.fromkeys(("common recovery error", "individual recovery error", "weighted by annotations"), "%.4f"),
+    **dict.fromkeys(("common recovery error ±", "individual recovery error ±", "weighted by annotations ±"), "%.4f"),
+    **dict.fromkeys(("skill correlation", "skill correlation ±", "ω correlation", "ω correlation ±"), "%.3f"),
+    **dict.fromkeys(("accuracy mean", "accuracy std"), "%.2f %%"),
+    "difference": "%+.4f",
+    "adjusted": "%.2g",
+    "mean_rank": "%.2f",
+    "seconds per seed": "%.2f",
+    "annotations/s": "%.0f",
+    "selected epoch": "%.1f",
 }
 SHARES = {"share", "wrong", "true share", "given share", "accuracy", "acc. low", "acc. high", "with majority"} | {
+    "accuracy ±",
+    "accuracy mean",
+    "accuracy std",
     "calibration error",
+    "calibration_error",
+    "calibration_error ±",
     "first_probability",
     "second_probability",
 }
@@ -101,7 +118,7 @@ def formats(frame: pd.DataFrame) -> dict[str, Any]:
     """Streamlit's column configuration: names without underscores, every known number in its format."""
     config: dict[str, Any] = {}
     for name in map(str, frame.columns):
-        form = "%.1f %%" if name in SHARES else FORMATS.get(name)
+        form = FORMATS.get(name, "%.1f %%" if name in SHARES else None)
         kind = st.column_config.Column if form is None else partial(st.column_config.NumberColumn, format=form)
         config[name] = kind(name.replace("_", " "), width=WIDTHS.get(name))
     return config

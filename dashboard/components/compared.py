@@ -1,0 +1,174 @@
+"""Training runs side by side: one function for each tab of the Compare page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from dashboard import state
+from dashboard.components.differing import differing
+from dashboard.components.figure import figure
+from dashboard.components.frame import hidden_names
+from dashboard.components.pickers import named, picker
+from dashboard.components.table import table
+from dashboard.components.text import as_text, count
+from dashboard.services import compare
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from crowdcore.figures import Exhibit
+    from crowdcore.learning.result import At
+
+__all__ = ["accuracy", "calibration", "curves", "disagreement", "recovery", "sweeps"]
+
+Runs = tuple[str, ...]
+COMMON = "Common"
+
+
+def accuracy(runs: Runs) -> None:
+    """The table, every seed, what tests say, classes, and cost."""
+    dataset = state.get("dataset")
+    if not compare.judged(dataset, runs):
+        st.info("The test split has no gold labels, so nothing can be said of accuracy.", icon=":material/block:")
+        _tabled(compare.cost(dataset, runs), "cost", "run")
+        return
+    _tabled(compare.accuracies(dataset, runs), "accuracy", "run")
+    at = _epoch()
+    found = compare.differences(dataset, runs, at)
+    grid = st.grid(2, min_column_width=400, gap="small")
+    with grid.cell():
+        _drawn(compare.seeds(dataset, runs, at), "seeds")
+    with grid.cell():
+        if found is None:
+            st.info("Choose two runs with two seeds in common to test whether they differ.", icon=":material/science:")
+        else:
+            _drawn(found[1], "ranks")
+    if found is not None:
+        _tabled(found[0], "tests", "pair", heading=True)
+    if at == "best":
+        st.caption("Of the best epoch on test no predictions are kept; below are those of the selected epoch.")
+    _drawn(compare.classes(dataset, runs, compare.kept_at(at)), "classes")
+    _tabled(compare.scores(dataset, runs, compare.kept_at(at)), "scores", "run", heading=True)
+    _tabled(compare.cost(dataset, runs), "cost", "run", heading=True)
+
+
+def curves(runs: Runs) -> None:
+    """One metric by epoch."""
+    dataset = state.get("dataset")
+    metric = named("Metric", "metric", compare.curve_metrics(dataset, runs), width=300)
+    _drawn(compare.curves(dataset, runs, metric), "curves")
+
+
+def calibration(runs: Runs) -> None:
+    """Reliability of the test posterior, with the scores that go with it."""
+    dataset = state.get("dataset")
+    found = compare.calibration(dataset, runs)
+    if found is None:
+        st.info("Calibration needs gold labels on the test split.", icon=":material/block:")
+        return
+    _drawn(found, "calibration")
+    _tabled(compare.scores(dataset, runs, "selected"), "scores", "run")
+
+
+def disagreement(runs: Runs) -> None:
+    """Where two runs label differently, down to the tasks."""
+    dataset = state.get("dataset")
+    split = named("Tasks", "split", compare.SPLITS, width=200)
+    found = compare.disagreement(dataset, runs, split)
+    if len(found.names) < 2:
+        st.info("Choose a second run to see where the two differ.", icon=":material/compare_arrows:")
+        return
+    st.caption("A run's label is the most probable class of the mean over its seeds, at the selected epoch.")
+
+    def tasks(first: str, second: str) -> pd.DataFrame:
+        return compare.differing_tasks(dataset, runs, split, first, second)
+
+    differing(found, compare.disagreement_figure(dataset, runs, split), tasks, f"{dataset}-{split}", "runs")
+
+
+def sweeps(runs: Runs) -> None:
+    """Accuracy along anything that varies, within this dataset or across others."""
+    dataset = state.get("dataset")
+    others = compare.partners(dataset, runs)
+    crowds: tuple[str, ...] = ()
+    if others:
+        crowds = tuple(name for name in state.get_many("crowds") if name in others)
+        st.multiselect(
+            "Other datasets",
+            list(others),
+            format_func=lambda name: f"{name} ({count(len(others[name]), 'run')})",
+            placeholder="Draw their runs of the same methods and settings too",
+            help="Nothing is mixed by itself: only runs with the same settings are taken, and each dataset keeps its "
+            "own points.",
+            **state.bind("crowds", list(crowds)),
+        )
+    everything = (*runs, *(run for name in crowds for run in others[name]))
+    axes = compare.axes(dataset, everything, crowds)
+    if not axes:
+        st.info(
+            "Nothing varies among these runs but their method. Choose runs that differ in a setting, such as λ or the "
+            "learning rate, or train the same methods on other datasets, such as crowds simulated with more and more "
+            "common noise.",
+            icon=":material/tune:",
+        )
+        return
+    with st.container(horizontal=True):
+        axis = named("Along", "axis", {x: compare.axis_words(x) for x in axes}, width=300)
+        at = _epoch()
+    st.caption(f"{count(len(everything), 'run')} of {count(1 + len(crowds), 'dataset')}.")
+    found = compare.sweep(dataset, everything, crowds, axis, at)
+    _drawn(found, "sweep")
+    table(found.table, "sweep", name=f"{dataset}-{found.name}", noun="point", rows=12)
+
+
+def recovery(runs: Runs) -> None:
+    """On simulated crowds: how near the truth the runs came."""
+    dataset = state.get("dataset")
+    found = compare.recovery(dataset, runs)
+    if found is None:
+        st.info("These methods estimate nothing whose truth is known here.", icon=":material/block:")
+        return
+    _tabled(found, "recovery", "run")
+    names = [COMMON, *compare.truth_workers(dataset, hidden_names())]
+    shown = state.index_of("worker", names) or 0
+    common = compare.truth(dataset, runs, None, "")
+    if common is None:
+        names, shown = names[1:], max(shown - 1, 0)
+    if not names:
+        return
+    picker("Confusion", "worker", names, shown)
+    own = common is None or shown > 0
+    number = shown - (common is not None) if own else None
+    matrices = compare.truth(dataset, runs, number, names[shown]) if own else common
+    if matrices is None:
+        st.info("No run has learnt this confusion.", icon=":material/block:")
+    else:
+        _drawn(matrices, "truth")
+
+
+def _epoch() -> At:
+    return named("Epoch", "at", compare.at_words(), width=260)
+
+
+def _drawn(shown: Exhibit, key: str) -> None:
+    """The figure with its downloads, and its notes."""
+    if shown.figure is not None:
+        name = f"{state.get('dataset')}-{shown.name}"
+        figure(shown.figure, key, name=name, alt=shown.title, data=lambda: shown.table)
+    _notes(shown)
+
+
+def _tabled(shown: Exhibit, key: str, noun: str, heading: bool = False) -> None:
+    """The table, and its notes."""
+    if heading:
+        st.subheader(shown.title)
+    name = f"{state.get('dataset')}-{shown.name}"
+    table(shown.table, key, name=name, noun=noun, rows=len(shown.table))
+    _notes(shown)
+
+
+def _notes(shown: Exhibit) -> None:
+    for note in shown.notes:
+        st.caption(as_text(note))

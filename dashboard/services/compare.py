@@ -1,0 +1,268 @@
+"""Training runs side by side; what there is to see of them comes from `crowdcore.learning.exhibits`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dashboard.services._cache import dataset, kept
+from dashboard.services.datasets import names as dataset_names
+from dashboard.services.datasets import workers
+from dashboard.services.runs import readable, result, run, runs_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+    from crowdcore import CrowdDataset
+    from crowdcore.analysis import LabelDisagreement
+    from crowdcore.figures import Exhibit
+    from crowdcore.learning.result import At, TrainingResult
+    from crowdcore.runs import Run
+
+__all__ = [
+    "SPLITS",
+    "accuracies",
+    "at_words",
+    "axes",
+    "axis_words",
+    "calibration",
+    "classes",
+    "compared",
+    "cost",
+    "curve_metrics",
+    "curves",
+    "differences",
+    "differing_tasks",
+    "disagreement",
+    "disagreement_figure",
+    "judged",
+    "kept_at",
+    "partners",
+    "recovery",
+    "scores",
+    "seeds",
+    "sweep",
+    "truth",
+    "truth_workers",
+]
+
+Runs = tuple[str, ...]
+SPLITS = {"test": "Test tasks", "train": "Training tasks", "valid": "Validation tasks", "all": "All tasks"}
+
+
+@kept
+def _names(opened: CrowdDataset, runs: Runs) -> list[str]:
+    from crowdcore.learning import variation
+
+    return variation.names([variation.facts(result(run)) for run in runs])
+
+
+def compared(name: str | CrowdDataset, runs: Runs) -> dict[str, TrainingResult]:
+    """Results by what tells each from the others, in the order chosen."""
+    return dict(zip(_names(name, runs), map(result, runs), strict=True))
+
+
+def judged(name: str, runs: Runs) -> bool:
+    """Whether gold on the test split judges any of them."""
+    from crowdcore.learning.comparison import TEST
+
+    return any((found.gold[found.split == TEST] >= 0).any() for found in compared(name, runs).values())
+
+
+def at_words() -> dict[At, str]:
+    """The three columns that are never mixed, in words."""
+    from crowdcore.learning.exhibits import AT_WORDS
+
+    return dict(AT_WORDS)
+
+
+def kept_at(at: At) -> At:
+    """The epoch whose predictions are kept: those of the best one on test are not."""
+    return "selected" if at == "best" else at
+
+
+@kept
+def accuracies(opened: CrowdDataset, runs: Runs) -> Exhibit:
+    """Selected, last, best."""
+    from crowdcore.learning import exhibits
+
+    return exhibits.accuracies(compared(opened, runs))
+
+
+@kept
+def seeds(opened: CrowdDataset, runs: Runs, at: At) -> Exhibit:
+    """Every seed."""
+    from crowdcore.learning import exhibits
+
+    return exhibits.seeds(compared(opened, runs), at)
+
+
+@kept
+def classes(opened: CrowdDataset, runs: Runs, at: At) -> Exhibit:
+    """Per class."""
+    from crowdcore.learning import exhibits
+
+    return exhibits.classes(compared(opened, runs), "last" if at == "last" else "selected")
+
+
+@kept
+def scores(opened: CrowdDataset, runs: Runs, at: At) -> Exhibit:
+    """F1, likelihood, calibration error."""
+    from crowdcore.learning import exhibits
+
+    return exhibits.scores(compared(opened, runs), "last" if at == "last" else "selected")
+
+
+@kept
+def cost(opened: CrowdDataset, runs: Runs) -> Exhibit:
+    """Time and device."""
+    from crowdcore.learning import exhibits
+
+    return exhibits.cost(compared(opened, runs))
+
+
+@kept
+def differences(opened: CrowdDataset, runs: Runs, at: At) -> tuple[Exhibit, Exhibit] | None:
+    """Paired tests and ranks; None with too few runs or seeds."""
+    from crowdcore.learning import exhibits
+
+    return exhibits.differences(compared(opened, runs), at)
+
+
+def curve_metrics(name: str, runs: Runs) -> dict[str, str]:
+    """Metric -> words."""
+    from crowdcore.learning import exhibits
+
+    return exhibits.curve_metrics(compared(name, runs))
+
+
+@kept
+def curves(opened: CrowdDataset, runs: Runs, metric: str) -> Exhibit:
+    """One metric by epoch."""
+    from crowdcore.learning import exhibits
+
+    return exhibits.curves(compared(opened, runs), metric)
+
+
+@kept
+def calibration(opened: CrowdDataset, runs: Runs) -> Exhibit | None:
+    """Reliability on the test split; None without gold there."""
+    from crowdcore.learning import exhibits
+
+    return exhibits.calibration(compared(opened, runs))
+
+
+@kept
+def recovery(opened: CrowdDataset, runs: Runs) -> Exhibit | None:
+    """Recovery errors; None where no truth is known."""
+    from crowdcore.learning import exhibits
+
+    return exhibits.recovery(compared(opened, runs), opened)
+
+
+@kept
+def truth(opened: CrowdDataset, runs: Runs, worker: int | None, called: str) -> Exhibit | None:
+    """The truth beside what was learnt, of one worker or in common."""
+    from crowdcore.learning import exhibits
+
+    return exhibits.truth(compared(opened, runs), opened, worker, called)
+
+
+def truth_workers(name: str, hidden: bool) -> list[str]:
+    """The workers whose true confusion is known."""
+    known = dataset(name).truth
+    return workers(name, hidden) if known is not None and known.worker_confusion is not None else []
+
+
+def partners(name: str, runs: Runs) -> dict[str, tuple[str, ...]]:
+    """Other datasets -> their newest finished runs of the same methods and settings as these."""
+    from crowdcore.core.errors import CrowdError
+
+    kinds = [_kind(run(known)) for known in runs]
+    found: dict[str, tuple[str, ...]] = {}
+    for other in dataset_names():
+        if other == name:
+            continue
+        newest: list[Run] = []
+        for one in runs_of(other):
+            if _kind(one) in kinds and all(_kind(one) != _kind(seen) for seen in newest):
+                try:
+                    fits = readable(one, other)
+                except CrowdError:  # its dataset cannot be opened any more
+                    continue
+                newest += [one] if fits else []
+        if newest:
+            found[other] = tuple(one.id for one in newest)
+    return found
+
+
+def _kind(one: Run) -> tuple[str, dict[str, object]]:
+    return one.spec.method, one.spec.settings
+
+
+def _facts(name: str | CrowdDataset, runs: Runs, crowds: tuple[str, ...]) -> list[dict[str, object]]:
+    from crowdcore.learning import variation
+
+    opened = dataset(name) if isinstance(name, str) else name
+    by_print = {each.fingerprint: each for each in (opened, *map(dataset, crowds))}
+    return [variation.facts(found, by_print.get(found.fingerprint)) for found in map(result, runs)]
+
+
+def axes(name: str, runs: Runs, crowds: tuple[str, ...]) -> list[str]:
+    """What varies among the runs, of this dataset and of others."""
+    from crowdcore.learning import variation
+
+    return variation.axes(_facts(name, runs, crowds))
+
+
+def axis_words(x: str) -> str:
+    """What varies, in words."""
+    from crowdcore.learning import variation
+
+    return variation.in_words(x)
+
+
+@kept
+def sweep(opened: CrowdDataset, runs: Runs, crowds: tuple[str, ...], x: str, at: At) -> Exhibit:
+    """Accuracy along what varies."""
+    from crowdcore.learning import exhibits
+
+    return exhibits.along([result(run) for run in runs], _facts(opened, runs, crowds), x, at)
+
+
+@kept
+def disagreement(opened: CrowdDataset, runs: Runs, split: str) -> LabelDisagreement:
+    """The runs' labels (most probable class of the mean over seeds) and gold, in pairs, on the tasks of a split."""
+    from crowdcore import analysis
+    from crowdcore.learning import predictions
+
+    labellings = predictions.labellings(compared(opened, runs), opened, split)
+    return analysis.label_disagreement(opened, labellings, predictions.gold_of(compared(opened, runs), opened, split))
+
+
+@kept
+def disagreement_figure(opened: CrowdDataset, runs: Runs, split: str) -> go.Figure:
+    """The heatmap of the pairs."""
+    from dataclasses import replace
+
+    from crowdcore import figures
+    from dashboard.services.aggregate import escaped
+
+    found = disagreement(opened, runs, split)
+    title = f"Where the runs differ: {SPLITS[split].lower()}"
+    return figures.label_disagreement(replace(found, names=tuple(map(escaped, found.names))), title=title)
+
+
+@kept
+def differing_tasks(opened: CrowdDataset, runs: Runs, split: str, first: str, second: str) -> pd.DataFrame:
+    """The tasks of a split that two runs (or a run and gold) label differently; index = task number."""
+    from crowdcore import analysis
+    from crowdcore.learning import predictions
+
+    results = compared(opened, runs)
+    labellings, gold = predictions.labellings(results, opened, split), predictions.gold_of(results, opened, split)
+    frame = analysis.label_difference(opened, labellings[first], labellings[second], gold)
+    if predictions.GOLD in (first, second):
+        sure = "first_probability" if first == predictions.GOLD else "second_probability"
+        return frame.drop(columns=[predictions.GOLD, sure])
+    return frame if (gold >= 0).any() else frame.drop(columns=predictions.GOLD)
