@@ -36,12 +36,12 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "aggregate": ("methods", "gold", "first", "second", "result", "worker", "curve"),
     "tasks": ("task", "show", "true", "given", "worker", "number"),
     "train": ("methods", "runs", "view"),
-    "compare": ("runs", "view", "at", "first", "second"),
+    "compare": ("runs", "view", "at", "metric", "split", "first", "second", "axis", "crowds", "worker"),
     "confusions": ("runs", "view", "sort", "worker", "group", "beside"),
     "omega": ("runs", "view", "true", "worker", "half"),
     "report": ("runs", "parts"),
 }
-_MANY = {"methods", "without", "runs", "parts"}
+_MANY = {"methods", "without", "runs", "parts", "crowds"}
 _FLEETING = ("task",)  # forgotten when a page is opened from the menu
 _SEPARATOR = "\x1f"
 
