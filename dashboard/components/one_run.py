@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from dashboard import services, state
-from dashboard.components.guard import refusals
+from dashboard.components.guard import fragment, refusals
 from dashboard.components.text import as_text
 from dashboard.components.train_form import prefill
 
@@ -21,27 +22,39 @@ EVERY = 2.0  # seconds between two looks at the log of a live run
 
 def one_run(shown: list[Run]) -> None:
     """One of the runs shown."""
+    fragment(lambda: _one({run.id: run for run in shown}))()
+
+
+def _one(shown: dict[str, Run]) -> None:
     st.subheader("One run")
-    by_id = {run.id: run for run in shown}
+    if st.session_state.get("train-one") not in shown:
+        failed = [name for name, run in shown.items() if run.state == "failed"]
+        st.session_state["train-one"] = (failed or list(shown))[0]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        if st.session_state.get("train-one") not in by_id:
-            failed = [run.id for run in shown if run.state == "failed"]
-            st.session_state["train-one"] = (failed or list(by_id))[0]
         labels = services.run_labels(services.runs_of(state.get("dataset")))
-        run = by_id[st.selectbox("Run", list(by_id), format_func=labels.__getitem__, key="train-one")]
-        if st.button("Run again with …", icon=":material/replay:", help="Fill the form above with its settings"):
-            prefill(services.draft_of(run.spec))
-            st.toast("The form above holds its settings.", icon=":material/replay:")
-            st.rerun()
+        names = {name: labels[name] for name in shown if name in labels}
+        run = shown[st.selectbox("Run", names, format_func=names.__getitem__, key="train-one")]
+        _again(run)
         _use(run)
         _delete(run)
     if run.message:
         (st.error if run.state == "failed" else st.info)(as_text(run.message))
     _take_along(run)
-    st.caption("The same from the command line")
-    st.code(services.command_line(run), language="bash", wrap_lines=True)
+    if run.spec.search is None:
+        st.caption("The same from the command line")
+        st.code(services.command_line(run), language="bash", wrap_lines=True)
     with st.expander("Log", expanded=run.state == "failed", icon=":material/notes:"):
         _log(run)
+
+
+def _again(run: Run) -> None:
+    """Fill the form with what it was asked."""
+    if run.spec.search is None and st.button(
+        "Run again with …", icon=":material/replay:", help="Fill the form above with its settings"
+    ):
+        prefill(services.draft_of(run.spec))
+        st.toast("The form above holds its settings.", icon=":material/replay:")
+        st.rerun()
 
 
 def _use(run: Run) -> None:
@@ -77,18 +90,22 @@ def _take_along(run: Run) -> None:
         return
     name = f"{run.spec.method}-{run.id[:8]}"
     with st.container(horizontal=True, vertical_alignment="center"):
-        for label, file, mime, make in (
-            ("Predictions", f"{name}-predictions.csv", "text/csv", lambda: services.predictions_csv(run.id)),
-            (
-                "Model (PyTorch)",
-                f"{name}-torch.zip",
-                "application/zip",
-                lambda: services.model_archive(run.id, "torch"),
-            ),
-            ("Model (ONNX)", f"{name}-onnx.zip", "application/zip", lambda: services.model_archive(run.id, "onnx")),
-        ):
+        st.download_button(
+            "Predictions",
+            lambda: services.predictions_csv(run.id),
+            f"{name}-predictions.csv",
+            "text/csv",
+            on_click="ignore",
+            icon=":material/download:",
+        )
+        for kind, words in services.model_kinds().items():
             st.download_button(
-                label, make, file, mime, key=f"take-{label}", on_click="ignore", icon=":material/download:"
+                f"Model ({words})",
+                partial(services.model_archive, run.id, kind),
+                f"{name}-{kind}.zip",
+                "application/zip",
+                on_click="ignore",
+                icon=":material/download:",
             )
 
 

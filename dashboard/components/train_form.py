@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -10,6 +10,9 @@ from dashboard import services, state
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.method_form import method_form
 from dashboard.components.text import as_text, count, duration, size
+
+if TYPE_CHECKING:
+    from crowdcore.runs import Estimate
 
 __all__ = ["form", "method_titled", "prefill", "shared_settings"]
 
@@ -32,7 +35,7 @@ def prefill(draft: services.Draft) -> None:
     """Have the form show this draft from the next run of the page on."""
     st.session_state["train-held"] = draft
     st.session_state["train-filled"] = st.session_state.get("train-filled", 0) + 1  # new fields with these values
-    state.put(methods=list(draft["methods"]))
+    state.put(methods=list(draft["methods"]), view=None)
 
 
 @fragment
@@ -108,6 +111,9 @@ def shared_settings(key: str, held: services.Draft, methods: list[str]) -> dict[
             training |= method_form(
                 services.training_schema(), training, f"{prefix}-training", without=APART, kept=True
             )
+    changed = services.changed(services.training_schema(), {k: v for k, v in training.items() if k not in APART})
+    if changed:
+        st.caption(as_text("Changed: " + ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in changed.items())))
     return {"seeds": seeds, "device": device, "priority": held.get("priority", 0), "training": training}
 
 
@@ -166,13 +172,31 @@ def _start(draft: services.Draft) -> None:
 
 
 def _estimate(draft: services.Draft) -> None:
-    """What the runs will take, one after another."""
+    """What the runs will take, one after another; where a trial has to tell, it is waited for."""
     if not draft["methods"]:
-        st.caption("Choose at least one method.", width="content")
+        st.caption("Choose at least one method.", width="stretch")
         return
-    with refusals():
-        found = services.estimate(state.get("dataset"), draft)
-        seconds, n_bytes = sum(e.seconds for e in found), max(e.bytes for e in found)
-        st.caption(
-            f"About {duration(seconds)} and {size(n_bytes)} of memory. {as_text(found[0].basis)}", width="stretch"
-        )
+    dataset = state.get("dataset")
+
+    def look(waiting: bool) -> None:
+        with refusals():
+            found = services.estimate(dataset, draft)
+            if found is not None and waiting:
+                st.rerun(scope="app")
+            st.caption(_words(found), width="stretch")
+
+    try:
+        waiting = services.estimate(dataset, draft) is None
+    except services.Refusal:
+        waiting = False
+    if waiting:
+        st.fragment(lambda: look(True), run_every=1.0)()
+    else:
+        look(False)
+
+
+def _words(found: list[Estimate] | None) -> str:
+    if found is None:
+        return ":material/hourglass_top: Measuring how long this will take …"
+    seconds, memory = sum(e.seconds for e in found), max(e.bytes for e in found)
+    return f"About **{duration(seconds)}** and **{size(memory)}** of memory. {as_text(found[0].basis)}"

@@ -39,6 +39,7 @@ from dashboard.services.annotators import (
     what_if_table,
 )
 from dashboard.services.datasets import default_dataset, names, offer, reference, references, uploaded, workers
+from dashboard.services.estimates import estimate
 from dashboard.services.fit_details import (
     busiest,
     common_confusions,
@@ -77,6 +78,7 @@ from dashboard.services.run_actions import (
     command_line,
     delete,
     model_archive,
+    model_kinds,
     predictions_csv,
     put_first,
     put_last,
@@ -121,7 +123,6 @@ from dashboard.services.train import (
     changed,
     devices,
     draft_of,
-    estimate,
     learners,
     own_training,
     read_method,
@@ -210,6 +211,7 @@ __all__ = [
     "missing_extras",
     "mistake_cell",
     "model_archive",
+    "model_kinds",
     "most_different",
     "most_shared",
     "names",

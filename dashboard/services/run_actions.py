@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
+import os
+import subprocess
+import sys
 import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from crowdcore.core.errors import CrowdError
 from dashboard.services.runs import forget, live_runs
 from dashboard.services.tables import csv
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
 
-__all__ = ["cancel", "command_line", "delete", "model_archive", "predictions_csv", "put_first", "put_last", "resume"]
+__all__ = [
+    "cancel",
+    "command_line",
+    "delete",
+    "model_archive",
+    "model_kinds",
+    "predictions_csv",
+    "put_first",
+    "put_last",
+    "resume",
+]
 
 
 def cancel(run_id: str) -> None:
@@ -81,12 +96,28 @@ def predictions_csv(run_id: str) -> bytes:
     return csv(runs.predictions(run_id))
 
 
+def model_kinds() -> dict[Literal["torch", "onnx"], str]:
+    """How a trained network can leave, and in words."""
+    onnx = all(importlib.util.find_spec(package) for package in ("onnx", "onnxscript"))
+    return {"torch": "PyTorch", **({"onnx": "ONNX"} if onnx else {})}
+
+
 def model_archive(run_id: str, kind: Literal["torch", "onnx"]) -> bytes:
-    """The trained networks as a ZIP, with what is needed to use them."""
-    from crowdcore import runs
+    """The trained networks as a ZIP, with what is needed to use them; written by a process of its own.
+
+    Raises:
+        CrowdError: there is nothing to take along.
+    """
+    from crowdcore.runs import Workspace
 
     out = io.BytesIO()
-    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in runs.export_model(run_id, Path(folder), kind):
-            archive.write(file, file.relative_to(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "crowdcore", "runs", "export", run_id, folder, "--kind", kind]
+        environment = {**os.environ, **Workspace.open().environment}
+        told = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        if told.returncode:
+            raise CrowdError((told.stderr.strip().splitlines() or ["The model could not be written."])[-1])
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in sorted(Path(folder).rglob("*")):
+                archive.write(file, file.relative_to(folder))
     return out.getvalue()

@@ -22,7 +22,7 @@ from dashboard.services._cache import dataset
 from dashboard.services.runs import forget, spelled
 
 if TYPE_CHECKING:
-    from crowdcore.runs import Estimate, RunSpec
+    from crowdcore.runs import RunSpec
 
 __all__ = [
     "Draft",
@@ -33,7 +33,6 @@ __all__ = [
     "changed",
     "devices",
     "draft_of",
-    "estimate",
     "learners",
     "own_training",
     "read_method",
@@ -233,13 +232,6 @@ def draft_of(spec: RunSpec) -> Draft:
         "priority": spec.priority,
         "training": training,
     }
-
-
-def estimate(name: str, draft: Draft) -> list[Estimate]:
-    """Time and memory of each run of a draft."""
-    from crowdcore import runs
-
-    return [runs.estimate(spec, dataset(name)) for spec in specs(name, draft)]
 
 
 def start(name: str, draft: Draft) -> list[str]:
