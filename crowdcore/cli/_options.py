@@ -21,6 +21,7 @@ __all__ = [
     "Out",
     "Read",
     "ReferenceName",
+    "Seed",
     "Seeds",
     "Settings",
     "is_path",
@@ -30,7 +31,8 @@ __all__ = [
 
 DatasetName = Annotated[str, typer.Argument(help="Name of a dataset (see `crowdcore datasets`) or a path to one.")]
 ReferenceName = Annotated[
-    str, typer.Option("--reference", "-r", help="What is taken for the truth: gold, or an aggregator.")
+    str,
+    typer.Option("--reference", "-r", help="What is taken for the truth: gold, an aggregator, or run:ID."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table.")]
 Accept = Annotated[
@@ -48,6 +50,7 @@ Read = Annotated[
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Also write the table to this file (.csv, .parquet).")]
 Figure = Annotated[Path | None, typer.Option("--figure", help="Also draw it to this file (.html, .svg, .png, .pdf).")]
 Seeds = Annotated[int, typer.Option(help="How many seeds.", min=1)]
+Seed = Annotated[list[int] | None, typer.Option(help="Exactly this seed; may be repeated.", min=0)]
 Epochs = Annotated[int | None, typer.Option(help="Passes over the training tasks; default: the method's.", min=1)]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Settings = Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,12 @@ def _progress(title: str) -> Iterator[Any]:
 
 
 def train_one(
-    dataset: CrowdDataset, method: str, seeds: int, device: str, settings: Mapping[str, Any], **checkpoint: Any
+    dataset: CrowdDataset,
+    method: str,
+    seeds: int | Sequence[int],
+    device: str,
+    settings: Mapping[str, Any],
+    **checkpoint: Any,
 ) -> TrainingResult:
     """Train one method with a progress bar."""
     from crowdcore import learning

@@ -14,6 +14,7 @@ from crowdcore.cli._options import (
     Epochs,
     Json,
     Read,
+    Seed,
     Seeds,
     Settings,
     open_dataset,
@@ -28,6 +29,7 @@ def train(
         str, typer.Option("--method", "-m", help="A learning method, such as conal or crowd-layer.")
     ] = "conal",
     seeds: Seeds = 5,
+    seed: Seed = None,
     epochs: Epochs = None,
     device: Device = "auto",
     set: Settings = None,
@@ -45,13 +47,12 @@ def train(
 
     ds = open_dataset(dataset, accept, read)
     given = settings(set) | ({} if epochs is None else {"epochs": epochs})
-    result = train_one(ds, method, seeds, device, given, checkpoint=checkpoint)
+    result = train_one(ds, method, seed or seeds, device, given, checkpoint=checkpoint)
     if out:
         result.save(out)
     facts = row(result)
     if json:
         print_json(facts | {"common_confusion": result.common_confusion, "classes": result.classes})
         return
-    print_table(
-        table([facts]), f"Test accuracy in %, mean ± standard deviation over {seeds} seeds", tuple(result.notes)
-    )
+    title = f"Test accuracy in %, mean ± standard deviation over {len(result.seeds)} seeds"
+    print_table(table([facts]), title, tuple(result.notes))

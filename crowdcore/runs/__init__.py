@@ -10,9 +10,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from crowdcore.runs.artefacts import log_lines, predictions, result
+    from crowdcore.runs.artefacts import export_model, log_lines, predictions, result
+    from crowdcore.runs.commands import command_line
     from crowdcore.runs.engine import EngineState, WorkerState, engine_state, ensure_engine, stop_engine
+    from crowdcore.runs.estimation import Estimate, estimate
     from crowdcore.runs.queue import cancel, resume, run_again, set_priority, submit
+    from crowdcore.runs.references import reference
     from crowdcore.runs.run import ENDED, STATES, Run, State
     from crowdcore.runs.search import search, search_importances, search_trials
     from crowdcore.runs.space import Choice, Range, SearchPlan
@@ -21,9 +24,12 @@ if TYPE_CHECKING:
     from crowdcore.runs.workspace import Workspace
 
 _HOMES = {
-    "artefacts": ("log_lines", "predictions", "result"),
+    "artefacts": ("export_model", "log_lines", "predictions", "result"),
+    "commands": ("command_line",),
     "engine": ("EngineState", "WorkerState", "engine_state", "ensure_engine", "stop_engine"),
+    "estimation": ("Estimate", "estimate"),
     "queue": ("cancel", "resume", "run_again", "set_priority", "submit"),
+    "references": ("reference",),
     "run": ("ENDED", "STATES", "Run", "State"),
     "search": ("search", "search_importances", "search_trials"),
     "space": ("Choice", "Range", "SearchPlan"),
@@ -38,6 +44,7 @@ __all__ = [
     "STATES",
     "Choice",
     "EngineState",
+    "Estimate",
     "Range",
     "Run",
     "RunSpec",
@@ -46,14 +53,18 @@ __all__ = [
     "WorkerState",
     "Workspace",
     "cancel",
+    "command_line",
     "curves",
     "delete",
     "engine_state",
     "ensure_engine",
+    "estimate",
+    "export_model",
     "get_run",
     "list_runs",
     "log_lines",
     "predictions",
+    "reference",
     "result",
     "resume",
     "run_again",

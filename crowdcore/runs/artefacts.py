@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import deque
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote, urlparse
 
 import numpy as np
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crowdcore.data.dataset import CrowdDataset
     from crowdcore.learning.result import TrainingResult
 
-__all__ = ["log_lines", "predictions", "result"]
+__all__ = ["export_model", "log_lines", "predictions", "result"]
 
 _SPLITS = np.array(["train", "valid", "test", "unlabelled"])
 _LOG_BYTES = 200_000  # read from the end of a log
@@ -45,6 +45,15 @@ def predictions(run_id: str, *, workspace: Workspace | None = None) -> pd.DataFr
         DataError: there is nothing (yet), or its files are gone.
     """
     return pd.read_parquet(_artefact(run_id, "predictions.parquet", workspace or Workspace.open()))
+
+
+def export_model(
+    run_id: str, folder: Path | str, kind: Literal["torch", "onnx"] = "torch", *, workspace: Workspace | None = None
+) -> list[Path]:
+    """Write a run's classifier for use without crowdcore; see `crowdcore.learning.export.export_model`."""
+    from crowdcore.learning.export import export_model as write
+
+    return write(result(run_id, workspace=workspace), folder, kind)
 
 
 def log_lines(run_id: str, n: int = 40, *, workspace: Workspace | None = None) -> list[str]:

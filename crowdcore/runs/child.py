@@ -27,6 +27,7 @@ from crowdcore.runs.recorder import Recorder, checkpointed, spread
 from crowdcore.runs.redaction import redact
 from crowdcore.runs.run import TAG, Run, State
 from crowdcore.runs.schema import client_of
+from crowdcore.runs.usage import peak_bytes, process_age
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
         watch.start()
         for seeds, history in checkpointed(folder / "checkpoint"):
             recorder.restore(seeds, history)
+        startup = process_age()
         result = learning.train(
             dataset,
             spec.method,
@@ -124,7 +126,7 @@ def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
         if recorder.deleted:
             return CANCELLED, "The run was deleted."
         _insist(lambda: keep_result(run.id, result, dataset, workspace))
-    _insist(lambda: _log_scores(workspace, run.id, result))
+    _insist(lambda: _log_scores(workspace, run.id, result, startup))
     if stop.cancelled:
         return CANCELLED, f"Cancelled after epoch {int(result.last_epoch.max())}; what was learnt by then is kept."
     return FINISHED, ""
@@ -147,15 +149,21 @@ def _describe(workspace: Workspace, run: Run, parameters: dict[str, Any]) -> Non
     client.log_batch(run.id, params=[Param(name, str(value)[:6000]) for name, value in parameters.items()])
     client.log_dict(run.id, environment(), "environment.json")
     client.set_tag(run.id, f"{TAG}device", str(resolve_device(run.spec.device)))
+    client.set_tag(run.id, f"{TAG}result", "")
 
 
-def _log_scores(workspace: Workspace, run_id: str, result: TrainingResult) -> None:
+def _log_scores(workspace: Workspace, run_id: str, result: TrainingResult, startup: float) -> None:
     from mlflow.entities import Metric
 
     from crowdcore.learning.result import At
 
     at = int(time.time() * 1000)
-    scores: dict[str, float] = {}
+    scores = {
+        "seconds": result.seconds,
+        "startup_seconds": startup,
+        "annotations_per_second": result.annotations_per_second,
+        "peak_bytes": float(peak_bytes(result.device)),
+    }
     for epoch in get_args(At):
         with contextlib.suppress(DataError, SettingError):  # no gold on the test split
             scores |= spread(f"test_accuracy_{epoch}", result.accuracy("test", at=epoch).tolist())

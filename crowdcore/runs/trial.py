@@ -1,0 +1,115 @@
+"""A short trial of a run, for its estimate: ``python -m crowdcore.runs.trial`` reads an order from standard input.
+
+It trains two epochs on growing parts of the tasks until some seconds have passed, and prints one line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from crowdcore.core.errors import CrowdError
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.rows import Rows
+from crowdcore.learning import methods, split_settings, train
+from crowdcore.learning.events import EpochEvent, Event
+from crowdcore.runs.datasets import open_dataset
+from crowdcore.runs.usage import peak_bytes, process_age
+from crowdcore.runs.workspace import Workspace
+
+__all__ = ["measure"]
+
+_FIRST, _GROWTH = 512, 4  # tasks
+_BUDGET = 4.0  # seconds after which no larger part is tried
+
+
+@dataclass
+class _Clock:
+    """Times of the first two epochs of the first stack."""
+
+    seconds: list[float] = field(default_factory=list)
+    replicas: int = 1
+
+    def listen(self, event: Event) -> None:
+        if isinstance(event, EpochEvent):
+            self.seconds.append(event.seconds)
+            self.replicas = len(event.seeds)
+
+    def enough(self) -> bool:
+        return len(self.seconds) >= 2
+
+
+def measure(dataset: CrowdDataset, method: str, settings: dict[str, Any], seeds: int, device: str) -> dict[str, float]:
+    """Time and memory of a run.
+
+    Args:
+        dataset: what it trains on.
+        method: its method.
+        settings: of trainer and method, without epochs.
+        seeds: how many.
+        device: where.
+
+    Returns:
+        ``seconds_per_epoch`` (all seeds), ``bytes``, ``epochs`` (when none are asked for), ``share`` of the tasks that
+        the trial has seen.
+    """
+    training, _ = split_settings(methods.get(method), settings)
+    began, size = time.perf_counter(), _FIRST
+    while True:
+        part = _part(dataset, size)
+        clock = _Clock()
+        given = {**settings, "epochs": max(training.epochs, 2), "patience": None}
+        try:
+            train(part, method, seeds=seeds, device=device, on_event=clock.listen, should_stop=clock.enough, **given)
+        except CrowdError:  # a part may lack what the whole has
+            if size >= dataset.n_tasks:
+                raise
+        else:
+            if size >= dataset.n_tasks or time.perf_counter() - began > _BUDGET:
+                break
+        size *= _GROWTH
+    share = min(1.0, size / dataset.n_tasks)
+    row = math.prod((dataset.features or dataset.media.images).shape[1:])  # type: ignore[union-attr]
+    return {
+        "seconds_per_epoch": clock.seconds[-1] * math.ceil(seeds / clock.replicas) / share,
+        "bytes": peak_bytes(device) + 4 * row * round(dataset.n_tasks * (1 - share)),
+        "epochs": training.epochs,
+        "share": share,
+    }
+
+
+def _part(dataset: CrowdDataset, size: int) -> CrowdDataset:
+    """The dataset with input for ``size`` of its tasks only, evenly chosen from all splits."""
+    if size >= dataset.n_tasks:
+        return dataset
+    keep = np.zeros(dataset.n_tasks, bool)
+    keep[np.linspace(0, dataset.n_tasks - 1, size).astype(int)] = True
+
+    def some(rows: Rows | None) -> Rows | None:
+        return None if rows is None else replace(rows, part_of=np.where(keep, rows.part_of, -1))
+
+    media = dataset.media and replace(dataset.media, images=some(dataset.media.images))
+    return replace(dataset, features=some(dataset.features), media=media)
+
+
+def main() -> None:
+    """Read an order, measure, print."""
+    order = json.load(sys.stdin)
+    try:
+        dataset = open_dataset(order.pop("dataset"), Workspace.open())
+        startup = process_age()
+        found = measure(dataset, **order)
+    except CrowdError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+    print(json.dumps(found | {"startup_seconds": startup}))
+
+
+if __name__ == "__main__":
+    main()
