@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import html
 import sys
-from collections.abc import Sequence
-from dataclasses import is_dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import streamlit as st
 
+from crowdcore.core.drawable import drawable
 from dashboard.services._cache import dataset, kept, upload_folder
 from dashboard.services.fits import fitted, is_fit
 
@@ -23,7 +19,6 @@ __all__ = ["default_dataset", "drawable", "names", "offer", "reference", "refere
 
 DEMO, RUN = "demo", "run:"
 FIRST = ["gold", "majority-vote", "dawid-skene"]
-T = TypeVar("T")
 
 
 def names() -> list[str]:
@@ -87,34 +82,11 @@ def reference(of: str | CrowdDataset, which: str) -> Reference:
 
 @kept
 def _pseudonyms(opened: CrowdDataset) -> list[str]:
-    key = opened.fingerprint.encode()
-    digests = [hashlib.blake2b(str(w).encode(), key=key, digest_size=8).digest() for w in opened.worker_ids]
-    rank = np.argsort(np.argsort(np.array(digests, dtype="S8"), kind="stable"), kind="stable")
-    width = len(str(len(rank)))
-    return [f"worker {n + 1:0{width}d}" for n in rank]
+    from crowdcore.data.pseudonyms import pseudonyms
+
+    return pseudonyms(opened)
 
 
 def workers(name: str, hidden: bool) -> list[str]:
     """What to call each worker: the id, or a pseudonym that is the same in every session with the same data."""
     return _pseudonyms(name) if hidden else [str(w) for w in dataset(name).worker_ids]
-
-
-def drawable(result: T, called: Sequence[str] | None = None) -> T:
-    """A result for a figure: Plotly reads tags in names, so they are escaped; workers go by ``called``.
-
-    Works through the results that a result holds.
-    """
-    import pandas as pd
-
-    changes: dict[str, Any] = {}
-    for key, value in vars(result).items():
-        if key == "classes":
-            changes[key] = tuple(html.escape(c, quote=False) for c in value)
-        elif key == "name":
-            changes[key] = html.escape(value, quote=False)
-        elif key == "worker_ids":
-            names = value if called is None else called
-            changes[key] = pd.Index([html.escape(str(w), quote=False) for w in names])
-        elif is_dataclass(value):
-            changes[key] = drawable(value, called)
-    return replace(result, **changes)  # type: ignore[type-var]
