@@ -37,8 +37,8 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "tasks": ("task", "show", "true", "given", "worker", "number"),
     "train": ("methods", "runs", "view"),
     "compare": ("runs", "view", "at", "metric", "split", "first", "second", "axis", "crowds", "worker"),
-    "confusions": ("runs", "view", "sort", "worker", "group", "beside"),
-    "omega": ("runs", "view", "true", "worker", "half"),
+    "confusions": ("runs", "beside", "seed", "view", "sort", "group", "diagonal", "worker", "true", "given"),
+    "omega": ("runs", "seed", "view", "half", "true", "worker", "task"),
     "report": ("runs", "parts"),
 }
 _MANY = {"methods", "without", "runs", "parts", "crowds"}

@@ -74,7 +74,7 @@ def confusion_grid(
     _axes(fig, [str(c) for c in classes] if step == 1 else [], side, missing)
     _label(fig, names, rows, side, missing)
     top = float(np.nanmax(shown)) if np.isfinite(shown).any() else 1.0
-    top = top if 0 < top and (top < _HIGH or not diagonal) else 1.0
+    top = top if top > 0 and (top < _HIGH or not diagonal) else 1.0
     bar = {"thickness": 12, "outlinewidth": 0, "len": 1.0, "y": 0.5, "xpad": 8, "tickformat": ".0%"}
     return fig.update_layout(
         coloraxis={"colorscale": theme.SEQUENTIAL, "cmin": 0, "cmax": top, "colorbar": bar},

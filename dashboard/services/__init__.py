@@ -1,6 +1,7 @@
 """All that the pages know of `crowdcore`; the only place that caches (`st.cache_*`) and the only caller."""
 
 from crowdcore.core.errors import CrowdError as Refusal
+from dashboard.services import confusions, omega, panels, recovered
 from dashboard.services._cache import dataset, workspace
 from dashboard.services.aggregate import (
     about_aggregator,
@@ -173,6 +174,7 @@ __all__ = [
     "confusion",
     "confusion_figure",
     "confusion_table",
+    "confusions",
     "containing",
     "csv",
     "curve_metrics",
@@ -218,6 +220,7 @@ __all__ = [
     "objective_figure",
     "objective_table",
     "offer",
+    "omega",
     "order",
     "overview_data",
     "overview_figures",
@@ -226,6 +229,7 @@ __all__ = [
     "pair_in_words",
     "pair_notes",
     "pair_table",
+    "panels",
     "predictions_csv",
     "put_first",
     "put_last",
@@ -235,6 +239,7 @@ __all__ = [
     "read_method",
     "readable",
     "receive",
+    "recovered",
     "reference",
     "references",
     "result",
