@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard import services, state
 from dashboard.components.differing import differing
+from dashboard.components.download import download
 from dashboard.components.figure import figure
 from dashboard.components.fits import titled
 from dashboard.components.frame import hidden_names
@@ -115,12 +116,11 @@ def one_result(fits: Fits) -> None:
             services.offer(dataset, fit)
             state.put(reference=fit)
             st.rerun()
-        st.download_button(
+        download(
             "Labels and posterior",
             lambda: services.labels_csv(dataset, fit),
             f"{dataset}-{fit}-labels.csv",
             "text/csv",
-            on_click="ignore",
             icon=":material/download:",
         )
     confusions(fit)

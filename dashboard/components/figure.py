@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from dashboard import services
+from dashboard.components.download import download
 from dashboard.components.guard import refusals
 
 if TYPE_CHECKING:
@@ -110,12 +111,11 @@ def figure(
                 on_window_change=zoomed,
                 width="content",
             )
-            st.download_button(
+            download(
                 "CSV",
                 lambda: services.csv(data()),
                 f"{name}.csv",
                 "text/csv",
                 key=f"data-{key}",
                 type="tertiary",
-                on_click="ignore",
             )

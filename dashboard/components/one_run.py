@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dashboard import services, state
+from dashboard.components.download import download
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.text import as_text
 from dashboard.components.train_form import prefill
@@ -90,21 +91,19 @@ def _take_along(run: Run) -> None:
         return
     name = f"{run.spec.method}-{run.id[:8]}"
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button(
+        download(
             "Predictions",
             lambda: services.predictions_csv(run.id),
             f"{name}-predictions.csv",
             "text/csv",
-            on_click="ignore",
             icon=":material/download:",
         )
         for kind, words in services.model_kinds().items():
-            st.download_button(
+            download(
                 f"Model ({words})",
                 partial(services.model_archive, run.id, kind),
                 f"{name}-{kind}.zip",
                 "application/zip",
-                on_click="ignore",
                 icon=":material/download:",
             )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from dashboard import services
+from dashboard.components.download import download
 from dashboard.components.text import count
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def table(
             width=260,
         )
         found = services.containing(frame, words)
-        st.download_button(
+        download(
             "CSV",
             lambda: services.csv(found),
             f"{name}.csv",
@@ -91,7 +92,6 @@ def table(
             key=f"csv-{key}",
             help=f"Download {count(len(found), noun, nouns)}",
             type="tertiary",
-            on_click="ignore",
             icon=":material/download:",
         )
     if not len(found):
