@@ -114,9 +114,8 @@ def stop_engine(*, workspace: Workspace | None = None) -> None:
             raise CrowdError(f"The engine of this workspace runs on {keeper.get('host')}: stop it there.")
         with contextlib.suppress(ProcessLookupError):
             os.kill(keeper["pid"], signal.SIGTERM)
-        while is_locked(files.lock) and time.monotonic() < deadline:
+        while is_alive(keeper["pid"]) and time.monotonic() < deadline:
             time.sleep(0.05)
-        if is_locked(files.lock):
-            for pid in (keeper["pid"], *filter(is_alive, nodes)):
-                kill_group(pid)
+        for pid in filter(is_alive, (keeper["pid"], *nodes)):
+            kill_group(pid)
     _started.pop(workspace.folder, None)

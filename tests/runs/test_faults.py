@@ -1,0 +1,168 @@
+"""What can die, really killed: no finished result is lost, no run hangs, nothing stays behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from crowdcore import runs
+from crowdcore.runs.lease import is_leased
+from crowdcore.runs.workspace import Workspace
+from tests.runs.on_engine import LONG, make_dataset, processes, spec, until, workspace_at
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy")  # MLflow's own use of SQLAlchemy
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory):
+    with workspace_at(tmp_path_factory.mktemp("faults")) as made:
+        yield made
+
+
+def at_epoch(workspace: Workspace, run_id: str, epoch: int) -> runs.Run:
+    """Wait for a running run to get there."""
+
+    def look() -> runs.Run | None:
+        run = runs.get_run(run_id, workspace=workspace)
+        assert not run.has_ended, run.message
+        return run if run.state == "running" and run.epoch >= epoch else None
+
+    return until(look, 90, f"{run_id} at epoch {epoch}")
+
+
+def ended(workspace: Workspace, run_id: str, seconds: float = 90) -> runs.Run:
+    """Wait for a run to end."""
+    until(lambda: runs.get_run(run_id, workspace=workspace).has_ended, seconds, f"{run_id} has ended")
+    return runs.get_run(run_id, workspace=workspace)
+
+
+def kill(pids: list[int]) -> None:
+    assert pids
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+
+
+def children(workspace: Workspace, run_id: str) -> list[int]:
+    return processes(workspace, f"crowdcore.runs.child {run_id}")
+
+
+def test_two_apps_that_die_right_after_asking(workspace):
+    script = (
+        "import os, signal\n"
+        "from crowdcore.runs import Workspace, submit\n"
+        "from tests.runs.on_engine import spec\n"
+        f"run = submit(spec(4), workspace=Workspace.open({str(workspace.folder)!r}))\n"
+        "print(run.id, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    apps = [subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE) for _ in range(2)]
+    asked = [app.communicate(timeout=90)[0].decode().strip() for app in apps]
+    assert [app.returncode for app in apps] == [-signal.SIGKILL] * 2
+    most = 0
+    while not all(runs.get_run(r, workspace=workspace).has_ended for r in asked):
+        most = max(most, len(processes(workspace, "crowdcore.runs.child")))
+        assert len(processes(workspace, "crowdcore.runs.keeper")) <= 2  # the second one leaves at once
+        time.sleep(0.1)
+    assert most == 1  # one slot, whoever asks
+    assert len(processes(workspace, "nodes scheduler")) == 1
+    for run_id in asked:
+        run = runs.get_run(run_id, workspace=workspace)
+        assert (run.state, run.message) == ("finished", "")
+        assert runs.result(run_id, workspace=workspace).last_epoch.tolist() == [4]
+
+
+def test_killed_training_process(workspace):
+    run = runs.submit(spec(LONG), workspace=workspace)
+    waiting = runs.submit(spec(3), workspace=workspace)
+    before = at_epoch(workspace, run.id, 8)
+    kill(children(workspace, run.id))
+    failed = ended(workspace, run.id, 10)
+    assert failed.state == "failed"
+    assert "SIGKILL" in failed.message and "Resume goes on" in failed.message
+    assert "dl-mv on tiny" in failed.message  # its last log lines
+    assert ended(workspace, waiting.id).state == "finished"  # nobody else noticed
+    assert runs.resume(run.id, workspace=workspace).state == "queued"
+    again = at_epoch(workspace, run.id, before.epoch + 3)
+    assert again.message.startswith("Resumed after epoch")
+    measured = runs.curves(run.id, workspace=workspace).query("metric == 'loss'").epoch.tolist()
+    assert measured == list(range(1, len(measured) + 1))  # as if nothing had happened
+
+    runs.stop_engine(workspace=workspace)
+    assert not processes(workspace)
+    stopped = runs.get_run(run.id, workspace=workspace)
+    assert stopped.state == "queued" and "engine was stopped" in stopped.message
+    runs.cancel(run.id, workspace=workspace)
+    assert runs.get_run(run.id, workspace=workspace).state == "cancelled"
+
+
+def test_killed_worker_scheduler_and_keeper(workspace):
+    finished = [r.id for r in runs.list_runs(states=["finished"], workspace=workspace)]
+    run = runs.submit(spec(LONG), workspace=workspace)
+    reached = at_epoch(workspace, run.id, 6).epoch
+    for victim in ("nodes worker", "nodes scheduler", "crowdcore.runs.keeper"):
+        old = children(workspace, run.id)
+        kill(processes(workspace, victim))
+        until(lambda old=old: not set(old) & set(children(workspace, run.id)), 20, f"its child ends after {victim}")
+
+        def runs_again() -> bool:
+            runs.engine_state(workspace=workspace)  # as any page does
+            assert len(children(workspace, run.id)) <= 1
+            now = runs.get_run(run.id, workspace=workspace)
+            assert not now.has_ended, now.message
+            return now.state == "running" and bool(children(workspace, run.id))
+
+        until(runs_again, 60, f"the run goes on after {victim} was killed")
+        message = runs.get_run(run.id, workspace=workspace).message
+        assert "goes on from its last checkpoint" in message
+        reached = at_epoch(workspace, run.id, reached + 3).epoch
+    assert all(len(processes(workspace, f"nodes {role}")) == 1 for role in ("scheduler", "worker"))
+
+    begun = time.monotonic()
+    runs.cancel(run.id, workspace=workspace)
+    cancelled = ended(workspace, run.id, 5)
+    assert time.monotonic() - begun < 5
+    assert cancelled.state == "cancelled" and cancelled.message.startswith("Cancelled after epoch")
+    kept = runs.result(run.id, workspace=workspace)
+    assert kept.last_epoch.item() >= reached
+    for other in finished:
+        assert runs.result(other, workspace=workspace).method == "dl-mv"
+    until(lambda: not is_leased(workspace.run_folder(run.id)), 5)
+
+
+def test_cancel_of_a_stuck_and_of_a_waiting_run(workspace):
+    stuck = runs.submit(spec(LONG), workspace=workspace)
+    waiting = runs.submit(spec(LONG), workspace=workspace)
+    at_epoch(workspace, stuck.id, 1)
+    runs.cancel(waiting.id, workspace=workspace)
+    run = runs.get_run(waiting.id, workspace=workspace)
+    assert (run.state, run.message) == ("cancelled", "Cancelled before it started.")
+    assert workspace.child(waiting.id) == {}
+
+    [pid] = children(workspace, stuck.id)
+    os.kill(pid, signal.SIGSTOP)
+    begun = time.monotonic()
+    runs.cancel(stuck.id, workspace=workspace)
+    run = ended(workspace, stuck.id, 5)
+    assert time.monotonic() - begun < 5
+    assert run.state == "cancelled" and "did not stop by itself" in run.message
+    assert not children(workspace, stuck.id)
+
+
+def test_dataset_deleted_while_a_run_uses_it(workspace):
+    folder = make_dataset(workspace.folder, "doomed")
+    using = runs.submit(spec(30, "doomed"), workspace=workspace)
+    waiting = runs.submit(spec(30, "doomed"), workspace=workspace)
+    at_epoch(workspace, using.id, 1)
+    shutil.rmtree(folder)
+    assert ended(workspace, using.id).state == "finished"
+    assert runs.result(using.id, workspace=workspace).last_epoch.tolist() == [30]
+    late = ended(workspace, waiting.id)
+    assert late.state == "failed" and "doomed" in late.message
