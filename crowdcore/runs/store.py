@@ -157,11 +157,17 @@ def set_priority(run_id: str, priority: int, *, workspace: Workspace | None = No
     client_of(workspace or Workspace.open()).set_tag(run_id, f"{TAG}priority", str(priority))
 
 
-def curves(run_id: str, *, workspace: Workspace | None = None) -> pd.DataFrame:
-    """What was measured after every epoch, also while the run goes on: epoch (from 1), metric, mean, std over seeds."""
+def curves(run_id: str, metrics: Collection[str] | None = None, *, workspace: Workspace | None = None) -> pd.DataFrame:
+    """What was measured after every epoch, also while the run goes on: epoch (from 1), metric, mean, std over seeds.
+
+    Args:
+        run_id: of the run.
+        metrics: which of them; None for all.
+        workspace: of the run.
+    """
     workspace = workspace or Workspace.open()
     client, entry = client_of(workspace), entry_of(run_id, workspace)
-    names = [n for n in entry.data.metrics if not n.endswith("_std")]
+    names = [n for n in entry.data.metrics if not n.endswith("_std") and (metrics is None or n in metrics)]
     frames = []
     for name in names:
         mean = _by_epoch(client.get_metric_history(run_id, name))

@@ -94,7 +94,7 @@ def _field(
         low, high = (None if bound is None else number(bound) for bound in _bounds(field, kind))
         how: dict[str, Any] = {"step": 1} if kind == "integer" else {"step": _step(value), "format": "%g"}
         shown = None if value is None else number(value)
-        empty = "automatic" if field.get("optional") else None
+        empty = "not set" if field.get("optional") else None
         return (st.number_input(label, low, high, value=shown, placeholder=empty, **how, **common),)
     if kind == "string":
         return (st.text_input(label, value="" if value is None else str(value), **common) or value,)

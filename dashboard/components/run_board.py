@@ -97,8 +97,8 @@ def _follow(dataset: str, shown: list[str], drawn: Sequence[Run]) -> None:
 
 
 def _stage(run: Run) -> tuple[str, str, int]:
-    """What the rest of the page depends on: the state, of a search also the trials that have ended."""
-    return run.id, run.state, run.epoch if run.spec.search else 0
+    """What the rest of the page depends on: the state, whether there are curves, the trials of a search."""
+    return run.id, run.state, run.epoch if run.spec.search else bool(run.scores)
 
 
 def _engine(dataset: str) -> None:

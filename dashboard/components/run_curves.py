@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard import services, state
 from dashboard.components.figure import figure
+from dashboard.components.guard import fragment
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -21,6 +22,10 @@ EVERY = 1.0  # seconds between two drawings
 
 def curves(shown: list[Run]) -> None:
     """One metric, chosen from those measured."""
+    fragment(lambda: _curves(shown))()
+
+
+def _curves(shown: list[Run]) -> None:
     metrics = services.curve_metrics(shown)
     if not metrics:
         st.caption("The curves begin with the first epoch.")

@@ -121,11 +121,20 @@ def result(run_id: str) -> TrainingResult:
 
 
 @st.cache_resource(ttl=_FRESH, refresh_mode="background", show_spinner=False, max_entries=64)
-def curves(run_id: str, ended: datetime | None = None) -> pd.DataFrame:
-    """(epoch, metric, mean, std) over seeds, about a second old; say when a run has ended to get all of it at once."""
+def curves(run_id: str, ended: datetime | None = None, metric: str = "") -> pd.DataFrame:
+    """What was measured after every epoch, about a second old.
+
+    Args:
+        run_id: of the run.
+        ended: when it ended, if it has: then nothing more will come.
+        metric: the only one to read; empty for all.
+
+    Returns:
+        epoch, metric, mean and std over seeds.
+    """
     from crowdcore import runs
 
-    return runs.curves(run_id)
+    return runs.curves(run_id, [metric] if metric else None)
 
 
 def log_lines(run_id: str, n: int = 40) -> list[str]:

@@ -29,11 +29,12 @@ METRICS = {
     "valid_nll": "Negative log-likelihood, validation",
     "cross_entropy": "Cross-entropy of the labels",
 }
+_ONCE = ("_std", "_selected", "_last", "_best", "seconds", "_bytes")  # ends of scores that are no curves
 
 
 def curve_metrics(shown: Sequence[Run]) -> dict[str, str]:
     """Metric -> what it is, of all that any of these runs has measured, the most telling first."""
-    found = dict.fromkeys(m for run in shown for m in curves(run.id, run.ended)["metric"].unique())
+    found = dict.fromkeys(m for run in shown for m in run.scores if not m.endswith(_ONCE))
     known = {m: words for m, words in METRICS.items() if m in found}
     return known | {m: m.replace("_", " ").capitalize() for m in found if m not in known}
 
@@ -45,8 +46,7 @@ def curves_figure(shown: Sequence[Run], metric: str) -> go.Figure:
 
     bands, names = [], run_names(shown)
     for run in shown:
-        table = curves(run.id, run.ended)
-        part = table[table["metric"] == metric].sort_values("epoch")
+        part = curves(run.id, run.ended, metric).sort_values("epoch")
         mean, std = part["mean"].to_numpy(float), part["std"].to_numpy(float)
         seeds = np.full(len(part), len(run.spec.seeds))
         name = html.escape(names[run.id], quote=False)
@@ -59,6 +59,8 @@ def curves_figure(shown: Sequence[Run], metric: str) -> go.Figure:
         title=words,
         subtitle="mean over seeds ± standard deviation",
     )
+    if not all(run.has_ended for run in shown):
+        fig.update_xaxes(range=[0, max(run.epochs for run in shown)])  # shows how much is to come
     return fig.update_layout(uirevision=metric)
 
 
