@@ -17,6 +17,7 @@ from crowdcore.cli.datasets import datasets
 from crowdcore.cli.examine import examine
 from crowdcore.cli.export import export
 from crowdcore.cli.fetch import fetch
+from crowdcore.cli.report import report
 from crowdcore.cli.runs import app as runs_app
 from crowdcore.cli.train import train
 from crowdcore.core.errors import CrowdError
@@ -30,7 +31,20 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (datasets, examine, info, mistakes, distances, quality, aggregate, train, compare, fetch, export):
+for command in (
+    datasets,
+    examine,
+    info,
+    mistakes,
+    distances,
+    quality,
+    aggregate,
+    train,
+    compare,
+    report,
+    fetch,
+    export,
+):
     app.command()(command)
 app.command("app")(run_app)
 app.add_typer(runs_app, name="runs")

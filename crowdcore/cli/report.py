@@ -1,0 +1,55 @@
+"""`crowdcore report`: a dataset and its runs as one HTML page and a folder of tables and pictures."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crowdcore.cli._options import Accept, DatasetName, Json, Read, open_dataset
+from crowdcore.cli._output import print_json, print_notes
+
+__all__ = ["report"]
+
+
+def report(
+    dataset: DatasetName,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")],
+    run: Annotated[
+        list[str] | None, typer.Option("--run", metavar="ID", help="A run, or the beginning of its id; repeatable.")
+    ] = None,
+    part: Annotated[
+        list[str] | None, typer.Option("--part", help="What it holds; repeatable. Default: all there is to show.")
+    ] = None,
+    reference: Annotated[
+        str,
+        typer.Option("--reference", "-r", help="What is taken for the truth; default: gold, else majority-vote."),
+    ] = "",
+    names: Annotated[bool, typer.Option("--names", help="Show the workers' ids instead of pseudonyms.")] = False,
+    svg: Annotated[bool, typer.Option(help="Draw the figures as SVG too.")] = True,
+    json: Json = False,
+    read: Read = None,
+    accept: Accept = False,
+) -> None:
+    """Write a report: one HTML file that needs no network, and CSV and SVG files of all that it shows."""
+    from crowdcore import runs
+    from crowdcore.cli._runs import full_id
+    from crowdcore.runs.report import Trained, build, write_report
+
+    ds = open_dataset(dataset, accept, read)
+    ids = [full_id(given) for given in run or []]
+    trained = [Trained(i, runs.result(i), runs.command_line(runs.get_run(i).spec)) for i in ids]
+    truth = reference or ("gold" if ds.has_gold else "majority-vote")
+    words = ["crowdcore", "report", dataset, *(w for i in ids for w in ("--run", i))]
+    words += [w for p in part or [] for w in ("--part", p)]
+    words += [*(("--reference", reference) if reference else ()), *(["--names"] if names else []), "--out", str(out)]
+    found = build(ds, trained, part, reference=truth, show_names=names, command=shlex.join(words))
+    files, fault = write_report(found, out, svg)
+    if json:
+        print_json({"dataset": ds.name, "written": files, "exhibits": [e.title for e in found.exhibits], "note": fault})
+        return
+    figures = sum(f.suffix == ".svg" for f in files)
+    print(f"{ds.name}: {len(found.exhibits)} tables and {figures} figures -> {out / 'report.html'}")
+    print_notes((fault,) if fault else ())

@@ -1,0 +1,216 @@
+"""From a dataset and its runs to a report: sections of exhibits, and all that is needed to compute them again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from crowdcore.analysis.reference import ReferenceLike, resolve_reference
+from crowdcore.core.errors import CrowdError, DataError, SettingError
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.pseudonyms import pseudonyms
+from crowdcore.figures import Exhibit
+from crowdcore.learning import variation
+from crowdcore.learning.result import TrainingResult
+from crowdcore.runs.report.parts import PARTS, RUN_PARTS, Material
+
+__all__ = ["Report", "Section", "Trained", "build"]
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A run as a report takes it.
+
+    Args:
+        id: of the run.
+        result: what it came to.
+        command: the command line that computes it again.
+    """
+
+    id: str
+    result: TrainingResult
+    command: str
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """A part of a report.
+
+    Args:
+        name: as in `PARTS`.
+        title: its heading.
+        exhibits: what it shows.
+        words: why there is nothing to show, if so.
+    """
+
+    name: str
+    title: str
+    exhibits: tuple[Exhibit, ...]
+    words: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What to write.
+
+    Args:
+        dataset: its name.
+        fingerprint: its content hash.
+        reference: what the dataset's own figures take for the truth.
+        pseudonymised: whether workers go by pseudonyms.
+        sections: in the order of `PARTS`, then how it was made.
+        made: when, UTC.
+        runs: one entry per run: name, id, method, settings, seeds, versions, device, command and so on.
+        command: the command line that makes this report again.
+    """
+
+    dataset: str
+    fingerprint: str
+    reference: str
+    pseudonymised: bool
+    sections: tuple[Section, ...]
+    made: datetime
+    runs: tuple[dict[str, Any], ...]
+    command: str
+
+    @property
+    def exhibits(self) -> tuple[Exhibit, ...]:
+        """All there is to see."""
+        return tuple(exhibit for section in self.sections for exhibit in section.exhibits)
+
+
+def build(
+    dataset: CrowdDataset,
+    runs: Sequence[Trained] = (),
+    parts: Sequence[str] | None = None,
+    *,
+    reference: ReferenceLike = "gold",
+    show_names: bool = False,
+    command: str = "",
+) -> Report:
+    """Put a report together.
+
+    Args:
+        dataset: what it is about.
+        runs: all on this dataset as it is now.
+        parts: names of `PARTS`; default: all that these data and runs have something for.
+        reference: what the dataset's own figures take for the truth.
+        show_names: show the workers' ids instead of pseudonyms.
+        command: the command line that makes this report again.
+
+    Raises:
+        SettingError: no such part, or parts about runs without a run.
+        DataError: a run on other data.
+    """
+    chosen = [part for part in PARTS if part in parts] if parts is not None else [*PARTS]
+    for part in parts or ():
+        if part not in PARTS:
+            raise SettingError("parts", f"be among {', '.join(PARTS)}", part)
+        if part in RUN_PARTS and not runs:
+            raise SettingError("runs", f"hold at least one for the part {part!r}", [])
+    for run in runs:
+        if run.result.fingerprint != dataset.fingerprint:
+            raise DataError(
+                f"Run {run.id} was trained on {run.result.dataset} with other annotations than those of {dataset.name}",
+                "A report is about one dataset as it is now; choose runs on it.",
+            )
+    truth = resolve_reference(dataset, reference)
+    shown = dataset if show_names else replace(dataset, worker_ids=pd.Index(pseudonyms(dataset)))
+    names = variation.names([variation.facts(run.result) for run in runs])
+    results = dict(zip(names, (run.result for run in runs), strict=True))
+    sections = _sections(Material(shown, truth, results), chosen)
+    how = Section("how", "How it was made", tuple(_how(names, runs)))
+    return Report(
+        dataset.name,
+        dataset.fingerprint,
+        truth.name,
+        not show_names,
+        (*sections, *([how] if runs else [])),
+        datetime.now(UTC),
+        tuple(_facts(name, run) for name, run in zip(names, runs, strict=True)),
+        command,
+    )
+
+
+def _sections(of: Material, chosen: Sequence[str]) -> list[Section]:
+    """The chosen parts that have something to show, or to say."""
+    found = []
+    for part in chosen:
+        title, make = PARTS[part]
+        if part in RUN_PARTS and not of.results:
+            continue
+        try:
+            exhibits = tuple(_portable(exhibit) for exhibit in make(of) if exhibit is not None)
+        except CrowdError as refusal:
+            found.append(Section(part, title, (), str(refusal)))
+        else:
+            found += [Section(part, title, exhibits)] if exhibits else []
+    return found
+
+
+def _portable(exhibit: Exhibit) -> Exhibit:
+    """With points that any browser and any policy can draw: WebGL compiles code at run time."""
+    if exhibit.figure is None or all(trace.type != "scattergl" for trace in exhibit.figure.data):
+        return exhibit
+    drawn = exhibit.figure.to_plotly_json()
+    traces = [{**t, "type": "scatter"} if t["type"] == "scattergl" else t for t in drawn["data"]]
+    return replace(exhibit, figure=go.Figure(traces, drawn["layout"]))
+
+
+def _facts(name: str, run: Trained) -> dict[str, Any]:
+    """What a machine wants to know of a run."""
+    r = run.result
+    return {
+        "name": name,
+        "id": run.id,
+        "method": r.method,
+        "settings": r.settings,
+        "training": r.training,
+        "seeds": list(r.seeds),
+        "validated_on": r.validated_on,
+        "selected_epoch": r.selected_epoch.tolist(),
+        "seconds": r.seconds,
+        "device": r.device,
+        "versions": r.versions,
+        "notes": list(r.notes),
+        "command": run.command,
+    }
+
+
+def _how(names: Sequence[str], runs: Sequence[Trained]) -> list[Exhibit]:
+    """Settings and versions, a column per run; command lines."""
+    if not runs:
+        return []
+    known = [variation.facts(run.result) for run in runs]
+    rows = [key for key in dict.fromkeys(key for one in known for key in one) if not key.startswith("name: ")]
+    settings = {
+        "setting": [variation.in_words(key) for key in rows],
+        **{name: [_said(one.get(key, "–")) for key in rows] for name, one in zip(names, known, strict=True)},
+    }
+    packages = dict.fromkeys(p for run in runs for p in run.result.versions)
+    versions = {
+        "what": ["seeds", "device", *packages],
+        **{
+            name: [
+                ", ".join(map(str, run.result.seeds)),
+                run.result.device,
+                *(run.result.versions.get(p, "–") for p in packages),
+            ]
+            for name, run in zip(names, runs, strict=True)
+        },
+    }
+    commands = pd.DataFrame({"run": names, "id": [r.id for r in runs], "command": [r.command for r in runs]})
+    return [
+        Exhibit("settings", "Settings of every run", None, pd.DataFrame(settings)),
+        Exhibit("versions", "Seeds, devices and versions", None, pd.DataFrame(versions)),
+        Exhibit("commands", "The command lines that compute the runs again", None, commands),
+    ]
+
+
+def _said(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,145 @@
+"""A report as one HTML file: Plotly's code once, figures as data, every name as text, nothing fetched from anywhere.
+
+The page's policy lets only its own two scripts run, by their digests, and forbids every connection: even a name that
+slipped through the escaping could neither run nor call home.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from html import escape, unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+import crowdcore
+from crowdcore.figures import Exhibit, theme
+from crowdcore.runs.report.build import Report, Section
+
+__all__ = ["to_html"]
+
+ROWS = 100  # rows of a table that the page shows; the folder's CSV has all
+_FEW = 25  # rows up to which a table without a figure stands open
+_TITLE, _HEIGHT = 40, 450  # pixels of a figure's title, and of a figure that does not say
+_LARGE = 10_000.0  # from which on decimals say nothing
+_LONG = 60  # characters from which a cell may wrap
+_HERE = Path(__file__).parent
+
+
+def to_html(report: Report) -> str:
+    """The whole page; about five megabytes, nearly all of it Plotly."""
+    from plotly.offline import get_plotlyjs
+
+    plotly, own = get_plotlyjs(), (_HERE / "page.js").read_text(encoding="utf-8")
+    policy = (
+        f"default-src 'none'; script-src {_digest(plotly)} {_digest(own)}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'"
+    )
+    contents = "".join(f'<li><a href="#{s.name}">{escape(s.title)}</a></li>' for s in report.sections)
+    numbers = {id(e): n for n, e in enumerate(report.exhibits)}
+    body = "".join(_section(section, numbers) for section in report.sections)
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(report.dataset)}: report</title>\n"
+        f"<style>{(_HERE / 'page.css').read_text(encoding='utf-8')}</style>\n</head>\n<body>\n<main>\n"
+        f"<h1>{escape(report.dataset)}</h1>\n{_head(report)}"
+        f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n{body}</main>\n'
+        f"<script>{plotly}</script>\n<script>{own}</script>\n</body>\n</html>\n"
+    )
+
+
+def _digest(script: str) -> str:
+    """How a policy names a script that may run."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def _head(report: Report) -> str:
+    """What this is about, and how to make it again."""
+    names = "pseudonyms" if report.pseudonymised else "their own names"
+    facts = {
+        "Dataset": f"{report.dataset}, fingerprint {report.fingerprint}",
+        "Reference": report.reference,
+        "Workers go by": names,
+        "Runs": ", ".join(run["name"] for run in report.runs) or "none",
+        "Made": f"{report.made:%Y-%m-%d %H:%M} UTC with crowdcore {crowdcore.__version__}",
+    }
+    listed = "".join(f"<dt>{escape(key)}</dt><dd>{escape(str(value))}</dd>" for key, value in facts.items())
+    again = f"<pre>{escape(report.command)}</pre>\n" if report.command else ""
+    return f"<dl>{listed}</dl>\n{again}"
+
+
+def _section(section: Section, numbers: dict[int, int]) -> str:
+    shown = "".join(_exhibit(e, numbers[id(e)]) for e in section.exhibits)
+    words = f"<p>{escape(section.words)}</p>" if section.words else ""
+    return f'<section id="{section.name}">\n<h2>{escape(section.title)}</h2>\n{words}{shown}</section>\n'
+
+
+def _exhibit(exhibit: Exhibit, number: int) -> str:
+    """Heading, figure, notes, and the numbers: folded away where a figure shows them, or where they are many."""
+    table = _table(exhibit.table, exhibit.title)
+    figure = "" if exhibit.figure is None else _figure(exhibit, number)
+    if figure or len(exhibit.table) > _FEW:
+        table = f"<details><summary>Numbers ({len(exhibit.table):,} rows)</summary>{table}</details>\n"
+    notes = "".join(f'<p class="note">{escape(note)}</p>\n' for note in exhibit.notes)
+    return f"<h3>{escape(exhibit.title)}</h3>\n{figure}{notes}{table}"
+
+
+def _figure(exhibit: Exhibit, number: int) -> str:
+    """Where the figure is drawn, and its data; its title is the heading, its subtitle a line below that."""
+    assert exhibit.figure is not None
+    layout = exhibit.figure.layout
+    subtitle = unescape(layout.title.subtitle.text or "")
+    top = (layout.margin.t or theme.TEMPLATE.layout.margin.t) - _TITLE
+    bare = go.Figure(exhibit.figure).update_layout(title={"text": "", "subtitle": {"text": ""}}, margin_t=max(top, 12))
+    height = (layout.height or _HEIGHT) - _TITLE
+    data = bare.update_layout(height=height).to_json().replace("<", "\\u003c")
+    note = f'<p class="note">{escape(subtitle)}</p>\n' if subtitle else ""
+    return (
+        f'{note}<figure aria-label="{escape(exhibit.title)}">'
+        f'<div class="plot" data-from="data-{number}" style="height:{height}px"></div></figure>\n'
+        f'<script type="application/json" id="data-{number}">{data}</script>\n'
+    )
+
+
+def _table(frame: pd.DataFrame, title: str) -> str:
+    """The first rows of a frame, every cell as text."""
+    number = {name: pd.api.types.is_numeric_dtype(frame[name].dtype) for name in frame.columns}
+    head = "".join(f"<th{_class(number[c], '')}>{escape(_words(c))}</th>" for c in frame.columns)
+    rows = []
+    for values in frame.head(ROWS).itertuples(index=False):
+        cells = [(_cell(v), number[c]) for c, v in zip(frame.columns, values, strict=True)]
+        rows.append("<tr>" + "".join(f"<td{_class(n, text)}>{escape(text)}</td>" for text, n in cells) + "</tr>")
+    more = len(frame) - ROWS
+    rest = f'<p class="note">The first {ROWS} of {len(frame):,} rows.</p>' if more > 0 else ""
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(title)}"><table><thead><tr>{head}</tr>'
+        f"</thead><tbody>{''.join(rows)}</tbody></table></div>{rest}\n"
+    )
+
+
+def _class(number: bool, text: str) -> str:
+    kind = "number" if number else "long" if len(text) > _LONG else ""
+    return f' class="{kind}"' if kind else ""
+
+
+def _words(column: object) -> str:
+    return str(column).replace("_", " ")
+
+
+def _cell(value: Any) -> str:
+    """A cell as people read it: four significant digits, a dash for nothing."""
+    if value is None or value is pd.NA or (isinstance(value, float | np.floating) and np.isnan(value)):
+        return "–"
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, int | np.integer):
+        return f"{value:,}"
+    if not isinstance(value, float | np.floating):
+        return str(value)
+    return f"{value:,.0f}" if abs(float(value)) >= _LARGE else f"{value:.4g}"

@@ -1,0 +1,212 @@
+"""What a report may hold: each part turns the dataset or the results into exhibits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from crowdcore import analysis, figures
+from crowdcore.analysis.reference import Reference
+from crowdcore.core.drawable import drawable, escaped
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.figures import Exhibit
+from crowdcore.figures.heatmap import MAX_CELLS
+from crowdcore.figures.theme import method_color
+from crowdcore.learning import exhibits, variation
+from crowdcore.learning.comparison import TEST
+from crowdcore.learning.result import TrainingResult
+
+__all__ = ["DATA_PARTS", "PARTS", "RUN_PARTS", "Material"]
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """What the parts are made of.
+
+    Args:
+        dataset: its workers already go by the names that the report shows.
+        reference: what the dataset's parts take for the truth.
+        results: name -> result, all on this dataset.
+    """
+
+    dataset: CrowdDataset
+    reference: Reference
+    results: Mapping[str, TrainingResult]
+
+
+Part: TypeAlias = Callable[[Material], Iterator[Exhibit | None]]
+
+
+def overview(of: Material) -> Iterator[Exhibit]:
+    """Counts, noise and balance."""
+    found = analysis.summary(of.dataset, of.reference)
+    noise = found.noise
+    said = {
+        "tasks": of.dataset.n_tasks,
+        "tasks labelled": found.n_annotated,
+        "workers": found.n_active,
+        "annotations": found.n_annotations,
+        "classes": of.dataset.n_classes,
+        "wrong annotations": noise.wrong_annotations,
+        "tasks nobody got right": noise.tasks_without_truth,
+        "mean worker accuracy": found.worker_accuracy,
+        "majority vote is right": found.majority_vote_accuracy,
+    }
+    table = pd.DataFrame({"what": list(said), "value": [float(v) for v in said.values()]})
+    yield Exhibit("overview", f"At a glance (reference: {of.reference.name})", None, table)
+    shown = drawable(found)
+    per_worker = of.dataset.labels_per_worker
+    order = np.argsort(-per_worker, kind="stable")
+    workers = pd.DataFrame({"worker": of.dataset.worker_ids[order], "annotations": per_worker[order]})
+    yield Exhibit("annotations-per-worker", "Annotations per worker", figures.labels_per_worker(shown), workers)
+    balance = figures.class_balance(shown.balance)
+    yield Exhibit("class-balance", "Class balance", balance, found.balance.frame())
+    entropy = figures.annotation_entropy(shown.entropy)
+    yield Exhibit("annotation-entropy", "Entropy of the labels of each class", entropy, found.entropy.frame())
+
+
+def agreement(of: Material) -> Iterator[Exhibit]:
+    """How far workers agree."""
+    found = analysis.agreement(of.dataset)
+    figure = figures.agreement(drawable(found))
+    yield Exhibit("agreement", "Agreement between workers", figure, found.frame(), (found.sentence,))
+
+
+def mistakes(of: Material) -> Iterator[Exhibit]:
+    """Fig. 1 of the CoNAL paper, with chance in mind."""
+    found = analysis.shared_mistakes(of.dataset, of.reference)
+    figure = figures.shared_mistakes(drawable(found))
+    yield Exhibit("shared-mistakes", "Shared mistakes", figure, found.frame(), (found.null, *found.notes))
+
+
+def annotators(of: Material) -> Iterator[Exhibit]:
+    """Worker by worker, and how alike they are."""
+    quality = analysis.worker_quality(of.dataset, of.reference)
+    yield Exhibit("workers", "How good each worker is", figures.worker_ranking(drawable(quality)), quality.frame())
+    distance = analysis.worker_distance(of.dataset, of.reference)
+    order = analysis.order_workers(distance)
+    table = distance.frame() if of.dataset.n_workers <= MAX_CELLS else pd.DataFrame({"worker": of.dataset.worker_ids})
+    figure = figures.worker_distance(drawable(distance), order)
+    yield Exhibit("worker-distances", "Distances between workers", figure, table)
+
+
+def accuracy(of: Material) -> Iterator[Exhibit | None]:
+    """Selected, last and best, seed by seed, and what may be said of differences."""
+    yield exhibits.accuracies(of.results)
+    if not _judged(of):
+        return
+    yield exhibits.seeds(of.results)
+    yield from exhibits.differences(of.results) or ()
+    yield exhibits.scores(of.results)
+
+
+def classes(of: Material) -> Iterator[Exhibit | None]:
+    """Accuracy per class."""
+    yield exhibits.classes(of.results) if _judged(of) else None
+
+
+def curves(of: Material) -> Iterator[Exhibit]:
+    """Every metric that was followed."""
+    for metric in exhibits.curve_metrics(of.results):
+        yield exhibits.curves(of.results, metric)
+
+
+def calibration(of: Material) -> Iterator[Exhibit | None]:
+    """Reliability of the test posterior."""
+    yield exhibits.calibration(of.results)
+
+
+def cost(of: Material) -> Iterator[Exhibit]:
+    """Time, throughput, device."""
+    yield exhibits.cost(of.results)
+
+
+def sweeps(of: Material) -> Iterator[Exhibit]:
+    """Accuracy along every setting that varies."""
+    known = [variation.facts(r, of.dataset) for r in of.results.values()]
+    for axis in variation.axes(known) if _judged(of) else ():
+        yield exhibits.along(list(of.results.values()), known, axis)
+
+
+def recovery(of: Material) -> Iterator[Exhibit | None]:
+    """How near the truth of a simulated crowd."""
+    yield exhibits.recovery(of.results, of.dataset)
+    yield exhibits.truth(of.results, of.dataset, None)
+    busiest = int(of.dataset.labels_per_worker.argmax())
+    yield exhibits.truth(of.results, of.dataset, busiest)
+
+
+def confusions(of: Material) -> Iterator[Exhibit]:
+    """What each run says of the workers, and of what they share."""
+    observed = analysis.worker_confusion(of.dataset, of.reference)
+    compared, colors = {}, []
+    for name, r in of.results.items():
+        if r.worker_confusion is None:
+            continue
+        found = analysis.recovered_confusion(
+            of.dataset, r.worker_confusion, r.common_confusion, r.omega, r.group, seeds=r.seeds
+        )
+        slug = "-".join(name.split())
+        if found.common is not None and found.common.ndim == 2:
+            figure = figures.confusion(
+                found.common,
+                [escaped(c) for c in found.classes],
+                title="Common confusion",
+                subtitle=f"{escaped(name)} · {found.combined}",
+            )
+            yield Exhibit(f"common-{slug}", f"Common confusion of {name}", figure, found.matrices_frame([]))
+        yield Exhibit(f"workers-{slug}", f"What {name} says of each worker ({found.combined})", None, found.frame())
+        cells = found.matrices_frame()
+        yield Exhibit(f"confusions-{slug}", f"Every worker's confusion by {name}", None, cells)
+        compared[escaped(name)] = analysis.skill_comparison(observed, r.worker_confusion, seeds=r.seeds)
+        colors.append(method_color(r.method))
+    if compared:
+        figure = figures.skills({n: drawable(c) for n, c in compared.items()}, colors=colors)
+        tables = [c.frame().assign(run=n) for n, c in compared.items()]
+        yield Exhibit("skills", "Skill of each worker, learnt and observed", figure, pd.concat(tables))
+
+
+def omega(of: Material) -> Iterator[Exhibit]:
+    """Where the runs see common noise."""
+    for name, r in of.results.items():
+        if r.omega is None or np.isnan(r.omega).all():
+            continue
+        slug = "-".join(name.split())
+        ranking = analysis.omega_ranking(of.dataset, r.omega, of.reference, seeds=r.seeds)
+        shown = drawable(ranking)
+        title = f"Tasks ranked by ω̄: {name}"
+        yield Exhibit(f"omega-{slug}", title, figures.omega_ranking(shown, title=escaped(title)), ranking.frame())
+        halves = figures.omega_halves(shown)
+        yield Exhibit(f"omega-halves-{slug}", f"True classes in the halves: {name}", halves, ranking.halves())
+        spread = analysis.omega_spread(of.dataset, r.omega, "class", of.reference, seeds=r.seeds)
+        figure = figures.omega_spread(drawable(spread), title=escaped(f"ω per true class: {name}"))
+        yield Exhibit(f"omega-classes-{slug}", f"ω per true class: {name}", figure, spread.frame())
+
+
+def _judged(of: Material) -> bool:
+    return any((r.gold[r.split == TEST] >= 0).any() for r in of.results.values())
+
+
+DATA_PARTS: Mapping[str, tuple[str, Part]] = {
+    "overview": ("The dataset at a glance", overview),
+    "agreement": ("Agreement between workers", agreement),
+    "mistakes": ("Shared mistakes", mistakes),
+    "annotators": ("Annotators", annotators),
+}
+RUN_PARTS: Mapping[str, tuple[str, Part]] = {
+    "accuracy": ("Accuracy", accuracy),
+    "classes": ("Accuracy per class", classes),
+    "curves": ("Learning curves", curves),
+    "calibration": ("Calibration", calibration),
+    "cost": ("Time and cost", cost),
+    "sweeps": ("Along what varies", sweeps),
+    "recovery": ("Recovery of the truth", recovery),
+    "confusions": ("Recovered confusions", confusions),
+    "omega": ("Noise source ω", omega),
+}
+PARTS: Mapping[str, tuple[str, Part]] = {**DATA_PARTS, **RUN_PARTS}
+"""Name -> title and what makes it; those of runs need some."""
