@@ -65,7 +65,7 @@ class Coordinator:
         """Until all trials have ended; returns exit code and message."""
         self._forget_unborn()
         while True:
-            if self._recorder.orphaned is not None:
+            if self._recorder.orphaned:
                 return _ORPHANED, ""
             if self._stopped or self._workspace.cancel_requested(self._run.id):
                 self._cancel_trials()

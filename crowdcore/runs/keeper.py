@@ -158,13 +158,12 @@ class Keeper:
 
         from crowdcore.runs.supervise import supervise
 
-        module = "crowdcore.runs.coordinator" if run.spec.search else "crowdcore.runs.child"
         future = self._client.submit(
             supervise,
             str(self._workspace.folder),
             self._workspace.tracking_uri,
             run.id,
-            module,
+            "coordinator" if run.spec.search else "child",
             run.spec.device,
             key=f"run-{run.id}-{uuid.uuid4().hex[:8]}",
             workers=[worker],

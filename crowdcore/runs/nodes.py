@@ -80,6 +80,7 @@ async def _work(
         death_timeout=60,
         dashboard=False,
     )
+    supervise.nursery.warm_up(files.log(f"nursery-{device.replace(':', '-')}"))
     try:
         await worker
     except (TimeoutError, OSError) as error:
@@ -95,6 +96,7 @@ async def _work(
             break
         await asyncio.sleep(_TICK)
     await asyncio.sleep(_TICK)  # let results go out
+    supervise.nursery.close()
     await worker.close(timeout=2, executor_wait=False, reason="crowdcore-stop")
 
 

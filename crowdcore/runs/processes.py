@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 __all__ = ["end", "is_alive", "kill_group", "start_detached"]
@@ -17,8 +17,18 @@ __all__ = ["end", "is_alive", "kill_group", "start_detached"]
 _LOG = 1_000_000  # bytes after which a log begins anew
 
 
-def start_detached(module: str, *arguments: str, log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start ``python -m module`` in a session of its own, deaf to our terminal; what it says goes to a file."""
+def start_detached(
+    module: str, *arguments: str, log: Path, environment: Mapping[str, str], handles: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
+    """Start ``python -m module`` in a session of its own, deaf to our terminal.
+
+    Args:
+        module: what to run.
+        arguments: for it.
+        log: file for what it says.
+        environment: added to ours.
+        handles: file descriptors that it inherits.
+    """
     if log.exists() and log.stat().st_size > _LOG:
         log.unlink()
     with log.open("ab") as written:
@@ -29,6 +39,7 @@ def start_detached(module: str, *arguments: str, log: Path, environment: Mapping
             stderr=subprocess.STDOUT,
             env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(_path())},
             start_new_session=True,
+            pass_fds=handles,
         )
     threading.Thread(target=process.wait, name=f"reaper of {module}", daemon=True).start()
     return process

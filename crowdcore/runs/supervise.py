@@ -7,26 +7,27 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from crowdcore.runs.lease import Lease, Note, Outcome, leased
+from crowdcore.runs.nursery import Child, Nursery
 from crowdcore.runs.processes import kill_group
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["DEVICE", "idle", "stop_all", "supervise"]
+__all__ = ["DEVICE", "idle", "nursery", "stop_all", "supervise"]
 
 DEVICE = "CROWDCORE_DEVICE"  # "cuda:1": the device that this worker gives to its runs
 _TICK = 0.1  # seconds
 _TERMINATE, _KILL = 2.0, 3.5  # seconds after a request to cancel
 _LOST = 3  # workers that a run may lose
 _TAIL = 8  # log lines in a message
-_FINISHED, _CANCELLED, _ORPHANED, _TAKEN = 0, 3, 4, 5  # exit codes of a child
+_FINISHED, _FAILED, _CANCELLED, _ORPHANED, _TAKEN = 0, 1, 3, 4, 5  # exit codes of a child
+
+nursery = Nursery()
+"""Of this worker."""
 
 _stopping = threading.Event()
 _reasons: list[str] = []
@@ -44,14 +45,14 @@ def idle() -> bool:
     return not _active
 
 
-def supervise(folder: str, tracking_uri: str, run_id: str, module: str, device: str) -> Outcome:
-    """Run ``python -m module RUN_ID`` to its end.
+def supervise(folder: str, tracking_uri: str, run_id: str, what: str, device: str) -> Outcome:
+    """Run a child to its end.
 
     Args:
         folder: the workspace's.
         tracking_uri: the workspace's.
         run_id: of the run.
-        module: what to run: a training child, or a search.
+        what: "child", which trains, or "coordinator", of a search.
         device: what the run asks for.
 
     Returns:
@@ -67,7 +68,7 @@ def supervise(folder: str, tracking_uri: str, run_id: str, module: str, device: 
             elif workspace.cancel_requested(run_id):
                 ended = replace(note, outcome="cancelled", message="Cancelled before it started.")
             else:
-                ended = _watch(lease, note, workspace, run_id, module, device)
+                ended = _watch(lease, note, workspace, run_id, what, device)
             lease.write(ended)
             return ended.outcome
     except BlockingIOError:
@@ -76,43 +77,37 @@ def supervise(folder: str, tracking_uri: str, run_id: str, module: str, device: 
         _active.discard(threading.get_ident())
 
 
-def _watch(lease: Lease, note: Note, workspace: Workspace, run_id: str, module: str, device: str) -> Note:
+def _watch(lease: Lease, note: Note, workspace: Workspace, run_id: str, what: str, device: str) -> Note:
     log = workspace.run_folder(run_id) / "log.txt"
     start = log.stat().st_size if log.exists() else 0
-    with log.open("ab") as written:
-        child = subprocess.Popen(
-            [sys.executable, "-u", "-m", module, run_id],
-            stdin=subprocess.DEVNULL,
-            stdout=written,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **workspace.environment, **_visible(device), "CROWDCORE_SUPERVISOR": str(os.getpid())},
-            start_new_session=True,
-            pass_fds=[lease.handle],
-        )
-    try:
-        note = replace(note, child=child.pid)
-        lease.write(note)
-        asked = _wait(child, workspace, run_id)
-    finally:
-        kill_group(child.pid)  # also what it left behind
-        child.wait()
-    if _stopping.is_set() and child.returncode < 0:
-        return replace(note, outcome="stopped", message=_reasons[0])
-    if child.returncode in {_ORPHANED, _TAKEN}:
-        return replace(note, outcome="stopped", message="Its process had to stop.")
-    if asked and child.returncode < 0:
+    environment = {**os.environ, **workspace.environment, **_visible(device)}
+    nursery.warm_up(log)
+    while not nursery.is_ready(_TICK):
+        if _stopping.is_set():
+            return replace(note, outcome="stopped", message=_reasons[0])
+        if workspace.cancel_requested(run_id):
+            return replace(note, outcome="cancelled", message="Cancelled before it started.")
+    child = nursery.start(what, run_id, environment, log, lease.handle)
+    note = replace(note, child=child.pid)
+    lease.write(note)
+    asked, code = _wait(child, workspace, run_id), child.code
+    if asked and code not in {_FINISHED, _CANCELLED, _FAILED}:
         return replace(note, outcome="cancelled", message="Cancelled; its process did not stop by itself.")
-    if child.returncode in {_FINISHED, _CANCELLED}:
+    if _stopping.is_set() and (code is None or code < 0):
+        return replace(note, outcome="stopped", message=_reasons[0])
+    if code is None or code in {_ORPHANED, _TAKEN}:
+        return note  # without an outcome: it counts as lost
+    if code in {_FINISHED, _CANCELLED}:
         return replace(note, outcome="ended")
-    message = f"{_why(child.returncode)} {_going_on(workspace, run_id)}\n{_tail(log, start)}".strip()
+    message = f"{_why(code)} {_going_on(workspace, run_id)}\n{_tail(log, start)}".strip()
     return replace(note, outcome="failed", message=message)
 
 
-def _wait(child: subprocess.Popen[Any], workspace: Workspace, run_id: str) -> bool:
+def _wait(child: Child, workspace: Workspace, run_id: str) -> bool:
     """Wait for the child; True when it was asked to cancel."""
     asked: float | None = None
     sent = False
-    while child.poll() is None:
+    while not child.wait(_TICK):
         if _stopping.is_set():
             kill_group(child.pid)  # its checkpoint is whole at any time
         if asked is None and workspace.cancel_requested(run_id):
@@ -124,10 +119,6 @@ def _wait(child: subprocess.Popen[Any], workspace: Workspace, run_id: str) -> bo
             elif waited > _TERMINATE and not sent:
                 kill_group(child.pid, signal.SIGTERM)
                 sent = True
-        try:
-            child.wait(_TICK)
-        except subprocess.TimeoutExpired:
-            continue
     return asked is not None
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from crowdcore import runs
-from crowdcore.runs.lease import is_leased
+from crowdcore.runs.lease import is_leased, read_note
+from crowdcore.runs.processes import is_alive
 from crowdcore.runs.workspace import Workspace
 from tests.runs.on_engine import LONG, make_dataset, processes, spec, until, workspace_at
 
@@ -51,7 +52,9 @@ def kill(pids: list[int]) -> None:
 
 
 def children(workspace: Workspace, run_id: str) -> list[int]:
-    return processes(workspace, f"crowdcore.runs.child {run_id}")
+    """The living processes that train a run."""
+    named = {workspace.child(run_id).get("pid", 0), read_note(workspace.run_folder(run_id)).child}
+    return [pid for pid in named if pid and is_alive(pid)]
 
 
 def test_two_apps_that_die_right_after_asking(workspace):
@@ -67,8 +70,9 @@ def test_two_apps_that_die_right_after_asking(workspace):
     asked = [app.communicate(timeout=90)[0].decode().strip() for app in apps]
     assert [app.returncode for app in apps] == [-signal.SIGKILL] * 2
     most = 0
+    living = [lambda r=r: children(workspace, r) for r in asked]
     while not all(runs.get_run(r, workspace=workspace).has_ended for r in asked):
-        most = max(most, len(processes(workspace, "crowdcore.runs.child")))
+        most = max(most, sum(len(look()) for look in living))
         assert len(processes(workspace, "crowdcore.runs.keeper")) <= 2  # the second one leaves at once
         time.sleep(0.1)
     assert most == 1  # one slot, whoever asks
