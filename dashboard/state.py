@@ -39,7 +39,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "compare": ("runs", "view", "at", "metric", "split", "first", "second", "axis", "crowds", "worker"),
     "confusions": ("runs", "beside", "seed", "view", "sort", "group", "diagonal", "worker", "true", "given"),
     "omega": ("runs", "seed", "view", "half", "true", "worker", "task"),
-    "report": ("runs", "parts"),
+    "report": ("runs", "parts", "who"),
 }
 _MANY = {"methods", "without", "runs", "parts", "crowds"}
 _FLEETING = ("task",)  # forgotten when a page is opened from the menu

@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crowdcore import aggregation
+from crowdcore.analysis.reference import ReferenceLike
+from crowdcore.cli._options import settings
 from crowdcore.core.errors import DataError
+from crowdcore.data import CrowdDataset
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
 
-__all__ = ["full_id", "row", "spread"]
+__all__ = ["full_id", "reference_named", "row", "spread"]
 
 _SHORT = 8  # digits shown
 
@@ -32,6 +36,20 @@ def full_id(given: str) -> str:
         what = "There is no run" if not found else f"There are {len(found)} runs"
         raise DataError(f"{what} whose id begins with {given!r}", "`crowdcore runs list` shows those there are.")
     return found[0]
+
+
+def reference_named(name: str, dataset: CrowdDataset) -> ReferenceLike:
+    """What ``--reference`` names: gold, an aggregator (``dawid-skene smoothing=0.1`` sets it), or ``run:ID``.
+
+    An empty name means gold, or the majority vote where there is none.
+    """
+    kind, _, run_id = name.partition(":")
+    if kind == "run":
+        from crowdcore.runs import reference
+
+        return reference(full_id(run_id), dataset)
+    method, *pairs = name.split() or ["gold" if dataset.has_gold else "majority-vote"]
+    return aggregation.get(method, **settings(pairs)).fit(dataset) if pairs else method
 
 
 def row(run: Run) -> dict[str, Any]:

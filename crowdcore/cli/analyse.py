@@ -10,21 +10,10 @@ import typer
 
 from crowdcore.cli._options import Accept, DatasetName, Figure, Json, Out, Read, ReferenceName, open_dataset
 from crowdcore.cli._output import print_json, print_table, save_figure, save_table
-from crowdcore.cli._runs import full_id
-from crowdcore.data import CrowdDataset
+from crowdcore.cli._runs import reference_named
 
 if TYPE_CHECKING:
-    from crowdcore.analysis import Reference
-
-
-def _reference(reference: str, ds: CrowdDataset) -> str | Reference:
-    """What ``--reference`` names: a run's predictions, else what `resolve_reference` takes."""
-    kind, _, run_id = reference.partition(":")
-    if kind == "run":
-        from crowdcore.runs import reference as reference_of
-
-        return reference_of(full_id(run_id), ds)
-    return reference or ("gold" if ds.has_gold else "majority-vote")
+    pass
 
 
 def info(
@@ -34,7 +23,7 @@ def info(
     from crowdcore import analysis
 
     ds = open_dataset(dataset, accept, read)
-    summary = analysis.summary(ds, _reference(reference, ds))
+    summary = analysis.summary(ds, reference_named(reference, ds))
     agreement = analysis.agreement(ds)
     if json:
         print_json(
@@ -64,7 +53,7 @@ def mistakes(
     from crowdcore import analysis, figures
 
     ds = open_dataset(dataset, accept, read)
-    result = analysis.shared_mistakes(ds, _reference(reference, ds))
+    result = analysis.shared_mistakes(ds, reference_named(reference, ds))
     frame = result.frame()
     if out:
         save_table(frame, out)
@@ -93,7 +82,7 @@ def distances(
     from crowdcore import analysis, figures
 
     ds = open_dataset(dataset, accept, read)
-    distance = analysis.worker_distance(ds, _reference(reference, ds), kind=kind)
+    distance = analysis.worker_distance(ds, reference_named(reference, ds), kind=kind)
     order = analysis.order_workers(distance, n_groups=groups)
     if out:
         save_table(distance.frame(), out)
@@ -136,7 +125,7 @@ def quality(
     from crowdcore import analysis
 
     ds = open_dataset(dataset, accept, read)
-    result = analysis.worker_quality(ds, _reference(reference, ds))
+    result = analysis.worker_quality(ds, reference_named(reference, ds))
     frame = result.frame()
     if out:
         save_table(frame, out)

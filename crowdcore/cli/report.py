@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from crowdcore.cli._options import Accept, DatasetName, Json, Read, open_dataset
 from crowdcore.cli._output import print_json, print_notes
+from crowdcore.cli._runs import full_id, reference_named
 
 __all__ = ["report"]
 
@@ -25,7 +25,9 @@ def report(
     ] = None,
     reference: Annotated[
         str,
-        typer.Option("--reference", "-r", help="What is taken for the truth; default: gold, else majority-vote."),
+        typer.Option(
+            "--reference", "-r", help="What is taken for the truth: gold, an aggregator, or run:ID; default: gold."
+        ),
     ] = "",
     names: Annotated[bool, typer.Option("--names", help="Show the workers' ids instead of pseudonyms.")] = False,
     svg: Annotated[bool, typer.Option(help="Draw the figures as SVG too.")] = True,
@@ -35,17 +37,14 @@ def report(
 ) -> None:
     """Write a report: one HTML file that needs no network, and CSV and SVG files of all that it shows."""
     from crowdcore import runs
-    from crowdcore.cli._runs import full_id
-    from crowdcore.runs.report import Trained, build, write_report
+    from crowdcore.runs.report import Trained, build, command_line, write_report
 
     ds = open_dataset(dataset, accept, read)
     ids = [full_id(given) for given in run or []]
     trained = [Trained(i, runs.result(i), runs.command_line(runs.get_run(i).spec)) for i in ids]
-    truth = reference or ("gold" if ds.has_gold else "majority-vote")
-    words = ["crowdcore", "report", dataset, *(w for i in ids for w in ("--run", i))]
-    words += [w for p in part or [] for w in ("--part", p)]
-    words += [*(("--reference", reference) if reference else ()), *(["--names"] if names else []), "--out", str(out)]
-    found = build(ds, trained, part, reference=truth, show_names=names, command=shlex.join(words))
+    again = command_line(dataset, ids, part or (), reference, names, str(out))
+    truth = reference_named(reference, ds)
+    found = build(ds, trained, part, reference=truth, show_names=names, command=again)
     files, fault = write_report(found, out, svg)
     if json:
         print_json({"dataset": ds.name, "written": files, "exhibits": [e.title for e in found.exhibits], "note": fault})

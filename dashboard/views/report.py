@@ -1,13 +1,91 @@
-"""Report."""
+"""Report: take along what was chosen, as one page and as a folder."""
+
+from __future__ import annotations
 
 import streamlit as st
 
+from dashboard import state
+from dashboard.components.download import download
 from dashboard.components.frame import page
+from dashboard.components.guard import fragment
+from dashboard.components.run_picker import pick_runs
+from dashboard.components.text import as_text, count
+from dashboard.services import report
 
 
 def draw() -> None:
     """The page."""
     st.title("Report")
+    st.caption(
+        "One HTML page that needs no network, with figures to zoom and point at; or a folder with that page, a CSV of "
+        "every table and an SVG of every figure. Both say with which settings, seeds and versions everything was made."
+    )
+    board()
+
+
+@fragment
+def board() -> None:
+    """What it holds, and the downloads."""
+    dataset, reference = state.get("dataset"), state.get("reference")
+    runs = tuple(run.id for run in pick_runs("runs"))
+    offered = report.parts(dataset, bool(runs))
+    asked = [part for part in state.get_many("parts") if part in offered]
+    chosen = asked or list(offered)
+    st.pills(
+        "What it holds",
+        list(offered),
+        selection_mode="multi",
+        format_func=offered.__getitem__,
+        **state.bind("parts", chosen),
+    )
+    show_names = st.toggle(
+        "Show worker names",
+        help="Else workers go by the pseudonyms that the app's pages use too.",
+        **state.bind("who", state.get("who") == "names", say=("names", "")),
+    )
+    asked_for = (dataset, runs, tuple(chosen), reference, show_names)
+    takes(*asked_for)
+    st.markdown("The same from the command line:")
+    st.code(report.command_line(*asked_for), language="bash", wrap_lines=True)
+    contents(*asked_for)
+
+
+def takes(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], reference: str, show_names: bool) -> None:
+    """The two downloads."""
+    fault = report.drawing_fault()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        download(
+            "HTML page",
+            lambda: report.page(dataset, runs, parts, reference, show_names),
+            f"{dataset}-report.html",
+            "text/html",
+            type="primary",
+            icon=":material/description:",
+        )
+        download(
+            "Folder (ZIP)",
+            lambda: report.archive(dataset, runs, parts, reference, show_names, not fault),
+            f"{dataset}-report.zip",
+            "application/zip",
+            icon=":material/folder_zip:",
+        )
+        st.caption(as_text(fault) if fault else "Drawing the SVG files of the folder takes some seconds.")
+
+
+def contents(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], reference: str, show_names: bool) -> None:
+    """What the report will hold; put together when this is opened."""
+    listed = st.expander("Contents", key="contents", on_change="rerun", icon=":material/toc:")
+    if not listed.open:
+        return
+    lines = []
+    with listed, st.spinner("Putting it together …"):
+        found = report.report(dataset, runs, parts, reference, show_names)
+    for section in found.sections:
+        drawn = sum(exhibit.figure is not None for exhibit in section.exhibits)
+        held = f"{count(drawn, 'figure')}, {count(len(section.exhibits), 'table')}" if section.exhibits else ""
+        lines.append(f"- **{as_text(section.title)}** {held or as_text(section.words)}")
+        lines += [f"    - {as_text(exhibit.title)}" for exhibit in section.exhibits]
+    listed.markdown("\n".join(lines))
 
 
 page("report", draw)

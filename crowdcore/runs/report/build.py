@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ from crowdcore.learning import variation
 from crowdcore.learning.result import TrainingResult
 from crowdcore.runs.report.parts import PARTS, RUN_PARTS, Material
 
-__all__ = ["Report", "Section", "Trained", "build"]
+__all__ = ["Report", "Section", "Trained", "build", "command_line"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +136,16 @@ def build(
         tuple(_facts(name, run) for name, run in zip(names, runs, strict=True)),
         command,
     )
+
+
+def command_line(
+    dataset: str, runs: Sequence[str], parts: Sequence[str], reference: str, show_names: bool, out: str
+) -> str:
+    """``crowdcore report …`` with what a report was asked for; empty parts and reference stand for the defaults."""
+    words = ["crowdcore", "report", dataset, *(word for run in runs for word in ("--run", run))]
+    words += [word for part in parts for word in ("--part", part)]
+    words += ["--reference", reference] if reference else []
+    return shlex.join([*words, *(["--names"] if show_names else []), "--out", out])
 
 
 def _sections(of: Material, chosen: Sequence[str]) -> list[Section]:

@@ -1,0 +1,79 @@
+"""Reports of a dataset and its runs, made when they are asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dashboard.services._cache import dataset, kept
+from dashboard.services.datasets import reference
+from dashboard.services.runs import result, run, spelled
+
+if TYPE_CHECKING:
+    from crowdcore import CrowdDataset
+    from crowdcore.runs.report import Report
+
+__all__ = ["archive", "command_line", "drawing_fault", "page", "parts", "report"]
+
+Names = tuple[str, ...]
+
+
+def parts(name: str, with_runs: bool) -> dict[str, str]:
+    """Part -> title, of those that this dataset, and runs on it, may have something for."""
+    from crowdcore.runs.report import DATA_PARTS, PARTS
+
+    found = PARTS if with_runs else DATA_PARTS
+    known = dataset(name).truth is not None
+    return {part: title for part, (title, _) in found.items() if known or part != "recovery"}
+
+
+@kept
+def _report(opened: CrowdDataset, name: str, runs: Names, chosen: Names, which: str, show_names: bool) -> Report:
+    from crowdcore import runs as recorded
+    from crowdcore.runs.report import Trained, build
+
+    trained = [Trained(one, result(one), recorded.command_line(run(one).spec)) for one in runs]
+    again = command_line(name, runs, chosen, which, show_names)
+    truth = reference(opened, which)
+    return build(opened, trained, chosen, reference=truth, show_names=show_names, command=again)
+
+
+def report(name: str, runs: Names, chosen: Names, which: str, show_names: bool) -> Report:
+    """Put a report together; it is kept.
+
+    Args:
+        name: of the dataset.
+        runs: ids of finished runs on it.
+        chosen: the parts.
+        which: the reference of the dataset's own figures.
+        show_names: show the workers' ids instead of pseudonyms.
+    """
+    return _report(name, name, runs, chosen, which, show_names)
+
+
+def page(name: str, runs: Names, chosen: Names, which: str, show_names: bool) -> bytes:
+    """The HTML file."""
+    from crowdcore.runs.report import to_html
+
+    return to_html(report(name, runs, chosen, which, show_names)).encode()
+
+
+def archive(name: str, runs: Names, chosen: Names, which: str, show_names: bool, svg: bool) -> bytes:
+    """The folder as a ZIP."""
+    from crowdcore.runs.report import to_archive
+
+    return to_archive(report(name, runs, chosen, which, show_names), svg)
+
+
+def command_line(name: str, runs: Names, chosen: Names, which: str, show_names: bool) -> str:
+    """The command that makes the same report."""
+    from crowdcore.runs.report import command_line
+
+    everything = set(chosen) == set(parts(name, bool(runs)))
+    return command_line(spelled(name), runs, () if everything else chosen, which, show_names, "report")
+
+
+def drawing_fault() -> str:
+    """Why no SVG can be drawn here, if so."""
+    from crowdcore.runs.report import drawing_fault
+
+    return drawing_fault()
