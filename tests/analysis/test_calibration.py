@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 
 import crowdcore as cc
 from crowdcore.aggregation import AggregationResult
-from crowdcore.analysis.calibration import calibration
+from crowdcore.analysis.calibration import calibration, calibration_of_seeds
 from crowdcore.core.errors import DataError, SettingError
 
 
@@ -82,3 +82,40 @@ def test_refusals(case):
         calibration(judged(posterior), gold, 0)
     with pytest.raises(DataError, match="both a label and gold"):
         calibration(judged(posterior), np.full(400, -1))
+
+
+def test_seeds_together_are_the_seeds_one_by_one(crowd):
+    rng = np.random.default_rng(3)
+    posterior = rng.dirichlet(np.ones(4), (3, 300)).astype(np.float32)
+    gold = np.where(rng.random(300) < 0.8, crowd.gold, -1)
+    found = calibration_of_seeds("conal", posterior, gold, 10)
+    known = gold >= 0
+    sizes, rights, errors = np.zeros(10), np.zeros(10), []
+    for p in posterior.astype(float):
+        error = 0.0
+        for b in range(10):
+            inside = [i for i in np.flatnonzero(known) if b / 10 < p[i].max() <= (b + 1) / 10]
+            hits = [float(p[i].argmax() == gold[i]) for i in inside]
+            sizes[b] += len(inside)
+            rights[b] += sum(hits)
+            if inside:
+                error += abs(np.mean(hits) - np.mean([p[i].max() for i in inside])) * len(inside) / known.sum()
+        errors.append(error)
+    assert found.error == pytest.approx(np.mean(errors))
+    assert found.n_tasks.tolist() == sizes.tolist()
+    some = sizes > 0
+    assert found.bin_accuracy[some] == pytest.approx(rights[some] / sizes[some])
+    assert found.accuracy == pytest.approx((posterior[:, known].argmax(-1) == gold[known]).mean())
+
+
+def test_more_of_the_same_seed_makes_nobody_surer(crowd):
+    posterior = np.random.default_rng(4).dirichlet(np.ones(4), (1, 300))
+    once, thrice = (calibration_of_seeds("conal", np.repeat(posterior, k, 0), crowd.gold) for k in (1, 3))
+    assert np.allclose(once.low, thrice.low, equal_nan=True)
+    assert np.allclose(once.high, thrice.high, equal_nan=True)
+    assert once.error == pytest.approx(thrice.error)
+
+
+def test_gold_of_another_length_is_refused(crowd):
+    with pytest.raises(SettingError, match="`gold` must have the shape"):
+        calibration_of_seeds("conal", np.full((2, 300, 4), 0.25), crowd.gold[:9])
