@@ -1,0 +1,103 @@
+"""Figures over seeds show the numbers they were given, a method always in its colour."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from crowdcore import figures
+from crowdcore.analysis import band, critical_difference
+from crowdcore.figures import theme
+
+
+@pytest.fixture
+def bands():
+    rng = np.random.default_rng(0)
+    values = [rng.random((5, 3)) for _ in range(3)]
+    values[1][3:] = np.nan
+    methods = ("conal", "trace", "conal")
+    return [band(f"run {k}", m, np.arange(1, 6), v) for k, (m, v) in enumerate(zip(methods, values, strict=True))]
+
+
+def named(fig, name, mode):
+    return [t for t in fig.data if t.name == name and t.mode == mode]
+
+
+def test_curves_are_the_means_within_a_band_of_one_deviation(bands):
+    fig = figures.learning_curves(bands, "accuracy", selected=[np.array([2, 2, 4])] * 3)
+    for b in bands:
+        area, line = named(fig, b.name, "lines")
+        some = ~np.isnan(b.mean)
+        assert np.array_equal(line.x, b.x[some])
+        assert np.array_equal(line.y, b.mean[some])
+        n = some.sum()
+        assert area.y[:n] == pytest.approx(b.mean[some] + np.nan_to_num(b.std[some]))
+        assert area.y[n:][::-1] == pytest.approx(b.mean[some] - np.nan_to_num(b.std[some]))
+        assert line.line.color == theme.method_color(b.method)
+        [mark] = named(fig, b.name, "markers")
+        assert (mark.x[0], mark.y[0]) == (2.0, b.mean[1])
+    solid, dashed = (named(fig, name, "lines")[1].line.dash for name in ("run 0", "run 2"))
+    assert (solid, dashed) == ("solid", "dash")
+
+
+def test_a_loss_is_no_percentage(bands):
+    assert figures.learning_curves(bands, "loss", percent=False).layout.yaxis.tickformat is None
+    assert "%" in figures.learning_curves(bands, "accuracy").layout.yaxis.tickformat
+
+
+@pytest.mark.parametrize(
+    ("x", "kind", "places"),
+    [
+        ([0.4, 0.6, 0.8], "linear", [0.4, 0.6, 0.8]),
+        ([1e-6, 1e-5, 1e-4], "log", [1e-6, 1e-5, 1e-4]),
+        ([0.0, 1e-6, 1e-4], None, [0, 1, 2]),  # λ of Table 2: zero has no logarithm
+        (["mw", "vw", "vw+b"], None, [0, 1, 2]),
+    ],
+)
+def test_the_axis_suits_what_varies(x, kind, places):
+    values = np.random.default_rng(1).random((3, 4))
+    b = band("conal", "conal", x, values)
+    fig = figures.accuracy_along([b], "what")
+    [line] = fig.data
+    assert list(line.x) == pytest.approx(places)
+    assert np.array_equal(line.y, values.mean(1))
+    assert line.error_y.array == pytest.approx(values.std(1, ddof=1))
+    assert fig.layout.xaxis.type == kind
+    assert list(fig.layout.xaxis.ticktext) == [v if isinstance(v, str) else f"{v:g}" for v in x]
+
+
+def test_every_class_has_every_run_beside_its_place():
+    bands = [band(name, name, ["a", "b"], np.random.default_rng(2).random((2, 3))) for name in ("conal", "trace")]
+    fig = figures.class_accuracy(bands)
+    assert [np.round(t.x).tolist() for t in fig.data] == [[0, 1], [0, 1]]
+    assert fig.data[0].x[0] < fig.data[1].x[0]
+    assert [t.y.tolist() for t in fig.data] == [b.mean.tolist() for b in bands]
+    assert fig.layout.xaxis.ticktext == ("a", "b")
+
+
+def test_seeds_are_dots_below_their_mean():
+    values = [np.array([0.8, 0.9]), np.array([0.7])]
+    bands = [band("one", "conal", ["last"], [values[0]]), band("two", "trace", ["last"], [values[1]])]
+    fig = figures.seed_accuracies(values, bands)
+    dots, mean = fig.data[0], fig.data[1]
+    assert (dots.x.tolist(), dots.y.tolist()) == ([0.8, 0.9], [0, 0])
+    assert mean.x.tolist() == pytest.approx([0.85])
+    assert mean.error_x.array.tolist() == pytest.approx([np.std([0.8, 0.9], ddof=1)])
+    assert fig.data[3].error_x.array.tolist() == [0.0]
+    assert fig.layout.yaxis.ticktext == ("one", "two")
+
+
+def test_the_diagram_puts_every_method_at_its_rank_and_joins_what_does_not_differ():
+    rng = np.random.default_rng(3)
+    found = critical_difference({n: k + rng.normal(size=12) for k, n in enumerate(("dl-mv", "trace", "conal"))})
+    fig = figures.critical_difference(found)
+    marks = {t.x[0]: t.marker.color for t in fig.data if t.mode == "markers"}
+    ranks = dict(zip(found.rank, found.names, strict=True))
+    assert marks == {rank: theme.method_color(name) for rank, name in ranks.items()}
+    bars = [t for t in fig.data if t.line.width == 5]
+    assert len(bars) == len(found.groups)
+    for bar, (first, last) in zip(bars, found.groups, strict=True):
+        assert bar.x[0] <= found.rank[first] <= found.rank[last] <= bar.x[1]
+    words = " ".join(a.text for a in fig.layout.annotations)
+    assert f"CD = {found.difference:.2f}" in words
+    assert all(f"{name} <b>{rank:.2f}</b>" in words for rank, name in ranks.items())
