@@ -40,6 +40,7 @@ _LOADED = (
 )
 _MESSAGE = 1 << 20  # bytes
 _TASTY = 500  # added to what the system thinks of killing a child when memory runs out
+_POLITE = 10  # what a child gives way to others by, so that apps stay quick while every core trains
 
 
 class Child:
@@ -224,8 +225,10 @@ def _be_a_child(asked: dict[str, Any], sockets: tuple[socket.socket, ...]) -> No
             signal.signal(number, signal.SIG_DFL)
         for one in sockets:
             one.close()
-        with contextlib.suppress(OSError):
-            Path("/proc/self/oom_score_adj").write_text(str(_TASTY))
+        os.nice(_POLITE)
+        for name, value in (("oom_score_adj", _TASTY), ("autogroup", _POLITE)):  # a session is a group of its own
+            with contextlib.suppress(OSError):
+                Path("/proc/self", name).write_text(str(value))
         os.environ.clear()
         os.environ.update(asked["environment"], CROWDCORE_SUPERVISOR=str(os.getppid()))
         log = os.open(asked["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
