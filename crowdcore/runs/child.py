@@ -10,7 +10,6 @@ import contextlib
 import os
 import signal
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -22,8 +21,7 @@ from crowdcore.runs import store
 from crowdcore.runs.artefacts import keep_result
 from crowdcore.runs.datasets import open_dataset
 from crowdcore.runs.environment import environment
-from crowdcore.runs.lease import read_note
-from crowdcore.runs.recorder import Recorder, checkpointed, spread
+from crowdcore.runs.recorder import ORPHANED, Recorder, checkpointed, spread, supervisor
 from crowdcore.runs.redaction import redact
 from crowdcore.runs.run import TAG, Run, State
 from crowdcore.runs.schema import client_of
@@ -33,11 +31,10 @@ from crowdcore.runs.workspace import Workspace
 if TYPE_CHECKING:
     from crowdcore.learning.result import TrainingResult
 
-__all__ = ["main"]
+__all__ = ["main", "work"]
 
-FINISHED, FAILED, CANCELLED, ORPHANED, TAKEN = 0, 1, 3, 4, 5
+FINISHED, FAILED, CANCELLED, TAKEN = 0, 1, 3, 5
 _STATE_AFTER: dict[int, State] = {FINISHED: "finished", CANCELLED: "cancelled"}
-_GRACE = 20.0  # seconds that an orphan has for the end of its epoch
 _CHECKPOINT_EVERY = 5  # epochs
 
 
@@ -63,13 +60,14 @@ def main(run_id: str) -> int:
     try:
         with workspace.as_child(run_id, started):
             _log_to(workspace.run_folder(run_id) / "log.txt")
-            return _supervised(workspace, run_id)
+            return work(workspace, run_id)
     except BlockingIOError:
         print(f"Run {run_id} is being trained by another process.", file=sys.stderr)
         return TAKEN
 
 
-def _supervised(workspace: Workspace, run_id: str) -> int:
+def work(workspace: Workspace, run_id: str) -> int:
+    """Train the run in this process, whose standard output is its log; returns the exit code."""
     stop = _Stop(workspace, run_id)
     try:
         run = store.get_run(run_id, workspace=workspace)
@@ -104,9 +102,7 @@ def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
         )
     training, own = learning.split_settings(methods.get(spec.method), spec.settings)
     _describe(workspace, run, {"fingerprint": dataset.fingerprint, **training.model_dump(), **own.model_dump()})
-    with Recorder(workspace, run.id, _supervisor(folder)) as recorder:
-        watch = threading.Thread(target=_leave_when_orphaned, args=(recorder,), daemon=True)
-        watch.start()
+    with Recorder(workspace, run.id, supervisor()) as recorder:
         for seeds, history in checkpointed(folder / "checkpoint"):
             recorder.restore(seeds, history)
         startup = process_age()
@@ -116,12 +112,12 @@ def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
             seeds=spec.seeds,
             device=spec.device,
             on_event=recorder.listen,
-            should_stop=lambda: stop.cancelled or recorder.deleted or recorder.orphaned is not None,
+            should_stop=lambda: stop.cancelled or recorder.deleted or recorder.orphaned,
             checkpoint=folder / "checkpoint",
             checkpoint_every=_CHECKPOINT_EVERY,
             **spec.settings,
         )
-        if recorder.orphaned is not None:
+        if recorder.orphaned:
             return ORPHANED, "The process that supervised this run is gone; the run goes on with another one."
         if recorder.deleted:
             return CANCELLED, "The run was deleted."
@@ -130,13 +126,6 @@ def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
     if stop.cancelled:
         return CANCELLED, f"Cancelled after epoch {int(result.last_epoch.max())}; what was learnt by then is kept."
     return FINISHED, ""
-
-
-def _supervisor(folder: Path) -> int:
-    """The process that started this one to watch over it; 0 when it was started by hand."""
-    note = read_note(folder)
-    ours = note.supervisor and not note.outcome and note.child in {0, os.getpid()}
-    return note.supervisor if ours else 0
 
 
 def _describe(workspace: Workspace, run: Run, parameters: dict[str, Any]) -> None:
@@ -199,16 +188,8 @@ def _explain(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "There was not enough memory. Choose smaller batches, fewer seeds or a smaller backbone."
     if "No space left" in text or "File too large" in text or getattr(error, "errno", None) in {27, 28, 122}:
-        return "The disk is full, so the result could not be written. Make room and resume: nothing trained is lost."
+        return "The disk is full, so the result could not be written. Make room and resume: it goes on from its checkpoint."
     return f"{type(error).__name__}: {text}"
-
-
-def _leave_when_orphaned(recorder: Recorder) -> None:
-    """An epoch that outlasts the grace of an orphan is cut short; the last checkpoint stays."""
-    while True:
-        time.sleep(1.0)
-        if recorder.orphaned is not None and time.monotonic() - recorder.orphaned > _GRACE:
-            os._exit(ORPHANED)
 
 
 def _log_to(path: Path) -> None:

@@ -19,11 +19,14 @@ from crowdcore.runs.schema import client_of
 from crowdcore.runs.store import as_json, now
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["Recorder"]
+__all__ = ["ORPHANED", "Recorder", "checkpointed", "spread"]
+
+ORPHANED = 4  # exit code
 
 _EVERY = 1.0  # seconds between two batches
 _BEAT = 2.0  # seconds between two signs of life
 _BATCH = 500  # numbers in one write (MLflow takes 1,000)
+_GRACE = 20.0  # seconds that an orphan has for the end of its epoch
 _PATIENCE = 300.0  # seconds that the end of a run waits for a record that does not answer
 
 
@@ -47,8 +50,7 @@ class Recorder:
         self._failing = False
         self.deleted = False
         """Whether the run has been deleted meanwhile."""
-        self.orphaned: float | None = None
-        """Since when (monotonic seconds) the supervising process has been gone."""
+        self._orphaned_since: float | None = None
 
     def __enter__(self) -> Recorder:
         self._thread.start()
@@ -57,6 +59,11 @@ class Recorder:
     def __exit__(self, *raised: object) -> None:
         self._ending.set()
         self._thread.join()
+
+    @property
+    def orphaned(self) -> bool:
+        """Whether the supervising process is gone; a process that does not end by itself then is ended."""
+        return self._orphaned_since is not None
 
     def listen(self, event: Event) -> None:
         """Take an event of the training; returns at once."""
@@ -132,8 +139,15 @@ class Recorder:
             self.deleted = True
 
     def _watch(self) -> None:
-        if self._supervisor and self.orphaned is None and os.getppid() != self._supervisor:
-            self.orphaned = time.monotonic()
+        if self._supervisor and self._orphaned_since is None and os.getppid() != self._supervisor:
+            self._orphaned_since = time.monotonic()
+        if self._orphaned_since is not None and time.monotonic() - self._orphaned_since > _GRACE:
+            os._exit(ORPHANED)  # the last checkpoint stays
+
+
+def supervisor() -> int:
+    """The process that forked this one to work on a run; 0 when it was started by hand."""
+    return int(os.environ.get("CROWDCORE_SUPERVISOR") or 0)
 
 
 def spread(name: str, values: Sequence[float]) -> dict[str, float]:
