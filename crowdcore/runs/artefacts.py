@@ -6,7 +6,6 @@ import shutil
 from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import unquote, urlparse
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ import pandas as pd
 from crowdcore.core.errors import DataError
 from crowdcore.runs.run import TAG, Run
 from crowdcore.runs.schema import client_of
-from crowdcore.runs.store import entry_of, get_run
+from crowdcore.runs.store import entry_of, get_run, local_folder
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -126,9 +125,9 @@ def _download(run_id: str, name: str, workspace: Workspace) -> Path:
     """Where an artefact is on this machine, fetched once from a server; it may not exist."""
     from mlflow.exceptions import MlflowException
 
-    address = urlparse(entry_of(run_id, workspace).info.artifact_uri)
-    if address.scheme in {"", "file"}:
-        return Path(unquote(address.path)) / name
+    local = local_folder(entry_of(run_id, workspace).info.artifact_uri)
+    if local is not None:
+        return local / name
     folder = workspace.run_folder(run_id) / "fetched"
     if not (folder / name).exists():
         draft = folder / f".{name}"

@@ -188,7 +188,7 @@ def _explain(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "There was not enough memory. Choose smaller batches, fewer seeds or a smaller backbone."
     if "No space left" in text or "File too large" in text or getattr(error, "errno", None) in {27, 28, 122}:
-        return "The disk is full, so the result could not be written. Make room and resume: it goes on from its checkpoint."
+        return "The disk is full, so no result could be written. Make room and resume: it goes on from its checkpoint."
     return f"{type(error).__name__}: {text}"
 
 

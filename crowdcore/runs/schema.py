@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from crowdcore.core.errors import CrowdError, DataError, need_extra
 from crowdcore.runs.locks import locked
+from crowdcore.runs.redaction import redact
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -35,32 +36,30 @@ def client_of(workspace: Workspace) -> MlflowClient:
 def _client(uri: str, database: Path | None) -> MlflowClient:
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            from mlflow import MlflowClient
-            from mlflow.exceptions import MlflowException
-    except ModuleNotFoundError as error:
-        raise need_extra("mlflow", "runs", "Keeping runs") from error
-    for name in ("mlflow", "alembic"):
-        logging.getLogger(name).setLevel(logging.WARNING)
-    if database is not None and not _made(database):
-        database.parent.mkdir(parents=True, exist_ok=True)
-        with locked(database.with_name(f"{database.name}.lock")):
-            if not _made(database):
-                _make(database)
-    try:
-        client = MlflowClient(tracking_uri=uri)
-        client.get_experiment("0")
-    except MlflowException as error:
-        if "out-of-date" in str(error):
-            raise DataError(
-                "The record of runs was made by another version of MLflow",
-                f"Back it up, then run: mlflow db upgrade sqlite:///{database}",
-                file=database,
-            ) from error
-        if error.error_code != "RESOURCE_DOES_NOT_EXIST":
-            raise CrowdError(f"The record of runs cannot be opened: {error}") from error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what MLflow says about its own use of others
+        try:
+            import mlflow
+        except ModuleNotFoundError as error:
+            raise need_extra("mlflow", "runs", "Keeping runs") from error
+        for name in ("mlflow", "alembic"):
+            logging.getLogger(name).setLevel(logging.WARNING)
+        if database is not None and not _made(database):
+            database.parent.mkdir(parents=True, exist_ok=True)
+            with locked(database.with_name(f"{database.name}.lock")):
+                if not _made(database):
+                    _make(database)
+        try:
+            client = mlflow.MlflowClient(tracking_uri=uri)
+            client.search_experiments(max_results=1)
+        except Exception as error:  # whatever lies between MLflow and its database
+            if "out-of-date" in str(error):
+                raise DataError(
+                    "The record of runs was made by another version of MLflow",
+                    f"Back it up, then run: mlflow db upgrade sqlite:///{database}",
+                    file=database,
+                ) from error
+            raise CrowdError(f"The record of runs cannot be opened: {redact(str(error))}") from error
     return client
 
 

@@ -7,7 +7,9 @@ import shutil
 import time
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlparse
 
 import numpy as np
 import pandas as pd
@@ -205,10 +207,19 @@ def delete(run_ids: Iterable[str], *, workspace: Workspace | None = None) -> Non
     for run in runs:
         uri = client.get_run(run.id).info.artifact_uri
         client.delete_run(run.id)
-        repository: Any = get_artifact_repository(uri, tracking_uri=workspace.tracking_uri)
-        if repository.list_artifacts():
+        local = local_folder(uri)
+        if local is None:
+            repository: Any = get_artifact_repository(uri, tracking_uri=workspace.tracking_uri)
             repository.delete_artifacts()
+        else:
+            shutil.rmtree(local.parent if local.parent.name == run.id else local, ignore_errors=True)
         shutil.rmtree(workspace.run_folder(run.id), ignore_errors=True)
+
+
+def local_folder(uri: str) -> Path | None:
+    """The folder behind the address of a run's artefacts, when it is on this machine's disks."""
+    address = urlparse(uri)
+    return Path(unquote(address.path)) if address.scheme in {"", "file"} else None
 
 
 def now() -> str:

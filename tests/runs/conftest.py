@@ -1,0 +1,74 @@
+"""A workspace whose record is made once per session, and a small dataset on disk."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from crowdcore.data.writers import write_folder
+from crowdcore.runs import Run, RunSpec, Workspace, child, store
+from crowdcore.runs.schema import client_of
+from tests.learning.helpers import featured_crowd
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread() -> Iterator[None]:
+    """Small arrays on few cores: threads would wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def record_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty record; MLflow takes seconds to make one."""
+    folder = tmp_path_factory.mktemp("template")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        client_of(Workspace.open(folder))
+    return folder / "mlflow.db"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, record_template: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    shutil.copy(record_template, folder / "mlflow.db")
+    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(folder))
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    return Workspace.open()
+
+
+@pytest.fixture
+def crowd_folder(tmp_path: Path) -> Path:
+    """60 tasks with 6 features, 5 workers, 3 classes, in our format."""
+    (tmp_path / "data").mkdir()
+    return write_folder(featured_crowd(), tmp_path / "data" / "small")
+
+
+@pytest.fixture
+def make(workspace: Workspace, crowd_folder: Path) -> Callable[..., Run]:
+    """``make("conal", epochs=4, seeds=(0, 1))`` records a run on the small dataset."""
+
+    def create(method: str = "crowd-layer", seeds: tuple[int, ...] = (0, 1), **settings: Any) -> Run:
+        given = {"epochs": 3, "backbone_settings": {"hidden": 8}} | settings
+        spec = RunSpec(dataset=str(crowd_folder), method=method, settings=given, seeds=seeds, device="cpu")
+        return store.create(spec, workspace=workspace)
+
+    return create
+
+
+@pytest.fixture
+def train(workspace: Workspace) -> Iterator[Callable[[Run], int]]:
+    """``train(run)`` does in this process what its child would do; returns the exit code."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield lambda run: child.work(workspace, run.id)
+    signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,255 @@
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import crowdcore as cc
+from crowdcore.core.errors import DataError
+from crowdcore.learning.events import EpochEvent, Event
+from crowdcore.learning.result import TrainingResult
+from crowdcore.runs import Run, Workspace, child, curves, get_run, log_lines, predictions, result, store
+from crowdcore.runs.recorder import Recorder
+from crowdcore.runs.schema import client_of
+
+Make, Train = Callable[..., Run], Callable[[Run], int]
+
+
+def uninterrupted(run: Run) -> TrainingResult:
+    data = cc.read_dataset(run.spec.dataset)
+    return cc.learning.train(data, run.spec.method, seeds=run.spec.seeds, device="cpu", **run.spec.settings)
+
+
+def assert_same(found: TrainingResult, expected: TrainingResult) -> None:
+    for name, rows in expected.curves.items():
+        np.testing.assert_array_equal(found.curves[name], rows, err_msg=name)
+    for at, p in expected.probabilities.items():
+        np.testing.assert_array_equal(found.probabilities[at], p)
+    np.testing.assert_array_equal(found.worker_confusion, expected.worker_confusion)
+    assert found.selected_epoch.tolist() == expected.selected_epoch.tolist()
+
+
+@pytest.fixture
+def at_epoch(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], object]], None]:
+    """``at_epoch(2, action)`` acts once, when the run has told of its second epoch."""
+
+    def plan(number: int, action: Callable[[], object]) -> None:
+        listen = Recorder.listen
+
+        def listen_and_act(self: Recorder, event: Event) -> None:
+            listen(self, event)
+            if isinstance(event, EpochEvent) and event.epoch == number:
+                monkeypatch.setattr(Recorder, "listen", listen)
+                action()
+
+        monkeypatch.setattr(Recorder, "listen", listen_and_act)
+
+    return plan
+
+
+def test_a_run_comes_to_what_training_comes_to(make: Make, train: Train, workspace: Workspace) -> None:
+    run = make("conal", seeds=(0, 3), epochs=4, embedding=4)
+    assert train(run) == child.FINISHED
+    expected, found = uninterrupted(run), get_run(run.id)
+    assert_same(result(run.id), expected)
+    assert (found.state, found.epoch, found.epochs, found.done, found.message) == ("finished", 4, 4, 1.0, "")
+    assert found.started is not None
+    assert found.ended is not None
+    assert found.started <= found.ended
+    assert found.device == "cpu"
+    for at in ("selected", "last", "best"):
+        reached = expected.accuracy("test", at=at)
+        assert found.scores[f"test_accuracy_{at}"] == pytest.approx(reached.mean())
+        assert found.scores[f"test_accuracy_{at}_std"] == pytest.approx(reached.std(ddof=1))
+    table = curves(run.id)
+    assert set(table["metric"]) == set(expected.curves)
+    for name, rows in expected.curves.items():
+        mine = table[table["metric"] == name]
+        assert mine["epoch"].tolist() == [1, 2, 3, 4]
+        np.testing.assert_allclose(mine["mean"], rows.mean(1))
+        np.testing.assert_allclose(mine["std"], rows.std(1, ddof=1))
+    client = client_of(workspace)
+    history = client.get_metric_history(run.id, "test_accuracy")
+    np.testing.assert_allclose([m.value for m in history], expected.curves["test_accuracy"].mean(1))
+    entry = client.get_run(run.id)
+    assert entry.info.status == "FINISHED"
+    assert entry.data.params["method"] == "conal"
+    assert entry.data.params["seeds"] == "0, 3"
+    assert entry.data.params["fingerprint"] == expected.fingerprint
+    assert {a.path for a in client.list_artifacts(run.id)} == {
+        "environment.json",
+        "predictions.parquet",
+        "result",
+    }
+
+
+def test_predictions_are_the_mean_over_seeds(make: Make, train: Train) -> None:
+    run = make()
+    train(run)
+    expected, data = uninterrupted(run), cc.read_dataset(run.spec.dataset)
+    table = predictions(run.id)
+    columns = [f"p_{c}" for c in data.classes]
+    assert table.columns.tolist() == ["task", "split", "gold", "label", *columns]
+    by_task = table.set_index("task").loc[data.task_ids]
+    np.testing.assert_allclose(by_task[columns], expected.mean_posterior(data.n_tasks))
+    assert by_task["gold"].tolist() == [data.classes[g] for g in data.gold]
+    assert by_task["label"].tolist() == [data.classes[k] for k in by_task[columns].to_numpy().argmax(1)]
+    counts = {"train": 0, "valid": 1, "test": 2}
+    assert by_task["split"].map(counts).tolist() == data.split.tolist()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"), [({"lerning_rate": 1}, "lerning_rate"), ({"lr": -1}, "lr"), ({"backbone": "cnn"}, "cnn")]
+)
+def test_what_is_refused_fails_with_its_sentence(make: Make, train: Train, settings: dict, words: str) -> None:
+    run = make(**settings)
+    assert train(run) == child.FAILED
+    found = get_run(run.id)
+    assert found.state == "failed"
+    assert words in found.message
+    assert "Traceback" not in found.message
+    with pytest.raises(DataError, match="failed without a result"):
+        result(run.id)
+
+
+def test_a_dataset_that_is_gone(make: Make, train: Train, crowd_folder: Path) -> None:
+    run = make()
+    shutil.rmtree(crowd_folder)
+    assert train(run) == child.FAILED
+    assert "small" in get_run(run.id).message
+
+
+def test_a_dataset_that_has_changed(make: Make, train: Train, crowd_folder: Path) -> None:
+    data = cc.read_dataset(crowd_folder)
+    run = store.create(make().spec.model_copy(update={"fingerprint": data.fingerprint}))
+    other = store.create(run.spec.model_copy(update={"fingerprint": "0" * 32}))
+    assert train(run) == child.FINISHED
+    assert train(other) == child.FAILED
+    assert "has changed since" in get_run(other.id).message
+
+
+def test_a_dataset_deleted_while_a_run_uses_it(make: Make, train: Train, crowd_folder: Path, at_epoch) -> None:
+    run = make(epochs=4)
+    expected = uninterrupted(run)
+    at_epoch(1, lambda: shutil.rmtree(crowd_folder))
+    assert train(run) == child.FINISHED
+    assert not crowd_folder.exists()
+    assert_same(result(run.id), expected)
+    assert len(predictions(run.id)) == 60
+
+
+def test_a_cancelled_run_keeps_what_it_has_and_can_go_on(
+    make: Make, train: Train, workspace: Workspace, at_epoch
+) -> None:
+    run = make("trace", epochs=7)
+    expected = uninterrupted(run)
+    at_epoch(2, lambda: workspace.request_cancel(run.id))
+    assert train(run) == child.CANCELLED
+    found = get_run(run.id)
+    assert (found.state, found.has_result, found.epoch) == ("cancelled", True, 2)
+    assert "after epoch 2" in found.message
+    assert client_of(workspace).get_run(run.id).info.status == "KILLED"
+    kept = result(run.id)
+    np.testing.assert_array_equal(kept.curves["loss"], expected.curves["loss"][:2])
+    workspace.forget_cancel(run.id)
+    store.set_state(run.id, "queued")
+    assert train(run) == child.FINISHED
+    assert_same(result(run.id), expected)
+    assert curves(run.id)["epoch"].value_counts().unique().tolist() == [len(expected.curves)]
+
+
+def test_cancelled_before_it_began(make: Make, train: Train, workspace: Workspace) -> None:
+    run = make()
+    workspace.request_cancel(run.id)
+    assert train(run) == child.CANCELLED
+    assert (get_run(run.id).state, get_run(run.id).has_result) == ("cancelled", False)
+
+
+def test_a_signal_to_end_is_a_cancel(make: Make, train: Train, at_epoch) -> None:
+    run = make(epochs=50)
+    at_epoch(1, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    assert train(run) == child.CANCELLED
+    assert get_run(run.id).epoch == 1
+
+
+def test_without_its_supervisor_a_run_stops_and_waits(make: Make, train: Train, monkeypatch, at_epoch) -> None:
+    run = make(epochs=200)
+    expected = uninterrupted(run)
+    monkeypatch.setattr(child, "supervisor", lambda: 2**22 + 1)
+    at_epoch(20, lambda: time.sleep(1.5))
+    assert train(run) == child.ORPHANED
+    assert get_run(run.id).state == "running"
+    assert not get_run(run.id).has_result
+    monkeypatch.setattr(child, "supervisor", lambda: 0)
+    assert train(run) == child.FINISHED
+    assert_same(result(run.id), expected)
+
+
+def test_a_run_has_one_process(make: Make, workspace: Workspace) -> None:
+    run = make()
+    with workspace.as_child(run.id, "now"):
+        assert child.main(run.id) == child.TAKEN
+    assert get_run(run.id).state == "queued"
+
+
+def test_killed_and_resumed_equals_uninterrupted(
+    make: Make, train: Train, workspace: Workspace, tmp_path: Path
+) -> None:
+    secret = "tok-0123456789abcdef"
+    run = make("conal", epochs=80, embedding=4, batch_size=2)
+    started = subprocess.Popen(
+        [sys.executable, "-m", "crowdcore.runs.child", run.id],
+        env={**os.environ, **workspace.environment, "SERVICE_TOKEN": secret},
+    )
+    state = workspace.run_folder(run.id) / "checkpoint"
+    deadline = time.monotonic() + 120
+    while not list(state.glob("*/state.json")) and time.monotonic() < deadline:
+        assert started.poll() is None, log_lines(run.id)
+        time.sleep(0.02)
+    assert workspace.child_alive(run.id)
+    started.kill()
+    assert started.wait() == -signal.SIGKILL
+    assert not workspace.child_alive(run.id)
+    assert get_run(run.id).state == "running"
+    with pytest.raises(DataError, match=r"is in epoch \d+ of 80"):
+        result(run.id)
+    assert train(run) == child.FINISHED
+    expected = uninterrupted(run)
+    assert_same(result(run.id), expected)
+    loss = curves(run.id).query("metric == 'loss'")
+    assert loss["epoch"].tolist() == list(range(1, 81))
+    np.testing.assert_allclose(loss["mean"], expected.curves["loss"].mean(1))
+    assert "log.txt" in {a.path for a in client_of(workspace).list_artifacts(run.id)}
+    assert log_lines(run.id)[0].startswith("conal on ")
+    kept = [p for p in tmp_path.rglob("*") if p.is_file()]
+    assert not [p for p in kept if secret.encode() in p.read_bytes()]
+
+
+def test_a_full_disk_keeps_the_last_good_checkpoint(make: Make, train: Train, workspace: Workspace, at_epoch) -> None:
+    run = make(seeds=(0,), epochs=8, backbone_settings={"hidden": 120_000})
+    expected = uninterrupted(run)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    at_epoch(6, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4_500_000, hard)))
+    try:
+        assert train(run) == child.FAILED
+        found = get_run(run.id)
+        assert (found.state, found.epoch, found.has_result) == ("failed", 8, False)
+        assert "disk is full" in found.message
+        assert "resume" in found.message
+        (state,) = (workspace.run_folder(run.id) / "checkpoint").glob("*/state.json")
+        assert '"epoch": 4' in state.read_text()
+        assert [p.name for p in state.parent.glob("epoch-*")] == ["epoch-4.safetensors"]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    store.set_state(run.id, "queued")
+    assert train(run) == child.FINISHED
+    assert_same(result(run.id), expected)

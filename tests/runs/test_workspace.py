@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crowdcore.core.errors import DataError
+from crowdcore.runs import Workspace
+
+ID = "0" * 32
+
+
+def test_the_environment_names_folder_and_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CROWDCORE_WORKSPACE", raising=False)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    assert Workspace.open().folder == tmp_path / "workspace"
+    assert Workspace.open().database == tmp_path / "workspace" / "mlflow.db"
+    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "other"))
+    assert Workspace.open().folder == tmp_path / "other"
+    assert Workspace.open("here").folder == tmp_path / "here"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://server:5000")
+    assert Workspace.open() == Workspace(tmp_path / "other", "http://server:5000")
+    assert Workspace.open().database is None
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/x.db")
+    assert Workspace.open().tracking_uri.endswith("x.db?timeout=30")
+
+
+def test_a_child_process_opens_the_same_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    opened = Workspace.open(tmp_path)
+    for name, value in opened.environment.items():
+        monkeypatch.setenv(name, value)
+    assert Workspace.open() == opened
+
+
+@given(st.text() | st.sampled_from(["..", "../..", "/etc", ID + "/..", ID.upper().replace("0", "A"), ID + "\n"]))
+def test_nothing_but_an_id_becomes_a_path(text: str) -> None:
+    with pytest.raises(DataError, match="There is no run"):
+        Workspace(Path("/w"), "").run_folder(text)
+
+
+def test_cancel_is_asked_for_and_taken_back(tmp_path: Path) -> None:
+    place = Workspace(tmp_path, "")
+    assert not place.cancel_requested(ID)
+    place.request_cancel(ID)
+    assert place.cancel_requested(ID)
+    place.forget_cancel(ID)
+    place.forget_cancel(ID)
+    assert not place.cancel_requested(ID)
+
+
+def _hold(folder: str, ready: object, go: object) -> None:
+    with Workspace(Path(folder), "").as_child(ID, "now"):
+        ready.set()  # type: ignore[attr-defined]
+        go.wait()  # type: ignore[attr-defined]
+
+
+def test_a_run_has_one_child_and_its_death_is_known(tmp_path: Path) -> None:
+    place, context = Workspace(tmp_path, ""), multiprocessing.get_context("spawn")
+    assert not place.child_alive(ID)
+    assert place.child(ID) == {}
+    ready, go = context.Event(), context.Event()
+    other = context.Process(target=_hold, args=(str(tmp_path), ready, go))
+    other.start()
+    assert ready.wait(60)
+    assert place.child_alive(ID)
+    assert place.child(ID)["pid"] == other.pid
+    with pytest.raises(BlockingIOError), place.as_child(ID, "later"):
+        pass
+    other.kill()
+    other.join()
+    assert not place.child_alive(ID)
+    with place.as_child(ID, "later"):
+        assert place.child(ID)["pid"] == os.getpid()
