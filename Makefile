@@ -14,7 +14,7 @@ $(VENV)/bin/python:
 	$(PY) -m venv $(VENV)
 
 $(STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[learning,runs]'
 	touch $@
 
 $(DEV): pyproject.toml constraints.txt | $(VENV)/bin/python
