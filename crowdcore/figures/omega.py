@@ -18,7 +18,8 @@ __all__ = ["omega_halves", "omega_ranking", "omega_spread", "omega_truth"]
 
 _MOST = 3000  # tasks drawn as points; of more, evenly spaced ranks
 _NAMED = 60  # names on an axis
-_SHAPES = 60  # groups whose distribution has an outline
+_SHAPES = 24  # groups whose distribution has an outline
+_BELOW = {"y": -0.2, "yanchor": "top"}  # a legend beneath the axis, where it may take several lines
 
 
 def omega_ranking(
@@ -37,14 +38,16 @@ def omega_ranking(
     shown = np.unique(np.linspace(0, n - 1, min(n, _MOST)).round().astype(np.int64))
     few = f"every {n / _MOST:.0f}th drawn" if n > _MOST else ""
     words = [f"{n:,} tasks", few, ranking.combined, f"reference: {ranking.reference}"]
-    fig = theme.figure(title=title, subtitle=" · ".join(filter(None, words)), height=420, margin_t=94)
+    fig = theme.figure(title=title, subtitle=" · ".join(filter(None, words)), height=470, margin_t=64)
+    fig.update_layout(legend={**_BELOW, "itemclick": False, "itemdoubleclick": False})
     colored = len(ranking.classes) <= len(theme.PALETTE)
-    kinds = [*enumerate(ranking.classes), (-1, "unknown")] if colored else [(None, "tasks")]
-    for c, name in kinds:
-        of = shown if c is None else shown[ranking.label[shown] == c]
-        if len(of):
-            color = theme.ACCENT if c is None else theme.INK if c < 0 else theme.PALETTE[c]
-            fig.add_trace(_points(ranking, of, name, color))
+    palette = np.array([*theme.PALETTE[: len(ranking.classes)], theme.INK], object)
+    color = palette[ranking.label[shown]] if colored else theme.ACCENT
+    fig.add_trace(_points(ranking, shown, color))
+    for c, name in enumerate(ranking.classes) if colored else []:
+        fig.add_trace(
+            go.Scatter(x=[None], y=[None], mode="markers", name=name, marker={"color": palette[c], "size": 9})
+        )
     if highlight is not None and highlight in ranking.task:
         at = int(np.flatnonzero(ranking.task == highlight)[0])
         marker = {"color": "rgba(0,0,0,0)", "size": 16, "line": {"color": theme.INK, "width": 2}}
@@ -58,7 +61,7 @@ def omega_ranking(
     return fig.update_yaxes(title="ω̄ of the task", tickformat=".3~f")
 
 
-def _points(ranking: OmegaRanking, of: AnyArray, name: str, color: str) -> go.Scattergl:
+def _points(ranking: OmegaRanking, of: AnyArray, color: object) -> go.Scattergl:
     spread = ranking.spread[of]
     several = len(ranking.seeds) > 1
     called = np.array([*ranking.classes, "unknown"], object)[ranking.label[of]]
@@ -70,7 +73,7 @@ def _points(ranking: OmegaRanking, of: AnyArray, name: str, color: str) -> go.Sc
         x=of + 1,
         y=ranking.omega[of],
         mode="markers",
-        name=name,
+        showlegend=False,
         marker={"color": color, "size": 6 if len(ranking.task) <= 1500 else 4},
         customdata=data,
         hovertemplate="<b>%{customdata[0]}</b>, %{customdata[1]}<br>ω̄ = %{y:.3f}"
@@ -107,6 +110,8 @@ def omega_halves(ranking: OmegaRanking, *, title: str = "True classes in the two
         name="annotation entropy (nats)",
         marker={"color": "rgba(128, 136, 150, 0.6)", "cornerradius": 3},
         yaxis="y2",
+        width=0.5,
+        offset=-0.25,
         text=[f"{e:.2f}" if e == e else "" for e in ranking.class_entropy] if n <= _NAMED / 3 else None,
         textposition="outside",
         cliponaxis=False,
@@ -120,7 +125,8 @@ def omega_halves(ranking: OmegaRanking, *, title: str = "True classes in the two
     fig = theme.figure(*bars, below, title=title, subtitle=subtitle, height=470, barmode="group", bargap=0.25)
     top = float(np.nanmax(ranking.class_entropy)) if np.isfinite(ranking.class_entropy).any() else 1.0
     fig.update_layout(
-        margin_t=112,
+        margin_t=64,
+        legend=_BELOW,
         yaxis={"domain": [0.36, 1], "title": {"text": "tasks"}, "rangemode": "tozero"},
         yaxis2={
             "domain": [0, 0.24],
@@ -266,4 +272,10 @@ def _names(names: Sequence[str]) -> dict[str, object]:
     """An axis of names at 0, 1, 2, …"""
     ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": list(names)}
     angle = {"tickangle": -90, "tickfont_size": 10} if len(names) > 15 else {"autotickangles": [0, -40, -90]}
-    return {**ticks, **angle, "showticklabels": len(names) <= _NAMED, "ticklabelstandoff": 6}
+    return {
+        **ticks,
+        **angle,
+        "showticklabels": len(names) <= _NAMED,
+        "ticklabelstandoff": 6,
+        "ticklabeloverflow": "allow",
+    }

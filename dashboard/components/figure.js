@@ -34,7 +34,8 @@ export default function (component) {
   };
   const onClick = (event) => {
     const point = event.points?.[0];
-    if (!Array.isArray(point?.pointNumber)) return;
+    if (data.points && Array.isArray(point?.customdata)) setTriggerValue("point", point.customdata.at(-1));
+    if (!data.clicks || !Array.isArray(point?.pointNumber)) return;
     const clicked = [Math.round(point.y), Math.round(point.x)]; // cells lie at 0, 1, 2, … on both axes
     cell = clicked;
     outline();
@@ -49,7 +50,7 @@ export default function (component) {
     }, 150);
   };
   const listeners = { plotly_afterplot: outline };
-  if (data.clicks) listeners.plotly_click = onClick;
+  if (data.clicks || data.points) listeners.plotly_click = onClick;
   if (data.zooms) listeners.plotly_relayout = onZoom;
   const unhook = () => {
     for (const [name, listener] of Object.entries(listeners)) hooked?.removeListener?.(name, listener);

@@ -49,6 +49,7 @@ def figure(
     data: Callable[[], pd.DataFrame],
     cell: tuple[int, int] | None = None,
     on_cell: Callable[[int, int], None] | None = None,
+    on_point: Callable[[int], None] | None = None,
     on_window: Callable[[tuple[float, float], tuple[float, float]], None] | None = None,
     every: float = 1.0,
 ) -> None:
@@ -62,6 +63,7 @@ def figure(
         data: makes the table behind the figure, called when its download is clicked.
         cell: row and column of a heatmap's cell to outline.
         on_cell: called with the row and column of a heatmap's clicked cell.
+        on_point: called with the last custom value of a clicked point, a whole number.
         on_window: called with the x range and the y range after zooming.
         every: seconds between two calls of ``figure``.
     """
@@ -71,6 +73,11 @@ def figure(
         picked = st.session_state[widget].cell
         if on_cell is not None and picked:
             on_cell(int(picked[0]), int(picked[1]))
+
+    def pointed() -> None:
+        point = st.session_state[widget].point
+        if on_point is not None and point is not None:
+            on_point(int(point))
 
     def zoomed() -> None:
         window = st.session_state[widget].window
@@ -105,9 +112,11 @@ def figure(
                     "name": name,
                     "cell": cell,
                     "clicks": on_cell is not None,
+                    "points": on_point is not None,
                     "zooms": on_window is not None,
                 },
                 on_cell_change=clicked,
+                on_point_change=pointed,
                 on_window_change=zoomed,
                 width="content",
             )

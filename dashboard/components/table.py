@@ -38,6 +38,9 @@ FORMATS = {
     "seconds per seed": "%.2f",
     "annotations/s": "%.0f",
     "selected epoch": "%.1f",
+    **dict.fromkeys(("observed skill", "true skill", "skill ±", "skill beside", "mean ω", "mean ω ±"), "%.3f"),
+    **dict.fromkeys(("distance from common", "distance from common ±"), "%.5f"),
+    **dict.fromkeys(("5 %", "25 %", "50 %", "75 %", "95 %"), "%.3f"),
 }
 SHARES = {"share", "wrong", "true share", "given share", "accuracy", "acc. low", "acc. high", "with majority"} | {
     "accuracy ±",
@@ -46,6 +49,8 @@ SHARES = {"share", "wrong", "true share", "given share", "accuracy", "acc. low",
     "calibration error",
     "calibration_error",
     "calibration_error ±",
+    "common noise",
+    "common noise ±",
     "first_probability",
     "second_probability",
 }

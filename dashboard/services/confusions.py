@@ -29,6 +29,7 @@ __all__ = [
     "one_confusion",
     "one_confusion_table",
     "one_difference",
+    "one_difference_table",
     "recovered_workers",
     "skills_figure",
     "skills_table",
@@ -150,9 +151,7 @@ def one_confusion(name: str, which: str, source: str, seed: str, at: int, called
     )
 
 
-def one_difference(
-    name: str, which: str, run_id: str, beside: str, seed: str, at: int, called: str
-) -> go.Figure | None:
+def one_difference(name: str, which: str, run_id: str, beside: str, seed: str, at: int) -> go.Figure | None:
     """A matrix of the run minus that of what is beside; rows that either lacks stay empty."""
     from crowdcore import figures
 
@@ -167,6 +166,13 @@ def one_difference(
         title="Difference",
         subtitle=html.escape(" − ".join(p.title for p in panels), quote=False),
     )
+
+
+def one_difference_table(name: str, which: str, run_id: str, beside: str, seed: str, at: int) -> pd.DataFrame:
+    """The numbers of `one_difference`: true, given, both shares, difference."""
+    first, second = (one_confusion_table(name, which, source, seed, at, "") for source in (run_id, beside))
+    frame = first[["true", "given"]].assign(share=first["share"], beside=second["share"])
+    return frame.assign(difference=frame["share"] - frame["beside"])
 
 
 def one_confusion_table(name: str, which: str, source: str, seed: str, at: int, called: str) -> pd.DataFrame:

@@ -56,14 +56,14 @@ class Panel(NamedTuple):
     common_title: str
 
 
-def besides(name: str, which: str, run_id: str, offered: list[Run]) -> dict[str, str]:
+def besides(name: str, which: str, offered: list[Run]) -> dict[str, str]:
     """What a run can be shown beside: key -> words."""
     found = {"": "Nothing", OBSERVED: f"What the labels say ({which})"}
     truth = dataset(name).truth
     if truth is not None and truth.worker_confusion is not None:
         found[TRUTH] = "The simulation's truth"
     labels = run_labels(runs_of(name))
-    return found | {other.id: labels[other.id] for other in offered if other.id != run_id}
+    return found | {other.id: labels[other.id] for other in offered}
 
 
 @kept

@@ -1,13 +1,35 @@
-"""Confusions."""
+"""Confusions: what runs recovered of the workers, and what all of them share."""
+
+from __future__ import annotations
 
 import streamlit as st
 
+from dashboard import state
 from dashboard.components.frame import page
+from dashboard.components.guard import fragment
+from dashboard.components.recovered import choose, matrices, ranking
+
+TABS = {"Matrices": matrices, "Workers": ranking}
 
 
 def draw() -> None:
     """The page."""
     st.title("Confusions")
+    board()
+
+
+@fragment
+def board() -> None:
+    """The pickers, then the open tab only."""
+    choice = choose()
+    if choice is None:
+        return
+    names = list(TABS)
+    shown = state.one_of("view", names) or names[0]
+    for tab, name in zip(st.tabs(names, **state.bind("view", shown)), names, strict=True):
+        if tab.open:
+            with tab:
+                TABS[name](choice)
 
 
 page("confusions", draw)
