@@ -60,7 +60,8 @@ class Evaluation:
             for kind, true in self._true.items():
                 found = recovered.get(f"{kind}_confusion")
                 if found is not None and found.shape[1:] == true.shape:
-                    metrics[f"{kind}_recovery_error"] = (found - true).square().nanmean((1, 2, 3)[: true.dim()])
+                    rows = (found - true).square().sum(-1)
+                    metrics[f"{kind}_recovery_error"] = rows.nanmean((1, 2)[: true.dim() - 1])
         return metrics
 
 

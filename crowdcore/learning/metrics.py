@@ -70,14 +70,14 @@ def calibration_error(probabilities: FloatArray, truth: IntArray, bins: int = 15
 
 
 def recovery_error(true: FloatArray, estimate: FloatArray, weight: FloatArray | None = None) -> FloatArray:
-    """Mean squared difference of confusions (Tanno): (R, C, C), (..., R, C, C) -> (...,).
+    """``1/(R·C) Σ_r Σ_ab (π^r_ab - π̂^r_ab)²`` (Tanno, section 3.2), 0 to 2: (R, C, C), (..., R, C, C) -> (...,).
 
     Args:
         true: rows sum to 1.
         estimate: rows sum to 1; workers with NaN do not count.
         weight: (R,) e.g. annotations per worker; None = all workers alike.
     """
-    per_worker = ((estimate - true) ** 2).mean((-2, -1))
+    per_worker = ((estimate - true) ** 2).sum(-1).mean(-1)
     w = np.broadcast_to(np.ones(len(true)) if weight is None else weight, per_worker.shape)
     seen = ~np.isnan(per_worker)
     return np.asarray((np.where(seen, per_worker, 0) * w).sum(-1) / np.maximum((w * seen).sum(-1), _SMALLEST))

@@ -63,7 +63,7 @@ def test_recovery_errors_are_followed_when_the_truth_is_known(crowd):
         ("worker", result.worker_confusion, true),
         ("common", result.common_confusion, np.eye(3)),
     ]:
-        errors = ((found - truth) ** 2).reshape(2, -1).mean(1)
+        errors = ((found - truth) ** 2).sum(-1).reshape(2, -1).mean(1)
         at = result.curves[f"{kind}_recovery_error"][result.selected_epoch - 1, np.arange(2)]
         np.testing.assert_allclose(at, errors, rtol=1e-5)
 

@@ -30,7 +30,7 @@ class TraceSettings(Settings):
 
 
 class Trace(CrowdMethod):
-    """``-mean log (p_i π^r)[y_i^r] + λ Σ_r tr(π^r)`` with stochastic π^r.
+    """``-mean_i Σ_r log (p_i π^r)[y_i^r] + λ Σ_r tr(π^r)`` with stochastic π^r; the mean is over a batch's tasks.
 
     ``π^r ∝ softplus(V^r)`` along rows, V = 6 I - 5 at the start (0.966 on the diagonal for ten classes); the paper's
     A^r is the transpose of π^r.
@@ -56,10 +56,11 @@ class Trace(CrowdMethod):
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Eq. 4."""
         confusion = self.confusion()
-        (p,) = take(batch.row, self.log_probs(batch.features).exp())
-        explained = (p * given_label(confusion, batch.worker, batch.label)).sum(-1)
+        of_tasks = self.log_probs(batch.features).exp()
+        (p,) = take(batch.row, of_tasks)
+        explained = (p * given_label(confusion, batch.worker, batch.label)).sum(-1).clamp_min(1e-30)
         return {
-            "cross_entropy": -batch.mean(explained.clamp_min(1e-30).log()),
+            "cross_entropy": -(batch.weight * explained.log()).sum() / of_tasks.shape[-2],
             "trace": self.strength * confusion.diagonal(dim1=-2, dim2=-1).sum(),
         }
 

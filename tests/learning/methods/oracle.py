@@ -81,7 +81,7 @@ def stochastic(v: Array) -> Array:
 def trace(s: State) -> float:
     pi = stochastic(s["logits"])
     nll = [-np.log(sum(s.p(i)[c] * pi[r, c, y] for c in range(pi.shape[1]))) for i, r, y in s.annotations]
-    return np.mean(nll) + float(s["strength"]) * sum(np.trace(pi[r]) for r in range(len(pi)))
+    return np.sum(nll) / s.n + float(s["strength"]) * sum(np.trace(pi[r]) for r in range(len(pi)))
 
 
 def single_cm(s: State) -> float:
