@@ -36,7 +36,7 @@ def omega_ranking(
     """
     n = len(ranking.task)
     shown = np.unique(np.linspace(0, n - 1, min(n, _MOST)).round().astype(np.int64))
-    few = f"every {n / _MOST:.0f}th drawn" if n > _MOST else ""
+    few = f"{len(shown):,} of them drawn" if n > _MOST else ""
     words = [f"{n:,} tasks", few, ranking.combined, f"reference: {ranking.reference}"]
     fig = theme.figure(title=title, subtitle=" · ".join(filter(None, words)), height=470, margin_t=64)
     fig.update_layout(legend={**_BELOW, "itemclick": False, "itemdoubleclick": False})
