@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crowdcore.runs.queue import cancel, resume, run_again, set_priority, submit
     from crowdcore.runs.references import reference
     from crowdcore.runs.run import ENDED, STATES, Run, State
-    from crowdcore.runs.search import search, search_importances, search_trials
+    from crowdcore.runs.searching import search, search_importances, search_trials
     from crowdcore.runs.space import Choice, Range, SearchPlan
     from crowdcore.runs.spec import RunSpec
     from crowdcore.runs.store import curves, delete, get_run, list_runs
@@ -31,7 +31,7 @@ _HOMES = {
     "queue": ("cancel", "resume", "run_again", "set_priority", "submit"),
     "references": ("reference",),
     "run": ("ENDED", "STATES", "Run", "State"),
-    "search": ("search", "search_importances", "search_trials"),
+    "searching": ("search", "search_importances", "search_trials"),
     "space": ("Choice", "Range", "SearchPlan"),
     "spec": ("RunSpec",),
     "store": ("curves", "delete", "get_run", "list_runs"),
