@@ -1,0 +1,63 @@
+"""`crowdcore compare` of learning methods: the results' numbers, tables that fit a terminal, every note once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+import crowdcore as cc
+from crowdcore.data.writers import write_folder
+from tests.learning.helpers import featured_crowd
+
+METHODS = ("-m", "conal", "-m", "crowd-layer")
+QUICK = ("--seeds", "3", "--epochs", "2", "--device", "cpu")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_folder(featured_crowd(120), tmp_path_factory.mktemp("crowds") / "small")
+
+
+@pytest.fixture(scope="module")
+def expected(folder):
+    from crowdcore.learning import train
+
+    ds = cc.read_dataset(folder)
+    return {m: train(ds, m, seeds=3, epochs=2, device="cpu") for m in METHODS[1::2]}
+
+
+def test_json_holds_the_results_numbers_and_the_tests_over_seeds(crowdcore, folder, expected):
+    found = crowdcore("compare", folder, *METHODS, *QUICK)
+    for row in found["learning"]:
+        result = expected[row["method"]]
+        for at in ("selected", "last", "best"):
+            assert row[f"{at}_accuracy"] == pytest.approx(result.accuracy("test", at=at).tolist())
+            assert row[f"{at}_std"] == pytest.approx(np.std(row[f"{at}_accuracy"], ddof=1))
+    reached = {m: r.accuracy("test") for m, r in expected.items()}
+    tests = cc.analysis.paired_tests(reached)
+    assert [row["p_value"] for row in found["paired_tests"]] == pytest.approx(tests.p_value.tolist())
+    assert {row["caveat"] for row in found["paired_tests"]} == {tests.caveat}
+
+
+def test_tables_fit_a_terminal_notes_come_once_and_all_goes_to_files(
+    run, monkeypatch, folder, expected, tmp_path
+):
+    monkeypatch.setattr(Console, "is_terminal", property(lambda self: True))
+    monkeypatch.setenv("COLUMNS", "80")
+    done = run("compare", folder, *METHODS, *QUICK, "--out", tmp_path)
+    assert done.code == 0
+    assert "…" not in done.out
+    for method, result in expected.items():
+        values = 100 * result.accuracy("test")
+        assert f"{values.mean():.2f} ± {values.std(ddof=1):.2f}" in done.out
+        assert method in done.out
+    said = " ".join((done.out + done.err).split())
+    assert said.count("Rests on 3 seeds") == 1
+    assert said.count("Epochs are selected on") == 1
+    assert "caveat" not in said
+    learning = pd.read_csv(tmp_path / "learning.csv")
+    assert list(learning["method"]) == list(METHODS[1::2])
+    assert {"dataset", "annotations/s", "seeds"} <= set(learning.columns)
+    assert "Rests on 3 seeds" in pd.read_csv(tmp_path / "paired-tests.csv")["caveat"][0]
