@@ -147,7 +147,7 @@ def _own_settings(line: str, lines: list[str]) -> None:
             new = services.spell_method(method, {**values, **chosen})
             at = lines.index(line)
             state.put(methods=list(dict.fromkeys([*lines[: at + beside], new, *lines[at + 1 :]])))
-            st.rerun(scope="fragment")
+            st.rerun()
 
 
 def _network_settings(network: str, training: dict[str, Any], prefix: str) -> dict[str, Any]:

@@ -150,7 +150,8 @@ def canonical_method(line: str) -> str:
 def changed(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """The values that are not the schema's defaults."""
     fields = schema.get("properties", {})
-    return {k: v for k, v in values.items() if k not in fields or fields[k].get("default", ...) != v}
+    usual = {name: field.get("default", {} if field.get("type") == "object" else ...) for name, field in fields.items()}
+    return {name: value for name, value in values.items() if usual.get(name, ...) != value}
 
 
 def own_training(line: str) -> dict[str, Any]:
