@@ -96,13 +96,15 @@ def _traced(module: nn.Module, input_shape: tuple[int, ...]) -> tuple[dict[str, 
     names = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
     graph = copy.deepcopy(program.graph)
     inputs = [n for n in graph.nodes if n.op == "placeholder"]
-    used = {n.name: names[n.name] for n in inputs if n.name in names and n.users}
-    (x,) = [n.name for n in inputs if n.name not in names]
     graph.set_codegen(torch.fx.graph.CodeGen())
     code = graph.python_code("self").src
-    lines = [re.sub(r";\s+\w+ = .*None$", "", line.strip()) for line in code.splitlines()]
+    lines = [re.sub(r";\s+\w+ = .*None$", "", line.strip()) for line in code.splitlines() if line.strip()]
     start = next(k for k, line in enumerate(lines) if line.startswith("def forward"))
-    body = [re.sub(r"return \((\w+),\)", r"return \1", line) for line in lines[start + 1 :] if line]
+    written = re.findall(r"(\w+)[^,]*", lines[start].partition("self, ")[2].rpartition(")")[0])
+    locals_of = dict(zip((n.name for n in inputs), written, strict=True))
+    used = {locals_of[n.name]: names[n.name] for n in inputs if n.name in names and n.users}
+    (x,) = [locals_of[n.name] for n in inputs if n.name not in names]
+    body = [re.sub(r"return \((\w+),\)", r"return \1", line) for line in lines[start + 1 :]]
     return used, [f"{x} = x", *body] if x != "x" else body
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
@@ -159,10 +160,11 @@ def spread(name: str, values: Sequence[float]) -> dict[str, float]:
 
 
 def checkpointed(folder: Path) -> list[tuple[list[int], dict[str, FloatArray]]]:
-    """Seeds and per-epoch history of every stack in a checkpoint folder."""
+    """Seeds and per-epoch history of every stack in a checkpoint folder; training itself says when one is broken."""
     found = []
     for state in sorted(folder.glob("*/state.json")):
-        kept = json.loads(state.read_text())
-        seeds = [seed for _, seed in kept["identity"]["replicas"]]
-        found.append((seeds, {name: np.asarray(rows, float) for name, rows in kept["history"].items()}))
+        with contextlib.suppress(ValueError, KeyError):
+            kept = json.loads(state.read_text())
+            seeds = [seed for _, seed in kept["identity"]["replicas"]]
+            found.append((seeds, {name: np.asarray(rows, float) for name, rows in kept["history"].items()}))
     return found

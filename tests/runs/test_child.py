@@ -194,6 +194,16 @@ def test_without_its_supervisor_a_run_stops_and_waits(make: Make, train: Train, 
     assert_same(result(run.id), expected)
 
 
+def test_a_broken_checkpoint_is_a_sentence(make: Make, train: Train, workspace: Workspace) -> None:
+    run = make(epochs=5)
+    assert train(run) == child.FINISHED
+    (state,) = (workspace.run_folder(run.id) / "checkpoint").glob("*/state.json")
+    state.write_text("{")
+    store.set_state(run.id, "queued")
+    assert train(run) == child.FAILED
+    assert "checkpoint cannot be read" in get_run(run.id).message
+
+
 def test_a_run_has_one_process(make: Make, workspace: Workspace) -> None:
     run = make()
     with workspace.as_child(run.id, "now"):

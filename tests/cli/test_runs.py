@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdcore as cc
+from crowdcore.runs import Run, get_run, list_runs, store
+from tests.runs.conftest import crowd_folder, make, one_thread, record_template, train, workspace  # noqa: F401
+
+
+@pytest.fixture
+def finished(make: Callable[..., Run], train: Callable[[Run], int]) -> Run:  # noqa: F811
+    run = make("conal", epochs=2, embedding=4)
+    assert train(run) == 0
+    return get_run(run.id)
+
+
+def test_list_and_show(finished: Run, make: Callable[..., Run], crowdcore: Callable[..., Any], run) -> None:  # noqa: F811
+    waiting = make()
+    assert [r["id"] for r in crowdcore("runs", "list")] == [waiting.id, finished.id]
+    assert [r["id"] for r in crowdcore("runs", "list", "--state", "finished")] == [finished.id]
+    shown = crowdcore("runs", "show", finished.id[:12])
+    assert shown["scores"]["test_accuracy_selected"] == finished.scores["test_accuracy_selected"]
+    assert shown["spec"]["settings"]["embedding"] == 4
+    assert shown["command"].startswith("crowdcore train ")
+    printed = run("runs", "list").out
+    assert finished.id[:8] in printed
+    assert f"{100 * finished.scores['test_accuracy_selected']:.2f} ± " in printed
+    assert "crowdcore train" in run("runs", "show", finished.id).out
+
+
+def test_the_command_of_a_run_comes_to_its_numbers(finished: Run, crowdcore: Callable[..., Any]) -> None:
+    import shlex
+
+    words = shlex.split(crowdcore("runs", "show", finished.id)["command"])
+    again = crowdcore(*words[1:], "--device", "cpu")
+    assert again["selected_mean"] == pytest.approx(finished.scores["test_accuracy_selected"], abs=1e-12)
+
+
+def test_exactly_these_seeds(crowd_folder: Path, crowdcore: Callable[..., Any]) -> None:  # noqa: F811
+    asked = ("train", crowd_folder, "-m", "dl-mv", "--epochs", 1, "--device", "cpu", "--seed", 7, "--seed", 3)
+    assert crowdcore(*asked)["seeds"] == [7, 3]
+
+
+def test_log_predictions_and_export(finished: Run, crowdcore: Callable[..., Any], tmp_path: Path, run) -> None:
+    table = pd.DataFrame(crowdcore("runs", "predictions", finished.id))
+    assert len(table) == 60
+    assert run("runs", "predictions", finished.id, "--out", tmp_path / "p.csv").code == 0
+    assert pd.read_csv(tmp_path / "p.csv")["task"].tolist() == table["task"].tolist()
+    written = crowdcore("runs", "export", finished.id, tmp_path / "model")["written"]
+    assert (tmp_path / "model" / "predict.py").is_file()
+    assert len(written) == 4
+    assert crowdcore("runs", "log", finished.id) == []
+
+
+@pytest.mark.parametrize("command", ["mistakes", "distances", "quality", "info"])
+def test_a_run_is_a_reference(finished: Run, crowdcore: Callable[..., Any], command: str) -> None:
+    data = cc.read_dataset(finished.spec.dataset)
+    found = crowdcore(command, finished.spec.dataset, "--reference", f"run:{finished.id[:10]}")
+    assert f"run:{finished.id}" in json.dumps(found)
+    if command == "mistakes":
+        truth = cc.runs.reference(finished.id, data)
+        np.testing.assert_allclose(found["mistakes"]["percent"], cc.analysis.shared_mistakes(data, truth).percent)
+
+
+def test_refusals(workspace, refused: Callable[..., str]) -> None:  # noqa: F811
+    assert "no run whose id begins with" in refused("runs", "show", "abc")
+    assert "There is no run" in refused("runs", "log", "f" * 32)
+    assert "There is no run" in refused("mistakes", "demo", "--reference", f"run:{'0' * 32}")
+
+
+def test_delete_asks_first(finished: Run, run, refused, crowdcore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("typer.confirm", lambda question: False)
+    assert "Nothing was deleted" in refused("runs", "delete", finished.id)
+    assert len(list_runs()) == 1
+    assert crowdcore("runs", "delete", finished.id[:9], "--yes") == {"deleted": [finished.id]}
+    assert list_runs() == []
+
+
+def test_what_waits_is_not_deleted(make: Callable[..., Run], refused: Callable[..., str]) -> None:  # noqa: F811
+    waiting = make()
+    assert "is queued" in refused("runs", "delete", waiting.id, "--yes")
+    store.set_state(waiting.id, "cancelled")
