@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, IntArray
+from crowdcore.learning.inputs import refuse_not_finite
 from crowdcore.learning.problem import Problem
 
 __all__ = ["Batch", "Data", "Feed", "Index"]
@@ -80,10 +80,7 @@ class Data:
     def _host(self, tasks: IntArray | slice) -> Tensor:
         """Stored rows of some tasks, on the host."""
         rows = np.ascontiguousarray(self.problem.rows[self.problem.order[tasks]])
-        if rows.dtype.kind == "f" and not np.isfinite(rows).all():
-            bad = np.flatnonzero(~np.isfinite(rows).reshape(len(rows), -1).all(1))[0]
-            task = self.problem.dataset.task_ids[self.problem.order[tasks][bad]]
-            raise DataError(f"The features of task {task!r} hold NaN or infinite values", "Fill or drop them first.")
+        refuse_not_finite(rows, self.problem.dataset.task_ids[self.problem.order[tasks]])
         return torch.from_numpy(rows)
 
     def inputs(self, tasks: Tensor | slice) -> Tensor:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
@@ -16,7 +17,7 @@ from crowdcore.data.rows import Rows
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Preparation", "input_rows", "prepare_on"]
+__all__ = ["Preparation", "input_rows", "prepare_on", "refuse_not_finite"]
 
 _SAMPLE = 2e7  # numbers from which mean and scale are estimated
 
@@ -76,12 +77,24 @@ def input_rows(dataset: CrowdDataset, images: bool) -> Rows:
     return rows
 
 
-def prepare_on(rows: Rows, train: IntArray, standardise: bool | str) -> Preparation:
+def refuse_not_finite(rows: AnyArray, tasks: pd.Index[str]) -> None:
+    """Name the first of some tasks whose row, (n, ...), holds NaN or infinite values.
+
+    Raises:
+        DataError: there is one.
+    """
+    if rows.dtype.kind == "f" and not np.isfinite(rows).all():
+        bad = np.flatnonzero(~np.isfinite(rows).reshape(len(rows), -1).all(1))[0]
+        raise DataError(f"The features of task {tasks[bad]!r} hold NaN or infinite values", "Fill or drop them first.")
+
+
+def prepare_on(rows: Rows, train: IntArray, tasks: pd.Index[str], standardise: bool | str) -> Preparation:
     """Estimate the preparation on the training tasks.
 
     Args:
         rows: features or images of all tasks.
         train: task numbers to estimate from (evenly thinned beyond 2·10⁷ numbers).
+        tasks: ids of all tasks.
         standardise: True, False or "auto": features are standardised when the middle nine tenths of their standard
             deviations span a factor of 100 or more. Images always are, per channel.
 
@@ -89,11 +102,11 @@ def prepare_on(rows: Rows, train: IntArray, standardise: bool | str) -> Preparat
         DataError: features that are not numbers, or not finite.
     """
     every = max(1, math.ceil(len(train) * math.prod(rows.shape[1:]) / _SAMPLE))
-    sample = rows[train[::every]]
+    chosen = train[::every]
+    sample = rows[chosen]
     if sample.dtype.kind not in "fiub":
         raise DataError(f"Features must be numbers, but they are {sample.dtype}")
-    if not np.isfinite(sample).all():
-        raise DataError("Features hold NaN or infinite values", "Fill or drop them first.")
+    refuse_not_finite(sample, tasks[chosen])
     if sample.ndim >= 3:
         return _images(sample)
     sample = sample.reshape(len(sample), -1).astype(np.float64)

@@ -154,7 +154,7 @@ def pose(
     return Problem(
         dataset,
         rows,
-        prepare_on(rows, train, training.standardise),
+        prepare_on(rows, train, dataset.task_ids, training.standardise),
         order,
         splits,
         annotation,
