@@ -40,7 +40,7 @@ _LOADED = (
 )
 _MESSAGE = 1 << 20  # bytes
 _TASTY = 500  # added to what the system thinks of killing a child when memory runs out
-_POLITE = 10  # what a child gives way to others by, so that apps stay quick while every core trains
+_POLITE = 5  # what a child gives way to others by, so that apps stay quick while every core trains
 
 
 class Child:
