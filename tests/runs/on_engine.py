@@ -80,5 +80,5 @@ def until(condition: Callable[[], Any], seconds: float = 60, what: str = "") -> 
     while time.monotonic() < end:
         if found := condition():
             return found
-        time.sleep(0.05)
+        time.sleep(0.1)
     raise AssertionError(f"not within {seconds:.0f} s: {what or condition}")

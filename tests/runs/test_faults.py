@@ -36,10 +36,10 @@ def at_epoch(workspace: Workspace, run_id: str, epoch: int) -> runs.Run:
         assert not run.has_ended, run.message
         return run if run.state == "running" and run.epoch >= epoch else None
 
-    return until(look, 90, f"{run_id} at epoch {epoch}")
+    return until(look, 150, f"{run_id} at epoch {epoch}")
 
 
-def ended(workspace: Workspace, run_id: str, seconds: float = 90) -> runs.Run:
+def ended(workspace: Workspace, run_id: str, seconds: float = 150) -> runs.Run:
     """Wait for a run to end."""
     until(lambda: runs.get_run(run_id, workspace=workspace).has_ended, seconds, f"{run_id} has ended")
     return runs.get_run(run_id, workspace=workspace)
@@ -67,7 +67,7 @@ def test_two_apps_that_die_right_after_asking(workspace):
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     apps = [subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE) for _ in range(2)]
-    asked = [app.communicate(timeout=90)[0].decode().strip() for app in apps]
+    asked = [app.communicate(timeout=150)[0].decode().strip() for app in apps]
     assert [app.returncode for app in apps] == [-signal.SIGKILL] * 2
     most = 0
     living = [lambda r=r: children(workspace, r) for r in asked]

@@ -1,0 +1,218 @@
+"""Leases, what the record becomes after all kinds of ends, the queue, and the engine's processes."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import psutil
+import pytest
+
+from crowdcore import runs
+from crowdcore.core.errors import CrowdError, DataError, SettingError
+from crowdcore.runs import engine, queue, reconcile, store
+from crowdcore.runs.files import EngineFiles
+from crowdcore.runs.lease import Note, is_leased, leased, read_note
+from crowdcore.runs.processes import is_alive
+from crowdcore.runs.reconcile import Reconciler
+from crowdcore.runs.supervise import supervise
+from tests.runs.on_engine import processes, spec, until, workspace_at
+
+pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy")  # MLflow's own use of SQLAlchemy
+
+
+@pytest.fixture
+def no_engine(monkeypatch, workspace):
+    """Nothing is started; returns what would have been."""
+    asked = []
+    monkeypatch.setattr(queue, "ensure_engine", lambda *, workspace: asked.append(workspace))
+    return asked
+
+
+def leave(workspace, run_id, **note):
+    """Write the note of a supervisor that is gone."""
+    with leased(workspace.run_folder(run_id)) as lease:
+        lease.write(Note(**{"supervisor": 1, "child": 1, "host": socket.gethostname(), **note}))
+
+
+def test_a_lease_has_one_holder_and_passes_on_to_its_child(tmp_path):
+    with leased(tmp_path) as lease:
+        assert is_leased(tmp_path)
+        with pytest.raises(BlockingIOError), leased(tmp_path, wait=0):
+            pass
+        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[lease.handle])
+    assert is_leased(tmp_path)  # the child still works
+    child.communicate(b"\n")
+    assert not is_leased(tmp_path)
+
+
+def test_a_supervisor_that_left_no_word_counts_as_lost(tmp_path):
+    with leased(tmp_path) as lease:
+        assert lease.begin() == Note(supervisor=os.getpid(), host=socket.gethostname())
+        assert lease.begin().lost == 1
+        lease.write(replace(lease.begin(), outcome="stopped"))
+        assert lease.begin().lost == 2  # being stopped is no loss
+    (tmp_path / "note.json").write_text("{")
+    assert read_note(tmp_path) == Note()
+
+
+def test_order_of_the_queue(workspace):
+    first, second, third = (store.create(spec(3, priority=p), workspace=workspace).id for p in (0, 0, 5))
+    waiting = Reconciler(workspace)
+    assert [r.id for r in waiting.waiting(set())] == [third, first, second]
+    assert waiting.unfinished == 3
+    runs.store.set_priority(second, 9, workspace=workspace)
+    assert [r.id for r in waiting.waiting({third})] == [second, first]
+
+
+@pytest.mark.parametrize(
+    ("note", "state", "words"),
+    [
+        ({}, "queued", "worker was lost. It begins again"),
+        ({"outcome": "stopped", "message": "The engine was stopped."}, "queued", "engine was stopped. It begins"),
+        ({"outcome": "failed", "message": "It crashed."}, "failed", "It crashed."),
+        ({"outcome": "cancelled", "message": "Cancelled; it hung."}, "cancelled", "it hung"),
+        ({"outcome": "ended"}, "failed", "without its result in the record"),
+    ],
+)
+def test_the_record_after_a_supervisor_is_gone(workspace, note, state, words):
+    run = store.create(spec(3), workspace=workspace)
+    store.set_state(run.id, "running", workspace=workspace)
+    leave(workspace, run.id, **note)
+    waiting = Reconciler(workspace).waiting(set())
+    found = store.get_run(run.id, workspace=workspace)
+    assert found.state == state and words in found.message
+    assert [r.id for r in waiting] == ([run.id] if state == "queued" else [])
+
+
+def test_what_ended_by_itself_stays_as_it_is(workspace):
+    run = store.create(spec(3), workspace=workspace)
+    leave(workspace, run.id, outcome="failed", message="exit code 1")
+    store.set_state(run.id, "failed", "its own words", workspace=workspace)
+    Reconciler(workspace).settle(run.id)
+    assert store.get_run(run.id, workspace=workspace).message == "its own words"
+
+
+def test_runs_at_work_or_just_being_recorded_are_left_alone(workspace):
+    busy, new = (store.create(spec(3), workspace=workspace) for _ in range(2))
+    store.set_state(busy.id, "running", workspace=workspace)
+    store.set_state(new.id, "running", workspace=workspace)  # as MLflow has it for a moment
+    with leased(workspace.run_folder(busy.id)) as lease:
+        lease.begin()
+        assert Reconciler(workspace).waiting(set()) == []
+    assert {store.get_run(r.id, workspace=workspace).state for r in (busy, new)} == {"running"}
+
+
+def test_a_child_that_outlives_its_supervisor_is_ended(workspace, monkeypatch):
+    monkeypatch.setattr(reconcile, "_GRACE", 0.0)
+    run = store.create(spec(3), workspace=workspace)
+    folder = workspace.run_folder(run.id)
+    with leased(folder) as lease:
+        child = subprocess.Popen(
+            [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=[lease.handle], start_new_session=True
+        )
+        gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+        lease.write(Note(supervisor=int(gone.stdout), child=child.pid, host=socket.gethostname()))
+    reconciler = Reconciler(workspace)
+    reconciler.waiting(set())
+    time.sleep(0.05)
+    reconciler.waiting(set())
+    assert child.wait(5) == -9
+    child.stdin.close()
+    assert [r.id for r in reconciler.waiting(set())] == [run.id]
+
+
+def test_trials_end_with_their_search(workspace):
+    plan = runs.SearchPlan(space={"lr": runs.Choice(values=(0.1, 0.2))})
+    parent = store.create(spec(3, search=plan), workspace=workspace)
+    trial = store.create(spec(3, parent=parent.id), workspace=workspace)
+    assert len(Reconciler(workspace).waiting(set())) == 2
+    store.set_state(parent.id, "cancelled", workspace=workspace)
+    assert Reconciler(workspace).waiting(set()) == []
+    assert store.get_run(trial.id, workspace=workspace).message == "Its search was ended."
+
+
+def test_runs_are_not_started_for_ever(workspace):
+    run = store.create(spec(3), workspace=workspace)
+    leave(workspace, run.id, lost=3)
+    assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "child", "cpu") == "failed"
+    Reconciler(workspace).settle(run.id)
+    found = store.get_run(run.id, workspace=workspace)
+    assert (found.state, found.message) == ("failed", "Its worker was lost 4 times in a row.")
+
+
+def test_a_run_that_somebody_has_is_not_supervised_twice(workspace, monkeypatch):
+    run = store.create(spec(3), workspace=workspace)
+    monkeypatch.setattr("crowdcore.runs.supervise.leased", lambda folder, wait: leased(folder, 0))
+    with leased(workspace.run_folder(run.id)):
+        assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "child", "cpu") == ""
+
+
+def test_cancel_and_go_on_while_waiting(workspace, no_engine):
+    run = runs.submit(spec(3), workspace=workspace)
+    runs.cancel(run.id, workspace=workspace)
+    assert runs.get_run(run.id, workspace=workspace).message == "Cancelled before it started."
+    assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "child", "cpu") == "cancelled"
+    again = runs.resume(run.id, workspace=workspace)
+    assert (again.state, again.message) == ("queued", "Started again.")
+    assert not workspace.cancel_requested(run.id) and read_note(workspace.run_folder(run.id)) == Note()
+    with pytest.raises(DataError, match="is queued"):
+        runs.resume(run.id, workspace=workspace)
+    with leased(workspace.run_folder(run.id)):
+        store.set_state(run.id, "finished", workspace=workspace)
+    runs.cancel(run.id, workspace=workspace)
+    assert runs.get_run(run.id, workspace=workspace).state == "finished"
+    assert no_engine == [workspace] * 3  # submit, cancel, resume
+
+
+def test_run_again_changes_fields_and_settings(workspace, no_engine):
+    old = runs.submit(spec(3, seeds=(0, 1), group="g"), workspace=workspace)
+    new = runs.run_again(old.id, workspace=workspace, lr=0.5, seeds=(7,))
+    assert new.id != old.id
+    assert new.spec == old.spec.model_copy(
+        update={"settings": {**old.spec.settings, "lr": 0.5}, "seeds": (7,), "group": ""}
+    )
+    with pytest.raises(SettingError, match="seeds"):
+        runs.run_again(old.id, workspace=workspace, seeds=(1, 1))
+
+
+def test_asking_about_an_engine_starts_none(workspace):
+    assert runs.engine_state(workspace=workspace) == runs.EngineState(None)
+    runs.stop_engine(workspace=workspace)
+    assert not (workspace.folder / "engine").exists()
+
+
+def test_an_engine_without_work_ends_and_one_that_is_elsewhere_is_left(tmp_path, monkeypatch):
+    with workspace_at(tmp_path, CROWDCORE_ENGINE_IDLE="1") as workspace:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda _: runs.ensure_engine(workspace=workspace), range(16)))
+        state = until(lambda: (s := runs.engine_state(workspace=workspace)).workers and s, 60, "the engine is up")
+        assert state.address.startswith("tls://127.0.0.1:")
+        assert [(w.device, w.slots, w.busy) for w in state.workers] == [("cpu", 1, 0)] or "cuda" in str(state)
+        assert len(processes(workspace, "crowdcore.runs.keeper")) == 1
+        for pid in processes(workspace):
+            listening = [c for c in psutil.Process(pid).net_connections() if c.status == psutil.CONN_LISTEN]
+            assert {c.laddr.ip for c in listening} <= {"127.0.0.1"}
+            assert len(listening) <= 1  # no web server
+        files = EngineFiles(tmp_path)
+        assert files.folder.stat().st_mode & 0o077 == 0
+        assert (files.folder / "key.pem").stat().st_mode & 0o077 == 0
+        monkeypatch.setattr(engine.socket, "gethostname", lambda: "another machine")
+        with pytest.raises(CrowdError, match="stop it there"):
+            runs.stop_engine(workspace=workspace)
+        monkeypatch.undo()
+        until(lambda: not processes(workspace), 30, "the engine ends by itself")
+        assert runs.engine_state(workspace=workspace) == runs.EngineState(None)
+        assert not processes(workspace)  # nothing waits: nothing is started
+
+
+def test_the_dead_are_not_alive():
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    until(lambda: not is_alive(child.pid), 10, "a zombie does not count")
+    child.wait()
+    assert is_alive(os.getpid()) and not is_alive(0)
