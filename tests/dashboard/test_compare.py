@@ -1,0 +1,222 @@
+"""The pages Compare and Report in-process: their numbers are the results', nothing of other data is mixed in."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+import crowdcore as cc
+from crowdcore.data import simulate
+from crowdcore.data.writers import write_folder
+from crowdcore.learning import comparison
+from crowdcore.runs.report import parts as report_parts
+from dashboard.services import compare, report
+from tests.browser.recorded_runs import record
+from tests.conftest import ROOT
+from tests.learning.helpers import featured_crowd
+from tests.learning.made_up import made_up
+
+METHODS = ("conal", "crowd-layer", "dl-mv")
+
+
+class Recorded:
+    """Datasets with finished runs: ``crowd`` with one per method and one more of conal, and crowds of two strengths."""
+
+    def __init__(self, folder: Path) -> None:
+        self.datasets, self.workspace = folder / "data", folder / "workspace"
+        self.datasets.mkdir()
+        crowd = write_folder(replace(featured_crowd(200), name="crowd"), self.datasets / "crowd")
+        self.crowd = cc.read_dataset(crowd)
+        usual = {"conal": {"regularisation": 1e-5}}
+        self.results = {m: made_up(self.crowd, m, sure=1 + k / 2, settings=usual.get(m)) for k, m in enumerate(METHODS)}
+        self.ids = {m: record(self.workspace, r, self.crowd) for m, r in self.results.items()}
+        self.results["λ"] = made_up(self.crowd, "conal", draw=1, settings={"regularisation": 0.5})
+        self.ids["λ"] = record(self.workspace, self.results["λ"], self.crowd, regularisation=0.5)
+        gone = replace(self.results["conal"], fingerprint="0" * 32)
+        self.ids["gone"] = record(self.workspace, gone, replace(self.crowd, gold=self.crowd.gold * 0))
+        self.strengths = {}
+        for strength in (0.4, 0.8):
+            name = f"strength-{strength}"
+            made = simulate.synthetic(n_tasks=120, n_valid=20, n_test=40, n_workers=5, common_strength=strength)
+            opened = cc.read_dataset(write_folder(replace(made, name=name), self.datasets / name))
+            self.strengths[name] = {m: made_up(opened, m) for m in ("conal", "crowd-layer")}
+            for m, r in self.strengths[name].items():
+                self.ids[f"{m} {strength}"] = record(self.workspace, r, opened)
+
+    def of(self, *names: str) -> list[str]:
+        return [self.ids[name] for name in names]
+
+
+@pytest.fixture(scope="module")
+def all_recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        return Recorded(tmp_path_factory.mktemp("recorded"))
+
+
+@pytest.fixture
+def recorded(all_recorded: Recorded, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CROWDCORE_DATA", str(all_recorded.datasets))
+    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(all_recorded.workspace))
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    yield all_recorded
+    st.cache_resource.clear()
+
+
+def page(which: str = "compare", **address: str | list[str]) -> AppTest:
+    test = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=120).run()
+    test.switch_page(f"views/{which}.py")
+    test.query_params.clear()
+    for key, value in {"dataset": "crowd", **address}.items():
+        test.query_params[key] = value
+    test.run()
+    assert not test.exception
+    assert not test.error
+    return test
+
+
+def words(test: AppTest) -> str:
+    found = [*test.markdown, *test.caption, *test.warning, *test.info, *test.subheader, *test.code]
+    return "\n".join(str(part.value).replace("\\", "").replace("\u2060", "") for part in found)
+
+
+def table(test: AppTest, column: str):
+    return next(frame.value for frame in test.dataframe if column in frame.value.columns)
+
+
+def test_the_accuracy_table_holds_the_numbers_of_compare_on_the_command_line(recorded: Recorded) -> None:
+    test = page(runs=recorded.of(*METHODS))
+    frame = table(test, "selected %").set_index("run")
+    assert list(frame.index) == list(METHODS)
+    for name, result in ((m, recorded.results[m]) for m in METHODS):
+        row = comparison.row(result)  # what `crowdcore compare --json` prints
+        for head, at in (("selected", "selected"), ("last", "last"), ("best, optimistic", "best")):
+            assert frame.loc[name, f"{head} %"] == pytest.approx(100 * row[f"{at}_mean"])
+            assert frame.loc[name, f"{head} ±"] == pytest.approx(100 * row[f"{at}_std"])
+    tests = cc.analysis.paired_tests({m: recorded.results[m].accuracy("test") for m in METHODS})
+    assert table(test, "adjusted")["p_value"].tolist() == pytest.approx(tests.p_value.tolist())
+    assert tests.caveat in words(test)
+    assert "optimistic: compare it only with papers" in words(test)
+    cost = table(test, "annotations/s")
+    assert cost["seconds"].tolist() == [3.5] * 3
+
+
+def test_the_epoch_is_chosen_for_what_rests_on_one(recorded: Recorded) -> None:
+    runs = tuple(recorded.of(*METHODS))
+    test = page(runs=list(runs), at="last")
+    last = cc.analysis.paired_tests({m: recorded.results[m].accuracy("test", at="last") for m in METHODS})
+    assert table(test, "adjusted")["difference"].tolist() == pytest.approx(last.difference.tolist())
+    shown = 100 * np.array([recorded.results[m].scores("test", "last")["accuracy"].mean() for m in METHODS])
+    assert table(test, "macro_f1")["accuracy"].tolist() == pytest.approx(shown.tolist())
+    assert "no predictions are kept" in words(page(runs=list(runs), at="best"))
+
+
+def test_runs_on_other_data_cannot_be_chosen(recorded: Recorded) -> None:
+    test = page(runs=recorded.of("conal", "gone", "conal 0.4"))
+    assert table(test, "selected %")["run"].tolist() == ["conal"]
+    assert "2 runs of this address cannot be shown" in words(test)
+    assert len(test.multiselect[0].options) == 4
+    assert "two runs with two seeds in common" in words(test)
+
+
+def test_a_second_run_of_a_method_is_named_by_what_differs(recorded: Recorded) -> None:
+    runs = recorded.of("conal", "λ")
+    assert table(page(runs=runs), "selected %")["run"].tolist() == [
+        "conal, regularisation 1e-05",
+        "conal, regularisation 0.5",
+    ]
+
+
+@pytest.mark.parametrize("view", ["Curves", "Calibration", "Differences", "Sweeps"])
+def test_every_tab_draws_and_its_address_opens_it(recorded: Recorded, view: str) -> None:
+    test = page(runs=recorded.of("conal", "crowd-layer"), view=view)
+    assert test.query_params["view"] == view
+    assert "Recovery" not in [tab.label for tab in test.tabs]
+
+
+def test_differences_lead_to_the_tasks(recorded: Recorded) -> None:
+    pair = {"first": "conal", "second": "crowd-layer"}
+    test = page(runs=recorded.of(*METHODS), view="Differences", split="test", **pair)
+    mean = [recorded.results[m].probabilities["selected"].mean(0).argmax(1) for m in pair.values()]
+    inside = recorded.crowd.split == 2
+    unlike = np.flatnonzero(inside & (mean[0] != mean[1]))
+    assert f"differ on **{len(unlike)} tasks** of {inside.sum()}" in words(test)
+    right = int((mean[0] == recorded.crowd.gold)[unlike].sum())
+    assert f"the first is right on {right} of them" in words(test)
+    assert sorted(table(test, "first_probability")["task"]) == sorted(recorded.crowd.task_ids[unlike])
+    everything = compare.disagreement(recorded.crowd, tuple(recorded.of(*METHODS)), "all")
+    assert everything.compared[0, 1] == recorded.crowd.n_tasks
+
+
+def test_a_sweep_along_a_setting_needs_one_that_varies(recorded: Recorded) -> None:
+    assert "Nothing varies among these runs" in words(page(runs=recorded.of(*METHODS), view="Sweeps"))
+
+
+def test_a_sweep_over_simulated_crowds_takes_other_datasets_when_asked(recorded: Recorded) -> None:
+    alone = page(dataset="strength-0.4", view="Sweeps")
+    assert "Nothing varies among these runs" in words(alone)
+    assert alone.multiselect[1].options == ["crowd (2 runs)", "strength-0.8 (2 runs)"]
+    test = page(dataset="strength-0.4", view="Sweeps", crowds=["strength-0.8"])
+    assert "4 runs of 2 datasets" in words(test)
+    frame = table(test, "common strength").set_index(["run", "common strength"])
+    for name, results in recorded.strengths.items():
+        for method, result in results.items():
+            found = frame.loc[(method, float(name.removeprefix("strength-")))]
+            assert found["accuracy mean"] == pytest.approx(100 * result.accuracy("test").mean())
+            assert found["accuracy std"] == pytest.approx(100 * result.accuracy("test").std(ddof=1))
+
+
+def test_recovery_on_a_simulated_crowd(recorded: Recorded) -> None:
+    test = page(dataset="strength-0.8", view="Recovery")
+    opened = cc.load_dataset("strength-0.8")
+    frame = table(test, "skill correlation").set_index("run")
+    for method, result in recorded.strengths["strength-0.8"].items():
+        expected = comparison.recovery(result, opened)["individual recovery error"]
+        assert frame.loc[method, "individual recovery error"] == pytest.approx(expected.mean())
+    box = next(b for b in test.selectbox if b.label == "Confusion")
+    assert (box.value, len(box.options)) == ("Common", 6)
+    box.select(box.options[3]).run()
+    assert not test.exception
+    assert test.query_params["worker"] == box.options[3]
+    hidden = page(dataset="strength-0.8", view="Recovery", names="hidden")
+    assert "worker 1" in next(b for b in hidden.selectbox if b.label == "Confusion").options
+
+
+def test_without_runs_the_page_says_what_to_do(recorded: Recorded) -> None:
+    test = page(dataset="demo")
+    assert "Nothing has been trained on demo yet" in words(test)
+    assert not test.tabs
+
+
+def test_the_report_page_says_what_it_holds_and_how_to_make_it_elsewhere(recorded: Recorded) -> None:
+    runs = recorded.of("conal", "crowd-layer")
+    test = page("report", runs=runs)
+    listed = [name for name in report_parts.PARTS if name != "recovery"]
+    assert test.pills[0].value == listed
+    assert f"crowdcore report crowd --run {runs[0]} --run {runs[1]} --reference gold --out report" in words(test)
+    part = page("report", runs=runs, parts=["accuracy", "omega"], who="names")
+    assert "--part accuracy --part omega --reference gold --names" in words(part)
+    assert "Nothing has been trained" in words(page("report", dataset="demo"))
+
+
+def test_the_downloads_are_the_report(recorded: Recorded) -> None:
+    asked = ("crowd", tuple(recorded.of(*METHODS)), ("accuracy", "overview"), "majority-vote", False)
+    text = report.page(*asked).decode()
+    assert "worker 1" in text
+    assert "w001" not in text
+    with zipfile.ZipFile(io.BytesIO(report.archive(*asked, svg=False))) as archive:
+        facts = json.loads(archive.read("report.json"))
+        assert archive.read("report.html").decode() == text
+    assert facts["reference"] == "majority-vote"
+    assert [run["command"] for run in facts["runs"]] == [
+        f"crowdcore train crowd --method {m} --seeds 3 --device cpu" for m in METHODS
+    ]
+    assert facts["command"].endswith("--part accuracy --part overview --reference majority-vote --out report")
