@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-HEAVY = ("torch", "streamlit", "mlflow", "dask", "distributed", "sklearn", "crowdkit", "kaleido", "numba")
+HEAVY = ("torch", "streamlit", "mlflow", "dask", "distributed", "optuna", "sklearn", "crowdkit", "kaleido", "numba")
 
 ANALYSIS = """
 import crowdcore as cc
@@ -21,6 +21,19 @@ cc.figures.shared_mistakes(cc.analysis.shared_mistakes(ds, "gold"))
 cc.aggregation.get("dawid-skene").fit(ds)
 """
 
+RUNS = """
+import crowdcore as cc
+for name in cc.runs.__all__:
+    getattr(cc.runs, name)
+cc.runs.Workspace.open()
+cc.runs.RunSpec(dataset="demo", method="conal")
+"""
+RESULTS = """
+import crowdcore as cc
+for name in ("load_result", "TrainingResult", "TrainSettings", "EpochEvent", "NoteEvent"):
+    getattr(cc.learning, name)
+"""
+
 
 def loaded_after(code: str) -> set[str]:
     """Heavy packages that running ``code`` in a fresh interpreter loads."""
@@ -30,7 +43,9 @@ def loaded_after(code: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "code", ["import crowdcore", "import crowdcore.cli", ANALYSIS], ids=["package", "cli", "analysis"]
+    "code",
+    ["import crowdcore", "import crowdcore.cli", ANALYSIS, RUNS, RESULTS],
+    ids=["package", "cli", "analysis", "runs", "results"],
 )
 def test_the_light_paths_load_nothing_heavy(code: str) -> None:
     assert loaded_after(code) == set()

@@ -125,10 +125,11 @@ def _download(run_id: str, name: str, workspace: Workspace) -> Path:
     """Where an artefact is on this machine, fetched once from a server; it may not exist."""
     from mlflow.exceptions import MlflowException
 
-    local = local_folder(entry_of(run_id, workspace).info.artifact_uri)
+    info = entry_of(run_id, workspace).info
+    local = local_folder(info.artifact_uri)
     if local is not None:
         return local / name
-    folder = workspace.run_folder(run_id) / "fetched"
+    folder = workspace.run_folder(run_id) / "fetched" / str(info.end_time)  # a resumed run ends again
     if not (folder / name).exists():
         draft = folder / f".{name}"
         draft.mkdir(parents=True, exist_ok=True)

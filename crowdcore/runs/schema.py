@@ -35,7 +35,7 @@ def client_of(workspace: Workspace) -> MlflowClient:
 @functools.lru_cache(maxsize=32)
 def _client(uri: str, database: Path | None) -> MlflowClient:
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what MLflow says about its own use of others
         try:
