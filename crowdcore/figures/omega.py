@@ -100,7 +100,7 @@ def omega_halves(ranking: OmegaRanking, *, title: str = "True classes in the two
             "(%{customdata[1]:.0%} of the class)<extra></extra>",
         )
         for name, kind, values, color in (
-            (f"top half: {ranking.n_top:,} tasks, mostly common noise", "top", ranking.top, theme.PALETTE[4]),
+            (f"top half: {ranking.n_top:,} tasks, more common noise", "top", ranking.top, theme.PALETTE[4]),
             (f"bottom half: {len(ranking.task) - ranking.n_top:,} tasks", "bottom", ranking.bottom, theme.ACCENT),
         )
     ]

@@ -38,7 +38,7 @@ __all__ = [
     "without_omega",
 ]
 
-HALVES = {"": "All tasks", "top": "Top half: common noise", "bottom": "Bottom half: individual noise"}
+HALVES = {"": "All tasks", "top": "Top half: more common noise", "bottom": "Bottom half: more individual noise"}
 
 
 def without_omega(method: str) -> str:

@@ -44,13 +44,19 @@ def hostile_crowd() -> CrowdDataset:
 
 
 @pytest.fixture(scope="session")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The app's workspace, where tests can put finished runs."""
+    return tmp_path_factory.mktemp("workspace")
+
+
+@pytest.fixture(scope="session")
+def app(tmp_path_factory: pytest.TempPathFactory, workspace: Path) -> Iterator[str]:
     """Address of the app, open on the demo dataset; beside the real data it finds a large and a hostile crowd."""
     folder = tmp_path_factory.mktemp("crowds")
     write_folder(hostile_crowd(), folder / "hostile")
     write_folder(replace(simulate_crowd(2000, n_workers=400, per_task=6), name="many"), folder / "many")
     found = os.pathsep.join(filter(None, [os.environ.get("CROWDCORE_DATA", ""), str(folder)]))
-    with serving(environment={"CROWDCORE_DATA": found}) as address:
+    with serving(environment={"CROWDCORE_DATA": found, "CROWDCORE_WORKSPACE": str(workspace)}) as address:
         yield address
 
 
