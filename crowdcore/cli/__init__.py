@@ -20,6 +20,7 @@ from crowdcore.cli.fetch import fetch
 from crowdcore.cli.report import report
 from crowdcore.cli.runs import app as runs_app
 from crowdcore.cli.train import train
+from crowdcore.cli.worker import worker
 from crowdcore.core.errors import CrowdError
 
 __all__ = ["app", "main"]
@@ -42,6 +43,7 @@ for command in (
     train,
     compare,
     report,
+    worker,
     fetch,
     export,
 ):
