@@ -20,23 +20,25 @@ def made_up(
     *,
     sure: float = 2.0,
     draw: int = 0,
+    split: np.ndarray | None = None,
     settings: dict[str, Any] | None = None,
     **training: Any,
 ) -> TrainingResult:
     """A result on all tasks of a dataset with gold.
 
     Args:
-        dataset: its tasks keep their splits; those without one count as training tasks.
+        dataset: what it seems to be trained on.
         method: whose it seems to be; conal has a common confusion and ω, dl-mv nothing, others individual confusions.
         seeds: of the replicas.
         sure: how much the true class stands out.
         draw: seed of all that is random here.
+        split: (n_tasks,) role of each task; default: the dataset's, tasks without one count as training tasks.
         settings: of the method.
         training: of the trainer.
     """
     rng = np.random.default_rng([draw, len(method), *map(ord, method)])
     n, c, r, s = dataset.n_tasks, dataset.n_classes, dataset.n_workers, len(seeds)
-    split = np.where(dataset.split < 0, 0, dataset.split).astype(np.int64)
+    split = (np.maximum(dataset.split, 0) if split is None else split).astype(np.int64)
     test, valid = split == 2, split == 1
 
     def probabilities(strength: float) -> np.ndarray:

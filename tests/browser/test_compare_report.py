@@ -1,0 +1,158 @@
+"""Compare and Report as a user meets them: numbers, tasks behind differences, files to take along, hostile names."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+import crowdcore as cc
+from crowdcore.learning import comparison
+from crowdcore.learning.result import TrainingResult
+from tests.browser.conftest import HOSTILE, hostile_crowd
+from tests.browser.recorded_runs import record
+from tests.browser.steps import charts, click_cell, main, open_page, settled
+from tests.learning.made_up import made_up
+
+METHODS = ("conal", "crowd-layer", "dl-mv")
+TABS = ("Accuracy", "Curves", "Calibration", "Differences", "Sweeps")
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, TrainingResult]:
+    demo = cc.load_dataset("demo")
+    return {m: made_up(demo, m, sure=2 + k / 2) for k, m in enumerate(METHODS)}
+
+
+@pytest.fixture(scope="module")
+def demo(app: str, workspace: Path, results: dict[str, TrainingResult]) -> str:
+    """Address parameters of three runs on the demo dataset."""
+    return "dataset=demo" + "".join(f"&runs={record(workspace, r)}" for r in results.values())
+
+
+@pytest.fixture(scope="module")
+def hostile(app: str, workspace: Path) -> str:
+    """The same on the hostile crowd, of which every fifth task is for testing."""
+    crowd = hostile_crowd()
+    ids = [record(workspace, made_up(crowd, m, split=np.arange(crowd.n_tasks) % 5 // 4 * 2), crowd) for m in METHODS]
+    return "dataset=hostile" + "".join(f"&runs={run}" for run in ids)
+
+
+def download(page: Page, button: Locator) -> bytes:
+    with page.expect_download() as found:
+        button.click()
+    return Path(found.value.path()).read_bytes()
+
+
+def button(page: Page, name: str) -> Locator:
+    return main(page).get_by_role("button", name=name, exact=True)
+
+
+def harmless(page: Page) -> None:
+    """No name has become more than text."""
+    assert page.title() != "owned"
+    assert main(page).locator("script, [onerror], a[href^='javascript'], a[href^='http://example.com']").count() == 0
+    assert main(page).locator("strong:text-is('bold'), .katex, .stMarkdownColoredText").count() == 0
+
+
+def test_the_table_is_what_the_command_line_says(page: Page, demo: str, results: dict[str, TrainingResult]) -> None:
+    open_page(page, f"/compare?{demo}")
+    content = download(page, main(page).locator(".st-key-csv-accuracy").get_by_role("button"))
+    rows = {row["run"]: row for row in csv.DictReader(content.decode().splitlines())}
+    assert list(rows) == list(METHODS)
+    for name, result in results.items():
+        said = comparison.row(result)
+        assert float(rows[name]["selected %"]) == pytest.approx(100 * said["selected_mean"])
+        assert float(rows[name]["best, optimistic ±"]) == pytest.approx(100 * said["best_std"])
+
+
+def test_from_a_difference_to_the_task_and_back(page: Page, demo: str, results: dict[str, TrainingResult]) -> None:
+    open_page(page, f"/compare?{demo}")
+    page.get_by_role("tab", name="Differences").click()
+    expect(page).to_have_url(re.compile("view=Differences"))
+    click_cell(page, 1, 2, 4)
+    expect(page).to_have_url(re.compile("first=conal&second=crowd-layer"))
+    opened = cc.load_dataset("demo")
+    one, other = (results[m].probabilities["selected"].mean(0).argmax(1) for m in METHODS[:2])
+    unlike = (opened.split == 2) & (one != other)
+    words = f"differ on {unlike.sum()} tasks of {(opened.split == 2).sum()}"
+    expect(main(page).get_by_text(words)).to_be_visible()
+    link = main(page).locator(".stPageLink a").first
+    task = link.inner_text()
+    assert task in set(opened.task_ids[unlike])
+    link.click()
+    expect(page).to_have_url(re.compile(rf"/tasks\?.*task={task}"))
+    page.go_back()
+    expect(main(page).get_by_text(words)).to_be_visible()
+
+
+def test_every_tab_fits_a_narrow_window_and_lets_its_figure_go(page: Page, demo: str) -> None:
+    page.set_viewport_size({"width": 900, "height": 900})
+    for tab in TABS:
+        open_page(page, f"/compare?{demo}&view={tab}")
+        expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
+        assert main(page).evaluate("e => e.scrollWidth <= e.clientWidth"), tab
+        chart = main(page).locator("[class*=st-key-figure-]").first
+        if tab != "Sweeps":  # nothing varies here but the method
+            assert download(page, chart.locator("[data-format=svg]")).startswith(b"<svg")
+            assert download(page, chart.get_by_role("button", name="CSV", exact=True)).count(b"\n") > 2
+
+
+def test_hostile_names_are_text_on_every_tab(page: Page, hostile: str) -> None:
+    for tab in TABS:
+        open_page(page, f"/compare?{hostile}&view={tab}")
+        harmless(page)
+    open_page(page, f"/compare?{hostile}&view=Accuracy")
+    expect(charts(page).last.get_by_text(HOSTILE[2]).first).to_be_attached()
+
+
+def test_a_report_needs_no_network_and_runs_nothing_of_others(page: Page, hostile: str, browser: Browser) -> None:
+    open_page(page, f"/report?{hostile}&who=names")
+    harmless(page)
+    content = download(page, button(page, "HTML page")).decode()
+    context = browser.new_context(offline=True, viewport={"width": 900, "height": 900})
+    context.set_default_timeout(60_000)
+    alone = context.new_page()
+    said: list[str] = []
+    asked: list[str] = []
+    alone.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+    alone.on("pageerror", lambda error: said.append(str(error)))
+    alone.on("dialog", lambda dialog: said.append(dialog.message))
+    alone.on("request", lambda request: asked.append(request.url))
+    alone.set_content(content)
+    expect(alone.locator("body[data-drawn=yes]")).to_be_attached(timeout=60_000)
+    drawn = alone.locator(".js-plotly-plot")
+    assert drawn.count() == alone.locator(".plot").count() > 8
+    assert alone.title() == "hostile: report"
+    assert alone.locator("img, [onerror], main a:not([href^='#']), strong").count() == 0
+    expect(alone.locator("td", has_text=HOSTILE[1]).first).to_be_attached()
+    expect(drawn.get_by_text(HOSTILE[0]).first).to_be_attached()
+    assert alone.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    assert not asked
+    assert not said
+    alone.evaluate("() => document.body.append(Object.assign(document.createElement('script'), {text: 'ran = 1'}))")
+    assert alone.evaluate("() => window.ran") is None
+    context.close()
+
+
+def test_the_folder_hides_names_and_draws_every_figure(page: Page, demo: str) -> None:
+    open_page(page, f"/report?{demo}&parts=accuracy&parts=annotators")
+    expect(main(page).get_by_text(re.compile("--part accuracy --part annotators"))).to_be_visible()
+    main(page).get_by_text("Contents", exact=True).click()
+    expect(main(page).get_by_text("How good each worker is")).to_be_visible()
+    with zipfile.ZipFile(io.BytesIO(download(page, button(page, "Folder (ZIP)")))) as archive:
+        names = archive.namelist()
+        text = archive.read("report.html").decode()
+    tables = [name for name in names if name.endswith(".csv")]
+    figures = [name for name in names if name.endswith(".svg")]
+    assert len(figures) == text.count('class="plot"') == 4
+    assert len(tables) == text.count("<h3>")
+    workers = cc.load_dataset("demo").worker_ids
+    assert not any(f">{worker}<" in text for worker in workers)
+    settled(page)
