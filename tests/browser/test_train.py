@@ -1,0 +1,205 @@
+"""The page Train on real LabelMe, from the first click to finished runs, through reloads, cancels and a killed server.
+
+Runs have fewer epochs than the papers' so that the tests end in time.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
+
+from crowdcore import runs
+from crowdcore.runs import Run, Workspace
+from tests.browser.app_server import APP, start, wait_until_up
+from tests.browser.steps import main, open_page, settled
+
+EPOCHS, MANY = 15, 400
+SOON, LONG = 60_000, 240_000  # milliseconds that a busy machine may take to begin, and to train
+METHODS = ("crowd-layer", "trace", "conal")
+
+pytestmark = pytest.mark.timeout(900)
+
+
+@dataclass
+class Lab:
+    """An app with a workspace and an engine of its own."""
+
+    workspace: Workspace
+    process: subprocess.Popen[bytes]
+    address: str
+
+    def kill(self) -> None:
+        """End the app as an accident would; the engine is not told."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def restart(self) -> None:
+        """Start the app anew at the same address."""
+        port = int(self.address.rsplit(":", 1)[1])
+        self.process, self.address = start(APP, port=port, **self.workspace.environment)
+        wait_until_up(self.address, self.process)
+
+    def runs(self) -> dict[str, Run]:
+        """Id -> run, as the record has them."""
+        return {run.id: run for run in runs.list_runs("labelme", workspace=self.workspace)}
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory, data_folder: Path) -> Iterator[Lab]:
+    """Everything that it starts ends with it."""
+    workspace = Workspace.open(tmp_path_factory.mktemp("lab"))
+    process, address = start(APP, **workspace.environment)
+    made = Lab(workspace, process, address)
+    try:
+        wait_until_up(address, process)
+        yield made
+    finally:
+        made.process.kill()
+        made.process.wait()
+        runs.stop_engine(workspace=workspace)
+
+
+@contextmanager
+def opened(browser: Browser, lab: Lab) -> Iterator[Page]:
+    """A tab of a fresh browser profile, whose scripts must not fail."""
+    context = browser.new_context(viewport={"width": 1440, "height": 1100}, base_url=lab.address)
+    context.set_default_timeout(SOON)
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.extend(_broken(message)))
+    yield page
+    context.close()
+    assert not errors
+
+
+def _broken(message: ConsoleMessage) -> list[str]:
+    """What the console says of React's own faults; lost connections are no fault of the page."""
+    return [message.text] if message.type == "error" and "Minified React error" in message.text else []
+
+
+def row(page: Page, run_id: str) -> Locator:
+    return main(page).locator(f".st-key-run-{run_id}")
+
+
+def shown(page: Page) -> list[str]:
+    """Ids of the runs in the address."""
+    return re.findall(r"runs=([0-9a-f]{32})", page.url)
+
+
+def begin(page: Page, epochs: int) -> list[str]:
+    """Fill in the epochs and press Start; returns the runs, in the order of the methods."""
+    field = page.get_by_role("spinbutton", name="Epochs")
+    field.fill(str(epochs))
+    field.press("Enter")
+    settled(page)
+    before = set(shown(page))
+    page.get_by_role("button", name=re.compile(r"^Start \d runs?$")).click()
+    until(lambda: bool(set(shown(page)) - before), page)
+    return [name for name in shown(page) if name not in before]
+
+
+def until(holds: Callable[[], bool], page: Page) -> None:
+    end = time.monotonic() + SOON / 1000
+    while not holds():
+        assert time.monotonic() < end
+        page.wait_for_timeout(200)
+
+
+@pytest.fixture(scope="module")
+def finished(lab: Lab, browser: Browser) -> dict[str, Run]:
+    """Method -> finished run: all three started together, the tab reloaded, one cancelled and started again."""
+    with opened(browser, lab) as page:
+        open_page(page, "/train?dataset=labelme")
+        expect(main(page).get_by_text("Nothing has been trained on labelme yet")).to_be_visible()
+        started = begin(page, EPOCHS)
+        assert [lab.runs()[name].spec.method for name in started] == list(METHODS)
+        for name in started:
+            expect(row(page, name)).to_be_visible()
+        expect(row(page, started[0]).get_by_text(re.compile(r"epoch \d+ of 15"))).to_be_visible(timeout=SOON)
+        page.reload()
+        for name in started:
+            expect(row(page, name)).to_be_visible()
+        assert shown(page) == started
+        row(page, started[2]).get_by_role("button", name="Cancel").click()
+        expect(row(page, started[2]).get_by_text("cancelled")).to_be_visible()
+        assert lab.runs()[started[2]].state == "cancelled"
+        row(page, started[2]).get_by_role("button", name="Resume").click()
+        expect(row(page, started[2]).get_by_role("button", name="Resume")).to_have_count(0)
+        for name in started:
+            expect(row(page, name).get_by_text(re.compile(r"test accuracy .* selected \| .* last"))).to_be_visible(
+                timeout=LONG
+            )
+        expect(main(page).get_by_role("link", name="Compare")).to_have_attribute(
+            "href", re.compile("&".join(f"runs={name}" for name in started))
+        )
+        expect(main(page).locator(".st-key-figure-curves .legendtext")).to_have_count(3)
+        return {run.spec.method: run for name, run in lab.runs().items() if name in started}
+
+
+def test_three_methods_with_five_seeds_from_the_page(lab: Lab, finished: dict[str, Run]) -> None:
+    assert finished.keys() == set(METHODS)
+    for method, run in finished.items():
+        assert run.state == "finished"
+        assert run.spec.seeds == (0, 1, 2, 3, 4)
+        result = runs.result(run.id, workspace=lab.workspace)
+        assert result.method == method
+        assert run.scores["test_accuracy_selected"] == pytest.approx(result.accuracy("test").mean(), abs=1e-6)
+        assert len(runs.curves(run.id, ["test_accuracy"], workspace=lab.workspace)) == EPOCHS
+
+
+def test_what_the_page_says_of_a_finished_run_is_what_it_came_to(
+    lab: Lab, finished: dict[str, Run], browser: Browser
+) -> None:
+    with opened(browser, lab) as page:
+        run = finished["conal"]
+        open_page(page, f"/train?dataset=labelme&runs={run.id}")
+        mean, std = run.scores["test_accuracy_selected"], run.scores["test_accuracy_selected_std"]
+        expect(row(page, run.id)).to_contain_text(f"{100 * mean:.1f} % ± {100 * std:.1f} selected")
+        with page.expect_download() as download:
+            main(page).get_by_role("button", name="Predictions").click()
+        lines = Path(download.value.path()).read_text().splitlines()
+        assert len(lines) == 1 + len(runs.predictions(run.id, workspace=lab.workspace))
+
+
+def test_runs_outlive_the_tab_and_the_server(lab: Lab, browser: Browser) -> None:
+    with opened(browser, lab) as page:
+        open_page(page, "/train?dataset=labelme&methods=trace&methods=conal")
+        first, second = begin(page, MANY)
+        expect(row(page, first).get_by_text(re.compile(r"epoch \d+ of 400"))).to_be_visible(timeout=SOON)
+        address = page.url
+    with opened(browser, lab) as elsewhere:
+        elsewhere.goto(address)
+        expect(row(elsewhere, first).get_by_text(re.compile(r"epoch \d+ of 400"))).to_be_visible()
+        lab.kill()
+        before = lab.runs()[first].epoch
+        until(lambda: lab.runs()[first].epoch > before, elsewhere)
+        lab.restart()
+        elsewhere.goto(address)
+        expect(row(elsewhere, first).get_by_text(re.compile(r"epoch \d+ of 400"))).to_be_visible()
+        expect(row(elsewhere, second)).to_be_visible()
+        row(elsewhere, second).get_by_role("button", name="Cancel").click()
+        expect(row(elsewhere, second).get_by_text("cancelled")).to_be_visible()
+        row(elsewhere, first).get_by_role("button", name="Cancel").click()
+        expect(row(elsewhere, first).get_by_text("what was learnt by then is kept")).to_be_visible()
+    for name in (first, second):
+        assert lab.runs()[name].state == "cancelled"
+
+
+def test_a_run_is_deleted_once_confirmed(lab: Lab, browser: Browser) -> None:
+    done = [run for run in lab.runs().values() if run.state == "cancelled"]
+    with opened(browser, lab) as page:
+        open_page(page, f"/train?dataset=labelme&runs={done[0].id}")
+        main(page).get_by_test_id("stPopover").get_by_role("button", name="Delete").click()
+        page.get_by_role("button", name="Delete for good").click()
+        until(lambda: done[0].id not in lab.runs(), page)
+        expect(row(page, done[0].id)).to_have_count(0)
