@@ -46,6 +46,7 @@ def compare(
     learners = [m for m in chosen if m not in aggregation.aggregators]
     inferred: list[dict[str, Any]] = []
     results: list[TrainingResult] = []
+    said: list[dict[str, Any]] = []
     for name in datasets:
         ds = open_dataset(name, accept, read)
         if aggregators and not ds.has_gold:
@@ -53,7 +54,8 @@ def compare(
                 f"{ds.name} has no gold labels on annotated tasks, so aggregators cannot be compared on it."
             )
         inferred += [_inferred(ds, m) for m in aggregators]
-        results += [_trained(ds, m, seeds, epochs, device, settings(set)) for m in learners]
+        trained = [_trained(ds, m, seeds, epochs, device, settings(set)) for m in learners]
+        results, said = results + trained, said + [_recovered(r, ds) for r in trained]
     tables = {}
     if inferred:
         tables["aggregation"] = _accuracies(inferred)
@@ -67,6 +69,7 @@ def compare(
     if out:
         _write(out, tables, results)
     if json:
+        learnt = [{**row, "recovered": found} for row, found in zip(learnt, said, strict=True)]
         print_json({"aggregation": inferred, "learning": learnt, "paired_tests": tests})
     elif markdown:
         print("\n\n".join(_markdown(t.drop(columns="caveat", errors="ignore")) for t in tables.values()))
@@ -110,6 +113,12 @@ def _trained(
 
     own = {k.removeprefix(f"{method}."): v for k, v in given.items() if "." not in k or k.startswith(f"{method}.")}
     return train_one(ds, method, seeds, device, own | ({} if epochs is None else {"epochs": epochs}))
+
+
+def _recovered(result: TrainingResult, ds: CrowdDataset) -> dict[str, Any]:
+    from crowdcore.learning.comparison import recovered
+
+    return recovered(result, ds)
 
 
 def _learnt(results: list[TrainingResult]) -> tuple[list[dict[str, Any]], pd.DataFrame]:

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.analysis.bands import Band, band
+from crowdcore.analysis.omega_ranking import omega_ranking
+from crowdcore.analysis.recovered import recovered_confusion
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
@@ -24,6 +26,7 @@ __all__ = [
     "common_seeds",
     "cost",
     "curve_bands",
+    "recovered",
     "recovery",
     "row",
     "same_seeds",
@@ -169,6 +172,27 @@ def warnings(results: Mapping[str, TrainingResult]) -> list[str]:
     shared = common_seeds(list(results.values()))
     if any(len(r.seeds) != len(shared) for r in results.values()):
         said.append(f"The runs have different seeds; {len(shared)} are in all of them, and tests rest on those alone.")
+    return said
+
+
+def recovered(result: TrainingResult, dataset: CrowdDataset) -> dict[str, Any]:
+    """What a result says of its crowd, means over seeds; a part that the method does not have is None.
+
+    Returns:
+        ``common_confusion`` (C, C), or None for several groups; ``worker_skill``, name -> mean diagonal;
+        ``omega``, per true class (by gold, else majority vote) its mean ω̄ and its tasks in both halves of the ranking.
+    """
+    said: dict[str, Any] = {"common_confusion": None, "worker_skill": None, "omega": None}
+    if result.worker_confusion is not None:
+        found = recovered_confusion(
+            dataset, result.worker_confusion, result.common_confusion, result.omega, result.group, seeds=result.seeds
+        )
+        said["worker_skill"] = dict(zip(dataset.worker_ids, found.skill.tolist(), strict=True))
+        said["common_confusion"] = found.common
+    if result.omega is not None and not np.isnan(result.omega).all():
+        truth = "gold" if dataset.has_gold else "majority-vote"
+        halves = omega_ranking(dataset, result.omega, truth, seeds=result.seeds).halves()
+        said["omega"] = halves[["class", "omega", "top", "bottom"]].to_dict("records")
     return said
 
 

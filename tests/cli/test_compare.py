@@ -35,15 +35,24 @@ def test_json_holds_the_results_numbers_and_the_tests_over_seeds(crowdcore, fold
         for at in ("selected", "last", "best"):
             assert row[f"{at}_accuracy"] == pytest.approx(result.accuracy("test", at=at).tolist())
             assert row[f"{at}_std"] == pytest.approx(np.std(row[f"{at}_accuracy"], ddof=1))
+        own = row["recovered"]
+        skill = np.trace(result.worker_confusion, axis1=2, axis2=3).mean(0) / 3
+        assert list(own["worker_skill"].values()) == pytest.approx(skill.tolist())
+        if row["method"] == "conal":
+            assert np.array(own["common_confusion"]) == pytest.approx(result.common_confusion.mean(0))
+            ds = cc.read_dataset(folder)
+            ranking = cc.analysis.omega_ranking(ds, result.omega, "gold", seeds=result.seeds)
+            assert [c["top"] for c in own["omega"]] == ranking.top.tolist()
+            assert [c["omega"] for c in own["omega"]] == pytest.approx(ranking.class_omega.tolist())
+        else:
+            assert own["common_confusion"] is own["omega"] is None
     reached = {m: r.accuracy("test") for m, r in expected.items()}
     tests = cc.analysis.paired_tests(reached)
     assert [row["p_value"] for row in found["paired_tests"]] == pytest.approx(tests.p_value.tolist())
     assert {row["caveat"] for row in found["paired_tests"]} == {tests.caveat}
 
 
-def test_tables_fit_a_terminal_notes_come_once_and_all_goes_to_files(
-    run, monkeypatch, folder, expected, tmp_path
-):
+def test_tables_fit_a_terminal_notes_come_once_and_all_goes_to_files(run, monkeypatch, folder, expected, tmp_path):
     monkeypatch.setattr(Console, "is_terminal", property(lambda self: True))
     monkeypatch.setenv("COLUMNS", "80")
     done = run("compare", folder, *METHODS, *QUICK, "--out", tmp_path)
