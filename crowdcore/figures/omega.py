@@ -16,7 +16,7 @@ from crowdcore.figures.heatmap import heatmap
 
 __all__ = ["omega_halves", "omega_ranking", "omega_spread", "omega_truth"]
 
-_MOST = 3000  # tasks drawn as points; of more, evenly spaced ranks
+_MOST = 2000  # tasks drawn as points; of more, evenly spaced ranks
 _NAMED = 60  # names on an axis
 _SHAPES = 24  # groups whose distribution has an outline
 _BELOW = {"y": -0.2, "yanchor": "top"}  # a legend beneath the axis, where it may take several lines
@@ -61,7 +61,7 @@ def omega_ranking(
     return fig.update_yaxes(title="ω̄ of the task", tickformat=".3~f")
 
 
-def _points(ranking: OmegaRanking, of: AnyArray, color: object) -> go.Scattergl:
+def _points(ranking: OmegaRanking, of: AnyArray, color: object) -> go.Scatter:
     spread = ranking.spread[of]
     several = len(ranking.seeds) > 1
     called = np.array([*ranking.classes, "unknown"], object)[ranking.label[of]]
@@ -69,7 +69,7 @@ def _points(ranking: OmegaRanking, of: AnyArray, color: object) -> go.Scattergl:
     columns = (ranking.task_ids[of], called, spread, ranking.n_workers[of], ranking.entropy[of], ranking.task[of])
     for k, column in enumerate(columns):
         data[:, k] = column
-    return go.Scattergl(
+    return go.Scatter(
         x=of + 1,
         y=ranking.omega[of],
         mode="markers",

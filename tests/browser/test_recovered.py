@@ -1,0 +1,121 @@
+"""What runs recovered, in a real browser: matrices and tasks are reached by a click, a link and a keyboard."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+import crowdcore as cc
+from crowdcore import analysis
+from crowdcore.learning.result import TrainingResult
+from tests.browser.conftest import hostile_crowd
+from tests.browser.recorded_runs import invented, record
+from tests.browser.steps import charts, choose, main, open_page, settled
+from tests.conftest import simulate_crowd
+
+
+@pytest.fixture(scope="module")
+def runs(app: str, workspace: Path) -> dict[str, tuple[str, TrainingResult]]:
+    """Runs on the demo, on 400 workers and on hostile names."""
+    many = replace(simulate_crowd(2000, n_workers=400, per_task=6), name="many")
+    found = {}
+    for name, crowd, method in (
+        ("crowd-layer", cc.load_dataset("demo"), "crowd-layer"),
+        ("conal", cc.load_dataset("demo"), "conal"),
+        ("many", many, "conal"),
+        ("hostile", hostile_crowd(), "conal"),
+    ):
+        result = invented(crowd, method)
+        found[name] = record(workspace, result, crowd), result
+    return found
+
+
+def click(page: Page, chart: str, x: float, y: float) -> None:
+    """Click a place of a figure, given in the figure's own coordinates."""
+    place = page.locator(f".st-key-figure-{chart} .js-plotly-plot")
+    expect(place).to_have_attribute("data-listens", "yes")
+    place.scroll_into_view_if_needed()
+    at = place.evaluate(
+        "(e, [x, y]) => { const r = e.getBoundingClientRect(), {xaxis, yaxis} = e._fullLayout;"
+        " return [r.x + xaxis._offset + xaxis.l2p(x), r.y + yaxis._offset + yaxis.l2p(y)] }",
+        [x, y],
+    )
+    page.mouse.move(at[0], at[1])
+    expect(place.locator(".hoverlayer .hovertext").first).to_be_visible()
+    page.mouse.click(at[0], at[1])
+
+
+def test_from_a_cell_of_a_worker_to_the_tasks_behind_it(page: Page, runs: dict) -> None:
+    run, result = runs["conal"]
+    demo = cc.load_dataset("demo")
+    open_page(page, f"/confusions?dataset=demo&runs={run}&sort=skilled")
+    skill = np.trace(result.worker_confusion.mean(0), axis1=1, axis2=2)
+    best = int(np.argsort(-skill, kind="stable")[0])
+    n = demo.n_classes
+    click(page, "grid", n + max(1, round(n / 10)) + 3, 5)  # the matrix after the common one
+    worker, true, given = demo.worker_ids[best], demo.classes[5], demo.classes[3]
+    expect(page).to_have_url(re.compile(f"worker={worker}&true={true}&given={given}"))
+    own = analysis.recovered_confusion(demo, result.worker_confusion, seeds=result.seeds)
+    expect(main(page).get_by_text(f"skill {own.skill[best]:.3f}")).to_be_visible()
+    numbers = page.locator(".st-key-figure-one-run .heatmap-label").all_text_contents()
+    shown = own.matrices[best][own.matrices[best] >= 0.005]
+    assert sorted(numbers) == sorted(f"{value:.2f}".replace("0.", ".") for value in shown)
+    page.reload()
+    settled(page)
+    main(page).get_by_role("link", name=f"{worker} labelled {given}").click()
+    expect(page).to_have_url(re.compile(f"/tasks.*true={true}&given={given}&worker={worker}"))
+
+
+def test_two_runs_side_by_side_and_back_by_the_address(page: Page, runs: dict) -> None:
+    worker = cc.load_dataset("demo").worker_ids[0]
+    open_page(
+        page, f"/confusions?dataset=demo&runs={runs['conal'][0]}&runs={runs['crowd-layer'][0]}&seed=1&worker={worker}"
+    )
+    rows = page.locator(".st-key-figure-grid .annotation-text")
+    expect(rows.filter(has_text="conal, seed 1")).to_be_visible()
+    expect(rows.filter(has_text="crowd-layer, seed 1")).to_be_visible()
+    expect(charts(page)).to_have_count(4)
+    choose(page, "Seeds", "Mean of 3 seeds")
+    expect(rows.filter(has_text="conal, mean of 3 seeds")).to_be_visible()
+    page.go_back()
+    expect(rows.filter(has_text="conal, seed 1")).to_be_visible()
+
+
+def test_a_point_of_the_ranking_tells_its_task(page: Page, runs: dict) -> None:
+    run, result = runs["conal"]
+    demo = cc.load_dataset("demo")
+    ranking = analysis.omega_ranking(demo, result.omega, seeds=result.seeds)
+    open_page(page, f"/omega?dataset=demo&runs={run}")
+    n = len(ranking.task)
+    click(page, "ranking", n // 2, float(ranking.omega[n // 2 - 1]))
+    expect(page).to_have_url(re.compile("task="))
+    task = parse_qs(urlsplit(page.url).query)["task"][0]
+    rank = list(ranking.task_ids).index(task) + 1
+    assert abs(rank - n // 2) < n / 20
+    expect(main(page).get_by_text(f"rank {rank:,} of {n:,} · ω̄ {ranking.omega[rank - 1]:.3f}")).to_be_visible()
+    main(page).get_by_role("link", name=f"Task {task}").click()
+    expect(main(page).get_by_role("heading", name=task)).to_be_visible()
+
+
+@pytest.mark.parametrize("address", ["/confusions", "/confusions?view=Workers", "/omega", "/omega?view=Workers"])
+def test_hundreds_of_workers_in_a_narrow_window(page: Page, runs: dict, address: str) -> None:
+    page.set_viewport_size({"width": 900, "height": 900})
+    open_page(page, f"{address}{'&' if '?' in address else '?'}dataset=many&runs={runs['many'][0]}")
+    expect(charts(page).first).to_be_visible()
+    assert main(page).evaluate("e => e.scrollWidth <= e.clientWidth")
+    assert len(charts(page).first.evaluate("e => JSON.stringify(e.data)")) < 400_000
+
+
+@pytest.mark.parametrize("address", ["/confusions", "/confusions?view=Workers", "/omega", "/omega?view=Classes"])
+def test_hostile_names_stay_text(page: Page, runs: dict, address: str) -> None:
+    run = runs["hostile"][0]
+    open_page(page, f"{address}{'&' if '?' in address else '?'}dataset=hostile&runs={run}&beside=observed")
+    expect(charts(page).first).to_be_visible()
+    assert page.title() != "owned"
+    assert main(page).locator("img[src=x], a[href^=javascript]").count() == 0
