@@ -181,15 +181,25 @@ def test_a_signal_to_end_is_a_cancel(make: Make, train: Train, at_epoch) -> None
     assert get_run(run.id).epoch == 1
 
 
-def test_without_its_supervisor_a_run_stops_and_waits(make: Make, train: Train, monkeypatch, at_epoch) -> None:
-    run = make(epochs=200)
+def test_without_its_supervisor_a_run_stops_and_waits(make: Make, train: Train, monkeypatch) -> None:
+    run = make(epochs=6)
+    listen = Recorder.listen
+
+    def listen_and_wait(self: Recorder, event: Event) -> None:
+        listen(self, event)
+        if isinstance(event, EpochEvent) and event.epoch == 3:
+            deadline = time.monotonic() + 60
+            while not self.orphaned and time.monotonic() < deadline:
+                time.sleep(0.05)
+
+    monkeypatch.setattr(Recorder, "listen", listen_and_wait)
     expected = uninterrupted(run)
     monkeypatch.setattr(child, "supervisor", lambda: 2**22 + 1)
-    at_epoch(20, lambda: time.sleep(1.5))
     assert train(run) == child.ORPHANED
-    assert get_run(run.id).state == "running"
+    assert (get_run(run.id).state, get_run(run.id).epoch) == ("running", 3)
     assert not get_run(run.id).has_result
     monkeypatch.setattr(child, "supervisor", lambda: 0)
+    monkeypatch.setattr(Recorder, "listen", listen)
     assert train(run) == child.FINISHED
     assert_same(result(run.id), expected)
 
@@ -215,7 +225,7 @@ def test_killed_and_resumed_equals_uninterrupted(
     make: Make, train: Train, workspace: Workspace, tmp_path: Path
 ) -> None:
     secret = "tok-0123456789abcdef"
-    run = make("conal", epochs=80, embedding=4, batch_size=2)
+    run = make("conal", epochs=40, embedding=4, batch_size=4)
     started = subprocess.Popen(
         [sys.executable, "-m", "crowdcore.runs.child", run.id],
         env={**os.environ, **workspace.environment, "SERVICE_TOKEN": secret},
@@ -230,13 +240,13 @@ def test_killed_and_resumed_equals_uninterrupted(
     assert started.wait() == -signal.SIGKILL
     assert not workspace.child_alive(run.id)
     assert get_run(run.id).state == "running"
-    with pytest.raises(DataError, match=r"is in epoch \d+ of 80"):
+    with pytest.raises(DataError, match=r"is in epoch \d+ of 40"):
         result(run.id)
     assert train(run) == child.FINISHED
     expected = uninterrupted(run)
     assert_same(result(run.id), expected)
     loss = curves(run.id).query("metric == 'loss'")
-    assert loss["epoch"].tolist() == list(range(1, 81))
+    assert loss["epoch"].tolist() == list(range(1, 41))
     np.testing.assert_allclose(loss["mean"], expected.curves["loss"].mean(1))
     assert "log.txt" in {a.path for a in client_of(workspace).list_artifacts(run.id)}
     assert log_lines(run.id)[0].startswith("conal on ")
@@ -245,10 +255,10 @@ def test_killed_and_resumed_equals_uninterrupted(
 
 
 def test_a_full_disk_keeps_the_last_good_checkpoint(make: Make, train: Train, workspace: Workspace, at_epoch) -> None:
-    run = make(seeds=(0,), epochs=8, backbone_settings={"hidden": 120_000})
+    run = make(seeds=(0,), epochs=8, backbone_settings={"hidden": 60_000})
     expected = uninterrupted(run)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    at_epoch(6, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4_500_000, hard)))
+    at_epoch(6, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2_300_000, hard)))
     try:
         assert train(run) == child.FAILED
         found = get_run(run.id)
