@@ -116,7 +116,7 @@ def _panel(fig: go.Figure, k: int, values: FloatArray, hover: AnyArray | None, c
             coloraxis=coloraxis,
             text=text if n <= MAX_NUMBERS else None,
             texttemplate="%{text}" if n <= MAX_NUMBERS else None,
-            textfont={"size": 13 if n <= 12 else 10},
+            textfont={"size": 13 if n <= 6 else 11 if n <= 10 else 10},
             **common,
         )
     )

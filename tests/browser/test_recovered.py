@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 import crowdcore as cc
 from crowdcore import analysis
 from crowdcore.learning.result import TrainingResult
+from dashboard.services.train import learners
 from tests.browser.conftest import hostile_crowd
 from tests.browser.recorded_runs import invented, record
 from tests.browser.steps import charts, choose, main, open_page, settled
@@ -22,7 +23,8 @@ from tests.conftest import simulate_crowd
 
 @pytest.fixture(scope="module")
 def runs(app: str, workspace: Path) -> dict[str, tuple[str, TrainingResult]]:
-    """Runs on the demo, on 400 workers and on hostile names."""
+    """Runs on the demo, on 400 workers and on hostile names; what methods recover is looked up once for all."""
+    learners()
     many = replace(simulate_crowd(2000, n_workers=400, per_task=6), name="many")
     found = {}
     for name, crowd, method in (

@@ -111,7 +111,7 @@ def one(choice: Choice) -> None:
     def clicked(row: int, column: int) -> None:
         state.put(true=classes[row], given=classes[column])
 
-    board = st.grid(3 if len(classes) <= 10 else 2, min_column_width=340, gap="small")
+    board = st.grid(3 if len(classes) <= 8 else 2, min_column_width=340, gap="small")
     missing = False
     for source in (choice.run, beside):
         drawn = services.confusions.one_confusion(dataset, reference, source, choice.seed, at, names[chosen])
