@@ -142,6 +142,10 @@ class Keeper:
         free = {at: dict(w["resources"]) for at, w in workers.items()}
         for handed in self._handed.values():
             free[handed.worker][handed.resource] -= 1
+        for at, keys in self._client.processing().items():
+            for kind, run_id in (str(key).split("-")[:2] for key in keys if str(key).count("-") == 2):
+                if at in free and kind in free[at] and run_id not in self._handed:
+                    free[at][kind] -= 1  # a run of another workspace, or from before we lost touch
         for run in waiting:
             resource = COORDINATORS if run.spec.search else SLOT
             able = [at for at in free if free[at][resource] >= 1]
@@ -165,7 +169,7 @@ class Keeper:
             run.id,
             "coordinator" if run.spec.search else "child",
             run.spec.device,
-            key=f"run-{run.id}-{uuid.uuid4().hex[:8]}",
+            key=f"{resource}-{run.id}-{uuid.uuid4().hex[:8]}",
             workers=[worker],
             resources={resource: 1},
             priority=run.spec.priority,

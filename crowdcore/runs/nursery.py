@@ -159,6 +159,7 @@ def _serve(handle: int) -> None:
     """Fork what is asked for and tell who ended, until the worker is gone."""
     import select
 
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # asking whether there is a GPU must not touch it
     for name in _LOADED:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)

@@ -46,7 +46,9 @@ class Reconciler:
             if self._workspace.run_folder(run.id).is_dir()
         ]
         self.unfinished = len(live)
-        queued = [run for run in live if run.id not in handed and self._is_free(run) and self._put_right(run)]
+        over = {search for search in {run.spec.parent for run in live} if search and self._is_over(search)}
+        free = [run for run in live if run.id not in handed and self._is_free(run)]
+        queued = [run for run in free if not self._is_wrong(run, over) or self._put_right(run)]
         return sorted(queued, key=lambda r: (-r.spec.priority, r.created or datetime.min.replace(tzinfo=UTC)))
 
     def settle(self, run_id: str) -> None:
@@ -68,6 +70,12 @@ class Reconciler:
             if time.monotonic() - since > _GRACE:
                 kill_group(note.child)
         return False
+
+    def _is_wrong(self, run: Run, over: set[str]) -> bool:
+        """Whether the record of a run that nobody works on says something else than that it waits, or should."""
+        if run.state != "queued" or run.spec.parent in over or self._workspace.cancel_requested(run.id):
+            return True
+        return read_note(self._workspace.run_folder(run.id)).outcome in {"failed", "cancelled", "ended"}
 
     def _put_right(self, run: Run) -> bool:
         """Let the record say what the note says; True when the run is queued afterwards."""
