@@ -139,9 +139,13 @@ def _row(run: Run) -> None:
 
 
 def _progress(run: Run) -> str:
-    unit = "trial" if run.spec.search else "epoch"
-    words = [f"{unit} {run.epoch} of {run.epochs}" if run.epochs and run.device else "starting"]
-    if run.remaining is not None:
+    if run.spec.search is not None:
+        words = [f"trial {run.epoch} of {run.epochs}" if run.epoch else "first trial"]
+    else:
+        words = [f"epoch {run.epoch} of {run.epochs}" if run.epochs and run.device else "starting"]
+    if run.id in _stopping():
+        words.append("stopping")
+    elif run.remaining is not None:
         words.append(f"{duration(run.remaining)} left")
     found = next((name for name in SCORES if name in run.scores), None)
     if found:
@@ -172,14 +176,22 @@ def _buttons(run: Run) -> None:
         _button("First", ":material/vertical_align_top:", run, services.put_first, "Let it go before all others")
         _button("Last", ":material/vertical_align_bottom:", run, services.put_last, "Let all others go before it")
     if not run.has_ended:
-        _button("Cancel", ":material/stop_circle:", run, services.cancel, "Stop it; what it has learnt is kept")
+        about = "Stop it; what it has learnt is kept"
+        _button("Cancel", ":material/stop_circle:", run, services.cancel, about, disabled=run.id in _stopping())
     elif run.state != "finished":
         _button("Resume", ":material/resume:", run, services.resume, "Go on from its last checkpoint")
 
 
-def _button(label: str, icon: str, run: Run, act: Callable[[str], None], about: str) -> None:
+def _button(label: str, icon: str, run: Run, act: Callable[[str], None], about: str, *, disabled: bool = False) -> None:
     st.button(
-        label, key=f"{label}-{run.id}", icon=icon, help=about, on_click=_acted, args=(act, run.id), type="tertiary"
+        label,
+        key=f"{label}-{run.id}",
+        icon=icon,
+        help=about,
+        on_click=_acted,
+        args=(act, run.id),
+        type="tertiary",
+        disabled=disabled,
     )
 
 
@@ -189,3 +201,13 @@ def _acted(act: Callable[[str], None], name: str) -> None:
         act(name)
     except services.Refusal as refusal:
         st.session_state["train-said"] = str(refusal)
+        return
+    if act is services.cancel:
+        _stopping().add(name)
+    else:
+        _stopping().discard(name)
+
+
+def _stopping() -> set[str]:
+    """Runs that were asked to stop here and may take some seconds to."""
+    return st.session_state.setdefault("train-stopping", set())  # type: ignore[no-any-return]

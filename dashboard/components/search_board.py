@@ -21,9 +21,9 @@ __all__ = ["search_board"]
 def search_board(search: Run) -> None:
     """One search."""
     st.subheader(as_text(services.run_title(search)))
-    trials = services.search_trials(search.id, search.ended)
-    if not len(trials):
-        st.caption("The first trial has not begun.")
+    trials = services.search_trials(search)
+    if not trials["validation_accuracy"].notna().any():
+        st.caption("No trial has come to its end yet.")
         return
     name = f"{state.get('dataset')}-{search.spec.method}-search"
     grid = st.grid(2, min_column_width=400, gap="small")
@@ -33,7 +33,7 @@ def search_board(search: Run) -> None:
             f"history-{search.id}",
             name=f"{name}-history",
             alt="Validation accuracy by trial, and the best so far",
-            data=lambda: services.search_trials(search.id, search.ended),
+            data=lambda: services.search_trials(search),
         )
     with grid.cell():
         drawn = services.importance_figure(search)

@@ -120,7 +120,6 @@ def result(run_id: str) -> TrainingResult:
     return runs.result(run_id)
 
 
-@st.cache_resource(ttl=_FRESH, refresh_mode="background", show_spinner=False, max_entries=64)
 def curves(run_id: str, ended: datetime | None = None, metric: str = "") -> pd.DataFrame:
     """What was measured after every epoch, about a second old.
 
@@ -132,6 +131,18 @@ def curves(run_id: str, ended: datetime | None = None, metric: str = "") -> pd.D
     Returns:
         epoch, metric, mean and std over seeds.
     """
+    return _growing(run_id, metric) if ended is None else _grown(run_id, metric, ended)
+
+
+@st.cache_resource(ttl=_FRESH, refresh_mode="background", show_spinner=False, max_entries=64)
+def _growing(run_id: str, metric: str) -> pd.DataFrame:
+    from crowdcore import runs
+
+    return runs.curves(run_id, [metric] if metric else None)
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _grown(run_id: str, metric: str, ended: datetime) -> pd.DataFrame:
     from crowdcore import runs
 
     return runs.curves(run_id, [metric] if metric else None)

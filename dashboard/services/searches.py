@@ -12,8 +12,6 @@ from dashboard.services.runs import forget
 from dashboard.services.train import Draft, about_method, draft_of, read_method, specs, training_schema
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     import pandas as pd
     import plotly.graph_objects as go
 
@@ -24,7 +22,6 @@ __all__ = [
     "best_draft",
     "importance_figure",
     "importance_table",
-    "importances",
     "search_figure",
     "search_trials",
     "searchable",
@@ -113,16 +110,20 @@ def start_search(name: str, draft: Draft, space: Mapping[str, Mapping[str, Any]]
     return started.id
 
 
-@st.cache_resource(ttl=1.0, refresh_mode="background", show_spinner=False, max_entries=16)
-def search_trials(search: str, ended: datetime | None = None) -> pd.DataFrame:
+def search_trials(found: Run) -> pd.DataFrame:
     """The trials so far: trial, run, state, validation_accuracy, best so far, and the settings."""
+    return _trials(found.id, found.epoch, found.state)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _trials(search: str, done: int, state: str) -> pd.DataFrame:
     from crowdcore import runs
 
     return runs.search_trials(search)
 
 
-@st.cache_resource(ttl=10.0, refresh_mode="background", show_spinner=False, max_entries=16)
-def importances(search: str, ended: datetime | None = None) -> dict[str, float]:
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _importances(search: str, done: int, state: str) -> dict[str, float]:
     """Setting -> share of the variance that it explains; empty while there are too few trials."""
     from crowdcore import runs
 
@@ -133,14 +134,14 @@ def search_figure(found: Run) -> go.Figure:
     """Validation accuracy by trial, and the best so far."""
     from crowdcore import figures
 
-    return figures.search_history(search_trials(found.id, found.ended), found.spec.method)
+    return figures.search_history(search_trials(found), found.spec.method)
 
 
 def importance_figure(found: Run) -> go.Figure | None:
     """Which settings matter; None while there are too few trials."""
     from crowdcore import figures
 
-    shares = importances(found.id, found.ended)
+    shares = _importances(found.id, found.epoch, found.state)
     return figures.search_importance(shares, found.spec.method) if shares else None
 
 
@@ -148,13 +149,13 @@ def importance_table(found: Run) -> pd.DataFrame:
     """Setting and share."""
     import pandas as pd
 
-    shares = importances(found.id, found.ended)
+    shares = _importances(found.id, found.epoch, found.state)
     return pd.DataFrame({"setting": list(shares), "importance": list(shares.values())})
 
 
 def best_draft(found: Run) -> Draft | None:
     """A draft with the settings of the best trial; None while no trial has ended."""
-    trials = search_trials(found.id, found.ended).dropna(subset="validation_accuracy")
+    trials = search_trials(found).dropna(subset="validation_accuracy")
     if trials.empty or found.spec.search is None:
         return None
     best = trials.iloc[[int(trials["validation_accuracy"].argmax())]]

@@ -1,0 +1,140 @@
+"""What the page Train asks of its services: lines of methods, labels of runs, ranges of searches, estimates."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crowdcore import runs
+from crowdcore.core.errors import CrowdError, SettingError
+from crowdcore.learning import TrainSettings, methods, split_settings
+from crowdcore.runs import Estimate, Run, RunSpec
+from dashboard import services
+from dashboard.services import estimates, spelling, training_figures
+from tests.conftest import simulate_crowd
+
+VALUES = st.one_of(st.booleans(), st.none(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text())
+BEGAN = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+
+
+def run(number: int, minutes: float = 0, **changes: object) -> Run:
+    spec = RunSpec(dataset="crowd", method="conal", seeds=(0, 1)).model_copy(update=changes)
+    return Run(id=f"{number:032x}"[::-1], spec=spec, state="queued", created=BEGAN + timedelta(minutes=minutes))
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), VALUES))
+def test_a_line_is_read_back(settings: dict[str, object]) -> None:
+    line = spelling.spell("conal", settings)
+    method, found = spelling.read(line)
+    assert method == "conal"
+    assert found == settings
+    assert {k: type(v) for k, v in found.items()} == {k: type(v) for k, v in settings.items()}
+
+
+def test_a_line_leaves_out_defaults_and_refuses_what_a_method_lacks() -> None:
+    assert services.spell_method("conal", {"regularisation": 1e-5, "embedding": 40}) == "conal embedding=40"
+    assert services.read_method("conal embedding=40") == ("conal", {"embedding": 40})
+    for wrong in ("conall", "conal lr=1", "conal backbone=os:system", "conal embedding"):
+        with pytest.raises(SettingError):
+            services.read_method(wrong)
+
+
+def test_what_a_method_brings_along_is_what_training_uses() -> None:
+    assert services.own_training("conal") == {}
+    own = services.own_training("conal variant=authors")
+    training, _ = split_settings(methods.get("conal"), {"variant": "authors"})
+    assert own
+    assert {k: getattr(training, k) for k in own} == own
+    assert TrainSettings(**own) == training
+
+
+def test_labels_of_runs_tell_them_apart_and_stay_as_they_are() -> None:
+    first, other, later = run(1), run(2, settings={"embedding": 40}), run(3)
+    before = services.run_labels([other, first])
+    after = services.run_labels([later, other, first])
+    assert len(set(after.values())) == 3
+    assert {name: after[name] for name in before} == before
+    assert before[first.id] == "conal · 2 seeds · 2 Jan 2026, 03:04"
+    assert services.run_names([first, other]) == {first.id: "conal", other.id: "conal · embedding 40"}
+    assert len(set(services.run_names([later, first]).values())) == 2
+    assert services.run_label(replace(first, state="running", epoch=3)) == before[first.id]
+
+
+@pytest.mark.parametrize("method", methods.names())
+def test_every_setting_offered_to_a_search_can_be_searched_and_trained(method: str) -> None:
+    fields = services.searchable(method)
+    assert {"lr", "batch_size", "weight_decay"} <= fields.keys()
+    assert set(services.usually_searched(method)) <= fields.keys()
+    for name, field in fields.items():
+        if field.values:
+            tried = runs.Choice(values=field.values).values
+        else:
+            part = runs.Range(low=field.low, high=field.high, log=field.log, integer=field.integer)
+            tried = tuple(int(p) if field.integer else p for p in part.points())
+        for value in tried:
+            training, own = split_settings(methods.get(method), {name: value})
+            assert getattr(own if name in type(own).model_fields else training, name) == value
+
+
+def test_curves_are_offered_by_name_without_the_scores_that_are_none() -> None:
+    scores = dict.fromkeys(["loss", "loss_std", "test_accuracy", "test_accuracy_best", "test_accuracy_best_std"], 0.5)
+    scores |= dict.fromkeys(["seconds", "startup_seconds", "peak_bytes", "my_term"], 1.0)
+    found = training_figures.curve_metrics([replace(run(1), scores=scores)])
+    assert found == {"test_accuracy": "Accuracy, test", "loss": "Loss", "my_term": "My term"}
+
+
+class _Slow:
+    """Estimates that wait for a nod."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[str] = []
+        self.nod = threading.Event()
+        monkeypatch.setattr(estimates, "_SETTLED", 0.1)
+        monkeypatch.setattr(estimates, "_FORGOTTEN", 0.5)
+        monkeypatch.setattr(runs, "estimate", self.look, raising=False)
+        self.estimator = estimates._Estimator()
+
+    def look(self, spec: RunSpec, dataset: object) -> Estimate:
+        self.asked.append(spec.method)
+        self.nod.wait(10)
+        if spec.method == "broken":
+            raise CrowdError("No.")
+        return Estimate(1.0, 2, "Three.")
+
+    def ask(self, *names: str) -> list[object]:
+        asked = [RunSpec(dataset="crowd", method=name) for name in names]
+        return list(self.estimator.ask(asked, simulate_crowd()))
+
+    def ask_until_known(self, *names: str) -> list[object]:
+        for _ in itertools.takewhile(lambda _: None in self.ask(*names), range(200)):
+            time.sleep(0.05)
+        return self.ask(*names)
+
+
+def test_estimates_come_one_after_another_and_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = _Slow(monkeypatch)
+    assert slow.ask("one", "two") == [None, None]
+    slow.nod.set()
+    assert slow.ask_until_known("one", "two") == [Estimate(1.0, 2, "Three.")] * 2
+    assert slow.ask_until_known("two", "one") == [Estimate(1.0, 2, "Three.")] * 2
+    assert slow.asked == ["one", "two"]
+    (refusal,) = slow.ask_until_known("broken")
+    assert isinstance(refusal, CrowdError)
+
+
+def test_an_estimate_that_nobody_waits_for_any_more_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = _Slow(monkeypatch)
+    slow.ask("one", "left")
+    time.sleep(0.3)  # the first is being looked at
+    assert slow.asked == ["one"]
+    time.sleep(0.5)
+    slow.nod.set()
+    slow.ask_until_known("wanted")
+    assert slow.asked == ["one", "wanted"]
