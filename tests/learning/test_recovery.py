@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from crowdcore.data import simulate
+from crowdcore.data import load_dataset, simulate
 from crowdcore.learning import train
 from crowdcore.learning.metrics import omega_correlation, recovery_error, skill_correlation
 
@@ -38,6 +38,18 @@ def test_trace_regularisation_finds_tannos_flippers_on_real_digits(labels, bound
     assert (error < bound).all(), error
     assert recovery_error(true, np.tile(np.eye(10), (5, 1, 1))) > 0.3
     assert (result.accuracy("train") > 0.9).all()
+
+
+def test_labelmes_common_confusion_shows_inside_city_taken_for_street(data_folder):
+    crowd = load_dataset("labelme")
+    result = train(crowd, "conal", seeds=3, epochs=20)
+    city, street = crowd.classes.index("insidecity"), crowd.classes.index("street")
+    start = 1 / (np.exp(2) + 7)  # every wrong label, before training
+    assert (result.common_confusion[:, city, street] > 1.1 * start).all()
+    mean = result.common_confusion.mean(0)
+    np.fill_diagonal(mean, 0)
+    assert np.unravel_index(mean.argmax(), mean.shape) == (city, street)
+    assert result.accuracy("test").mean() > 0.86
 
 
 def test_conal_finds_common_and_individual_confusions_and_their_shares():

@@ -64,9 +64,9 @@ class Conal(CrowdMethod):
 
     @classmethod
     def training_defaults(cls, settings: ConalSettings) -> Mapping[str, Any]:
-        """The authors' code: batches of 1024, step size 0.01, a fresh Adam every epoch."""
+        """Step size 0.005, the paper's smallest; the authors' code: 0.01, batches of 1024, a fresh Adam an epoch."""
         if settings.variant == "paper":
-            return {}
+            return {"lr": 5e-3}
         return {"batch_size": 1024, "lr": 1e-2, "restart_optimizer": True}
 
     def __init__(self, problem: Problem, settings: ConalSettings, network: Network) -> None:
