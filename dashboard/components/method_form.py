@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any, Literal
 
 import streamlit as st
@@ -23,6 +24,7 @@ def method_form(
     key: str,
     *,
     without: Collection[str] = (),
+    open: Mapping[str, str] = MappingProxyType({}),
     kept: bool = False,
 ) -> dict[str, Any]:
     """Draw one field per setting: numbers with their bounds, choices, switches; descriptions as help.
@@ -32,8 +34,9 @@ def method_form(
     Args:
         schema: from ``Model.model_json_schema()``.
         values: what the fields show where it is not the default.
-        key: unique on the page; the fields are called ``{key}-{setting}``.
+        key: unique on the page; the fields are called ``{key}-{setting}``, those in ``open`` ``{key}-{setting}-open``.
         without: settings that are not drawn.
+        open: setting -> what stands in its field while nothing is chosen; its value is then None.
         kept: whether the fields keep what was entered while another page is shown.
 
     Returns:
@@ -47,9 +50,14 @@ def method_form(
         if name in without:
             continue
         field = _resolved(described, definitions)
-        value = values.get(name, field.get("default"))
+        if name in open:
+            field |= {"optional": True, "empty": open[name]}
+            if field.get("type") == "boolean":
+                field["enum"] = [True, False]
+        value = values.get(name, None if name in open else field.get("default"))
         with grid.cell():
-            drawn = _field(field, _label(field, name), value, f"{key}-{name}", "session" if kept else None)
+            widget = f"{key}-{name}-open" if name in open else f"{key}-{name}"
+            drawn = _field(field, _label(field, name), value, widget, "session" if kept else None)
         if drawn is not None:
             chosen[name] = drawn[0]
     if not chosen:
@@ -82,19 +90,21 @@ def _field(
     """Draw a setting and return its value (in a tuple, as it may be None), or None if it cannot be drawn."""
     described = as_text(field["description"]) if "description" in field else None
     common: dict[str, Any] = {"help": described, "key": key, "persist_state": kept}
+    how: dict[str, Any]
     kind = field.get("type")
     if "enum" in field:
         options = list(field["enum"])
-        at = options.index(value) if value in options else 0
-        return (st.selectbox(label, options, index=at, format_func=_said, **common),)
+        at = options.index(value) if value in options else None if "empty" in field else 0
+        how = {"format_func": _said, "placeholder": field.get("empty")}
+        return (st.selectbox(label, options, index=at, **how, **common),)
     if kind == "boolean":
         return (st.toggle(label, value=bool(value), **common),)
     if kind in {"integer", "number"}:
         number = int if kind == "integer" else float
         low, high = (None if bound is None else number(bound) for bound in _bounds(field, kind))
-        how: dict[str, Any] = {"step": 1} if kind == "integer" else {"step": _step(value), "format": "%g"}
+        how = {"step": 1} if kind == "integer" else {"step": _step(value), "format": "%g"}
         shown = None if value is None else number(value)
-        empty = "not set" if field.get("optional") else None
+        empty = field.get("empty", "not set") if field.get("optional") else None
         return (st.number_input(label, low, high, value=shown, placeholder=empty, **how, **common),)
     if kind == "string":
         return (st.text_input(label, value="" if value is None else str(value), **common) or value,)

@@ -161,6 +161,8 @@ def _outcome(run: Run) -> str:
     reached = [_spread(run, at) for at in ("selected", "last", "best") if f"test_accuracy_{at}" in run.scores]
     if reached:
         words.append(f"test accuracy {' | '.join(reached)}")
+    elif "valid_accuracy" in run.scores:
+        words.append(f"validation accuracy {percent(run.scores['valid_accuracy'])} last")
     if run.started and run.ended:
         words.append(duration((run.ended - run.started).total_seconds()))
     return " · ".join([*words, *([run.device] if run.device else []), *([run.message] if run.message else [])])

@@ -49,7 +49,7 @@ def search_form() -> None:
         **KEPT,
     )
     space = {name: bounds for name in chosen if (bounds := _values(line, name, fields[name])) is not None}
-    draft = {**shared_settings("search", {"seeds": SEEDS}, []), "methods": [line]}
+    draft = {**shared_settings("search", {"seeds": SEEDS}, [], (line,)), "methods": [line]}
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(
             f"Search, {count(trials, 'run')}", type="primary", icon=":material/search:", disabled=len(space) < 1

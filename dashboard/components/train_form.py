@@ -70,13 +70,16 @@ def _methods(lines: list[str]) -> list[str]:
     )
 
 
-def shared_settings(key: str, held: services.Draft, methods: list[str]) -> dict[str, Any]:
+def shared_settings(
+    key: str, held: services.Draft, methods: list[str], searched: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """Seeds, device and the trainer's settings, which all runs share; and a form for each method's own.
 
     Args:
         key: unique on the page.
         held: a draft, as far as it is known: what the fields show while they are untouched.
-        methods: lines whose settings can be changed.
+        methods: lines whose own settings can be changed.
+        searched: lines whose own settings have their place elsewhere.
 
     Returns:
         ``seeds``, ``device``, ``priority`` and ``training`` of a draft.
@@ -107,14 +110,29 @@ def shared_settings(key: str, held: services.Draft, methods: list[str]) -> dict[
         if network in networks:
             training["backbone_settings"] = _network_settings(network, training, prefix)
         with st.popover("Training", type="tertiary"):
-            st.caption("What you do not change is left to each method: the paper's way of training it.")
+            theirs = _theirs([*methods, *searched])
             training |= method_form(
-                services.training_schema(), training, f"{prefix}-training", without=APART, kept=True
+                services.training_schema(), training, f"{prefix}-training", without=APART, open=theirs, kept=True
             )
-    changed = services.changed(services.training_schema(), {k: v for k, v in training.items() if k not in APART})
+    folded = {k: v for k, v in training.items() if k not in APART and v is not None}
+    changed = services.changed(services.training_schema(), folded) | {k: folded[k] for k in theirs if k in folded}
     if changed:
         st.caption(as_text("Changed: " + ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in changed.items())))
     return {"seeds": seeds, "device": device, "priority": held.get("priority", 0), "training": training}
+
+
+def _theirs(methods: list[str]) -> dict[str, str]:
+    """Trainer settings in which a method departs from the usual, and what it takes."""
+    usual = services.training_schema()["properties"]
+    own: dict[str, dict[str, Any]] = {}
+    for line in methods:
+        try:
+            for name, value in services.own_training(line).items():
+                own.setdefault(name, {})[line.split()[0]] = value
+        except services.Refusal:
+            continue
+    words = {name: ", ".join(f"{method} {value}" for method, value in taken.items()) for name, taken in own.items()}
+    return {name: f"{words[name]}; else {usual[name]['default']}" if len(methods) > 1 else words[name] for name in own}
 
 
 def _choice(label: str, options: dict[str, str], value: str | None, key: str, width: int) -> str:
@@ -199,4 +217,5 @@ def _words(found: list[Estimate] | None) -> str:
     if found is None:
         return ":material/hourglass_top: Measuring how long this will take …"
     seconds, memory = sum(e.seconds for e in found), max(e.bytes for e in found)
-    return f"About **{duration(seconds)}** and **{size(memory)}** of memory. {as_text(found[0].basis)}"
+    basis = as_text(" ".join(dict.fromkeys(e.basis for e in found)))
+    return f"About **{duration(seconds)}** and **{size(memory)}** of memory. {basis}"

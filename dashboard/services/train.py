@@ -165,12 +165,19 @@ def own_training(line: str) -> dict[str, Any]:
 
 
 def untrainable(name: str) -> str:
-    """Why nothing can be trained on a dataset, in a sentence; empty if something can."""
+    """Why nothing can be trained on a dataset, and what would help; empty if something can."""
     opened = dataset(name)
     if opened.n_annotations == 0:
-        return "It has no annotations: there is nothing to learn from."
+        return (
+            "It has no annotations, so there is nothing to learn from. Open a file on the Data page that has a label "
+            "per row: task, worker, label."
+        )
     if opened.features is None and (opened.media is None or opened.media.images is None):
-        return "It has neither features nor images, so that a classifier has nothing to look at."
+        return (
+            "It has neither features nor images, so a classifier has nothing to look at. Bring a ZIP of a dataset "
+            "folder to the Data page, with `features_train.npy` (a row per task, in the order of `tasks.csv`) or "
+            "`images_train.npz`, and the same for other splits. Without them the labels can still be aggregated."
+        )
     return ""
 
 
@@ -205,20 +212,22 @@ def specs(name: str, draft: Draft) -> list[RunSpec]:
     """
     from crowdcore.runs import RunSpec
 
-    training = changed(training_schema(), draft["training"])
+    training = {name: value for name, value in draft["training"].items() if value is not None}
+    asked = changed(training_schema(), training)
     group = uuid.uuid4().hex[:8]
     return [
         RunSpec(
             dataset=spelled(name),
             fingerprint=dataset(name).fingerprint,
             method=method,
-            settings={**training, **settings},
+            settings={**asked, **{k: v for k, v in training.items() if k in own_training(line)}, **settings},
             seeds=tuple(range(draft["seeds"])),
             device=draft["device"],
             priority=draft["priority"],
             group=group,
         )
-        for method, settings in map(read_method, draft["methods"])
+        for line in draft["methods"]
+        for method, settings in [read_method(line)]
     ]
 
 

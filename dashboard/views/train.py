@@ -9,7 +9,6 @@ from dashboard.components.run_board import board
 from dashboard.components.run_curves import curves, onwards
 from dashboard.components.search_board import search_board
 from dashboard.components.search_form import search_form
-from dashboard.components.text import as_text
 from dashboard.components.train_form import form
 
 
@@ -24,6 +23,8 @@ def draw() -> None:
     why = services.untrainable(state.get("dataset"))
     if why:
         nothing_to_learn(why)
+        if not services.runs_of(state.get("dataset")):
+            return
     else:
         forms()
     st.subheader("Runs")
@@ -53,12 +54,7 @@ def forms() -> None:
 
 def nothing_to_learn(why: str) -> None:
     """What would make this dataset one that can be trained on."""
-    st.info(
-        f"{as_text(why)} Bring a ZIP of a dataset folder with `features_train.npy` (a row per task, in the order of "
-        "`tasks.csv`) or `images_train.npz`, and the same for other splits, to the Data page. Without them the labels "
-        "can still be aggregated.",
-        icon=":material/image_not_supported:",
-    )
+    st.info(why, icon=":material/image_not_supported:")
     with st.container(horizontal=True):
         st.page_link("views/data.py", label="Open a file", icon=":material/upload_file:")
         st.page_link(

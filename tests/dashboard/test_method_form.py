@@ -104,3 +104,28 @@ def test_a_method_without_settings_says_so() -> None:
         "from dashboard.components.method_form import method_form\nmethod_form({}, {}, 'set')"
     ).run()
     assert "no settings" in test.caption[0].value
+
+
+def test_open_fields_are_empty_until_something_is_chosen() -> None:
+    def draw() -> None:
+        import streamlit as st
+        from pydantic import BaseModel
+
+        from dashboard.components.method_form import method_form
+
+        class Settings(BaseModel):
+            rate: float = 0.1
+            hard: bool = False
+            kind: str = "plain"
+            fixed: int = 3
+
+        words = {"rate": "theirs 0.2", "hard": "theirs"}
+        st.session_state["chosen"] = method_form(
+            Settings.model_json_schema(), {"hard": False}, "set", open=words, without=("kind",)
+        )
+
+    test = AppTest.from_function(draw).run()
+    assert test.session_state["chosen"] == {"rate": None, "hard": False, "fixed": 3}
+    assert test.number_input[0].placeholder == "theirs 0.2"
+    test.number_input[0].set_value(0.1)
+    assert test.run().session_state["chosen"]["rate"] == 0.1

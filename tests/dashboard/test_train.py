@@ -114,7 +114,7 @@ def test_what_is_changed_in_the_forms_is_asked_for_and_nothing_else() -> None:
     test = page(methods="conal")
     test.number_input(key="train-0-epochs").set_value(7)
     test.number_input(key="train-0-seeds").set_value(2)
-    test.number_input(key="train-0-training-lr").set_value(0.01)
+    test.number_input(key="train-0-training-lr-open").set_value(0.01)
     test.number_input(key="train-0-network-mlp-hidden").set_value(16)
     test.selectbox(key="train-0-device").set_value("cpu")
     test.run()
@@ -125,6 +125,20 @@ def test_what_is_changed_in_the_forms_is_asked_for_and_nothing_else() -> None:
     assert run.spec.settings == {"epochs": 7, "lr": 0.01, "backbone_settings": {"hidden": 16}}
     assert run.spec.seeds == (0, 1)
     assert run.spec.device == "cpu"
+
+
+def test_what_a_method_does_its_own_way_is_left_to_it_unless_it_is_set() -> None:
+    test = page(methods=["conal", "trace"])
+    rate = test.number_input(key="train-0-training-lr-open")
+    assert rate.value is None
+    assert rate.placeholder == "conal 0.005; else 0.001"
+    rate.set_value(0.001)
+    test.run()
+    assert "Changed: lr 0.001" in words(test)
+    button(test, "Start 2 runs").click()
+    test.run()
+    found = {run.spec.method: run.spec.settings for run in runs.list_runs("crowd")}
+    assert found == {"conal": {"lr": 0.001}, "trace": {}}
 
 
 def test_a_method_s_own_form_replaces_it_or_adds_another() -> None:

@@ -1,0 +1,127 @@
+"""Claim: while a training run uses every core, a click on the app is answered within 300 ms (95th percentile).
+
+Clicks in a real browser on the page that shows the run live and on an analysis page, each timed from the click to
+the frame that shows its effect; beside them, in turn, the floor: a click on a page that does next to nothing. Once
+while nothing trains and once while a run does. Browser, servers and training share the machine.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import psutil
+from playwright.sync_api import Page, sync_playwright
+
+from benchmarks.dashboard import HELLO, Redraw, alternate, cell_click, hello_rerun, p95, tab, timed, verdict
+from crowdcore.data import list_datasets, load_dataset
+from crowdcore.runs import Run, RunSpec, Workspace, cancel, get_run, stop_engine, submit
+from tests.browser.app_server import launch, serving
+from tests.browser.steps import open_page
+
+CLICKS, BOUND = 40, 300.0  # clicks of each kind; milliseconds
+SEEDS, EPOCHS = 5, 1_000_000
+METRICS = ("Loss", "Accuracy, validation", "Accuracy, test")
+# The vertical axis of the curves; what the open tab of the form ends with.
+CURVE = "document.querySelector('.st-key-figure-curves .ytitle')?.textContent === '{}'"
+SAYS = "document.querySelector('[data-testid=stMain]').innerText.includes('{}')"
+
+
+def metric_change(page: Page, address: str, run: Run) -> Redraw:
+    """Another metric until its curve is drawn."""
+    open_page(page, f"{address}/train?dataset={run.spec.dataset}&runs={run.id}")
+    page.locator(".st-key-figure-curves .js-plotly-plot .main-svg").first.wait_for(timeout=120_000)
+
+    def redraw(k: int) -> float:
+        page.get_by_role("combobox", name="Curve").click()
+        option = page.get_by_role("option", name=METRICS[k % 3], exact=True)
+        option.wait_for()
+        return timed(page, CURVE.format(METRICS[k % 3]), option.click)
+
+    return redraw
+
+
+def tab_change(page: Page, address: str, run: Run) -> Redraw:
+    """The other form until it is there; the whole page is drawn anew."""
+    open_page(page, f"{address}/train?dataset={run.spec.dataset}&runs={run.id}")
+    forms = (("Search settings", "Judged on validation accuracy"), ("Train", "Start 3 runs"))
+
+    def redraw(k: int) -> float:
+        name, words = forms[k % 2]
+        return timed(page, SAYS.format(words), page.get_by_role("tab", name=name).click)
+
+    return redraw
+
+
+def trained(workspace: Workspace, dataset: str, epochs: int, until: int) -> Run:
+    """A run that has got as far as that epoch."""
+    spec = RunSpec(
+        dataset=dataset,
+        fingerprint=load_dataset(dataset).fingerprint,
+        method="conal",
+        settings={"epochs": epochs},
+        seeds=tuple(range(SEEDS)),
+        device="cpu",
+    )
+    run = submit(spec, workspace=workspace)
+    while run.epoch < until and not run.has_ended:
+        time.sleep(0.5)
+        run = get_run(run.id, workspace=workspace)
+    if run.state not in {"running", "finished"}:
+        raise SystemExit(f"The run {run.state}: {run.message}")
+    return run
+
+
+def main() -> None:
+    dataset = "labelme" if "labelme" in list_datasets() else "demo"
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        os.environ["CROWDCORE_WORKSPACE"] = folder
+        workspace = Workspace.open()
+        try:
+            browser = launch(playwright)
+            hello = Path(folder) / "hello.py"
+            hello.write_text(HELLO)
+            with ExitStack() as stack:
+                floor = stack.enter_context(serving(hello))
+                address = stack.enter_context(serving(environment=workspace.environment))
+                finished = trained(workspace, dataset, 20, 20)
+                while not finished.has_ended:
+                    time.sleep(0.5)
+                    finished = get_run(finished.id, workspace=workspace)
+                for run in (finished, None):
+                    live = run or trained(workspace, dataset, EPOCHS, 5)
+                    with ExitStack() as tabs:
+                        pages = [tabs.enter_context(tab(browser)) for _ in range(4)]
+                        measure(pages, floor, address, dataset, live)
+                    if run is None:
+                        cancel(live.id, workspace=workspace)
+            browser.close()
+        finally:
+            stop_engine(workspace=workspace)
+
+
+def measure(pages: list[Page], floor: str, address: str, dataset: str, run: Run) -> None:
+    """Clicks of each kind in turn, and what they took."""
+    redraws = [
+        hello_rerun(pages[0], floor),
+        metric_change(pages[1], address, run),
+        tab_change(pages[2], address, run),
+        cell_click(pages[3], address, dataset),
+    ]
+    psutil.cpu_percent()
+    times = alternate(redraws, CLICKS)
+    busy = psutil.cpu_percent()
+    doing = "nothing trains" if run.has_ended else f"{run.spec.method} trains with {SEEDS} seeds"
+    cores = f"{os.cpu_count()} cores {busy:.0f} % busy"
+    print(f"{doing}, {dataset}; {cores}; hello world {p95(times[0]):.0f} ms (median {np.median(times[0]):.0f})")
+    for name, taken in zip(("another curve", "another form", "a cell of the heatmap"), times[1:], strict=True):
+        verdict(f"{name} (median {np.median(taken):.0f})", p95(taken), BOUND, "ms")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
