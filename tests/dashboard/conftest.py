@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import streamlit as st
+
+from crowdcore import runs
+from crowdcore.data.rows import Rows
+from crowdcore.data.writers import write_folder
+from crowdcore.runs import Estimate, Workspace, store
+from crowdcore.runs.schema import client_of
+from dashboard.services import estimates
+from tests.conftest import simulate_crowd
 
 
 @pytest.fixture(autouse=True)
@@ -15,3 +26,33 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("dashboard.services._cache._FRESH", 0.0)
     st.cache_resource.clear()
     return tmp_path / "workspace"
+
+
+@pytest.fixture(scope="session")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty record, made once: making one takes seconds."""
+    workspace = Workspace.open(tmp_path_factory.mktemp("record"))
+    client_of(workspace)
+    assert workspace.database is not None
+    return workspace.database
+
+
+@pytest.fixture
+def trainable_crowd(record: Path, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crowd with features and one without; runs are recorded, but no engine takes them; estimates come at once."""
+    workspace.mkdir()
+    shutil.copy(record, workspace / record.name)
+    folder = tmp_path / "found"
+    folder.mkdir()
+    monkeypatch.setenv("CROWDCORE_DATA", str(folder))
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    features = tmp_path / "features.npy"
+    np.save(features, np.random.default_rng(0).normal(size=(300, 5)).astype(np.float32))
+    crowd = simulate_crowd()
+    rows = Rows((features,), np.zeros(300, np.int8), np.arange(300))
+    write_folder(replace(crowd, features=rows, name="crowd"), folder / "crowd")
+    write_folder(replace(crowd, name="bare"), folder / "bare")
+    monkeypatch.setattr(runs, "submit", store.create, raising=False)
+    monkeypatch.setattr("crowdcore.runs.searching.submit", store.create)
+    monkeypatch.setattr(estimates._Estimator, "look", lambda *_: Estimate(61.0, 3 * 10**9, "By a test."))
+    monkeypatch.setattr(estimates, "_SETTLED", 0.0)

@@ -1,0 +1,100 @@
+"""The page Train in-process: what it shows of runs, and what it does with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crowdcore import runs
+from crowdcore.core.errors import DataError
+from crowdcore.runs import Workspace, store
+from crowdcore.runs.schema import client_of
+from dashboard import services
+from tests.dashboard.train_page import asked, button, page, words
+
+pytestmark = pytest.mark.usefixtures("trainable_crowd")
+
+
+def test_again_fills_the_form_and_starts_the_same() -> None:
+    settings = {"epochs": 7, "lr": 0.01, "embedding": 40, "backbone": "linear"}
+    asked(settings=settings, device="cpu")
+    test = page()
+    button(test, "Run again with …").click()
+    test.run()
+    assert test.multiselect(key="train-methods").value == ["conal embedding=40"]
+    button(test, "Start 1 run").click()
+    test.run()
+    newest, oldest = runs.list_runs("crowd")
+    assert newest.spec.model_copy(update={"group": ""}).model_dump() == oldest.spec.model_dump()
+    assert newest.spec.settings == settings
+
+
+def test_a_failed_run_says_why_and_can_go_on(monkeypatch: pytest.MonkeyPatch, workspace: Path) -> None:
+    run = asked()
+    store.set_state(run.id, "failed", "The disk is **full**.")
+    (Workspace.open().run_folder(run.id) / "log.txt").write_text("line one\n<b>line</b> two\n")
+    test = page()
+    assert "The disk is **full**." in test.error[0].value.replace("\\", "")
+    assert r"\*\*full" in test.error[0].value
+    assert "line one\n<b>line</b> two" in words(test)
+    resumed: list[str] = []
+    monkeypatch.setattr(runs, "resume", resumed.append, raising=False)
+    test.button(key=f"Resume-{run.id}").click()
+    test.run()
+    assert resumed == [run.id]
+
+
+def test_a_queue_can_be_put_in_order_and_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = asked(method="trace", group="a"), asked(method="conal", group="a")
+    monkeypatch.setattr(runs, "set_priority", store.set_priority, raising=False)
+    test = page()
+    test.button(key=f"First-{second.id}").click()
+    test.run()
+    assert runs.get_run(second.id).spec.priority > runs.get_run(first.id).spec.priority
+    test.button(key=f"Last-{second.id}").click()
+    test.run()
+    assert runs.get_run(second.id).spec.priority < runs.get_run(first.id).spec.priority
+
+    def refused(run_id: str) -> None:
+        raise DataError(f"Run {run_id[:3]} has just ended")
+
+    monkeypatch.setattr(runs, "cancel", refused, raising=False)
+    test.button(key=f"Cancel-{first.id}").click()
+    test.run()
+    assert f"Run {first.id[:3]} has just ended" in words(test)
+
+
+def test_deleting_asks_first() -> None:
+    run = asked()
+    store.set_state(run.id, "cancelled", "Cancelled before it began.")
+    test = page()
+    assert runs.list_runs("crowd")
+    test.button(key=f"delete-{run.id}").click()
+    test.run()
+    assert runs.list_runs("crowd") == []
+    assert not test.exception
+
+
+def test_a_link_shows_its_runs_and_tells_of_those_that_are_gone() -> None:
+    one, _ = asked(method="trace"), asked(method="conal")
+    test = page(runs=[one.id, "0" * 32])
+    assert test.multiselect(key="train-runs").value == [one.id]
+    assert "1 run of this address cannot be found" in words(test)
+
+
+def test_a_run_that_trains_shows_how_far_it_is() -> None:
+    run = asked()
+    store.set_state(run.id, "running")
+    client = client_of(Workspace.open())
+    client.set_tag(run.id, "crowdcore.progress", '{"epoch": 30, "epochs": 120, "done": 0.25, "remaining": 90.0}')
+    client.set_tag(run.id, "crowdcore.device", "cpu")
+    for epoch, value in ((1, 0.5), (2, 0.75)):
+        client.log_metric(run.id, "test_accuracy", value, step=epoch)
+    test = page()
+    shown = next(part.proto.text for part in test.get("progress"))
+    assert shown.replace("\\", "") == "epoch 30 of 120 · 90 s left · test accuracy 75.0 % · cpu"
+    assert [b.label for b in test.button if b.key == f"Cancel-{run.id}"] == ["Cancel"]
+    assert test.selectbox(key="train-metric").options == ["Accuracy, test"]
+    table = services.curves(run.id)
+    assert table[["epoch", "mean"]].to_numpy().tolist() == [[1, 0.5], [2, 0.75]]
