@@ -26,6 +26,12 @@ __all__ = ["COORDINATORS", "SLOT", "run_worker", "worker_name"]
 
 SLOT, COORDINATORS = "slot", "coordinator"
 """Dask resources: training runs at once, and searches, which only wait."""
+_QUIET = {  # runs are processes of their own: there is nothing here to measure or profile
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.tick.limit": "30s",
+    "distributed.worker.profile.enabled": False,
+}
 _SEARCHES = 8  # at once on a worker
 _TICK = 0.2  # seconds
 _PATIENCE = 5.0  # seconds that children have to be gone
@@ -174,7 +180,7 @@ def main(role: str, device: str = "cpu", slots: str = "1") -> None:
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     workspace = Workspace.open()
-    dask.config.set({"temporary-directory": str(EngineFiles(workspace.folder).scratch)})
+    dask.config.set({"temporary-directory": str(EngineFiles(workspace.folder).scratch), **_QUIET})
     if role == "scheduler":
         asyncio.run(_schedule(workspace, orphaned))
     else:
