@@ -5,9 +5,13 @@ Runs have fewer epochs than the papers' so that the tests end in time.
 
 from __future__ import annotations
 
+import csv
+import json
+import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +29,8 @@ from tests.browser.steps import main, open_page, settled
 EPOCHS, MANY = 15, 400
 SOON, LONG = 60_000, 240_000  # milliseconds that a busy machine may take to begin, and to train
 METHODS = ("crowd-layer", "trace", "conal")
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # on a busy machine threads wait for each other
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -45,7 +51,7 @@ class Lab:
     def restart(self) -> None:
         """Start the app anew at the same address."""
         port = int(self.address.rsplit(":", 1)[1])
-        self.process, self.address = start(APP, port=port, **self.workspace.environment)
+        self.process, self.address = start(APP, port=port, **ONE_THREAD, **self.workspace.environment)
         wait_until_up(self.address, self.process)
 
     def runs(self) -> dict[str, Run]:
@@ -57,7 +63,7 @@ class Lab:
 def lab(tmp_path_factory: pytest.TempPathFactory, data_folder: Path) -> Iterator[Lab]:
     """Everything that it starts ends with it."""
     workspace = Workspace.open(tmp_path_factory.mktemp("lab"))
-    process, address = start(APP, **workspace.environment)
+    process, address = start(APP, **ONE_THREAD, **workspace.environment)
     made = Lab(workspace, process, address)
     try:
         wait_until_up(address, process)
@@ -169,6 +175,43 @@ def test_what_the_page_says_of_a_finished_run_is_what_it_came_to(
             main(page).get_by_role("button", name="Predictions").click()
         lines = Path(download.value.path()).read_text().splitlines()
         assert len(lines) == 1 + len(runs.predictions(run.id, workspace=lab.workspace))
+
+
+def test_compare_confusions_and_omega_say_what_the_command_line_says(
+    lab: Lab, finished: dict[str, Run], browser: Browser
+) -> None:
+    methods = [word for method in METHODS for word in ("--method", method)]
+    command = [sys.executable, "-m", "crowdcore", "compare", "labelme", *methods, "--seeds", "5", "--epochs", EPOCHS]
+    command = [*map(str, command), "--device", "cpu", "--json"]
+    done = subprocess.run(command, check=True, capture_output=True, env={**os.environ, **ONE_THREAD})
+    said = {row["method"]: row for row in json.loads(done.stdout)["learning"]}
+    with opened(browser, lab) as page:
+        open_page(page, "/compare?dataset=labelme" + "".join(f"&runs={finished[m].id}" for m in METHODS))
+        rows = {row["run"]: row for row in table(page, "csv-accuracy")}
+        for method, row in said.items():
+            for head, at in (("selected", "selected"), ("last", "last"), ("best, optimistic", "best")):
+                assert float(rows[method][f"{head} %"]) == pytest.approx(100 * row[f"{at}_mean"], abs=1e-4)
+                assert float(rows[method][f"{head} ±"]) == pytest.approx(100 * row[f"{at}_std"], abs=1e-4)
+        for method in METHODS:
+            open_page(page, f"/confusions?dataset=labelme&view=Workers&runs={finished[method].id}")
+            skill = {row["worker"]: float(row["skill"]) for row in table(page, "csv-workers")}
+            assert skill == pytest.approx(said[method]["recovered"]["worker_skill"], abs=1e-5)
+        open_page(page, f"/confusions?dataset=labelme&runs={finished['conal'].id}")
+        cells = [float(row["share"]) for row in table(page, "data-grid") if row["who"].lower() == "common"]
+        common = said["conal"]["recovered"]["common_confusion"]
+        assert cells == pytest.approx([cell for line in common for cell in line], abs=1e-5)
+        open_page(page, f"/omega?dataset=labelme&runs={finished['conal'].id}")
+        for shown_row, row in zip(table(page, "data-halves"), said["conal"]["recovered"]["omega"], strict=True):
+            assert shown_row["class"] == row["class"]
+            assert [float(shown_row[half]) for half in ("top", "bottom")] == [row["top"], row["bottom"]]
+            assert float(shown_row["omega"]) == pytest.approx(row["omega"], abs=1e-5)
+
+
+def table(page: Page, key: str) -> list[dict[str, str]]:
+    """The rows of a CSV that a button of the page gives."""
+    with page.expect_download() as download:
+        main(page).locator(f".st-key-{key}").get_by_role("button").click()
+    return list(csv.DictReader(Path(download.value.path()).read_text().splitlines()))
 
 
 def test_runs_outlive_the_tab_and_the_server(lab: Lab, browser: Browser) -> None:
