@@ -11,6 +11,7 @@ import typer
 from crowdcore.cli._options import Json
 from crowdcore.cli._output import jsonable, print_json, print_table, save_table
 from crowdcore.cli._runs import full_id, row
+from crowdcore.cli._start import again, search, start
 from crowdcore.core.errors import CrowdError
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 app = typer.Typer(help="Runs of the workspace (CROWDCORE_WORKSPACE, else ./workspace).", no_args_is_help=True)
+for command in (start, again, search):
+    app.command()(command)
 
 RunId = Annotated[str, typer.Argument(metavar="ID", help="A run, or the beginning of its id.")]
 State = Literal["queued", "running", "finished", "failed", "cancelled"]
@@ -39,7 +42,7 @@ def list_(
     elif found:
         print_table(pd.DataFrame([row(r) for r in found]), "Runs; test accuracy in %, mean ± std over seeds")
     else:
-        print("There are no runs here yet: `crowdcore app` starts them, on its page Train.")
+        print("There are no runs here yet: start some with `crowdcore runs start`, or on the app's page Train.")
 
 
 @app.command()

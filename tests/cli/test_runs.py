@@ -87,3 +87,48 @@ def test_what_waits_is_not_deleted(make: Callable[..., Run], refused: Callable[.
     waiting = make()
     assert "is queued" in refused("runs", "delete", waiting.id, "--yes")
     store.set_state(waiting.id, "cancelled")
+
+
+@pytest.fixture
+def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs wait: what is asked for is what matters here."""
+    monkeypatch.setattr("crowdcore.runs.queue.ensure_engine", lambda **_: None)
+
+
+def test_start_and_again(workspace, crowd_folder: Path, no_engine: None, crowdcore: Callable[..., Any]) -> None:  # noqa: F811
+    asked = ("runs", "start", crowd_folder, "-m", "dl-mv", "-m", "conal", "--seeds", 2, "--epochs", 3, "--priority", 2)
+    first, second = crowdcore(*asked)
+    assert (first["method"], second["method"], first["state"]) == ("dl-mv", "conal", "queued")
+    spec = get_run(second["id"]).spec
+    assert (spec.seeds, spec.settings, spec.priority) == ((0, 1), {"epochs": 3}, 2)
+    assert spec.fingerprint == cc.read_dataset(crowd_folder).fingerprint
+    (other,) = crowdcore("runs", "again", second["id"][:10], "--set", "embedding=7")
+    assert get_run(other["id"]).spec.settings == {"epochs": 3, "embedding": 7}
+
+
+def test_search_from_the_command_line(workspace, crowd_folder: Path, no_engine: None, crowdcore) -> None:  # noqa: F811
+    over = ("--over", "lr=0.001:0.1:log", "--over", "embedding=4:8", "--over", 'variant=["paper","authors"]')
+    (found,) = crowdcore("runs", "search", crowd_folder, *over, "--trials", 4, "--seed", 3, "--sampler", "random")
+    plan = get_run(found["id"]).spec.search
+    assert plan is not None and plan.trials == 4 and plan.sampler == "random"
+    lr, embedding, variant = (plan.space[k] for k in ("lr", "embedding", "variant"))
+    assert (lr.low, lr.high, lr.log, lr.integer) == (0.001, 0.1, True, False)
+    assert (embedding.low, embedding.high, embedding.integer) == (4, 8, True)
+    assert variant.values == ("paper", "authors")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("start", "--set", "lambda=3"), "lambda"),
+        (("start", "-m", "nothing"), "nothing"),
+        (("search", "--over", "lr"), "--over"),
+        (("search", "--over", "lr=1:2:3"), "--over"),
+        (("search", "--over", "lr=0.1:0.01"), "high"),
+        (("search", "--over", "lr=-1:1"), "lr"),
+    ],
+)
+def test_refused_before_it_starts(workspace, crowd_folder: Path, no_engine: None, run, words, says: str) -> None:  # noqa: F811
+    done = run("runs", words[0], crowd_folder, *words[1:])
+    assert done.code == 2 and says in done.err and done.err.count("\n") == 1
+    assert list_runs() == []

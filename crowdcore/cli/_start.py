@@ -1,0 +1,147 @@
+"""`crowdcore runs start | again | search`: training in the background, from the command line."""
+
+from __future__ import annotations
+
+import json as json_module
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from crowdcore.cli._options import DatasetName, Device, Epochs, Json, Seed, Seeds, Settings, open_dataset, settings
+from crowdcore.cli._output import print_json
+from crowdcore.cli._runs import full_id
+from crowdcore.core.errors import SettingError
+
+if TYPE_CHECKING:
+    from crowdcore.runs import Choice, Range, Run, RunSpec
+
+__all__ = ["again", "search", "start"]
+
+Method = Annotated[str, typer.Option("--method", "-m", help="A learning method, such as conal or crowd-layer.")]
+Priority = Annotated[int, typer.Option(help="Runs with a higher one go first.")]
+
+
+def start(
+    dataset: DatasetName,
+    method: Annotated[
+        list[str] | None, typer.Option("--method", "-m", help="A learning method; may be repeated. Default: conal.")
+    ] = None,
+    seeds: Seeds = 5,
+    seed: Seed = None,
+    epochs: Epochs = None,
+    device: Device = "auto",
+    set: Settings = None,
+    priority: Priority = 0,
+    json: Json = False,
+) -> None:
+    """Train in the background: prints the runs' ids and returns at once."""
+    from crowdcore import runs
+
+    given = settings(set) | ({} if epochs is None else {"epochs": epochs})
+    specs = [_spec(dataset, m, seed or range(seeds), device, given, priority) for m in method or ["conal"]]
+    _say([runs.submit(spec) for spec in specs], json)
+
+
+def again(
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="A run, or the beginning of its id.")],
+    set: Settings = None,
+    json: Json = False,
+) -> None:
+    """Start a new run like an old one, with some settings changed."""
+    from crowdcore import runs
+
+    old = runs.get_run(full_id(run_id)).spec
+    changes = settings(set)
+    _checked(old.method, old.settings | changes)
+    _say([runs.run_again(full_id(run_id), **changes)], json)
+
+
+def search(
+    dataset: DatasetName,
+    over: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME=VALUES", help="lr=0.0001:0.1:log, embedding=20:80, lr=[0.001,0.01]; may be repeated."
+        ),
+    ],
+    method: Method = "conal",
+    trials: Annotated[int, typer.Option(min=1, help="Runs at most.")] = 20,
+    sampler: Annotated[
+        Literal["tpe", "grid", "random"], typer.Option(help="How the next settings are chosen.")
+    ] = "tpe",
+    seeds: Seeds = 3,
+    seed: Seed = None,
+    epochs: Epochs = None,
+    device: Device = "auto",
+    set: Settings = None,
+    json: Json = False,
+) -> None:
+    """Search settings in the background for the best validation accuracy; every trial is a run."""
+    from crowdcore import runs
+
+    given = settings(set) | ({} if epochs is None else {"epochs": epochs})
+    space = dict(_values(text) for text in over)
+    spec = _spec(dataset, method, seed or range(seeds), device, given, 0)
+    _checked(method, given | {name: _first(values) for name, values in space.items()})
+    _say([runs.search(spec, space, trials, sampler=sampler)], json)
+
+
+def _spec(dataset: str, method: str, seeds: Any, device: str, given: dict[str, Any], priority: int) -> RunSpec:
+    from crowdcore.runs import RunSpec
+
+    _checked(method, given)
+    fingerprint = open_dataset(dataset).fingerprint
+    return RunSpec(
+        dataset=dataset,
+        fingerprint=fingerprint,
+        method=method,
+        settings=given,
+        seeds=tuple(seeds),
+        device=device,
+        priority=priority,
+    )
+
+
+def _checked(method: str, given: dict[str, Any]) -> None:
+    """Refuse now what the run's process would refuse later."""
+    from crowdcore.learning import methods, split_settings
+
+    split_settings(methods.get(method), given)
+
+
+def _values(text: str) -> tuple[str, Range | Choice]:
+    """``NAME=LOW:HIGH[:log]`` or ``NAME=[…]``."""
+    from crowdcore.runs import Choice, Range
+
+    name, equals, values = text.partition("=")
+    refusal = SettingError("--over", "look like NAME=LOW:HIGH, NAME=LOW:HIGH:log or NAME=[A,B,…]", text)
+    try:
+        if values.startswith("["):
+            return name, Choice(values=tuple(json_module.loads(values)))
+        low, high, *log = values.split(":")
+        if not equals or not name or log not in ([], ["log"]):
+            raise refusal
+        integer = all(part.lstrip("-").isdecimal() for part in (low, high))
+        return name, Range(low=float(low), high=float(high), log=bool(log), integer=integer)
+    except SettingError:
+        raise
+    except ValueError:
+        raise refusal from None
+
+
+def _first(values: Range | Choice) -> Any:
+    """A value to try the setting's bounds with."""
+    from crowdcore.runs import Choice
+
+    if isinstance(values, Choice):
+        return values.values[0]
+    return int(values.low) if values.integer else values.low
+
+
+def _say(started: list[Run], json: bool) -> None:
+    if json:
+        print_json([{"id": run.id, "method": run.spec.method, "state": run.state} for run in started])
+        return
+    for run in started:
+        print(f"{run.id}  {run.spec.method} on {run.spec.dataset}: {run.state}")
+    print("Follow them with `crowdcore runs list`, or on the app's page Train.")
