@@ -1,13 +1,22 @@
-"""`make pictures`: every page of the app, light and dark, at two widths, into .github/pictures/."""
+"""`make pictures`: every page of the app, light and dark, at two widths, into .github/pictures/.
+
+The pages of runs show three methods that are trained here first, with five seeds each.
+"""
 
 from __future__ import annotations
 
 import io
+import tempfile
+from contextlib import ExitStack
+from urllib.parse import urlencode
 
 from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
+from crowdcore.data import load_dataset
+from crowdcore.learning import train
 from tests.browser.app_server import ROOT, launch, serving
+from tests.browser.recorded_runs import record
 from tests.browser.steps import main as main_area
 from tests.browser.steps import open_page
 
@@ -23,7 +32,14 @@ PAGES = {
     "pairs": "/annotators?dataset={}&view=Pairs",
     "aggregate": "/aggregate?dataset={}&methods=majority-vote&methods=dawid-skene&methods=conal-em",
     "tasks": "/tasks?dataset={}&show=misled",
+    "train": "/train?dataset={}&{all}",
+    "compare": "/compare?dataset={}&{all}",
+    "curves": "/compare?dataset={}&{all}&view=Curves",
+    "confusions": "/confusions?dataset={}&{conal}",
+    "omega": "/omega?dataset={}&{conal}",
+    "report": "/report?dataset={}&{all}",
 }
+METHODS = ("crowd-layer", "trace", "conal")
 
 
 def small(png: bytes) -> bytes:
@@ -44,7 +60,11 @@ def picture(page: Page, address: str) -> bytes:
 
 def main(dataset: str = "demo") -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with serving() as server, sync_playwright() as playwright:
+    crowd = load_dataset(dataset)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright, ExitStack() as stack:
+        runs = [record(folder, train(crowd, method, seeds=5)) for method in METHODS]
+        shown = {"all": urlencode({"runs": runs}, doseq=True), "conal": urlencode({"runs": runs[-1]})}
+        server = stack.enter_context(serving(environment={"CROWDCORE_WORKSPACE": folder}))
         browser = launch(playwright)
         for scheme in ("light", "dark"):
             for width in WIDTHS:
@@ -54,7 +74,7 @@ def main(dataset: str = "demo") -> None:
                 page = context.new_page()
                 for name, address in PAGES.items():
                     file = FOLDER / f"{name}-{scheme}-{width}.png"
-                    file.write_bytes(picture(page, address.format(dataset)))
+                    file.write_bytes(picture(page, address.format(dataset, **shown)))
                     print(f"{file.relative_to(ROOT)}: {file.stat().st_size / 1000:.0f} KB")
                 context.close()
         browser.close()

@@ -1,0 +1,140 @@
+"""Twenty browser sessions at once on the analysis pages while a training run uses the cores.
+
+    CROWDCORE_DATA=… python -m benchmarks.sessions [sessions] [seconds]
+
+Every session is a browser profile of its own whose user clicks cells of Shared mistakes and changes its
+reference, thinking 2 to 6 seconds in between. Printed: redraw times from click to drawn chart,
+errors on pages, and the server's memory per session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from playwright.async_api import Browser, Page, async_playwright, expect
+
+from benchmarks.dashboard import DRAWN, STOPWATCH, verdict
+from crowdcore import runs
+from crowdcore.data import list_datasets, load_dataset
+from tests.browser.app_server import APP, FLAGS, chromium_path, start, wait_until_up
+
+SESSIONS, SECONDS, REDRAW = 20, 90.0, 2000.0
+THINKING = (2.0, 6.0)  # seconds
+REFERENCES = ("gold", "majority-vote", "dawid-skene")
+SAID = "document.querySelector('[data-testid=stMain]').innerText.replaceAll('\\u2060', '').includes({!r})"
+
+
+@dataclass
+class Seen:
+    """What the users met: milliseconds per kind of action, and errors."""
+
+    times: dict[str, list[float]] = field(default_factory=lambda: {"cell click": [], "change of reference": []})
+    errors: list[str] = field(default_factory=list)
+
+
+async def timed(page: Page, condition: str, act: object) -> float:
+    await page.evaluate(STOPWATCH, condition)
+    await act()  # type: ignore[operator]
+    await page.wait_for_function("window.stopped !== null", timeout=60_000)
+    return float(await page.evaluate("window.stopped"))
+
+
+async def user(browser: Browser, address: str, dataset: str, number: int, end: float, seen: Seen) -> None:
+    """One session: opens the page, then acts and thinks until the end."""
+    chance = random.Random(number)
+    classes = load_dataset(dataset).classes
+    context = await browser.new_context(viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(60_000)
+    page = await context.new_page()
+    page.on("pageerror", lambda error: seen.errors.append(str(error)))
+    await page.goto(f"{address}/shared-mistakes?dataset={dataset}&reference=gold&true={classes[0]}&given={classes[1]}")
+    heat = page.get_by_test_id("stMain").locator(".js-plotly-plot:has(.hm)").first
+    await expect(heat).to_have_attribute("data-listens", "yes", timeout=60_000)
+    reference, cell = 0, (0, 1)
+    while time.monotonic() < end:
+        await asyncio.sleep(chance.uniform(*THINKING))
+        if chance.random() < 0.5:
+            reference = (reference + 1) % 3
+            await page.get_by_role("combobox", name="Reference").click()
+            option = page.get_by_role("option", name=REFERENCES[reference], exact=True)
+            await option.wait_for()
+            kind, ms = "change of reference", await timed(page, DRAWN.format(REFERENCES[reference]), option.click)
+        else:
+            cell = ((cell[0] + 1) % len(classes), (cell[1] + 3) % len(classes))
+            if cell[0] == cell[1]:
+                continue
+            said = SAID.format(f"gave {classes[cell[1]]} to a task that is {classes[cell[0]]}")
+            area = heat.locator(".nsewdrag").first
+            await expect(heat).to_have_attribute("data-listens", "yes", timeout=60_000)
+            await area.scroll_into_view_if_needed()
+            box = await area.bounding_box()
+            assert box is not None
+            at = {
+                "x": box["width"] * (cell[1] + 0.5) / len(classes),
+                "y": box["height"] * (cell[0] + 0.5) / len(classes),
+            }
+            kind = "cell click"
+            ms = await timed(page, said, lambda at=at, area=area: area.click(position=at, force=True))
+        seen.times[kind].append(ms)
+        if await page.get_by_text("could not be drawn").count():
+            seen.errors.append(f"session {number}: a part could not be drawn")
+    await context.close()
+
+
+def resident(pid: int) -> float:
+    """Resident memory of a process in MB."""
+    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    assert found is not None
+    return int(found[1]) / 1024
+
+
+async def crowd_of_users(address: str, pid: int, dataset: str, sessions: int, seconds: float) -> Seen:
+    seen = Seen()
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        await user(browser, address, dataset, 0, time.monotonic() + 15, Seen())  # warm: what all sessions share
+        before = resident(pid)
+        end = time.monotonic() + seconds
+        await asyncio.gather(*(user(browser, address, dataset, n, end, seen) for n in range(sessions)))
+        print(f"Server: {before:.0f} MB before, {(resident(pid) - before) / sessions:.1f} MB more per session")
+        await browser.close()
+    return seen
+
+
+def main(sessions: int = SESSIONS, seconds: float = SECONDS) -> None:
+    dataset = "labelme" if "labelme" in list_datasets() else "demo"
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = runs.Workspace.open(Path(folder))
+        process, address = start(APP, CROWDCORE_WORKSPACE=folder)
+        try:
+            wait_until_up(address, process)
+            spec = runs.RunSpec(dataset=dataset, method="conal", seeds=tuple(range(5)), settings={"epochs": 1_000_000})
+            run = runs.submit(spec, workspace=workspace)
+            while (now := runs.get_run(run.id, workspace=workspace)).epoch < 2:
+                if now.state in {"failed", "cancelled"}:
+                    raise RuntimeError(now.message)
+                time.sleep(0.5)
+            seen = asyncio.run(crowd_of_users(address, process.pid, dataset, sessions, seconds))
+            assert runs.get_run(run.id, workspace=workspace).state == "running"
+        finally:
+            process.terminate()
+            process.wait(10)
+            runs.stop_engine(workspace=workspace)
+    print(f"{sessions} sessions on {dataset} for {seconds:.0f} s beside a training run of CoNAL with 5 seeds")
+    for kind, times in seen.times.items():
+        name = f"{kind}, 95th percentile of {len(times)} (median {np.median(times):.0f})"
+        verdict(name, float(np.percentile(times, 95)), REDRAW, "ms")
+    verdict("errors", len(seen.errors), 0, "")
+    print("\n".join(seen.errors[:5]))
+
+
+if __name__ == "__main__":
+    sys.exit(main(*(int(a) for a in sys.argv[1:])))
