@@ -57,6 +57,7 @@ ROWS: dict[str, list[tuple[str, dict[str, Any], str, tuple[float, ...], tuple[fl
         ("crowd-layer-over", {}, "", (), (), 0),
         ("trace", {}, "maml", (85.69, 82.49, 84.75), (0.57, 0.49, 1.05), 5),
         ("conal", {}, "maml", (86.87, 82.37, 86.60), (0.34, 0.39, 0.74), 5),
+        ("conal", {"lr": 5e-3}, "", (), (), 0),
         ("conal", AUTHORS["labelme"], "authors", (87.54, 82.22, 86.50), (1.96, 2.81, 2.28), 15),
         ("conal-groups", {}, "", (), (), 0),
         ("dl-true", {}, "maml", (94.24, 93.45, 93.72), (0.22, 0.25, 0.28), 5),
@@ -109,7 +110,9 @@ def main() -> None:
             start = time.perf_counter()
             found = accuracies(dataset, method, settings, seeds)
             options = ", ".join(
-                f"{k}={v}" for k, v in settings.items() if k in ("targets", "e_step", "connection", "variant")
+                f"{k}={v}"
+                for k, v in settings.items()
+                if k in ("targets", "e_step", "connection", "variant") or (k == "lr" and "variant" not in settings)
             )
             name = f"{method}{f' ({options})' if options else ''}"
             line = f"  {name:28s}" + " ".join(f"{v.mean():6.2f} ± {v.std():4.2f}" for v in found.values())

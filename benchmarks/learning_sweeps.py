@@ -70,9 +70,9 @@ def table3(seeds: int) -> None:
             print(f"  {dataset:8s} {method:17s} {numbers:6d}  {cell(result.accuracy('test'))}", flush=True)
 
 
-def searched(crowd: CrowdDataset, method: str, seeds: int) -> TrainingResult:
+def searched(crowd: CrowdDataset, method: str, seeds: int, **training: Any) -> TrainingResult:
     """The candidate with the best validation accuracy."""
-    results = [train(crowd, method, seeds=seeds, **own, **SYNTHETIC) for own in CANDIDATES[method]]
+    results = [train(crowd, method, seeds=seeds, **own, **{**SYNTHETIC, **training}) for own in CANDIDATES[method]]
     return max(results, key=lambda r: r.accuracy("valid").mean())
 
 
