@@ -36,6 +36,7 @@ def list_(
     """List runs, newest first."""
     from crowdcore import runs
 
+    runs.engine_state()  # an engine that was killed while runs waited is started again
     found = runs.list_runs(dataset, state and [state])
     if json:
         print_json([_facts(r) for r in found])
