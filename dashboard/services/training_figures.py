@@ -18,22 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["curve_metrics", "curves_figure", "curves_table"]
 
-METRICS = {
-    "test_accuracy": "Accuracy, test",
-    "valid_accuracy": "Accuracy, validation",
-    "train_accuracy": "Accuracy, training",
-    "loss": "Loss",
-    "worker_recovery_error": "Error of the workers' confusions",
-    "common_recovery_error": "Error of the common confusion",
-    "test_nll": "Negative log-likelihood, test",
-    "valid_nll": "Negative log-likelihood, validation",
-    "cross_entropy": "Cross-entropy of the labels",
-}
 _ONCE = ("_std", "_selected", "_last", "_best", "seconds", "_bytes")  # ends of scores that are no curves
 
 
 def curve_metrics(shown: Sequence[Run]) -> dict[str, str]:
     """Metric -> what it is, of all that any of these runs has measured, the most telling first."""
+    from crowdcore.learning.comparison import METRICS
+
     found = dict.fromkeys(m for run in shown for m in run.scores if not m.endswith(_ONCE))
     known = {m: words for m, words in METRICS.items() if m in found}
     return known | {m: m.replace("_", " ").capitalize() for m in found if m not in known}
@@ -43,6 +34,7 @@ def curves_figure(shown: Sequence[Run], metric: str) -> go.Figure:
     """One metric of these runs by epoch, as far as they are."""
     from crowdcore import figures
     from crowdcore.analysis import Band
+    from crowdcore.learning.comparison import METRICS
 
     bands, names = [], run_names(shown)
     for run in shown:

@@ -32,6 +32,7 @@ from crowdcore.runs.report import (
 )
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
+from tests.test_import_tiers import loaded_after
 
 HOSTILE = ("<script>document.title='owned'</script>", "=1+1", '<img src=x onerror="alert(1)"> & "q"')
 
@@ -247,3 +248,7 @@ def test_refusals(crowd):
 def test_the_command_says_what_was_asked_for():
     words = command_line("a b", ["1"], ["curves"], "dawid-skene", True, "out")
     assert words == "crowdcore report 'a b' --run 1 --part curves --reference dawid-skene --names --out out"
+
+
+def test_neither_torch_nor_the_record_is_loaded_for_it():
+    assert not {"torch", "mlflow", "streamlit", "kaleido"} & loaded_after("import crowdcore.runs.report")

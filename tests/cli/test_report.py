@@ -1,0 +1,50 @@
+"""`crowdcore report`: the folder it writes, what it says of it, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from crowdcore.data import read_dataset
+from crowdcore.data.writers import write_folder
+from tests.browser.recorded_runs import record
+from tests.learning.helpers import featured_crowd
+from tests.learning.made_up import made_up
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_folder(featured_crowd(90), tmp_path / "small")
+
+
+def test_a_run_by_the_beginning_of_its_id(run, folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    opened = read_dataset(folder)
+    result = made_up(opened, "conal")
+    run_id = record(tmp_path / "workspace", result, opened)
+    out = tmp_path / "out"
+    done = run("report", folder, "--run", run_id[:8], "--part", "accuracy", "--no-svg", "--out", out)
+    assert done.code == 0, done.err
+    assert str(out / "report.html") in done.out.replace("\n", "")
+    facts = json.loads((out / "report.json").read_text())
+    assert facts["runs"][0]["id"] == run_id
+    assert facts["command"] == f"crowdcore report {folder} --run {run_id} --part accuracy --out {out}"
+    written = (out / "tables" / "01-accuracy.csv").read_text()
+    assert str(100 * float(result.accuracy("test").mean())) in written
+
+
+def test_a_dataset_alone_with_another_reference(crowdcore, folder, tmp_path):
+    said = crowdcore(
+        "report", folder, "--reference", "dawid-skene smoothing=0.5", "--no-svg", "--out", tmp_path / "out"
+    )
+    assert "Shared mistakes" in said["exhibits"]
+    assert "dawid-skene" in (tmp_path / "out" / "report.html").read_text()
+    assert len(said["written"]) == 2 + len(said["exhibits"])
+
+
+def test_refusals(refused, folder, tmp_path):
+    assert "`parts` must be among" in refused("report", folder, "--part", "nonsense", "--out", tmp_path / "out")
+    assert "`runs` must hold at least one" in refused("report", folder, "--part", "curves", "--out", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
