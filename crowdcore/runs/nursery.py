@@ -40,7 +40,9 @@ _LOADED = (
 )
 _MESSAGE = 1 << 20  # bytes
 _TASTY = 500  # added to what the system thinks of killing a child when memory runs out
-_POLITE = 5  # what a child gives way to others by, so that apps stay quick while every core trains
+# How much a child gives way, so that apps and browsers stay quick while every core trains: within its container or
+# session, and as a session beside others.
+_NICE, _NICE_SESSION = 15, 5
 
 
 class Child:
@@ -226,8 +228,8 @@ def _be_a_child(asked: dict[str, Any], sockets: tuple[socket.socket, ...]) -> No
             signal.signal(number, signal.SIG_DFL)
         for one in sockets:
             one.close()
-        os.nice(_POLITE)
-        for name, value in (("oom_score_adj", _TASTY), ("autogroup", _POLITE)):  # a session is a group of its own
+        os.nice(_NICE)
+        for name, value in (("oom_score_adj", _TASTY), ("autogroup", _NICE_SESSION)):
             with contextlib.suppress(OSError):
                 Path("/proc/self", name).write_text(str(value))
         os.environ.clear()
