@@ -53,7 +53,9 @@ class WorkerMatrices(nn.Module):
             return full
         eye = torch.eye(self.n_classes, dtype=common.dtype, device=common.device)
         shifted = common - self.scale * eye
-        cross = ((shifted @ self.right.transpose(-2, -1)) * self.left).sum((-2, -1))
+        # One product of two dimensions: a broadcast one would have a gradient of (R, C, C) on its way back.
+        along = (self.right.flatten(0, 1) @ shifted.transpose(-2, -1)).view_as(self.right)
+        cross = (along.transpose(-2, -1) * self.left).sum((-2, -1))
         gram = (self.left.transpose(-2, -1) @ self.left) * (self.right @ self.right.transpose(-2, -1))
         squared = shifted.square().sum() - 2 * cross + gram.sum((-2, -1))
         return squared.clamp_min(1e-12).sqrt()
