@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
+import sqlite3
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["create", "curves", "delete", "get_run", "list_runs", "set_message", "set_priority", "set_state"]
 
+_PATIENCE = 30.0  # seconds to wait for a locked database
 _MESSAGE = 4000  # characters; MLflow takes 8,000 in a tag
 _MOST = 50_000  # runs read at once
 
@@ -168,26 +171,40 @@ def curves(run_id: str, metrics: Collection[str] | None = None, *, workspace: Wo
         workspace: of the run.
     """
     workspace = workspace or Workspace.open()
-    client, entry = client_of(workspace), entry_of(run_id, workspace)
+    entry = entry_of(run_id, workspace)
     names = [n for n in entry.data.metrics if not n.endswith("_std") and (metrics is None or n in metrics)]
-    frames = []
-    for name in names:
-        mean = _by_epoch(client.get_metric_history(run_id, name))
-        if mean.empty:
-            continue
-        std = f"{name}_std"
-        spread = _by_epoch(client.get_metric_history(run_id, std) if std in entry.data.metrics else [])
-        frames.append(pd.DataFrame({"metric": name, "mean": mean, "std": spread}))
+    history = _history(run_id, [n for name in names for n in (name, f"{name}_std")], workspace)
+    frames = [
+        pd.DataFrame({"metric": name, "mean": history[name], "std": history.get(f"{name}_std", pd.Series(dtype=float))})
+        for name in names
+        if name in history
+    ]
     if not frames:
         return pd.DataFrame({"epoch": np.zeros(0, int), "metric": "", "mean": np.zeros(0), "std": np.zeros(0)})
     table = pd.concat(frames).rename_axis("epoch").reset_index()
     return table.sort_values(["metric", "epoch"], ignore_index=True)
 
 
-def _by_epoch(history: Iterable[object]) -> pd.Series[float]:
-    """The last value of every epoch: after a resume, an epoch may have been measured twice."""
-    points = [(m.step, m.timestamp, m.value) for m in history if m.step > 0]  # type: ignore[attr-defined]
-    return pd.Series({step: value for step, _, value in sorted(points)}, dtype=float)
+def _history(run_id: str, names: Sequence[str], workspace: Workspace) -> dict[str, pd.Series[float]]:
+    """Metric -> value by epoch; the last one of an epoch that was measured twice, after a resume.
+
+    The workspace's own database is read at once, several times faster than through MLflow's objects.
+    """
+    if workspace.database is None:
+        client = client_of(workspace)
+        points = [(n, m.step, m.timestamp, m.value) for n in names for m in client.get_metric_history(run_id, n)]
+    else:
+        marks = ", ".join("?" * len(names))
+        query = (
+            f"SELECT key, step, timestamp, value FROM metrics WHERE run_uuid = ? AND key IN ({marks}) AND NOT is_nan"
+        )
+        with contextlib.closing(sqlite3.connect(workspace.database, timeout=_PATIENCE)) as connection:
+            points = connection.execute(query, [run_id, *names]).fetchall()
+    found: dict[str, dict[int, float]] = {}
+    for name, step, _, value in sorted(points, key=lambda point: point[1:3]):
+        if step > 0:
+            found.setdefault(name, {})[step] = value
+    return {name: pd.Series(values, dtype=float) for name, values in found.items()}
 
 
 def delete(run_ids: Iterable[str], *, workspace: Workspace | None = None) -> None:
