@@ -5,6 +5,7 @@ Bad input ends with one clear line on standard error and exit code 2.
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
@@ -54,6 +55,7 @@ app.add_typer(runs_app, name="runs")
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a `CrowdError` is one line on standard error and exit code 2."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that spin while they wait starve a shared machine
     try:
         app(arguments)
     except CrowdError as error:

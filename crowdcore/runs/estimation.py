@@ -126,7 +126,7 @@ def _measure(order: Mapping[str, Any], workspace: Workspace) -> dict[str, float]
             text=True,
             timeout=_PATIENCE,
             check=False,
-            env={**os.environ, **workspace.environment},
+            env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ, **workspace.environment},
         )
     except subprocess.TimeoutExpired as error:
         raise CrowdError(f"A trial of two epochs took longer than {_PATIENCE} s, so there is no estimate.") from error

@@ -56,6 +56,7 @@ def run_worker(
         say: told when it is connected, and why it ends.
     """
     os.environ[supervise.DEVICE] = device
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that spin while they wait starve a shared machine
     if slots > 1:
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores() // slots)))
     asyncio.run(_work(address, workspace, slots, device, orphaned, say))
