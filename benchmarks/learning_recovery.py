@@ -156,7 +156,7 @@ def tanno() -> None:
 def rodrigues() -> None:
     tasks: dict[str, tuple[str, tuple[int, ...], int, int, dict[str, Any]]] = {
         "Fashion-MNIST's pullovers and coats": ("fashion_mnist", (2, 4), 6_000, 2_000, {"seeds": 3}),
-        "CIFAR-10's cats and dogs": ("cifar10_images", (3, 5), 3_000, 1_000, {"seeds": 1, "backbone": "cnn"}),
+        "CIFAR-10's cats and dogs": ("cifar10_images", (3, 5), 10_000, 2_000, {"seeds": 1, "backbone": "cnn"}),
     }
     for title, (name, classes, n_train, n_test, settings) in tasks.items():
         images, gold, split = pictures(name, classes, n_train, n_test)
