@@ -13,6 +13,7 @@ from crowdcore.learning.replicas import Replicas
 __all__ = ["Evaluation", "predict"]
 
 _CHUNK = 4096
+_FOLLOWED = 10_000  # training tasks up to which their accuracy is worth the time of another pass
 
 
 @torch.no_grad()
@@ -24,7 +25,9 @@ def predict(replicas: Replicas, data: Data, tasks: slice) -> Tensor:
 
 
 class Evaluation:
-    """What is measured after every epoch: accuracy and NLL of valid and test, recovery errors if truth is known.
+    """What is measured after every epoch: accuracy and NLL of each split, recovery errors if truth is known.
+
+    Training tasks count only where there are no more than 10,000 of them.
 
     Args:
         replicas: whose predictions and confusions.
@@ -34,8 +37,11 @@ class Evaluation:
     def __init__(self, replicas: Replicas, data: Data) -> None:
         self.replicas, self.data = replicas, data
         problem = data.problem
-        self._range = slice(problem.splits["valid"].start, problem.splits["test"].stop)
-        labels = {"valid": problem.valid_label, "test": problem.gold[problem.splits["test"]]}
+        train, test = problem.splits["train"], problem.splits["test"]
+        labels = {"valid": problem.valid_label, "test": problem.gold[test]}
+        if problem.n_train <= _FOLLOWED and (problem.gold[train] >= 0).any():
+            labels = {"train": problem.gold[train], **labels}
+        self._range = slice(problem.splits[next(iter(labels))].start, test.stop)
         self._labels = {s: torch.from_numpy(v).to(data.device) for s, v in labels.items() if (v >= 0).any()}
         self._has_recovery = bool(self._truth(data))
 
