@@ -159,7 +159,7 @@ def _hover(
 def _layout(fig: go.Figure, n_panels: int, classes: Sequence[str], names: Sequence[str]) -> None:
     """Panels side by side over one row axis, each with its name above."""
     n = len(classes)
-    labels = {"tickmode": "array", "tickvals": list(range(n)), "ticktext": list(map(str, classes))}
+    labels = {"tickmode": "array", "tickvals": list(range(n)), "ticktext": list(map(theme.short, classes))}
     axis = {**labels, "showticklabels": n <= MAX_LABELS} if n <= MAX_CELLS else {}
     axis |= {"showgrid": False, "showline": False, "ticklabelstandoff": 5}
     width = (1 - _GAP * (n_panels - 1)) / n_panels

@@ -179,7 +179,7 @@ def _axes(fig: go.Figure, classes: Sequence[str], side: int, missing: AnyArray) 
         **plain,
         **small,
         tickvals=[k * across + b for k in range(n_columns) for b in range(len(classes))],
-        ticktext=list(classes) * n_columns,
+        ticktext=list(map(theme.short, classes)) * n_columns,
         tickangle=-90,
         range=ends,
         title="given label",
@@ -188,7 +188,7 @@ def _axes(fig: go.Figure, classes: Sequence[str], side: int, missing: AnyArray) 
         **plain,
         **small,
         tickvals=[p * down + a for p in range(n_rows) for a in range(len(classes))],
-        ticktext=list(classes) * n_rows,
+        ticktext=list(map(theme.short, classes)) * n_rows,
         range=[n_rows * down - (down - side) - 0.5, -0.5 - (down - side)],
         title="true class",
     )
@@ -203,6 +203,5 @@ def _label(fig: go.Figure, names: Sequence[Sequence[str]], rows: Sequence[str], 
         if row:
             fig.add_annotation(x=-0.5, y=top, text=f"<b>{row}</b>", yshift=17, **left)
         for k in np.flatnonzero(~missing[p]).tolist():
-            name = str(names[p][k])
-            short = name if len(name) <= _NAME or "&" in name else f"{name[: _NAME - 1]}…"
+            short = theme.short(names[p][k], _NAME)
             fig.add_annotation(x=k * across - 0.5, y=top, text=short, font={"size": 12}, **left)

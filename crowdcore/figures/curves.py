@@ -144,7 +144,7 @@ def class_accuracy(
             name=b.name,
         )
     classes = bands[0].x.tolist() if len(bands) else []
-    labels = {"tickmode": "array", "tickvals": list(range(len(classes))), "ticktext": classes}
+    labels = {"tickmode": "array", "tickvals": list(range(len(classes))), "ticktext": list(map(theme.short, classes))}
     fig.update_xaxes(**labels, range=[-0.5, len(classes) - 0.5], showgrid=False, autotickangles=[0, -40, -90])
     fig.update_yaxes(title="test accuracy", tickformat="~%")
     return theme.legend_below(fig, len(bands))

@@ -270,7 +270,7 @@ def omega_truth(result: OmegaTruth, *, title: str = "Recovered ω against the tr
 
 def _names(names: Sequence[str]) -> dict[str, object]:
     """An axis of names at 0, 1, 2, …"""
-    ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": list(names)}
+    ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": list(map(theme.short, names))}
     angle = {"tickangle": -90, "tickfont_size": 10} if len(names) > 15 else {"autotickangles": [0, -40, -90]}
     return {
         **ticks,

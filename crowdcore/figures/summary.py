@@ -145,5 +145,5 @@ def agreement(result: Agreement, *, title: str = "Agreement between workers") ->
 
 def _classes(names: tuple[str, ...] | list[str]) -> dict[str, object]:
     """An axis of names at 0, 1, 2, …"""
-    ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": list(names)}
+    ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": list(map(theme.short, names))}
     return {**ticks, "showticklabels": len(names) <= _MANY, "ticklabelstandoff": 6}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 from collections.abc import Iterable
 
 import plotly.graph_objects as go
@@ -138,3 +139,12 @@ def legend_below(fig: go.Figure, n_curves: int) -> go.Figure:
     """The legend under the plot, where any number of curves has room."""
     legend = {"orientation": "h", "x": 0, "y": -0.2, "yanchor": "top"}
     return fig.update_layout(height=380 + 22 * -(-n_curves // 3), legend=legend)
+
+
+def short(name: object, most: int = 24) -> str:
+    """A name that leaves room for the picture: its first characters; entities (``&lt;``) count as one."""
+    plain = html.unescape(str(name))
+    if len(plain) <= most:
+        return str(name)
+    cut = f"{plain[: most - 1]}…"
+    return html.escape(cut, quote=False) if plain != name else cut

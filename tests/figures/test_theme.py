@@ -53,3 +53,10 @@ def test_every_public_figure_is_an_attribute():
     assert all(callable(getattr(figures, name)) for name in figures.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = figures.nothing
+
+
+def test_long_names_leave_room_for_the_picture():
+    assert theme.short("street") == "street"
+    assert theme.short("x" * 30, 10) == "x" * 9 + "…"
+    assert theme.short("&lt;b&gt;" + "x" * 30, 10) == "&lt;b&gt;" + "x" * 6 + "…"
+    assert theme.short("a &amp; b", 5) == "a &amp; b"
