@@ -105,7 +105,11 @@ def _axis(names: Sequence[str], title: str) -> dict[str, object]:
     axis: dict[str, object] = {"title": {"text": title}, "showgrid": False, "showline": False, "ticklabelstandoff": 5}
     if len(names) > MAX_CELLS:  # an image: row numbers, so that a zoomed view can be told
         return axis
-    ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": list(map(theme.short, names))}
+    ticks = {
+        "tickmode": "array",
+        "tickvals": list(range(len(names))),
+        "ticktext": [theme.short(name, 40) for name in names],
+    }
     return {**axis, **ticks, "showticklabels": len(names) <= MAX_LABELS}
 
 

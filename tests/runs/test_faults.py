@@ -162,11 +162,13 @@ def test_cancel_of_a_stuck_and_of_a_waiting_run(workspace):
 
 def test_dataset_deleted_while_a_run_uses_it(workspace):
     folder = make_dataset(workspace.folder, "doomed")
-    using = runs.submit(spec(30, "doomed"), workspace=workspace)
+    using = runs.submit(spec(LONG, "doomed"), workspace=workspace)
     waiting = runs.submit(spec(30, "doomed"), workspace=workspace)
-    at_epoch(workspace, using.id, 1)
+    before = at_epoch(workspace, using.id, 1).epoch
     shutil.rmtree(folder)
-    assert ended(workspace, using.id).state == "finished"
-    assert runs.result(using.id, workspace=workspace).last_epoch.tolist() == [30]
+    at_epoch(workspace, using.id, before + 2)  # goes on: what it needs is in memory
+    runs.cancel(using.id, workspace=workspace)
+    assert ended(workspace, using.id, 10).state == "cancelled"
+    assert runs.result(using.id, workspace=workspace).last_epoch[0] >= before + 2
     late = ended(workspace, waiting.id)
     assert late.state == "failed" and "doomed" in late.message

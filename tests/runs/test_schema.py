@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import multiprocessing
 import sqlite3
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -18,7 +20,8 @@ def _start(folder: str, gate: Any, said: Any) -> None:
     said.put(store.create(RunSpec(dataset="small", method="conal"), workspace=place).id)
 
 
-def test_eight_processes_start_together_on_an_empty_workspace(tmp_path: Path) -> None:
+def test_eight_processes_start_together_on_an_empty_workspace(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))  # the children have nothing to do with ours
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["crowdcore.runs.store", "mlflow", "mlflow.store.tracking.sqlalchemy_store"])
     folder, gate, said = tmp_path / "new", context.Barrier(8), context.Queue()
