@@ -3,7 +3,8 @@
     CROWDCORE_DATA=… python -m benchmarks.sessions [sessions] [seconds]
 
 Every session is a browser profile of its own whose user clicks cells of Shared mistakes and changes its
-reference, thinking 2 to 6 seconds in between. Printed: redraw times from click to drawn chart,
+reference, thinking 4 to 12 seconds in between; the clock starts
+when all have their page. Printed: redraw times from click to drawn chart,
 errors on pages, and the server's memory per session.
 """
 
@@ -27,7 +28,7 @@ from crowdcore.data import list_datasets, load_dataset
 from tests.browser.app_server import APP, FLAGS, chromium_path, start, wait_until_up
 
 SESSIONS, SECONDS, REDRAW = 20, 90.0, 2000.0
-THINKING = (2.0, 6.0)  # seconds
+THINKING = (4.0, 12.0)  # seconds
 REFERENCES = ("gold", "majority-vote", "dawid-skene")
 SAID = "document.querySelector('[data-testid=stMain]').innerText.replaceAll('\\u2060', '').includes({!r})"
 
@@ -47,8 +48,10 @@ async def timed(page: Page, condition: str, act: object) -> float:
     return float(await page.evaluate("window.stopped"))
 
 
-async def user(browser: Browser, address: str, dataset: str, number: int, end: float, seen: Seen) -> None:
-    """One session: opens the page, then acts and thinks until the end."""
+async def user(
+    browser: Browser, address: str, dataset: str, number: int, ready: asyncio.Barrier, seconds: float, seen: Seen
+) -> None:
+    """One session: opens the page, waits for the others, then thinks and acts for some seconds."""
     chance = random.Random(number)
     classes = load_dataset(dataset).classes
     context = await browser.new_context(viewport={"width": 1440, "height": 900})
@@ -58,6 +61,8 @@ async def user(browser: Browser, address: str, dataset: str, number: int, end: f
     await page.goto(f"{address}/shared-mistakes?dataset={dataset}&reference=gold&true={classes[0]}&given={classes[1]}")
     heat = page.get_by_test_id("stMain").locator(".js-plotly-plot:has(.hm)").first
     await expect(heat).to_have_attribute("data-listens", "yes", timeout=60_000)
+    await ready.wait()
+    end = time.monotonic() + seconds
     reference, cell = 0, (0, 1)
     while time.monotonic() < end:
         await asyncio.sleep(chance.uniform(*THINKING))
@@ -100,10 +105,10 @@ async def crowd_of_users(address: str, pid: int, dataset: str, sessions: int, se
     seen = Seen()
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
-        await user(browser, address, dataset, 0, time.monotonic() + 15, Seen())  # warm: what all sessions share
+        await user(browser, address, dataset, 0, asyncio.Barrier(1), 15, Seen())  # warm: what all sessions share
         before = resident(pid)
-        end = time.monotonic() + seconds
-        await asyncio.gather(*(user(browser, address, dataset, n, end, seen) for n in range(sessions)))
+        ready = asyncio.Barrier(sessions)
+        await asyncio.gather(*(user(browser, address, dataset, n, ready, seconds, seen) for n in range(sessions)))
         print(f"Server: {before:.0f} MB before, {(resident(pid) - before) / sessions:.1f} MB more per session")
         await browser.close()
     return seen
