@@ -13,6 +13,7 @@ from dashboard.components.figure import figure
 from dashboard.components.fits import titled
 from dashboard.components.frame import hidden_names
 from dashboard.components.pickers import picker
+from dashboard.components.reference_button import reference_button
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
 
@@ -106,16 +107,7 @@ def one_result(fits: Fits) -> None:
     fit = state.one_of("result", fits) or [*with_confusions, *fits][0]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         picker("Result", "result", fits, fits.index(fit))
-        used = state.get("reference") == fit
-        if st.button(
-            "Reference of every page" if used else "Use as reference",
-            icon=":material/check:" if used else ":material/flag:",
-            disabled=used,
-            help="Take these labels for the truth on every page.",
-        ):
-            services.offer(dataset, fit)
-            state.put(reference=fit)
-            st.rerun()
+        reference_button(fit, "these labels")
         download(
             "Labels and posterior",
             lambda: services.labels_csv(dataset, fit),

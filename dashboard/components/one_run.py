@@ -10,6 +10,7 @@ import streamlit as st
 from dashboard import services, state
 from dashboard.components.download import download
 from dashboard.components.guard import fragment, refusals
+from dashboard.components.reference_button import reference_button
 from dashboard.components.text import as_text
 from dashboard.components.train_form import prefill
 
@@ -60,17 +61,8 @@ def _again(run: Run) -> None:
 
 def _use(run: Run) -> None:
     """Make its predictions the reference of every page."""
-    dataset, name = state.get("dataset"), f"run:{run.id}"
-    used = state.get("reference") == name
-    if services.readable(run, dataset) and st.button(
-        "Reference of every page" if used else "Use as reference",
-        icon=":material/check:" if used else ":material/flag:",
-        disabled=used,
-        help="Take what it predicts for the truth on every page.",
-    ):
-        services.offer(dataset, name)
-        state.put(reference=name)
-        st.rerun()
+    if services.readable(run, state.get("dataset")):
+        reference_button(f"run:{run.id}", "what it predicts")
 
 
 def _delete(run: Run) -> None:
