@@ -66,7 +66,9 @@ def enter(page: str) -> None:
     arrived = st.session_state.get("page") != page
     st.session_state["page"] = page
     here = _written()
-    if not st.session_state.pop("touched", False) and here != st.session_state.get("address"):
+    moved = here != st.session_state.get("address")
+    st.session_state["moved"] = arrived or moved or st.session_state.get("moved", False)
+    if not st.session_state.pop("touched", False) and moved:
         memory = _memory()
         if arrived and not set(here) - set(SHARED):
             for key in _FLEETING:
@@ -152,12 +154,16 @@ def _take(widget: str, key: str, say: tuple[str, str]) -> None:
 
 
 def publish() -> None:
-    """End a run: write the view into the address bar, if it differs."""
+    """End a run: write the view into the address bar.
+
+    Where a link has just led here, it is written even if nothing differs: the address that the run before sent
+    may reach the browser after the link was followed. The browser adds no step to its history for the same address.
+    """
     st.session_state.pop("touched", None)
     page = st.session_state["page"]
     view = {key: value for key in (*SHARED, *PAGES[page]) if (value := get(key))}
     st.session_state["address"] = view
-    if view != _written():
+    if st.session_state.pop("moved", False) or view != _written():
         others = {k: st.query_params.get_all(k) for k in st.query_params if k not in (*SHARED, *PAGES[page])}
         st.query_params.from_dict({**others, **_unpacked(view)})
 

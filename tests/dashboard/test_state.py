@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+from streamlit.runtime.state.query_params import QueryParams
 from streamlit.testing.v1 import AppTest
 
 
@@ -93,6 +95,23 @@ def test_a_page_remembers_its_view_when_opened_from_the_menu() -> None:
     test.query_params.clear()
     test.run()
     assert test.selectbox[1].value == "dog"
+
+
+def test_a_followed_link_writes_its_address_though_nothing_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the run before sent may overtake the link in the browser's address bar."""
+    sent: list[str] = []
+    plain = QueryParams._send_query_param_msg
+    monkeypatch.setattr(QueryParams, "_send_query_param_msg", lambda self: (sent.append(str(self)), plain(self))[1])
+    test = run(dataset="labelme", true="dog", reference="gold")
+    assert len(sent) == 1
+    test.run()
+    assert len(sent) == 1
+    test.query_params["true"] = "eel"
+    test.run()
+    assert len(sent) == 2
+    test.session_state["go"] = "tasks"
+    test.run()
+    assert len(sent) == 3
 
 
 def test_parameters_of_others_are_left_alone() -> None:

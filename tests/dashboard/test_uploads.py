@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from crowdcore.core.errors import DataError
 from dashboard import services
@@ -103,3 +104,20 @@ def test_a_damaged_zip_is_refused() -> None:
 def test_a_name_never_leads_out_of_the_workspace(name: str, workspace: Path) -> None:
     (workspace / "datasets").mkdir(parents=True)
     assert not services.uploaded(name)
+
+
+def ask_for_columns() -> None:
+    import streamlit as st
+
+    from dashboard.components.importer import ask
+
+    ask("odd.csv", st.session_state.setdefault("mapping", {}), ("foo", "who", "says"), {})
+
+
+def test_a_choice_of_column_is_not_undone_by_a_run_that_began_before_it() -> None:
+    test = AppTest.from_function(ask_for_columns).run()
+    test.selectbox[0].select("foo").run()
+    assert test.session_state["mapping"] == {"task": "foo"}
+    assert [box.value for box in test.selectbox] == ["foo", None, None, None, "keep"]
+    # A value that the script sets replaces the browser's, also where the user has chosen meanwhile.
+    assert not any(box.proto.set_value for box in test.selectbox)
