@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,9 +12,11 @@ import numpy as np
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, IntArray
-from crowdcore.data.arrays import ArrayLike, array_shape, open_array
+from crowdcore.data.arrays import ArrayLike, EncodedImages, array_shape, open_array
 
 __all__ = ["Rows"]
+
+_CHUNK = 64 << 20  # bytes read at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +59,19 @@ class Rows:
     def present(self) -> BoolArray:
         """(n_tasks,) which tasks have a row."""
         return np.asarray(self.part_of >= 0)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hex digest (32 characters) of the rows as they are stored and of whose they are; reads them all once."""
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(self.part_of.tobytes() + self.row_of.tobytes())
+        for array in self.arrays:
+            for stored in (array.data, array.offsets) if isinstance(array, EncodedImages) else (array,):
+                digest.update(f"{stored.dtype.str}{stored.shape}".encode())
+                step = max(1, _CHUNK // max(1, stored[:1].nbytes))
+                for first in range(0, len(stored), step):
+                    digest.update(np.ascontiguousarray(stored[first : first + step]).data)
+        return digest.hexdigest()
 
     def __len__(self) -> int:
         return len(self.part_of)

@@ -207,6 +207,7 @@ def _result(
         preparation=problem.preparation,
         input_shape=problem.input_shape,
         n_workers=problem.n_workers,
+        inputs=problem.rows.fingerprint,
         omega=omega,
         **outcome.recovered,
         seconds=seconds,

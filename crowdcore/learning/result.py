@@ -28,6 +28,7 @@ class TrainingResult:
     Args:
         dataset: its name.
         fingerprint: its content hash.
+        inputs: content hash of its features or images as they were, which its fingerprint leaves out.
         classes: class names.
         method: registered name.
         settings: the method's settings.
@@ -79,6 +80,7 @@ class TrainingResult:
     preparation: Preparation
     input_shape: tuple[int, ...]
     n_workers: int
+    inputs: str = ""
     worker_confusion: FloatArray | None = None
     common_confusion: FloatArray | None = None
     omega: FloatArray | None = None

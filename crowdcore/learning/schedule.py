@@ -158,7 +158,7 @@ def _run_stacks(
         jobs = group[first : first + size]
         stack = [job.replica for job in jobs]
         listener = _listener(session, jobs, training, data.problem, n_jobs)
-        checkpoint = _checkpoint(session, f"{name}-{first}", stack, training)
+        checkpoint = _checkpoint(session, f"{name}-{first}", stack, training, data.problem)
         outcome = train_stack(data.problem, data, session.method, stack, training, listener, checkpoint)
         session.done += len(jobs) / n_jobs
         results += [(job, outcome.replica(s)) for s, job in enumerate(jobs)]
@@ -184,12 +184,15 @@ def _listener(
     return on_epoch
 
 
-def _checkpoint(session: Session, name: str, stack: Sequence[Replica], training: TrainSettings) -> Checkpoint | None:
+def _checkpoint(
+    session: Session, name: str, stack: Sequence[Replica], training: TrainSettings, problem: Problem
+) -> Checkpoint | None:
     if session.checkpoint is None:
         return None
     folder, every = session.checkpoint
     identity = {
         "dataset": session.dataset.fingerprint,
+        "features": problem.rows.fingerprint,
         "method": session.method.name,
         "training": training.model_dump(exclude={"epochs"} if training.schedule == "constant" else set()),
         "replicas": [[r.settings.model_dump(), r.seed] for r in stack],

@@ -117,3 +117,24 @@ def test_taken_rows_share_what_is_open(tmp_path):
     np.testing.assert_array_equal(rows.take(np.array([2, 0]))[:], [[8, 9, 10, 11], [0, 1, 2, 3]])
     with pytest.raises(DataError, match="1 of the tasks asked for have no row"):
         Rows(rows.parts, np.array([0, -1]), np.array([0, 0]))[:]
+
+
+def test_the_fingerprint_of_rows_covers_every_number_and_whose_they_are(tmp_path):
+    values = np.random.default_rng(0).normal(size=(5, 3))
+    rows, changed = Rows.from_array(values), values.copy()
+    changed[4, 2] += 1e-9
+    np.save(tmp_path / "features.npy", values)
+    mapped = Rows((tmp_path / "features.npy",), rows.part_of, rows.row_of)
+    assert mapped.fingerprint == rows.fingerprint
+    others = [Rows.from_array(changed), Rows.from_array(values.astype(np.float32)), rows.take(np.arange(4))]
+    assert len({rows.fingerprint, *(other.fingerprint for other in others)}) == 4
+
+
+def test_the_fingerprint_of_encoded_images_is_that_of_their_files(monkeypatch):
+    images = np.random.default_rng(0).integers(0, 255, (2, 4, 4, 3), np.uint8)
+    rows, same, other = (
+        Rows.from_array(EncodedImages(**encoded(some))) for some in (images, images.copy(), images[::-1])
+    )
+    assert rows.fingerprint != other.fingerprint
+    monkeypatch.setattr("crowdcore.data.rows._CHUNK", 3)
+    assert same.fingerprint == rows.fingerprint

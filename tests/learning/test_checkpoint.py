@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from crowdcore.core.errors import DataError, SettingError
+from crowdcore.data import Rows
 from crowdcore.learning import EpochEvent, train
 from tests.learning.helpers import featured_crowd
 
@@ -73,6 +76,9 @@ def test_another_runs_checkpoint_is_refused(tmp_path):
         train(crowd, "vanilla", **{**RUN, "lr": 0.02}, checkpoint=tmp_path)
     with pytest.raises(SettingError, match="dataset"):
         train(featured_crowd(seed=1), "vanilla", **RUN, checkpoint=tmp_path)
+    changed = Rows.from_array(np.asarray(crowd.features) + 1)
+    with pytest.raises(SettingError, match="features differ"):
+        train(replace(crowd, features=changed), "vanilla", **RUN, checkpoint=tmp_path)
     longer = train(crowd, "vanilla", **{**RUN, "epochs": 12}, checkpoint=tmp_path)
     assert len(longer.curves["loss"]) == 12
     next(tmp_path.rglob("*.safetensors")).write_bytes(b"broken")

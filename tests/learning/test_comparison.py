@@ -75,12 +75,14 @@ def test_what_differs_between_the_runs_is_said(crowd, results):
         training={"backbone": "linear", "backbone_settings": {}},
         versions={"crowdcore": "9"},
         fingerprint="f" * 32,
+        inputs="e" * 32,
     )
     said = " ".join(comparison.warnings({"conal": results["conal"], "trace": other}))
     assert "what selected their epoch: conal: gold labels of the valid split; trace: nothing" in said
     assert "the network: conal: mlp; trace: linear" in said
     assert "crowdcore's version: conal: 0.1.0; trace: 9" in said
     assert "their data" in said
+    assert "trace: eeeeeeee" in said
 
 
 def test_the_same_calibration_error_in_the_figure_and_in_the_scores(results):
