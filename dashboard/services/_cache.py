@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -14,9 +15,10 @@ import streamlit as st
 if TYPE_CHECKING:
     from crowdcore import CrowdDataset
 
-__all__ = ["dataset", "kept", "upload_folder", "workspace"]
+__all__ = ["dataset", "kept", "upload_folder", "version", "workspace"]
 
 _FRESH = 1.0  # seconds
+_RUN = re.compile(r"(?:run:)?([0-9a-f]{32})")
 _recent: dict[str, tuple[float, CrowdDataset]] = {}
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,21 +65,43 @@ def _looked_up(name: str) -> CrowdDataset:
     return _opened(name, str(uploaded or ""), stamp)
 
 
+def version(run_id: str) -> int:
+    """When a run's process last wrote something: a cancelled run that goes on comes to another result."""
+    try:
+        return (workspace() / "runs" / run_id / "log.txt").stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _versions(settings: Iterable[object]) -> tuple[int, ...]:
+    """The versions of the runs that settings name."""
+    flat = [word for one in settings for word in (one if isinstance(one, tuple) else (one,))]
+    return tuple(version(found[1]) for word in flat if isinstance(word, str) and (found := _RUN.fullmatch(word)))
+
+
 @st.cache_resource(show_spinner=False, max_entries=96)
-def _kept(_function: Callable[..., Any], _dataset: CrowdDataset, what: str, fingerprint: str, settings: object) -> Any:
-    return _function(_dataset, *settings)  # type: ignore[misc]
+def _kept(
+    _function: Callable[..., Any],
+    _dataset: CrowdDataset,
+    what: str,
+    fingerprint: str,
+    settings: tuple[object, ...],
+    versions: tuple[int, ...],
+) -> Any:
+    return _function(_dataset, *settings)
 
 
 def kept(function: Callable[Concatenate[CrowdDataset, P], T]) -> Callable[Concatenate[str | CrowdDataset, P], T]:
     """Let a function of a dataset take its name too, and compute once per content and (positional) settings.
 
-    Results are shared, never copied: nobody may change them.
+    Settings may name runs, which count as what they have come to by now. Results are shared, never copied: nobody
+    may change them.
     """
 
     @functools.wraps(function)
     def call(which: str | CrowdDataset, /, *settings: P.args, **none: P.kwargs) -> T:
         opened = dataset(which) if isinstance(which, str) else which
         what = f"{function.__module__}.{function.__qualname__}"
-        return _kept(function, opened, what, opened.fingerprint, settings)  # type: ignore[no-any-return]
+        return _kept(function, opened, what, opened.fingerprint, settings, _versions(settings))  # type: ignore[no-any-return]
 
     return call

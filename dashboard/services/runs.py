@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import streamlit as st
 
-from dashboard.services._cache import dataset, upload_folder
+from dashboard.services._cache import dataset, upload_folder, version
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -108,13 +108,17 @@ def readable(found: Run, name: str) -> bool:
     return found.has_ended and found.has_result and found.spec.fingerprint in {"", dataset(name).fingerprint}
 
 
-@st.cache_resource(show_spinner=False, max_entries=24)
 def result(run_id: str) -> TrainingResult:
     """What a finished run came to; shared, never copied: nobody may change it.
 
     Raises:
         DataError: it has no result (yet).
     """
+    return _result(run_id, version(run_id))
+
+
+@st.cache_resource(show_spinner=False, max_entries=24)
+def _result(run_id: str, version: int) -> TrainingResult:
     from crowdcore import runs
 
     return runs.result(run_id)

@@ -17,7 +17,10 @@ import crowdcore as cc
 from crowdcore.data import simulate
 from crowdcore.data.writers import write_folder
 from crowdcore.learning import comparison
+from crowdcore.runs import Workspace, delete
+from crowdcore.runs.artefacts import keep_result
 from crowdcore.runs.report import parts as report_parts
+from dashboard import services
 from dashboard.services import compare, report
 from tests.browser.recorded_runs import record
 from tests.conftest import ROOT
@@ -220,3 +223,21 @@ def test_the_downloads_are_the_report(recorded: Recorded) -> None:
         f"crowdcore train crowd --method {m} --seeds 3 --device cpu" for m in METHODS
     ]
     assert facts["command"].endswith("--part accuracy --part overview --reference majority-vote --out report")
+
+
+def test_a_run_that_went_on_is_shown_with_what_it_came_to(recorded: Recorded) -> None:
+    before, after = (made_up(recorded.crowd, "trace", draw=draw) for draw in (1, 2))
+    run = record(recorded.workspace, before, recorded.crowd)
+    reference = f"run:{run}"
+    shown = services.result(run), compare.scores("crowd", (run,), "selected"), services.reference("crowd", reference)
+    place = Workspace.open(recorded.workspace)
+    keep_result(run, after, recorded.crowd, place)
+    log = place.run_folder(run) / "log.txt"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text("Finished.\n")
+    now = services.result(run), compare.scores("crowd", (run,), "selected"), services.reference("crowd", reference)
+    assert np.array_equal(now[0].accuracy(), after.accuracy())
+    assert now[1].table.equals(comparison.scores({now[1].table["run"][0]: after}))
+    assert not now[1].table.equals(shown[1].table)
+    assert np.array_equal(now[2].posterior, after.mean_posterior(recorded.crowd.n_tasks), equal_nan=True)
+    delete([run], workspace=place)
