@@ -42,7 +42,7 @@ _MESSAGE = 1 << 20  # bytes
 _TASTY = 500  # added to what the system thinks of killing a child when memory runs out
 # How much a child gives way, so that apps and browsers stay quick while every core trains: within its container or
 # session, and as a session beside others.
-_NICE, _NICE_SESSION = 15, 5
+_NICE = 15
 
 
 class Child:
@@ -229,7 +229,7 @@ def _be_a_child(asked: dict[str, Any], sockets: tuple[socket.socket, ...]) -> No
         for one in sockets:
             one.close()
         os.nice(_NICE)
-        for name, value in (("oom_score_adj", _TASTY), ("autogroup", _NICE_SESSION)):
+        for name, value in (("oom_score_adj", _TASTY), ("autogroup", _NICE)):
             with contextlib.suppress(OSError):
                 Path("/proc/self", name).write_text(str(value))
         os.environ.clear()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["curves", "onwards"]
 
-EVERY = 1.0  # seconds between two drawings
+EVERY = 2.0  # seconds between two drawings
 
 
 def curves(shown: list[Run]) -> None:
