@@ -29,6 +29,7 @@ def test_a_good_file_opens_with_workers_hidden(page: Page) -> None:
     main(page).get_by_role("button", name="Open it").click()
     expect(main(page).get_by_role("heading", name=re.compile("^crowd-"))).to_be_visible()
     expect(page).to_have_url(re.compile("dataset=crowd-[0-9a-f]{10}"))
+    settled(page)
     expect(main(page).get_by_test_id("stMetric").filter(has_text="Annotations")).to_contain_text("120")
     page.get_by_role("link", name="Tasks").click()
     page.get_by_role("combobox", name="Worker").click()
@@ -47,6 +48,8 @@ def test_a_file_with_faults_says_what_would_be_lost(page: Page) -> None:
     expect(warning).to_contain_text("would drop or merge")
     expect(warning).to_contain_text("row 5")
     main(page).get_by_role("button", name="Accept 1 change and open").click()
+    expect(page).to_have_url(re.compile("dataset=faults-[0-9a-f]{10}"))
+    settled(page)
     expect(main(page).get_by_test_id("stMetric").filter(has_text="Annotations")).to_contain_text("119")
 
 
@@ -56,6 +59,8 @@ def test_columns_that_say_nothing_are_asked_for(page: Page) -> None:
     for role, column in (("Task", "foo"), ("Worker", "who"), ("Label", "says")):
         choose(page, role, column)
     main(page).get_by_role("button", name="Open it").click()
+    expect(page).to_have_url(re.compile("dataset=odd-[0-9a-f]{10}"))
+    settled(page)
     expect(main(page).get_by_test_id("stMetric").filter(has_text="Annotations")).to_contain_text("120")
 
 
