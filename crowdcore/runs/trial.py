@@ -27,7 +27,7 @@ from crowdcore.runs.workspace import Workspace
 __all__ = ["measure"]
 
 _FIRST, _GROWTH = 512, 4  # tasks
-_POLITE = 5
+_POLITE = 15
 _BUDGET = 4.0  # seconds after which no larger part is tried
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from dashboard import services, state
+from dashboard.components.collector import spare
 from dashboard.components.guard import refusals
 from dashboard.components.text import as_text, count
 
@@ -21,6 +22,7 @@ def page(name: str, draw: Callable[[], None], without: Callable[[], None] | None
         draw: draws the page of the dataset that the sidebar settled.
         without: draws the page while there is no dataset at all.
     """
+    spare()
     state.enter(name)
     with refusals():
         if _sidebar():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dashboard import services, state
+from dashboard.components.collector import spare
 from dashboard.components.guard import refusals
 from dashboard.components.text import as_text, count, duration, percent
 
@@ -79,6 +80,7 @@ def _follow(dataset: str, shown: list[str], drawn: Sequence[Run]) -> None:
     lively = any(not run.has_ended for run in drawn)
 
     def look() -> None:
+        spare()
         with refusals():
             found = services.runs_of(dataset)
             if set(map(_stage, found)) != before:

@@ -1,0 +1,31 @@
+"""What imports brought is no garbage: the collector that runs after every rerun need not look at it."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import types
+from collections.abc import Iterator
+
+import pytest
+
+from dashboard.components import collector
+
+
+@pytest.fixture(autouse=True)
+def thawed() -> Iterator[None]:
+    yield
+    gc.unfreeze()
+
+
+def test_only_what_many_new_modules_brought_is_spared(monkeypatch: pytest.MonkeyPatch) -> None:
+    collector.spare()
+    frozen = gc.get_freeze_count()
+    assert frozen > 1000
+    kept = [[] for _ in range(100)]
+    collector.spare()
+    assert gc.get_freeze_count() <= frozen  # nothing was imported since
+    for n in range(20):
+        monkeypatch.setitem(sys.modules, f"brought_{n}", types.ModuleType(f"brought_{n}"))
+    collector.spare()
+    assert gc.get_freeze_count() >= frozen + len(kept)
