@@ -36,12 +36,12 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "aggregate": ("methods", "gold", "first", "second", "result", "worker", "curve"),
     "tasks": ("task", "show", "true", "given", "worker", "number"),
     "train": ("methods", "runs", "view"),
-    "compare": ("runs", "view", "at", "metric", "split", "first", "second", "axis", "crowds", "worker"),
+    "compare": ("runs", "view", "at", "metric", "split", "first", "second", "axis", "crowds", "searches", "worker"),
     "confusions": ("runs", "beside", "seed", "view", "sort", "group", "diagonal", "worker", "true", "given"),
     "omega": ("runs", "seed", "view", "half", "true", "worker", "task"),
     "report": ("runs", "parts", "who"),
 }
-_MANY = {"methods", "without", "runs", "parts", "crowds"}
+_MANY = {"methods", "without", "runs", "parts", "crowds", "searches"}
 _FLEETING = ("task",)  # forgotten when a page is opened from the menu
 _SEPARATOR = "\x1f"
 

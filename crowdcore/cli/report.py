@@ -18,7 +18,12 @@ def report(
     dataset: DatasetName,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")],
     run: Annotated[
-        list[str] | None, typer.Option("--run", metavar="ID", help="A run, or the beginning of its id; repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--run",
+            metavar="ID",
+            help="A run, or the beginning of its id; repeatable. Runs on other datasets take part in sweeps only.",
+        ),
     ] = None,
     part: Annotated[
         list[str] | None, typer.Option("--part", help="What it holds; repeatable. Default: all there is to show.")
@@ -37,14 +42,18 @@ def report(
 ) -> None:
     """Write a report: one HTML file that needs no network, and CSV and SVG files of all that it shows."""
     from crowdcore import runs
+    from crowdcore.runs import datasets
     from crowdcore.runs.report import Trained, build, command_line, write_report
 
     ds = open_dataset(dataset, accept, read)
     ids = [full_id(given) for given in run or []]
-    trained = [Trained(i, runs.result(i), runs.command_line(runs.get_run(i).spec)) for i in ids]
+    specs = {i: runs.get_run(i).spec for i in ids}
+    trained = [Trained(i, runs.result(i), runs.command_line(spec)) for i, spec in specs.items()]
+    elsewhere = dict.fromkeys(specs[t.id].dataset for t in trained if t.result.fingerprint != ds.fingerprint)
+    crowds = [datasets.open_dataset(other, runs.Workspace.open()) for other in elsewhere]
     again = command_line(dataset, ids, part or (), reference, names, str(out))
     truth = reference_named(reference, ds)
-    found = build(ds, trained, part, reference=truth, show_names=names, command=again)
+    found = build(ds, trained, part, crowds=crowds, reference=truth, show_names=names, command=again)
     files, fault = write_report(found, out, svg)
     if json:
         print_json({"dataset": ds.name, "written": files, "exhibits": [e.title for e in found.exhibits], "note": fault})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import state
+from dashboard import services, state
 from dashboard.components.differing import differing
 from dashboard.components.figure import figure
 from dashboard.components.frame import hidden_names
@@ -89,8 +89,9 @@ def disagreement(runs: Runs) -> None:
 
 
 def sweeps(runs: Runs) -> None:
-    """Accuracy along anything that varies, within this dataset or across others."""
+    """Accuracy along anything that varies: among runs, among the trials of searches, across other datasets."""
     dataset = state.get("dataset")
+    taken = _searches(dataset, bool(runs))
     others = compare.partners(dataset, runs)
     crowds: tuple[str, ...] = ()
     if others:
@@ -104,8 +105,9 @@ def sweeps(runs: Runs) -> None:
             "own points.",
             **state.bind("crowds", list(crowds)),
         )
-    everything = (*runs, *(run for name in crowds for run in others[name]))
-    axes = compare.axes(dataset, everything, crowds)
+    trials = [trial for ended in taken.values() for trial in ended]
+    everything = (*runs, *trials, *(run for name in crowds for run in others[name]))
+    axes = compare.axes(dataset, everything, crowds, tuple(taken))
     if not axes:
         st.info(
             "Nothing varies among these runs but their method. Choose runs that differ in a setting, such as λ or the "
@@ -118,9 +120,34 @@ def sweeps(runs: Runs) -> None:
         axis = named("Along", "axis", {x: compare.axis_words(x) for x in axes}, width=300)
         at = _epoch()
     st.caption(f"{count(len(everything), 'run')} of {count(1 + len(crowds), 'dataset')}.")
+    if trials:
+        st.caption(
+            "A search judges its trials on the validation split. This is their accuracy on test: to look at, not to "
+            "choose by."
+        )
     found = compare.sweep(dataset, everything, crowds, axis, at)
     _drawn(found, "sweep")
     table(found.table, "sweep", name=f"{dataset}-{found.name}", noun="point", rows=12)
+
+
+def _searches(dataset: str, optional: bool) -> dict[str, Runs]:
+    """The searches whose trials are drawn, with those trials; the newest search where there is nothing else to draw."""
+    offered = compare.searches(dataset)
+    if not offered:
+        return {}
+    chosen = [name for name in state.get_many("searches") if name in offered]
+    if not chosen and not optional:
+        chosen = list(offered)[:1]
+    labels = services.run_labels(services.runs_of(dataset))
+    st.multiselect(
+        "Trials of searches",
+        list(offered),
+        format_func=lambda name: f"{labels[name]} ({count(len(offered[name]), 'trial')})",
+        placeholder="Draw what a search has tried too",
+        wrap=True,
+        **state.bind("searches", chosen),
+    )
+    return {name: offered[name] for name in chosen}
 
 
 def recovery(runs: Runs) -> None:

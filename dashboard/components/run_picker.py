@@ -25,6 +25,7 @@ def pick_runs(
     label: str = "Runs",
     only: Callable[[Run], bool] = lambda run: True,
     without: str = "",
+    optional: bool = False,
 ) -> list[Run]:
     """Draw the picker, or say what to do where there is nothing to pick.
 
@@ -34,16 +35,18 @@ def pick_runs(
         label: what the widget is called.
         only: which of the finished runs can be picked.
         without: what to say where there are finished runs, but none that ``only`` lets through.
+        optional: say nothing where there is nothing to pick.
 
     Returns:
         The runs to show, in the order chosen; while nobody has chosen, the newest one of each method.
-        Empty only where there is nothing to pick, which has been said.
+        Empty only where there is nothing to pick.
     """
     dataset = state.get("dataset")
     finished = [run for run in services.runs_of(dataset) if services.readable(run, dataset)]
     offered = {run.id: run for run in finished if only(run)}
     if not offered:
-        _nothing(dataset, without if finished else "")
+        if not optional:
+            _nothing(dataset, without if finished else "")
         return []
     asked = state.get_many(key)
     chosen = [name for name in asked if name in offered]

@@ -11,6 +11,7 @@ from dashboard.components.figure import figure
 from dashboard.components.table import table
 from dashboard.components.text import as_text
 from dashboard.components.train_form import prefill
+from dashboard.services import compare
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
@@ -54,4 +55,11 @@ def search_board(search: Run) -> None:
         prefill(best)
         st.toast("The form above holds the best settings.", icon=":material/trophy:")
         st.rerun()
+    if search.id in compare.searches(state.get("dataset")):
+        st.page_link(
+            "views/compare.py",
+            label="Test accuracy along what it varies",
+            icon=":material/show_chart:",
+            query_params=state.address("compare", view="Sweeps", searches=[search.id]),
+        )
     table(trials.drop(columns="run"), f"trials-{search.id}", name=name, noun="trial")

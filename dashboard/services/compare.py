@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dashboard.services._cache import dataset, kept
 from dashboard.services.datasets import names as dataset_names
 from dashboard.services.datasets import workers
-from dashboard.services.runs import readable, result, run, runs_of
+from dashboard.services.runs import readable, result, run, runs_of, trials
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +40,7 @@ __all__ = [
     "partners",
     "recovery",
     "scores",
+    "searches",
     "seeds",
     "sweep",
     "truth",
@@ -196,23 +197,34 @@ def partners(name: str, runs: Runs) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def searches(name: str) -> dict[str, Runs]:
+    """Searches of a dataset, newest first -> their trials that came to a result, in the order in which they began."""
+    found = {}
+    for search in runs_of(name):
+        if search.spec.search is not None:
+            found[search.id] = tuple(t.id for t in reversed(trials(name, search.id)) if readable(t, name))
+    return {search: ended for search, ended in found.items() if ended}
+
+
 def _kind(one: Run) -> tuple[str, dict[str, object]]:
     return one.spec.method, one.spec.settings
 
 
-def _facts(name: str | CrowdDataset, runs: Runs, crowds: tuple[str, ...]) -> list[dict[str, object]]:
+@kept
+def _facts(opened: CrowdDataset, runs: Runs, crowds: tuple[str, ...]) -> list[dict[str, object]]:
     from crowdcore.learning import variation
 
-    opened = dataset(name) if isinstance(name, str) else name
     by_print = {each.fingerprint: each for each in (opened, *map(dataset, crowds))}
     return [variation.facts(found, by_print.get(found.fingerprint)) for found in map(result, runs)]
 
 
-def axes(name: str, runs: Runs, crowds: tuple[str, ...]) -> list[str]:
-    """What varies among the runs, of this dataset and of others."""
+def axes(name: str, runs: Runs, crowds: tuple[str, ...], searches: Runs) -> list[str]:
+    """What varies among the runs, of this dataset and of others; what the searches varied comes first."""
     from crowdcore.learning import variation
 
-    return variation.axes(_facts(name, runs, crowds))
+    plans = [plan for search in searches if (plan := run(search).spec.search) is not None]
+    searched = {setting for plan in plans for setting in plan.space}
+    return sorted(variation.axes(_facts(name, runs, crowds)), key=lambda x: x not in searched)
 
 
 def axis_words(x: str) -> str:

@@ -9,6 +9,7 @@ from dashboard.components import compared
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
 from dashboard.components.run_picker import pick_runs
+from dashboard.services import compare
 
 TABS = {
     "Accuracy": compared.accuracy,
@@ -28,12 +29,18 @@ def draw() -> None:
 
 @fragment
 def board() -> None:
-    """The runs, and the open tab only; what was recovered can be judged on simulated crowds alone."""
-    runs = tuple(run.id for run in pick_runs("runs"))
-    if not runs:
+    """The runs, and the open tab only.
+
+    What was recovered can be judged on simulated crowds alone; where all that was trained are searches, sweeps are all
+    there is to see.
+    """
+    dataset = state.get("dataset")
+    searched = bool(compare.searches(dataset))
+    runs = tuple(run.id for run in pick_runs("runs", optional=searched))
+    if not runs and not searched:
         return
-    known = services.dataset(state.get("dataset")).truth is not None
-    names = [name for name in TABS if known or name != "Recovery"]
+    known = services.dataset(dataset).truth is not None
+    names = [name for name in TABS if known or name != "Recovery"] if runs else ["Sweeps"]
     shown = state.one_of("view", names) or names[0]
     for tab, name in zip(st.tabs(names, **state.bind("view", shown)), names, strict=True):
         if tab.open:

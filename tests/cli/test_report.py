@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from crowdcore.data import read_dataset
@@ -33,6 +35,24 @@ def test_a_run_by_the_beginning_of_its_id(run, folder, tmp_path, monkeypatch):
     assert facts["command"] == f"crowdcore report {folder} --run {run_id} --part accuracy --out {out}"
     written = (out / "tables" / "01-accuracy.csv").read_text()
     assert str(100 * float(result.accuracy("test").mean())) in written
+
+
+def test_a_run_on_another_dataset_takes_part_in_the_sweep(run, folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    other = write_folder(featured_crowd(90, n_workers=4), tmp_path / "other")
+    opened = [read_dataset(place) for place in (folder, other)]
+    results = [replace(made_up(each), dataset=str(place)) for each, place in zip(opened, (folder, other), strict=True)]
+    ids = [record(tmp_path / "workspace", r, each) for r, each in zip(results, opened, strict=True)]
+    out = tmp_path / "out"
+    asked = [word for name in ids for word in ("--run", name)]
+    done = run("report", folder, *asked, "--part", "accuracy", "--part", "sweeps", "--no-svg", "--out", out)
+    assert done.code == 0, done.err
+    assert len((out / "tables" / "01-accuracy.csv").read_text().splitlines()) == 2
+    along = pd.read_csv(next((out / "tables").glob("*-along-workers.csv"))).set_index("workers")["accuracy mean"]
+    expected = {each.n_workers: r.accuracy("test").mean() for each, r in zip(opened, results, strict=True)}
+    assert along.to_dict() == pytest.approx(expected)
+    assert [one["id"] for one in json.loads((out / "report.json").read_text())["runs"]] == ids
 
 
 def test_a_dataset_alone_with_another_reference(crowdcore, folder, tmp_path):

@@ -105,6 +105,40 @@ def test_numbers_are_those_of_the_library(crowd, report):
     assert report.runs[0]["seeds"] == [0, 1, 2]
 
 
+def test_runs_on_other_crowds_take_part_in_sweeps_only():
+    crowds = [
+        simulate.synthetic(n_tasks=120, n_valid=20, n_test=40, n_workers=5, common_strength=s) for s in (0.4, 0.8)
+    ]
+    here, there = (replace(crowd, name=f"crowd-{k}") for k, crowd in enumerate(crowds, 1))
+    runs = [*trained(there, "conal"), *trained(here, "conal", "dl-mv")]
+    found = build(here, runs, crowds=[there])
+    by = {e.name: e for e in found.exhibits}
+    assert by["accuracy"].table["run"].tolist() == ["conal", "dl-mv"]
+    along = by["along-common-strength"]
+    assert along.notes == ("Runs on crowd-2 take part here only.",)
+    expected = {
+        ("conal", 0.4): made_up(here, "conal"),
+        ("conal", 0.8): made_up(there, "conal"),
+        ("dl-mv", 0.4): made_up(here, "dl-mv"),
+    }
+    table = along.table.set_index(["run", "common strength"])
+    assert sorted(table.index) == sorted(expected)
+    for place, result in expected.items():
+        assert table.loc[place, "accuracy mean"] == pytest.approx(result.accuracy("test").mean())
+    assert [(r["name"], r["dataset"]) for r in found.runs] == [
+        ("conal", "crowd-1"),
+        ("dl-mv", "crowd-1"),
+        ("conal, crowd-2", "crowd-2"),
+    ]
+    assert by["settings"].table.set_index("setting").loc["dataset"].tolist() == ["crowd-1", "crowd-1", "crowd-2"]
+    for part, chosen in ((["accuracy"], runs), (None, runs[:1])):
+        with pytest.raises(DataError, match="was trained on crowd-2, which takes part in sweeps only"):
+            build(here, chosen, part, crowds=[there])
+    stale = replace(there, gold=(there.gold + 1) % there.n_classes)
+    with pytest.raises(DataError, match="trained on crowd-2 with other annotations than those of crowd-1 or crowd-2"):
+        build(here, runs, crowds=[stale])
+
+
 def test_workers_go_by_the_app_s_pseudonyms_unless_asked(crowd):
     odd = replace(crowd, worker_ids=pd.Index([f"Name-{k}@secret" for k in range(6)]))
     hidden = build(odd, trained(odd, "conal"))

@@ -90,6 +90,7 @@ def build(
     runs: Sequence[Trained] = (),
     parts: Sequence[str] | None = None,
     *,
+    crowds: Sequence[CrowdDataset] = (),
     reference: ReferenceLike = "gold",
     show_names: bool = False,
     command: str = "",
@@ -98,15 +99,16 @@ def build(
 
     Args:
         dataset: what it is about.
-        runs: all on this dataset as it is now.
+        runs: on this dataset as it is now; those on ``crowds`` take part in the sweeps only.
         parts: names of `PARTS`; default: all that these data and runs have something for.
+        crowds: other datasets that some of the runs were trained on.
         reference: what the dataset's own figures take for the truth.
         show_names: show the workers' ids instead of pseudonyms.
         command: the command line that makes this report again.
 
     Raises:
         SettingError: no such part, or parts about runs without a run.
-        DataError: a run on other data.
+        DataError: a run on other data, or on ``crowds`` without a sweep to take part in.
     """
     chosen = [part for part in PARTS if part in parts] if parts is not None else [*PARTS]
     for part in parts or ():
@@ -114,17 +116,19 @@ def build(
             raise SettingError("parts", f"be among {', '.join(PARTS)}", part)
         if part in RUN_PARTS and not runs:
             raise SettingError("runs", f"hold at least one for the part {part!r}", [])
-    for run in runs:
-        if run.result.fingerprint != dataset.fingerprint:
-            raise DataError(
-                f"Run {run.id} was trained on {run.result.dataset} with other annotations than those of {dataset.name}",
-                "A report is about one dataset as it is now; choose runs on it.",
-            )
+    own, guests = _apart(dataset, runs, crowds)
+    if guests and not (own and "sweeps" in chosen):
+        raise DataError(
+            f"Run {guests[0].id} was trained on {guests[0].result.dataset}, which takes part in sweeps only",
+            f"Keep the part 'sweeps', and choose at least one run on {dataset.name}.",
+        )
     truth = resolve_reference(dataset, reference)
     shown = dataset if show_names else replace(dataset, worker_ids=pd.Index(pseudonyms(dataset)))
-    names = variation.names([variation.facts(run.result) for run in runs])
-    results = dict(zip(names, (run.result for run in runs), strict=True))
-    sections = _sections(Material(shown, truth, results), chosen)
+    names = variation.names([variation.facts(run.result) for run in own])
+    results = dict(zip(names, (run.result for run in own), strict=True))
+    sections = _sections(Material(shown, truth, results, [run.result for run in guests], crowds), chosen)
+    runs = [*own, *guests]
+    names += variation.names([variation.facts(run.result) for run in runs])[len(own) :]
     how = Section("how", "How it was made", tuple(_how(names, runs)))
     return Report(
         dataset.name,
@@ -146,6 +150,23 @@ def command_line(
     words += [word for part in parts for word in ("--part", part)]
     words += ["--reference", reference] if reference else []
     return shlex.join([*words, *(["--names"] if show_names else []), "--out", out])
+
+
+def _apart(
+    dataset: CrowdDataset, runs: Sequence[Trained], crowds: Sequence[CrowdDataset]
+) -> tuple[list[Trained], list[Trained]]:
+    """The runs on the dataset, and those on the crowds."""
+    own = [run for run in runs if run.result.fingerprint == dataset.fingerprint]
+    guests = [run for run in runs if run.result.fingerprint != dataset.fingerprint]
+    known = {crowd.fingerprint for crowd in crowds}
+    for run in guests:
+        if run.result.fingerprint not in known:
+            called = " or ".join(dict.fromkeys(each.name for each in (dataset, *crowds)))
+            raise DataError(
+                f"Run {run.id} was trained on {run.result.dataset} with other annotations than those of {called}",
+                "A report is about one dataset as it is now; choose runs on it.",
+            )
+    return own, guests
 
 
 def _sections(of: Material, chosen: Sequence[str]) -> list[Section]:
@@ -179,6 +200,7 @@ def _facts(name: str, run: Trained) -> dict[str, Any]:
     return {
         "name": name,
         "id": run.id,
+        "dataset": r.dataset,
         "method": r.method,
         "settings": r.settings,
         "training": r.training,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -31,11 +31,15 @@ class Material:
         dataset: its workers already go by the names that the report shows.
         reference: what the dataset's parts take for the truth.
         results: name -> result, all on this dataset.
+        others: results on the crowds, for sweeps.
+        crowds: other datasets.
     """
 
     dataset: CrowdDataset
     reference: Reference
     results: Mapping[str, TrainingResult]
+    others: Sequence[TrainingResult] = ()
+    crowds: Sequence[CrowdDataset] = ()
 
 
 Part: TypeAlias = Callable[[Material], Iterator[Exhibit | None]]
@@ -126,10 +130,15 @@ def cost(of: Material) -> Iterator[Exhibit]:
 
 
 def sweeps(of: Material) -> Iterator[Exhibit]:
-    """Accuracy along every setting that varies."""
+    """Accuracy along every setting that varies, and along what other crowds differ in."""
     known = [variation.facts(r, of.dataset) for r in of.results.values()]
+    crowds = {crowd.fingerprint: crowd for crowd in of.crowds}
+    known += [variation.facts(r, crowds[r.fingerprint]) for r in of.others]
+    names = ", ".join(dict.fromkeys(r.dataset for r in of.others))
+    notes = (f"Runs on {names} take part here only.",) if names else ()
     for axis in variation.axes(known) if _judged(of) else ():
-        yield exhibits.along(list(of.results.values()), known, axis)
+        drawn = exhibits.along([*of.results.values(), *of.others], known, axis)
+        yield replace(drawn, notes=(*drawn.notes, *notes))
 
 
 def recovery(of: Material) -> Iterator[Exhibit | None]:
