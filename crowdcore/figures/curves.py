@@ -14,6 +14,7 @@ from crowdcore.figures import theme
 __all__ = ["accuracy_along", "class_accuracy", "learning_curves", "seed_accuracies"]
 
 _BAND = 0.16  # opacity of mean ± standard deviation
+_FEW = 3  # single points of a method that still have names of their own in the legend
 _MANY = 8  # positions on the axis from which lines carry no markers
 _WIDE = 50.0  # largest over smallest value from which an axis is logarithmic
 _SPREAD = 0.7  # of the room of a class that its markers take
@@ -97,23 +98,37 @@ def accuracy_along(
     fig = theme.figure(title=title, subtitle=subtitle)
     places = list(dict.fromkeys(v for b in bands for v in b.x.tolist()))
     axis, scale = _scale(places)
-    for dash, b in zip(theme.dashes(b.method for b in bands), bands, strict=True):
-        color = theme.method_color(b.method)
+    drawn = _curves_and_clouds(bands)
+    for dash, (name, members) in zip(theme.dashes(members[0].method for _, members in drawn), drawn, strict=True):
+        color = theme.method_color(members[0].method)
+        at, std, n = (np.concatenate(parts) for parts in zip(*((b.x, b.std, b.n) for b in members), strict=True))
+        names = np.repeat([b.name for b in members], [len(b.x) for b in members])
         fig.add_scatter(
-            x=[axis[v] for v in b.x.tolist()],
-            y=b.mean,
-            error_y={"array": np.nan_to_num(b.std), "color": color, "thickness": 1.2, "width": 4},
-            mode="lines+markers",
+            x=[axis[v] for v in at.tolist()],
+            y=np.concatenate([b.mean for b in members]),
+            error_y={"array": np.nan_to_num(std), "color": color, "thickness": 1.2, "width": 4},
+            mode="lines+markers" if len(members) == 1 else "markers",
             line={"color": color, "width": 2, "dash": dash},
             marker={"size": 8, "color": color},
-            customdata=np.stack([b.x.astype(object), b.std, b.n], 1),
-            hovertemplate=f"<b>{b.name}</b>, {x} %{{customdata[0]}}<br>%{{y:.2%}} ± %{{customdata[1]:.2%}} "
+            customdata=np.stack([at.astype(object), std, n, names.astype(object)], 1),
+            hovertemplate=f"<b>%{{customdata[3]}}</b>, {x} %{{customdata[0]}}<br>%{{y:.2%}} ± %{{customdata[1]:.2%}} "
             "(%{customdata[2]} values)<extra></extra>",
-            name=b.name,
+            name=name,
         )
     fig.update_xaxes(title=x, **scale)
     fig.update_yaxes(title="test accuracy", tickformat="~%")
-    return theme.legend_below(fig, len(bands))
+    return theme.legend_below(fig, len(drawn))
+
+
+def _curves_and_clouds(bands: Sequence[Band]) -> list[tuple[str, list[Band]]]:
+    """What is drawn together: a curve by itself; the many single points of a method, as a search leaves, too."""
+    points: dict[str, list[Band]] = {}
+    for b in bands:
+        if len(b.x) == 1:
+            points.setdefault(b.method, []).append(b)
+    clouds = {method: found for method, found in points.items() if len(found) > _FEW}
+    curves = [(b.name, [b]) for b in bands if len(b.x) > 1 or b.method not in clouds]
+    return [*curves, *((f"{method}, {len(found)} settings", found) for method, found in clouds.items())]
 
 
 def class_accuracy(

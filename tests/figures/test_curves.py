@@ -101,3 +101,16 @@ def test_the_diagram_puts_every_method_at_its_rank_and_joins_what_does_not_diffe
     words = " ".join(a.text for a in fig.layout.annotations)
     assert f"CD = {found.difference:.2f}" in words
     assert all(f"{name} <b>{rank:.2f}</b>" in words for rank, name in ranks.items())
+
+
+def test_the_many_single_points_of_a_search_are_one_cloud_that_names_each():
+    points = [band(f"conal, lr {k}", "conal", [k / 10], [np.array([k / 10, k / 5])]) for k in range(5)]
+    curve = band("trace", "trace", [0.1, 0.3], [np.array([0.5]), np.array([0.6])])
+    fig = figures.accuracy_along([points[0], curve, *points[1:]], "λ")
+    line, cloud = fig.data
+    assert (line.name, line.mode, cloud.name, cloud.mode) == ("trace", "lines+markers", "conal, 5 settings", "markers")
+    np.testing.assert_allclose(cloud.x, [k / 10 for k in range(5)])
+    np.testing.assert_allclose(cloud.y, [0.15 * k for k in range(5)])
+    assert [row[3] for row in cloud.customdata] == [b.name for b in points]
+    few = figures.accuracy_along(points[:3], "λ")
+    assert [trace.name for trace in few.data] == [b.name for b in points[:3]]
