@@ -24,7 +24,7 @@ from crowdcore.data import CrowdDataset, load_dataset, simulate
 from crowdcore.learning import TrainingResult, sweep, train
 from crowdcore.learning.metrics import omega_correlation, recovery_error
 
-STRENGTHS, PROPORTIONS = (0.4, 0.5, 0.6, 0.7, 0.8), (0.0, 0.5, 0.7)
+STRENGTHS, PROPORTIONS = (0.4, 0.5, 0.6, 0.7, 0.8), (0.0, 0.3, 0.4, 0.5, 0.6, 0.7)
 CANDIDATES: dict[str, list[dict[str, Any]]] = {
     "dl-true": [{}],
     "dl-mv": [{}],
