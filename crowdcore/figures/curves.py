@@ -215,8 +215,9 @@ def _scale(places: list[object]) -> tuple[dict[object, float], dict[str, object]
         uneven = len(ordered) > 2 and ordered[0] <= 0 and ordered[-1] / min(v for v in ordered if v > 0) >= _WIDE
         if not uneven:
             few: dict[str, object] = {"tickmode": "array", "tickvals": ordered, "ticktext": [f"{v:g}" for v in ordered]}
-            few = few if len(ordered) <= _MANY else {}
-            return {v: v for v in places}, {**few, "type": "log" if wide else "linear", "showgrid": False}  # type: ignore[misc]
+            few = few if len(ordered) <= _MANY else {"exponentformat": "power"}
+            kind = "log" if wide else "linear"
+            return {v: v for v in places}, {**few, "type": kind, "showgrid": False}  # type: ignore[misc]
         places = list(ordered)
     ticks = {"tickmode": "array", "tickvals": list(range(len(places))), "ticktext": list(map(_worded, places))}
     return {v: float(k) for k, v in enumerate(places)}, {**ticks, "showgrid": False}

@@ -23,7 +23,7 @@ def search_history(
     """Validation accuracy of every trial, and the best so far.
 
     Args:
-        trials: a row per trial: trial (from 0), validation_accuracy (NaN while unknown), best, then its settings.
+        trials: a row per trial: trial (from 1), validation_accuracy (NaN while unknown), best, then its settings.
         method: gives the colour.
         title: title of the figure.
         subtitle: what is under it.
@@ -34,14 +34,14 @@ def search_history(
     names = [c for c in trials.columns if c not in {"trial", "run", "state", "validation_accuracy", "best"}]
     settings = ["<br>".join(f"{n} {_short(row[n])}" for n in names) for _, row in known.iterrows()]
     fig.add_scatter(
-        x=known["trial"] + 1,
+        x=known["trial"],
         y=known["best"],
         mode="lines",
         line={"color": color, "width": 2, "shape": "hv"},
         hoverinfo="skip",
     )
     fig.add_scatter(
-        x=known["trial"] + 1,
+        x=known["trial"],
         y=known["validation_accuracy"],
         mode="markers",
         marker={"size": 8, "color": color},

@@ -84,7 +84,7 @@ class Coordinator:
         if not self._values():
             return _FAILED, f"No trial came to a result. {self._last_failure()}"
         best = self._study.best_trial
-        chosen = ", ".join(f"{name} {value}" for name, value in best.params.items())
+        chosen = ", ".join(f"{name} {_said(value)}" for name, value in best.params.items())
         return _FINISHED, f"Best validation accuracy {best.value:.4f}: {chosen}."
 
     def _ask(self) -> None:
@@ -212,6 +212,10 @@ def validation_accuracy(run_id: str, workspace: Workspace) -> float:
     if curve is None or not found.validated_on:
         raise DataError(f"{found.dataset} has nothing to validate on", "A search needs `select_on` or `holdout`.")
     return float(np.mean(curve[found.selected_epoch - 1, np.arange(len(found.seeds))]))
+
+
+def _said(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def main(run_id: str) -> int:

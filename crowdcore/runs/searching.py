@@ -55,7 +55,7 @@ def search(
 
 
 def search_trials(search_id: str, *, workspace: Workspace | None = None) -> pd.DataFrame:
-    """The trials so far, in their order: trial, run, state, validation_accuracy, best (so far), one column a setting.
+    """The trials so far, in their order: trial (from 1), run, state, validation_accuracy, best so far, and each setting.
 
     Raises:
         DataError: that run is no search.
@@ -65,7 +65,7 @@ def search_trials(search_id: str, *, workspace: Workspace | None = None) -> pd.D
     study = open_study(workspace.run_folder(search_id))
     rows = [
         {
-            "trial": trial.number,
+            "trial": trial.number + 1,
             "run": trial.user_attrs.get(RUN, ""),
             "state": _STATES[trial.state.name],
             "validation_accuracy": trial.value if trial.value is not None else float("nan"),

@@ -11,7 +11,7 @@ from crowdcore.figures import theme
 
 TRIALS = pd.DataFrame(
     {
-        "trial": [0, 1, 2],
+        "trial": [1, 2, 3],
         "run": ["a", "b", "c"],
         "state": ["finished", "failed", "finished"],
         "validation_accuracy": [0.5, np.nan, 0.75],

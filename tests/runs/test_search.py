@@ -36,6 +36,7 @@ def test_finds_the_better_of_obviously_different_settings(workspace):
     assert (search.epoch, search.epochs, search.done) == (2, 2, 1.0)
 
     trials = runs.search_trials(asked.id, workspace=workspace)
+    assert trials.trial.tolist() == [1, 2]
     assert trials.state.tolist() == ["finished"] * 2 and sorted(trials.lr) == [USELESS, GOOD]
     assert trials.best.tolist() == np.maximum.accumulate(trials.validation_accuracy).tolist()
     made = {run.id: run for run in runs.list_runs(parent=asked.id, workspace=workspace)}
