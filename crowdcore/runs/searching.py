@@ -55,7 +55,7 @@ def search(
 
 
 def search_trials(search_id: str, *, workspace: Workspace | None = None) -> pd.DataFrame:
-    """The trials so far, in their order: trial (from 1), run, state, validation_accuracy, best so far, and each setting.
+    """The trials so far, in their order: trial (from 1), run, state, validation_accuracy, best so far, each setting.
 
     Raises:
         DataError: that run is no search.
