@@ -65,8 +65,11 @@ def test_from_a_cell_of_a_worker_to_the_tasks_behind_it(page: Page, runs: dict) 
     expect(page).to_have_url(re.compile(f"worker={worker}&true={true}&given={given}"))
     own = analysis.recovered_confusion(demo, result.worker_confusion, seeds=result.seeds)
     expect(main(page).get_by_text(f"skill {own.skill[best]:.3f}")).to_be_visible()
-    numbers = page.locator(".st-key-figure-one-run .heatmap-label").all_text_contents()
     shown = own.matrices[best][own.matrices[best] >= 0.005]
+    labels = page.locator(".st-key-figure-one-run .heatmap-label")
+    expect(labels).to_have_count(len(shown))  # while it is drawn anew, the old ones are there too
+    settled(page)
+    numbers = labels.all_text_contents()
     assert sorted(numbers) == sorted(f"{value:.2f}".replace("0.", ".") for value in shown)
     page.reload()
     settled(page)
