@@ -3,9 +3,8 @@
     CROWDCORE_DATA=… python -m benchmarks.sessions [sessions] [seconds]
 
 Every session is a browser profile of its own whose user clicks cells of Shared mistakes and changes its
-reference, thinking 4 to 12 seconds in between; the clock starts
-when all have their page. Printed: redraw times from click to drawn chart,
-errors on pages, and the server's memory per session.
+reference, thinking 4 to 12 seconds in between; the clock starts when all have their page. Printed: redraw times
+from click to drawn chart, errors on pages, and the server's memory per session.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ __all__ = [
     "publish",
     "put",
     "settle",
+    "show",
 ]
 
 SHARED = ("dataset", "reference", "names")
@@ -141,9 +142,14 @@ def bind(key: str, value: object, *, say: tuple[str, str] = ("yes", "")) -> dict
         say: the words for True and False.
     """
     widget = f"{st.session_state['page']}-{key}"
+    show(widget, value)
+    return {"key": widget, "on_change": _take, "args": (widget, key, say)}
+
+
+def show(widget: str, value: object) -> None:
+    """Have a widget, by its key, show a value; the same value again would undo what the user has chosen meanwhile."""
     if widget not in st.session_state or st.session_state[widget] != value:
         st.session_state[widget] = value
-    return {"key": widget, "on_change": _take, "args": (widget, key, say)}
 
 
 def _take(widget: str, key: str, say: tuple[str, str]) -> None:

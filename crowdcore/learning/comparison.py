@@ -158,7 +158,7 @@ def warnings(results: Mapping[str, TrainingResult]) -> list[str]:
     said = []
     telling: dict[str, Callable[[TrainingResult], str]] = {
         "their data": lambda r: f"{r.dataset} {r.fingerprint[:8]}",
-        "the features": lambda r: r.inputs[:8],
+        "the features": lambda r: r.inputs[:8] or "not recorded",
         "what selected their epoch": lambda r: r.validated_on or "nothing, the last epoch counts",
         "the network": lambda r: f"{r.training.get('backbone')} {r.training.get('backbone_settings') or ''}".rstrip(),
         "crowdcore's version": lambda r: r.versions.get("crowdcore", ""),

@@ -57,19 +57,14 @@ def ask(path: str, mapping: dict[str, str], columns: tuple[str, ...], roles: dic
         if value:
             mapping[role] = value
 
-    def show(key: str, value: str | None) -> None:
-        # A value set again would undo what the user has chosen since this run began.
-        if key not in st.session_state or st.session_state[key] != value:
-            st.session_state[key] = value
-
     with st.container(horizontal=True):
         for role in services.MAPPED:
             key = f"role-{role}-{path}"
             value = mapping.get(role) or roles.get(role)
-            show(key, value if value in columns else None)
+            state.show(key, value if value in columns else None)
             st.selectbox(role.capitalize(), columns, index=None, key=key, on_change=chosen, args=(role, key))
         key = f"role-repeats-{path}"
-        show(key, mapping.get("repeats", "keep"))
+        state.show(key, mapping.get("repeats", "keep"))
         st.selectbox(
             "Repeats", list(REPEATS), format_func=REPEATS.__getitem__, key=key, on_change=chosen, args=("repeats", key)
         )

@@ -222,8 +222,8 @@ def axes(name: str, runs: Runs, crowds: tuple[str, ...], searches: Runs) -> list
     """What varies among the runs, of this dataset and of others; what the searches varied comes first."""
     from crowdcore.learning import variation
 
-    plans = [plan for search in searches if (plan := run(search).spec.search) is not None]
-    searched = {setting for plan in plans for setting in plan.space}
+    plans = [one.spec.search for one in runs_of(name) if one.id in searches]
+    searched = {setting for plan in plans if plan is not None for setting in plan.space}
     return sorted(variation.axes(_facts(name, runs, crowds)), key=lambda x: x not in searched)
 
 
