@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from crowdcore.learning.api import split_settings, sweep, train
     from crowdcore.learning.classifier import CrowdClassifier
     from crowdcore.learning.events import EpochEvent, Event, NoteEvent
+    from crowdcore.learning.recovery_plan import RecoveryPlan
+    from crowdcore.learning.recovery_study import RecoveryStudy, study_recovery
     from crowdcore.learning.result import TrainingResult
     from crowdcore.learning.result_files import load_result
     from crowdcore.learning.settings import TrainSettings
@@ -23,12 +25,15 @@ __all__ = [
     "EpochEvent",
     "Event",
     "NoteEvent",
+    "RecoveryPlan",
+    "RecoveryStudy",
     "TrainSettings",
     "TrainingResult",
     "backbones",
     "load_result",
     "methods",
     "split_settings",
+    "study_recovery",
     "sweep",
     "train",
 ]
@@ -39,10 +44,13 @@ _HOME = {
     "EpochEvent": "events",
     "Event": "events",
     "NoteEvent": "events",
+    "RecoveryPlan": "recovery_plan",
+    "RecoveryStudy": "recovery_study",
     "TrainSettings": "settings",
     "TrainingResult": "result",
     "load_result": "result_files",
     "split_settings": "api",
+    "study_recovery": "recovery_study",
     "sweep": "api",
     "train": "api",
 }

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import itertools
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-
-import crowdcore
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning import backbones, methods
 from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.conclusion import conclude
 from crowdcore.learning.device import deterministic_kernels, resolve_device
 from crowdcore.learning.events import Listener, NoteEvent
+from crowdcore.learning.loop import Replica
 from crowdcore.learning.problem import Problem, pose
 from crowdcore.learning.result import TrainingResult
 from crowdcore.learning.schedule import Job, Session, run_jobs
-from crowdcore.learning.settings import TrainSettings
-from crowdcore.learning.trainer import Outcome, Replica
+from crowdcore.learning.settings import SEEDS, TrainSettings
 
 __all__ = ["split_settings", "sweep", "train"]
 
@@ -33,7 +29,7 @@ def train(
     dataset: CrowdDataset,
     method: str = "conal",
     *,
-    seeds: int | Sequence[int] = 5,
+    seeds: int | Sequence[int] = SEEDS,
     device: str = "auto",
     worker_features: AnyArray | None = None,
     on_event: Listener | None = None,
@@ -51,7 +47,8 @@ def train(
         device: "auto", "cpu", "cuda", "cuda:1".
         worker_features: (n_workers, F) what is known about the workers, for methods that use it.
         on_event: called with an `EpochEvent` after every epoch, with a `NoteEvent` when something should be known.
-        should_stop: asked after every epoch; True ends the run there, with the result so far.
+        should_stop: asked after every epoch, and before going on from a checkpoint; True ends the run there, with the
+            result so far.
         checkpoint: a folder to keep the state in; when it holds one of the same run, training goes on from there.
         checkpoint_every: epochs between two checkpoints.
         settings: fields of `TrainSettings` (epochs, batch_size, lr, backbone, …) and of the method's own settings.
@@ -83,7 +80,7 @@ def sweep(
     method: str,
     over: Mapping[str, Sequence[Any]],
     *,
-    seeds: int | Sequence[int] = 5,
+    seeds: int | Sequence[int] = SEEDS,
     device: str = "auto",
     worker_features: AnyArray | None = None,
     on_event: Listener | None = None,
@@ -104,7 +101,7 @@ def sweep(
 
 
 def split_settings(method: type[CrowdMethod], given: Mapping[str, Any]) -> tuple[TrainSettings, Settings]:
-    """Sort settings into the trainer's and the method's, with the method's own training defaults filled in.
+    """Sort settings into the trainer's and the method's, with those that come with the method's variant filled in.
 
     Raises:
         SettingError: a setting that neither knows, or a value out of bounds.
@@ -113,9 +110,10 @@ def split_settings(method: type[CrowdMethod], given: Mapping[str, Any]) -> tuple
     for name in given:
         if name not in known:
             raise SettingError(name, f"be a setting of the trainer or of {method.name!r}", given[name], _known(method))
-    own = method.Settings(**{k: v for k, v in given.items() if k in method.Settings.model_fields})
-    trainer = {k: v for k, v in given.items() if k in TrainSettings.model_fields}
-    return TrainSettings(**{**method.training_defaults(own), **trainer}), own
+    variant = given.get("variant", getattr(method.Settings(), "variant", ""))
+    chosen = {**method.variants.get(str(variant), {}), **given}
+    own = method.Settings(**{k: v for k, v in chosen.items() if k in method.Settings.model_fields})
+    return TrainSettings(**{k: v for k, v in chosen.items() if k in TrainSettings.model_fields}), own
 
 
 def _known(method: type[CrowdMethod]) -> str:
@@ -159,65 +157,12 @@ def _train(
     with deterministic_kernels(any(t.deterministic for t, _ in split)):
         outcomes = run_jobs(session, jobs, lambda t: problems[_problem_key(t)])
     return [
-        _result(problems[_problem_key(training)], method, training, own, point, session)
+        conclude(problems[_problem_key(training)], method, training, own, point, session)
         for k, (training, own) in enumerate(split)
-        if (point := [(j.replica.seed, o) for j, o in outcomes if j.point == k])
+        if (point := [(j.replica, o) for j, o in outcomes if j.point == k])
     ]
 
 
 def _problem_key(training: TrainSettings) -> str:
-    fields = {"select_on", "holdout", "holdout_seed", "standardise", "backbone"}
+    fields = {"select_on", "names", "holdout", "holdout_seed", "standardise", "backbone"}
     return training.model_dump_json(include=fields)
-
-
-def _result(
-    problem: Problem,
-    method: type[CrowdMethod],
-    training: TrainSettings,
-    settings: Settings,
-    trained: Sequence[tuple[int, Outcome]],
-    session: Session,
-) -> TrainingResult:
-    dataset, outcome = problem.dataset, Outcome.join([o for _, o in trained])
-    omega = None
-    if outcome.omega is not None:
-        omega = np.full((len(trained), dataset.n_annotations), np.nan)
-        omega[:, problem.annotation] = outcome.omega
-    split = np.concatenate([np.full(s.stop - s.start, k, np.int8) for k, s in enumerate(problem.splits.values())])
-    work = problem.n_train_annotations * float((outcome.last_epoch + 1).sum())
-    seconds = float(outcome.seconds.sum())
-    return TrainingResult(
-        dataset=dataset.name,
-        fingerprint=dataset.fingerprint,
-        classes=dataset.classes,
-        method=method.name,
-        settings=settings.model_dump(),
-        training=session.used(training).model_dump(),
-        seeds=tuple(seed for seed, _ in trained),
-        task=problem.order,
-        split=split,
-        gold=problem.gold,
-        valid_label=problem.valid_label,
-        validated_on=problem.validated_on,
-        curves=outcome.history,
-        selected_epoch=outcome.selected_epoch + 1,
-        last_epoch=outcome.last_epoch + 1,
-        probabilities=outcome.probabilities,
-        model=outcome.model,
-        preparation=problem.preparation,
-        input_shape=problem.input_shape,
-        n_workers=problem.n_workers,
-        inputs=problem.rows.fingerprint,
-        omega=omega,
-        **outcome.recovered,
-        seconds=seconds,
-        annotations_per_second=work / max(seconds, 1e-9),
-        device=session.device_name,
-        versions={
-            "crowdcore": crowdcore.__version__,
-            "torch": str(torch.__version__),
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-        },
-        notes=(*problem.notes, *session.notes),
-    )

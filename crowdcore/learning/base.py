@@ -29,7 +29,7 @@ class EpochContext(NamedTuple):
 
     Attributes:
         epoch: number of the epoch that starts, from 0.
-        log_probs: (n_train, C) the classifier's log p, in evaluation mode.
+        log_probs: (n_train, C) `CrowdMethod.train_log_probs`, in evaluation mode.
         task: (A,) training task of each annotation, ascending.
         worker: (A,).
         label: (A,).
@@ -62,14 +62,18 @@ class CrowdMethod(nn.Module):
     Settings: ClassVar[type[Settings]] = Settings
     stackable: ClassVar[bool] = True
     """Whether it can be mapped over a stack of replicas."""
+    learns_confusions: ClassVar[bool] = True
+    """Whether what it recovers changes while it trains."""
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Value of the setting ``variant`` -> settings, own and the trainer's, used where the caller gives none."""
 
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
         super().__init__()
         self.n_classes, self.n_workers = problem.n_classes, problem.n_workers
-        self.classifier = self.make_classifier(network, problem.n_classes, problem.n_workers)
+        self.classifier = self.make_classifier(network, problem.n_classes, problem.n_workers, settings)
 
     @classmethod
-    def make_classifier(cls, network: Network, n_classes: int, n_workers: int) -> nn.Module:
+    def make_classifier(cls, network: Network, n_classes: int, n_workers: int, settings: Any) -> nn.Module:
         """What is used at test time, from inputs to (B, C) logits: one backbone, unless overridden."""
         return network(n_classes)
 
@@ -79,13 +83,21 @@ class CrowdMethod(nn.Module):
         return None
 
     @classmethod
-    def training_defaults(cls, settings: Any) -> Mapping[str, Any]:
-        """Trainer settings that belong to the method, used where the caller gives none."""
-        return {}
+    def rate(cls, settings: Any, parameter: str) -> float:
+        """Learning rate of a parameter, as a multiple of the trainer's: `noise_lr` outside the classifier."""
+        return 1.0 if parameter.startswith("classifier.") else float(getattr(settings, "noise_lr", 1.0))
+
+    def start_from(self, confusion: Tensor) -> None:
+        """Begin with these confusions of the workers, (R, C, C); overridden by methods with a `start`."""
+        raise NotImplementedError
 
     def log_probs(self, features: Tensor) -> Tensor:
         """log p, (B, *input shape) -> (B, C)."""
         return log_softmax(self.classifier(features))
+
+    def train_log_probs(self, features: Tensor, task: Tensor) -> Tensor:
+        """log p of training tasks, as `start_epoch` gets it; `log_probs` unless overridden."""
+        return self.log_probs(features)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Terms of the objective (scalars), which is their sum."""

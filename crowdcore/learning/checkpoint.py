@@ -16,6 +16,7 @@ from torch import Tensor
 
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import FloatArray
+from crowdcore.learning.kept import Kept
 from crowdcore.learning.optimiser import Optimiser
 from crowdcore.learning.replicas import Replicas
 from crowdcore.learning.selection import Selection
@@ -43,6 +44,11 @@ class Checkpoint:
     def _state(self) -> Path:
         return self.folder / "state.json"
 
+    @property
+    def exists(self) -> bool:
+        """Whether something was written."""
+        return self._state.is_file()
+
     def write(
         self,
         epoch: int,
@@ -50,6 +56,7 @@ class Checkpoint:
         optimiser: Optimiser,
         selection: Selection,
         history: dict[str, list[FloatArray]],
+        kept: Kept,
     ) -> None:
         """Replace the checkpoint by the state after ``epoch`` (from 0); a crash or a full disk leaves the old one."""
         tensors = f"epoch-{epoch}.safetensors"
@@ -67,10 +74,9 @@ class Checkpoint:
         temporary = self._state.with_suffix(".tmp")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            save_file(
-                {k: v.detach().contiguous() for k, v in _tensors(replicas, optimiser, selection).items()},
-                self.folder / tensors,
-            )
+            values = {k: v.detach().contiguous() for k, v in _tensors(replicas, optimiser, selection).items()}
+            values |= {f"kept.{e}.{k}": torch.from_numpy(v) for e, parts in kept.at.items() for k, v in parts.items()}
+            save_file(values, self.folder / tensors)
             temporary.write_text(json.dumps(state))
             temporary.replace(self._state)
         except (OSError, SafetensorError) as error:
@@ -83,7 +89,12 @@ class Checkpoint:
                 old.unlink()
 
     def read(
-        self, replicas: Replicas, optimiser: Optimiser, selection: Selection, history: dict[str, list[FloatArray]]
+        self,
+        replicas: Replicas,
+        optimiser: Optimiser,
+        selection: Selection,
+        history: dict[str, list[FloatArray]],
+        kept: Kept,
     ) -> int:
         """Put everything back; returns the epoch to go on with, 0 when there is no checkpoint.
 
@@ -91,7 +102,7 @@ class Checkpoint:
             SettingError: the checkpoint is another run's.
             DataError: its files are broken.
         """
-        if not self._state.is_file():
+        if not self.exists:
             return 0
         try:
             state = json.loads(self._state.read_text())
@@ -114,6 +125,9 @@ class Checkpoint:
         selection.epoch[:] = state["best_epoch"]
         selection.last[:] = state["last_epoch"]
         selection.active[:] = state["active"]
+        for name in (name for name in saved if name.startswith("kept.")):
+            _, epoch, part = name.split(".")
+            kept.at.setdefault(int(epoch), {})[part] = saved[name].numpy()
         history.update({name: list(np.array(rows, float)) for name, rows in state["history"].items()})
         return int(state["epoch"]) + 1
 

@@ -2,53 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from crowdcore.analysis.bands import Band, band
+from crowdcore.analysis.effective_confusion import effective_confusion
 from crowdcore.analysis.omega_ranking import omega_ranking
 from crowdcore.analysis.recovered import recovered_confusion
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning import metrics
+from crowdcore.learning.comparability import NAMES, common_seeds, names_by, shown_seed, warnings
+from crowdcore.learning.judged import TEST, Kept, ensemble
 from crowdcore.learning.result import At, TrainingResult
+from crowdcore.learning.selected_by import selected_by
 
 __all__ = [
     "AT",
-    "METRICS",
+    "AT_WORDS",
+    "EPOCHS",
+    "NAMES",
     "TEST",
     "accuracies",
     "class_bands",
     "common_seeds",
     "cost",
     "curve_bands",
+    "deviation",
+    "names_by",
     "recovered",
     "recovery",
     "row",
     "same_seeds",
     "scores",
+    "together",
+    "together_name",
     "warnings",
 ]
 
-TEST = 2
-"""The test split among the splits of a result."""
-AT: tuple[At, ...] = ("selected", "last", "best")
-METRICS = {
-    "test_accuracy": "Accuracy, test",
-    "valid_accuracy": "Accuracy, validation",
-    "train_accuracy": "Accuracy, training",
-    "loss": "Loss",
-    "worker_recovery_error": "Error of the workers' confusions",
-    "common_recovery_error": "Error of the common confusion",
-    "test_nll": "Negative log-likelihood, test",
-    "valid_nll": "Negative log-likelihood, validation",
-    "cross_entropy": "Cross-entropy of the labels",
+AT_WORDS: Mapping[At, str] = {
+    "selected": "Selected on validation",
+    "last": "Last epoch",
+    "best": "Best on test (optimistic)",
 }
-"""The curves that most methods have, in words."""
+AT: tuple[At, ...] = tuple(AT_WORDS)
+EPOCHS: tuple[Kept, ...] = ("selected", "last")
+"""The epochs whose predictions are kept."""
+SCORES = ("accuracy", "macro_f1", "nll", "calibration_error")
 
 
 def accuracies(result: TrainingResult) -> dict[At, FloatArray]:
@@ -60,7 +65,10 @@ def accuracies(result: TrainingResult) -> dict[At, FloatArray]:
 
 
 def row(result: TrainingResult) -> dict[str, Any]:
-    """What a comparison says of one result, as plain values; standard deviations are those of a sample (n - 1)."""
+    """What a comparison says of one result, as plain values; standard deviations are those of a sample (n - 1).
+
+    ``ensemble_selected`` and ``ensemble_last`` are accuracies of the mean of the replicas' predictions.
+    """
     reached = accuracies(result)
     return {
         "dataset": result.dataset,
@@ -68,12 +76,12 @@ def row(result: TrainingResult) -> dict[str, Any]:
         "seeds": list(result.seeds),
         **{f"{at}_accuracy": values for at, values in reached.items()},
         **{f"{at}_mean": float(values.mean()) for at, values in reached.items()},
-        **{
-            f"{at}_std": float(values.std(ddof=1)) if len(values) > 1 else float("nan")
-            for at, values in reached.items()
-        },
+        **{f"{at}_std": deviation(values) for at, values in reached.items()},
+        **{f"ensemble_{at}": together(result, at) for at in EPOCHS},
         "selected_epoch": result.selected_epoch,
+        "selected_by": selected_by(result.validated_on),
         "validated_on": result.validated_on,
+        "names": names_by(result),
         "seconds": result.seconds,
         "annotations_per_second": result.annotations_per_second,
         "device": result.device,
@@ -84,9 +92,17 @@ def row(result: TrainingResult) -> dict[str, Any]:
     }
 
 
-def common_seeds(results: Sequence[TrainingResult]) -> tuple[int, ...]:
-    """Seeds that all results have, in the order of the first."""
-    return tuple(s for s in results[0].seeds if all(s in r.seeds for r in results)) if results else ()
+def together(result: TrainingResult, at: Kept = "selected") -> float:
+    """Test accuracy of the mean of the replicas' predictions; NaN without gold on the test split."""
+    try:
+        return float(result.accuracy("test", at=at, ensemble=True)[0])
+    except DataError:
+        return float("nan")
+
+
+def deviation(values: FloatArray) -> float:
+    """Sample standard deviation (n - 1); NaN for a single value."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
 
 
 def same_seeds(results: Mapping[str, TrainingResult], at: At) -> dict[str, FloatArray]:
@@ -106,7 +122,7 @@ def curve_bands(results: Mapping[str, TrainingResult], metric: str) -> list[Band
     ]
 
 
-def class_bands(results: Mapping[str, TrainingResult], at: Literal["selected", "last"] = "selected") -> list[Band]:
+def class_bands(results: Mapping[str, TrainingResult], at: Kept = "selected") -> list[Band]:
     """Accuracy among the test tasks of each class; results without gold on the test split are left out."""
     bands = []
     for name, r in results.items():
@@ -117,19 +133,32 @@ def class_bands(results: Mapping[str, TrainingResult], at: Literal["selected", "
     return bands
 
 
-def scores(results: Mapping[str, TrainingResult], at: Literal["selected", "last"] = "selected") -> pd.DataFrame:
-    """One row per result: mean and standard deviation of what `TrainingResult.scores` says of the test split."""
-    rows = []
+def scores(results: Mapping[str, TrainingResult], at: Kept = "selected") -> pd.DataFrame:
+    """Scores on the test split: a row per result, and one for the ensemble of its replicas where there are several.
+
+    Returns:
+        ``run``; the mean over seeds of each of `SCORES`, and its standard deviation. The row of an ensemble scores the
+        mean of the replicas' predictions, which has no deviation.
+    """
+    rows: list[dict[str, Any]] = []
     for name, r in results.items():
         try:
-            table = r.scores("test", at)[["accuracy", "macro_f1", "nll", "calibration_error"]]
+            table = r.scores("test", at)
         except DataError:
             continue
-        columns: dict[str, Any] = {"run": name}
-        for score, values in table.items():
-            columns |= {str(score): values.mean(), f"{score} ±": values.std(ddof=1)}
-        rows.append(columns)
+        spread = {k: v for s in SCORES for k, v in ((s, table[s].mean()), (f"{s} ±", deviation(table[s].to_numpy())))}
+        rows.append({"run": name, **spread})
+        if len(r.seeds) > 1:
+            mean = replace(r, seeds=r.seeds[:1], probabilities={at: ensemble(r.probabilities[at])[None]}).scores(
+                "test", at
+            )
+            rows.append({"run": together_name(name), **{s: mean[s][0] for s in SCORES}})
     return pd.DataFrame(rows)
+
+
+def together_name(name: str) -> str:
+    """What the ensemble of a run's replicas is called in tables."""
+    return f"{name}, ensemble"
 
 
 def cost(results: Mapping[str, TrainingResult]) -> pd.DataFrame:
@@ -153,46 +182,27 @@ def cost(results: Mapping[str, TrainingResult]) -> pd.DataFrame:
     )
 
 
-def warnings(results: Mapping[str, TrainingResult]) -> list[str]:
-    """What to bear in mind when these results stand side by side, one sentence each."""
-    said = []
-    telling: dict[str, Callable[[TrainingResult], str]] = {
-        "their data": lambda r: f"{r.dataset} {r.fingerprint[:8]}",
-        "the features": lambda r: r.inputs[:8] or "not recorded",
-        "what selected their epoch": lambda r: r.validated_on or "nothing, the last epoch counts",
-        "the network": lambda r: f"{r.training.get('backbone')} {r.training.get('backbone_settings') or ''}".rstrip(),
-        "crowdcore's version": lambda r: r.versions.get("crowdcore", ""),
-    }
-    for what, value in telling.items():
-        found: dict[str, list[str]] = {}
-        for name, r in results.items():
-            found.setdefault(value(r), []).append(name)
-        if len(found) > 1:
-            groups = "; ".join(f"{', '.join(who)}: {said_of}" for said_of, who in found.items())
-            said.append(f"These runs differ in {what}: {groups}.")
-    shared = common_seeds(list(results.values()))
-    if any(len(r.seeds) != len(shared) for r in results.values()):
-        said.append(f"The runs have different seeds; {len(shared)} are in all of them, and tests rest on those alone.")
-    return said
-
-
 def recovered(result: TrainingResult, dataset: CrowdDataset) -> dict[str, Any]:
-    """What a result says of its crowd, means over seeds; a part that the method does not have is None.
+    """What a result says of its crowd; a part that the method does not have is None.
 
     Returns:
-        ``common_confusion`` (C, C), or None for several groups; ``worker_skill``, name -> mean diagonal;
-        ``omega``, per true class (by gold, else majority vote) its mean ω̄ and its tasks in both halves of the ranking.
+        ``seed``: None for means over seeds, or the one shown where seeds are not comparable, with ``why``;
+        ``common_confusion`` (C, C), or None for several groups; ``worker_skill``, name -> mean diagonal of the
+        effective confusion; ``omega``, per true class (by gold, else majority vote) its mean ω̄ and its tasks in both
+        halves of the ranking.
     """
-    said: dict[str, Any] = {"common_confusion": None, "worker_skill": None, "omega": None}
-    if result.worker_confusion is not None:
-        found = recovered_confusion(
-            dataset, result.worker_confusion, result.common_confusion, result.omega, result.group, seeds=result.seeds
-        )
+    seed, why = shown_seed(result)
+    said: dict[str, Any] = {"seed": seed, "why": why, "common_confusion": None, "worker_skill": None, "omega": None}
+    if (own := result.worker_confusion) is not None:
+        shared = result.common_confusion, result.omega, result.group
+        mixed = effective_confusion(dataset, own, *shared)
+        effective = np.where(np.isnan(mixed), own, mixed)
+        found = recovered_confusion(dataset, own, *shared, seeds=result.seeds, seed=seed, effective=effective)
         said["worker_skill"] = dict(zip(dataset.worker_ids, found.skill.tolist(), strict=True))
         said["common_confusion"] = found.common
     if result.omega is not None and not np.isnan(result.omega).all():
         truth = "gold" if dataset.has_gold else "majority-vote"
-        halves = omega_ranking(dataset, result.omega, truth, seeds=result.seeds).halves()
+        halves = omega_ranking(dataset, result.omega, truth, seeds=result.seeds, seed=seed).halves()
         said["omega"] = halves[["class", "omega", "top", "bottom"]].to_dict("records")
     return said
 

@@ -41,7 +41,7 @@ class Batch(NamedTuple):
 
     def mean(self, values: Tensor) -> Tensor:
         """Mean of (A,) values over the annotations, padding left out."""
-        return (self.weight * values).sum() / self.weight.sum()
+        return (self.weight * values).sum(-1) / self.weight.sum(-1)
 
 
 class Index(NamedTuple):
@@ -103,8 +103,8 @@ class Data:
         """The batch of S replicas that an index names; every field has the leading axis S."""
         last = len(self.worker) - 1
         parts = (
-            self.worker[index.entry],
-            self.label[index.entry],
+            torch.take(self.worker, index.entry),
+            torch.take(self.label, index.entry),
             (index.entry < last).to(torch.float32),
             None if self.target is None else self.target[index.task],
         )

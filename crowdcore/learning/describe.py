@@ -7,13 +7,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from crowdcore.core.settings import Settings
 from crowdcore.data.simulate import synthetic
 from crowdcore.learning import backbones, methods
 from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.loop import Replica, make_replicas
 from crowdcore.learning.problem import Problem, pose
 from crowdcore.learning.settings import TrainSettings
-from crowdcore.learning.trainer import Replica, make_replicas
 
 __all__ = ["describe"]
 
@@ -24,7 +23,8 @@ def describe() -> dict[str, Any]:
     Returns:
         ``training``: the JSON schema of `TrainSettings`. ``methods`` and ``backbones``: name -> ``title``, ``words``
         (its docstring's first paragraph) and ``schema`` of its settings; a method has also ``paper`` and ``training``,
-        a list of [choice, trainer settings that come with it] where the empty choice stands for the defaults, and
+        a list of [choice, settings that come with it: the trainer's and the method's own] where the empty choice stands
+        for the defaults, and
         ``recovers``, the parts of a result that it fills; a backbone says whether it wants ``images``.
     """
     return {
@@ -59,19 +59,10 @@ def _said(found: Any) -> dict[str, Any]:
 
 
 def _training(found: type[CrowdMethod]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """The method's own trainer settings: by default, and for each choice of a setting that changes them."""
-    usual = found.training_defaults(found.Settings())
-    if usual:
-        yield {}, usual
-    for choice in _choices(found.Settings):
-        other = found.training_defaults(found.Settings(**choice))
-        if other != usual:
-            yield choice, other
-
-
-def _choices(settings: type[Settings]) -> Iterator[dict[str, Any]]:
-    for name, field in settings.model_json_schema().get("properties", {}).items():
-        yield from ({name: value} for value in field.get("enum", ()))
+    """The settings that come with the method's default variant, and with each other one."""
+    usual = getattr(found.Settings(), "variant", "")
+    for variant, given in found.variants.items():
+        yield {} if variant == usual else {"variant": variant}, given
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ class EpochEvent:
 
     Args:
         method: registered name.
-        seeds: seeds of the replicas that trained side by side.
-        epoch: number of the epoch, from 1.
+        seeds: seeds of the replicas that trained side by side; one twice where two starts are tried.
+        epoch: number of the epoch, from 1; 0 during a first stage, which has no metrics.
         epochs: how many there will be at most.
         metrics: name -> (S,) loss terms, accuracies, recovery errors; NaN for a replica that stopped early.
         seconds: wall time of the epoch, all its replicas together.

@@ -50,10 +50,10 @@ class Random(nn.Module):
         """(n,) fresh bytes, uniform."""
         self.calls.add_(1)
         h = torch.arange(-(-n // 4), dtype=torch.int32, device=self.key.device)
-        h = h.mul_(_STRIDE) + (self.key ^ (self.calls * _STEP))
+        h = h * _STRIDE + (self.key ^ (self.calls * _STEP))
         for shift, mask, factor in _ROUNDS:  # the masks make the shifts logical, as the mixing needs
-            h = h.bitwise_xor_((h >> shift).bitwise_and_(mask)).mul_(factor)
-        h = h.bitwise_xor_((h >> 16).bitwise_and_(0xFFFF))
+            h = h.bitwise_xor_(torch.bitwise_right_shift(h, shift).bitwise_and_(mask)).mul_(factor)
+        h = h.bitwise_xor_(torch.bitwise_right_shift(h, 16).bitwise_and_(0xFFFF))
         return h.view(torch.uint8)[:n]
 
     def uniform(self, shape: tuple[int, ...]) -> Tensor:

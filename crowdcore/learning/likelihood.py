@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from crowdcore.learning.ops import take_rows
+from crowdcore.learning.rows import log_softmax, softmax
 
 __all__ = [
     "expected_counts",
@@ -19,6 +20,7 @@ __all__ = [
     "log_softmax",
     "map_confusion",
     "posterior",
+    "softmax",
     "take",
 ]
 
@@ -31,14 +33,9 @@ def take(index: Tensor, *tables: Tensor) -> tuple[Tensor, ...]:
     return torch.split(rows, [t.shape[1] for t in tables], 1)
 
 
-def log_softmax(logits: Tensor) -> Tensor:
-    """Along the last axis; on a CPU much faster than torch's own for few classes."""
-    return logits - torch.logsumexp(logits, -1, keepdim=True)
-
-
 def log_label(logits: Tensor, label: Tensor) -> Tensor:
-    """``log softmax(logits)[label]``: (A, C), (A,) -> (A,), without the other C - 1 values."""
-    return logits.gather(-1, label.unsqueeze(-1)).squeeze(-1) - torch.logsumexp(logits, -1)
+    """``log softmax(logits)[label]``: (A, C), (A,) -> (A,)."""
+    return log_softmax(logits).gather(-1, label.unsqueeze(-1)).squeeze(-1)
 
 
 def given_label(confusion: Tensor, worker: Tensor, label: Tensor) -> Tensor:
@@ -60,7 +57,7 @@ def log_evidence(
 
 def posterior(log_probs: Tensor, evidence: Tensor) -> Tensor:
     """E-step ``q_i(c) ∝ p_i(c) Π_r π^r[c, y_i^r]`` from log p and `log_evidence`, (N, C) each -> (N, C)."""
-    return torch.softmax(log_probs + evidence, -1)
+    return softmax(log_probs + evidence)
 
 
 def expected_counts(q: Tensor, worker: Tensor, label: Tensor, n_workers: int) -> Tensor:

@@ -46,6 +46,17 @@ class WorkerMatrices(nn.Module):
         matrices: Tensor = self.scale * eye + self.left @ self.right
         return matrices
 
+    @torch.no_grad()
+    def start_from(self, confusion: Tensor) -> None:
+        """Make ``softmax(W^r[c])`` these confusions, (R, C, C), or the nearest that the rank allows."""
+        logits = confusion.log()
+        if self.rank is None:
+            self.weight.copy_(logits)
+            return
+        u, s, v = torch.linalg.svd(logits - self.scale * torch.eye(self.n_classes))
+        self.left.copy_(u[..., : self.rank] * s[..., None, : self.rank])
+        self.right.copy_(v[:, : self.rank])
+
     def distances(self, common: Tensor) -> Tensor:
         """``‖W^g - W^r‖`` (Frobenius), (C, C) -> (R,); no (R, C, C) array when the rank is low."""
         if self.rank is None:

@@ -56,7 +56,7 @@ class _WorkerProduct(Function):
     def forward(p: Tensor, matrices: Tensor, worker: Tensor) -> Tensor:
         _, n, k = matrices.shape
         bags = worker.unsqueeze(1) * n + torch.arange(n, device=worker.device)
-        table = matrices.reshape(-1, k)
+        table = matrices.detach().reshape(-1, k)  # detached, it costs no notes for a gradient of its own
         return functional.embedding_bag(bags, table, per_sample_weights=p.contiguous(), mode="sum")
 
     @staticmethod
@@ -85,7 +85,7 @@ class _WorkerProduct(Function):
 
 def _add_rows(n: int, index: Tensor, rows: Tensor) -> Tensor:
     """(n, k) with each of ``rows`` (A, k) added to row ``index`` of it."""
-    return torch.zeros(n, rows.shape[1], dtype=rows.dtype, device=rows.device).index_add(0, index, rows)
+    return torch.zeros(n, rows.shape[1], dtype=rows.dtype, device=rows.device).index_add_(0, index, rows)
 
 
 def _in_front(size: int, dims: tuple[int | None, ...], *tensors: Tensor) -> tuple[Tensor, ...]:

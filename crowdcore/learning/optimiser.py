@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,20 +20,32 @@ class Optimiser:
     Args:
         parameters: leaf tensors.
         training: the trainer's settings, of which those about the optimiser count.
+        rates: learning rate of each parameter as a multiple of ``training.lr``; None = 1.
     """
 
-    def __init__(self, parameters: Sequence[Tensor], training: TrainSettings) -> None:
+    def __init__(
+        self, parameters: Sequence[Tensor], training: TrainSettings, rates: Sequence[float] | None = None
+    ) -> None:
         self.training = training
         self.parameters = [p for p in parameters if p.requires_grad]
         cuda = self.parameters[0].is_cuda
-        self._lr = torch.zeros((), device=self.parameters[0].device) if cuda else 0.0
+        grouped: dict[float, list[Tensor]] = {}
+        for p, rate in zip(parameters, rates or [1.0] * len(parameters), strict=True):
+            if p.requires_grad:
+                grouped.setdefault(rate, []).append(p)
+        # A learning rate is a tensor, so that a recorded step follows it.
+        dtype = torch.float32 if cuda else torch.float64
+        groups: list[dict[str, Any]] = [
+            {"params": params, "rate": rate, "lr": torch.zeros((), dtype=dtype, device=params[0].device)}
+            for rate, params in grouped.items()
+        ]
         if training.optimizer == "adam":
             self._inner: torch.optim.Optimizer = torch.optim.Adam(
-                self.parameters, self._lr, weight_decay=training.weight_decay, fused=True, capturable=cuda
+                groups, weight_decay=training.weight_decay, fused=True, capturable=cuda
             )
         else:
             self._inner = torch.optim.SGD(
-                self.parameters, self._lr, training.momentum, weight_decay=training.weight_decay, fused=True
+                groups, momentum=training.momentum, weight_decay=training.weight_decay, fused=True
             )
         self._initialise()
 
@@ -54,11 +67,8 @@ class Optimiser:
     def start_epoch(self, epoch: int) -> None:
         """Set the learning rate of an epoch (from 0), and forget if that is wished."""
         lr = self.training.lr * self._factor(epoch)
-        if isinstance(self._lr, Tensor):
-            self._lr.fill_(lr)
-        else:
-            for group in self._inner.param_groups:
-                group["lr"] = lr
+        for group in self._inner.param_groups:
+            group["lr"].fill_(lr * group["rate"])
         if self.training.restart_optimizer:
             self.forget()
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.core.types import AnyArray, FloatArray
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.learning import methods
 from crowdcore.learning.network import make_network
 from crowdcore.learning.settings import TrainSettings
@@ -52,12 +52,34 @@ def predict_proba(result: TrainingResult, features: AnyArray) -> FloatArray:
 
 
 def classifiers(result: TrainingResult) -> Iterator[nn.Module]:
-    """The selected classifier of every seed, from prepared inputs to logits, on the CPU."""
+    """The selected classifier of every seed, from prepared inputs to logits of the named classes, on the CPU."""
     training = TrainSettings(**result.training)
     for s in range(len(result.seeds)):
         with torch.random.fork_rng(devices=[]):
             network = make_network(training, result.input_shape)
-            classifier = methods.get(result.method).make_classifier(network, len(result.classes), result.n_workers)
+            method, n_classes = methods.get(result.method), len(result.classes)
+            own = method.Settings(**result.settings)
+            classifier = method.make_classifier(network, n_classes, result.n_workers, own)
         state = {k.removeprefix(_PREFIX): v[s] for k, v in result.model.items() if k.startswith(_PREFIX)}
         classifier.load_state_dict({k: torch.tensor(v) for k, v in state.items()})
-        yield classifier.eval()
+        order = result.names["selected"][s]
+        same = bool((order == np.arange(len(order))).all())
+        yield (classifier if same else nn.Sequential(classifier, Named(order))).eval()
+
+
+class Named(nn.Module):
+    """Logits in the order of the class names.
+
+    Args:
+        order: (C,) the latent class behind each class.
+    """
+
+    order: Tensor
+
+    def __init__(self, order: IntArray) -> None:
+        super().__init__()
+        self.register_buffer("order", torch.from_numpy(np.ascontiguousarray(order)))
+
+    def forward(self, logits: Tensor) -> Tensor:
+        """(B, C) -> (B, C)."""
+        return logits.index_select(-1, self.order)

@@ -122,18 +122,25 @@ def pose(
 
     Args:
         dataset: tasks with features, annotations on some of them.
-        training: ``select_on``, ``holdout``, ``holdout_seed`` and ``standardise`` count here.
+        training: ``select_on``, ``holdout``, ``holdout_seed``, ``standardise`` and ``names`` count here.
         images: the network wants images where there are both.
         worker_features: (n_workers, F) what is known about the workers.
 
     Raises:
         DataError: no features, no annotations, features with NaN, fewer tasks than classes, nothing to validate on.
-        SettingError: worker features of a wrong shape.
+        SettingError: worker features of a wrong shape; names from gold where nothing is validated on gold.
     """
     if dataset.n_annotations == 0:
         raise DataError(f"{dataset.name} has no annotations", "There is nothing to learn from.")
     rows = input_rows(dataset, images)
     role, validated_on = _roles(dataset, rows.present, training)
+    if training.names == "validation-gold" and "gold" not in validated_on:
+        raise SettingError(
+            "names",
+            f"be 'as-trained', since {dataset.name} is validated on {validated_on or 'nothing'}, not on gold labels",
+            training.names,
+            "Add gold to tasks of the split 'valid', or hold out training tasks with gold (select_on='holdout').",
+        )
     order = np.concatenate([np.flatnonzero(role == r) for r in range(4)])
     edges = np.concatenate([[0], np.cumsum(np.bincount(role[role >= 0], minlength=4))])
     names = (*SPLITS, "unlabelled")
@@ -175,6 +182,8 @@ def _roles(dataset: CrowdDataset, present: BoolArray, training: TrainSettings) -
     valid = role == VALID
     choice = training.select_on
     gold, labelled = (dataset.gold[valid] >= 0).any(), dataset.annotated[valid].any()
+    if choice == "crowd" and labelled:
+        choice = "consensus"
     if choice == "none":
         return role, ""
     if choice == "gold" or (choice == "auto" and gold):
@@ -199,7 +208,7 @@ def _roles(dataset: CrowdDataset, present: BoolArray, training: TrainSettings) -
     train = np.flatnonzero(role == TRAIN)
     held = np.random.default_rng(training.holdout_seed).permutation(train)[: round(training.holdout * len(train))]
     role[held] = VALID
-    known = bool(len(held)) and bool((dataset.gold[held] >= 0).all())
+    known = choice != "crowd" and bool(len(held)) and bool((dataset.gold[held] >= 0).all())
     what = "gold labels" if known else "majority vote"
     return role, f"{what} of {len(held)} training tasks held out (seed {training.holdout_seed})"
 

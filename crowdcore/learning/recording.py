@@ -1,52 +1,22 @@
-"""A step recorded once and replayed: as a flat program of tensor operations on a CPU, as a CUDA graph on CUDA.
-
-What a step costs beyond its kernels is the way there: Python, the mapping over replicas, the autograd engine. All of
-that happens once, while recording; a replay computes the same numbers, bit for bit.
-"""
+"""A step recorded on CUDA, as a CUDA graph; on a CPU, see `program`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.fx.experimental.proxy_tensor import make_fx
 
-__all__ = ["CudaGraph", "Program"]
+__all__ = ["CudaGraph", "put_back"]
 
 _WARM_UP = 3  # runs before a CUDA graph is recorded, as CUDA's libraries need
 
 
-def _put_back(state: Sequence[Tensor], before: Sequence[Tensor]) -> None:
+def put_back(state: Sequence[Tensor], before: Sequence[Tensor]) -> None:
+    """Undo what happened to some tensors."""
     with torch.no_grad():
         for tensor, value in zip(state, before, strict=True):
             tensor.copy_(value)
-
-
-class Program:
-    """The operations that ``function`` runs on tensors, without anything around them.
-
-    Args:
-        function: of tensors (nested in lists), returning tensors; may change its arguments in place. What else it
-            reads is fixed by the recording.
-        arguments: to record with; left as they were.
-    """
-
-    def __init__(self, function: Callable[..., Any], arguments: Sequence[list[Tensor]]) -> None:
-        tensors = [t for group in arguments for t in group]
-        before = [t.detach().clone() for t in tensors]
-
-        def plain(*values: list[Tensor]) -> Any:  # the tracer miscounts the arguments of a bound method
-            return function(*values)
-
-        self._program = make_fx(plain)(*arguments)
-        _put_back(tensors, before)
-
-    def __call__(self, *arguments: list[Tensor]) -> Any:
-        """Run on other tensors of the same shapes."""
-        with torch.no_grad():
-            return self._program(*arguments)
 
 
 class CudaGraph:
@@ -67,7 +37,7 @@ class CudaGraph:
             for _ in range(_WARM_UP):
                 function()
         torch.cuda.current_stream().wait_stream(side)
-        _put_back(state, before)
+        put_back(state, before)
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
             self.output = function()

@@ -4,21 +4,36 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
-from crowdcore.learning import metrics
+from crowdcore.learning import metrics, naming
 from crowdcore.learning.inputs import Preparation
 
-__all__ = ["At", "TrainingResult"]
+__all__ = ["At", "RecoveredAt", "TrainingResult"]
 
 At = Literal["selected", "last", "best"]
 
+_KEPT = ("worker_confusion", "common_confusion", "omega")
 _SPLITS = ("train", "valid", "test", "unlabelled")
+
+
+class RecoveredAt(NamedTuple):
+    """What S replicas recovered at one epoch; a part the method does not have is None.
+
+    Attributes:
+        worker_confusion: (S, R, C, C) float64.
+        common_confusion: (S, C, C), or (S, G, C, C) for groups of workers.
+        omega: (S, n_annotations) aligned with the dataset; NaN where the model has none.
+    """
+
+    worker_confusion: FloatArray | None
+    common_confusion: FloatArray | None
+    omega: FloatArray | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +64,12 @@ class TrainingResult:
         worker_weight: (S, R).
         group: (S, R) group of each worker.
         difficulty: (S, n_train) in the order of ``task``.
+        last: the same parts of the last epoch's model.
+        kept_epochs: (K,) epochs that `recovered_at` knows besides; 0 is the start, before training.
+        kept: part -> (K, S, ...) float32 at those epochs.
+        names: "selected" and "last" -> (S, C) the latent class behind each class; 0, 1, … as trained.
+        start: (S,) where the noise layers started, "" for methods without.
+        start_loss: start -> (S,) final training loss of each start that was tried; empty unless several were.
         model: name -> (S, ...) tensors of the selected model.
         preparation: from stored rows to the network's input.
         input_shape: of one prepared input.
@@ -87,24 +108,73 @@ class TrainingResult:
     worker_weight: FloatArray | None = None
     group: IntArray | None = None
     difficulty: FloatArray | None = None
+    last: dict[str, AnyArray] = field(default_factory=dict)
+    kept_epochs: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    kept: dict[str, AnyArray] = field(default_factory=dict)
+    names: dict[str, IntArray] = field(default_factory=dict)
+    start: tuple[str, ...] = ()
+    start_loss: dict[str, FloatArray] = field(default_factory=dict)
     seconds: float = 0.0
     annotations_per_second: float = 0.0
     device: str = "cpu"
     versions: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
-    def accuracy(self, split: str = "test", at: At = "selected") -> FloatArray:
+    def recovered_at(self, at: Literal["selected", "last"] | int = "selected") -> RecoveredAt:
+        """Confusions and ω of the selected or the last epoch's model, or of one of ``kept_epochs``.
+
+        Raises:
+            SettingError: nothing was kept of that epoch.
+        """
+        if at == "selected":
+            return RecoveredAt(self.worker_confusion, self.common_confusion, self.omega)
+        written_before = not self.last and any(getattr(self, part) is not None for part in _KEPT)
+        if at == "last" and not written_before:
+            return RecoveredAt(*(self.last.get(part) for part in _KEPT))
+        if at not in self.kept_epochs:
+            known = ", ".join(["selected", *([] if written_before else ["last"]), *map(str, self.kept_epochs)])
+            raise SettingError("at", f"be one of {known}", at)
+        k = int(np.searchsorted(self.kept_epochs, at))
+        found = {part: np.asarray(v[k], np.float64) for part, v in self.kept.items()}
+        return RecoveredAt(*(found.get(part) for part in _KEPT))
+
+    def moved(
+        self,
+        part: Literal["worker_confusion", "common_confusion"],
+        at: Literal["selected", "last"] | int = "selected",
+    ) -> FloatArray | None:
+        """How far confusions moved from their start: mean over rows of half the sum of absolute differences, 0 to 1.
+
+        Returns:
+            (S, R) for the workers' confusions, (S,) or (S, G) for the common one; None where the method learns none
+            or the start was not kept.
+        """
+        if part not in self.kept or 0 not in self.kept_epochs:
+            return None
+        start, now = self.recovered_at(0), self.recovered_at(at)
+        there = getattr(now, part)
+        if at == "last":  # named by the last epoch's predictions; the start by the selected epoch's
+            there = naming.renamed(naming.as_trained(there, self.names["last"], -2), self.names["selected"], -2)
+        return np.asarray(np.abs(there - getattr(start, part)).sum(-1).mean(-1) / 2)
+
+    def accuracy(self, split: str = "test", at: At = "selected", ensemble: bool = False) -> FloatArray:
         """(S,) accuracy on a split.
 
         Args:
             split: train, valid, test or unlabelled, against gold.
             at: the epoch selected on validation, the last one, or the best on this very split (optimistic: only to
                 compare with papers that report it).
+            ensemble: of the mean of all replicas' probabilities instead, (1,).
 
         Raises:
             DataError: no gold there.
-            SettingError: no such split, or no curve to take the best of.
+            SettingError: no such split, no curve to take the best of, or the best epoch of an ensemble.
         """
+        if ensemble:
+            if at == "best":
+                raise SettingError("at", "be 'selected' or 'last' for the mean of the replicas", at)
+            probabilities, truth = self._of(split, at)
+            return metrics.accuracy(probabilities.astype(np.float64).mean(0, keepdims=True), truth)
         if at == "best":
             name = f"{split}_accuracy"
             if split != "test" or name not in self.curves:

@@ -33,15 +33,17 @@ _ARRAYS = (
     "worker_weight",
     "group",
     "difficulty",
+    "kept_epochs",
 )
-_APART = {"curves", "probabilities", "model", "preparation", *_ARRAYS}
+_TABLES = ("probabilities", "last", "kept", "names", "start_loss")
+_APART = {"curves", "model", "preparation", *_ARRAYS, *_TABLES}
 
 
 def save_result(result: TrainingResult, folder: Path) -> Path:
     """Write a result; nothing is pickled."""
     folder.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, AnyArray] = {n: getattr(result, n) for n in _ARRAYS if getattr(result, n) is not None}
-    arrays |= {f"probabilities.{at}": p for at, p in result.probabilities.items()}
+    arrays |= {f"{table}.{name}": v for table in _TABLES for name, v in getattr(result, table).items()}
     arrays |= {"preparation.mean": result.preparation.mean, "preparation.scale": result.preparation.scale}
     save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, folder / "arrays.safetensors")
     save_file({k: np.ascontiguousarray(v) for k, v in result.model.items()}, folder / "model.safetensors")
@@ -72,10 +74,14 @@ def load_result(folder: Path | str) -> TrainingResult:
     names = dict.fromkeys(c.rsplit("/", 1)[0] for c in table.columns)
     parts: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in head.items() if k != "image"}
     parts |= {name: arrays[name] for name in _ARRAYS if name in arrays}
+    for kind in _TABLES:
+        parts[kind] = {k.removeprefix(f"{kind}."): v for k, v in arrays.items() if k.startswith(f"{kind}.")}
+    if not parts["names"]:  # written before classes could be named by gold
+        order = np.tile(np.arange(len(head["classes"])), (n, 1))
+        parts["names"] = {"selected": order, "last": order}
     return TrainingResult(
         **parts,
         curves={name: table[[f"{name}/{s}" for s in range(n)]].to_numpy() for name in names},
-        probabilities={k.split(".")[1]: v for k, v in arrays.items() if k.startswith("probabilities.")},
         preparation=Preparation(head["image"], arrays["preparation.mean"], arrays["preparation.scale"]),
         model=model,
     )

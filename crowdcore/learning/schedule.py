@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -18,9 +19,12 @@ from crowdcore.learning.checkpoint import Checkpoint
 from crowdcore.learning.data import Data
 from crowdcore.learning.device import is_out_of_memory
 from crowdcore.learning.events import EpochEvent, Listener, NoteEvent
+from crowdcore.learning.first_stage import first_stage_epochs
+from crowdcore.learning.loop import Replica
+from crowdcore.learning.outcome import Outcome
 from crowdcore.learning.problem import Problem
 from crowdcore.learning.settings import TrainSettings
-from crowdcore.learning.trainer import Outcome, Replica, train_stack
+from crowdcore.learning.trainer import train_stack
 
 __all__ = ["Job", "Session", "run_jobs"]
 
@@ -81,6 +85,7 @@ def run_jobs(
     session: Session, jobs: Sequence[Job], problem_of: Callable[[TrainSettings], Problem]
 ) -> list[tuple[Job, Outcome]]:
     """Train all jobs; those that may share a pass do. Fewer come back when the run was asked to stop."""
+    jobs = [candidate for job in jobs for candidate in _candidates(job)]
     groups: dict[str, list[Job]] = {}
     for job in jobs:
         groups.setdefault(_group_key(session.method, job), []).append(job)
@@ -93,6 +98,15 @@ def run_jobs(
     if len(results) < len(jobs):
         session.note(f"Stopped on request: {len(jobs) - len(results)} of {len(jobs)} replicas were not trained.")
     return [results[k] for k in sorted(results)]
+
+
+def _candidates(job: Job) -> list[Job]:
+    """The job itself, or with ``start="best-of"`` one for every start that is tried."""
+    settings: Any = job.replica.settings
+    if getattr(settings, "start", "") != "best-of":
+        return [job]
+    tried = [settings.model_copy(update={"start": start}) for start in settings.candidates]
+    return [replace(job, replica=replace(job.replica, settings=own)) for own in tried]
 
 
 def _group_key(method: type[CrowdMethod], job: Job) -> str:
@@ -159,7 +173,9 @@ def _run_stacks(
         stack = [job.replica for job in jobs]
         listener = _listener(session, jobs, training, data.problem, n_jobs)
         checkpoint = _checkpoint(session, f"{name}-{first}", stack, training, data.problem)
-        outcome = train_stack(data.problem, data, session.method, stack, training, listener, checkpoint)
+        if results and not (checkpoint and checkpoint.exists) and session.should_stop():
+            break
+        outcome = train_stack(data, session.method, stack, training, listener, checkpoint, session.should_stop)
         session.done += len(jobs) / n_jobs
         results += [(job, outcome.replica(s)) for s, job in enumerate(jobs)]
     return results
@@ -169,14 +185,17 @@ def _listener(
     session: Session, jobs: Sequence[Job], training: TrainSettings, problem: Problem, n_jobs: int
 ) -> Callable[[int, dict[str, FloatArray], float], bool]:
     seeds = tuple(job.replica.seed for job in jobs)
+    ahead = max(first_stage_epochs(session.method, job.replica.settings, training) for job in jobs)
 
     def on_epoch(epoch: int, metrics: dict[str, FloatArray], seconds: float) -> bool:
-        done = session.done + len(jobs) / n_jobs * (epoch + 1) / training.epochs
+        done = session.done + len(jobs) / n_jobs * (epoch + 1 + ahead) / (training.epochs + ahead)
         elapsed = time.perf_counter() - session.began
         speed = problem.n_train_annotations * len(jobs) / max(seconds, 1e-9)
         remaining = elapsed * (1 - done) / done
         session.listen(
-            EpochEvent(session.method.name, seeds, epoch + 1, training.epochs, metrics, seconds, speed, done, remaining)
+            EpochEvent(
+                session.method.name, seeds, max(epoch + 1, 0), training.epochs, metrics, seconds, speed, done, remaining
+            )
         )
         session.stopped = session.stopped or session.should_stop()
         return session.stopped

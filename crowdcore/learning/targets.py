@@ -31,7 +31,7 @@ class AggregateSettings(Settings):
     """Settings of aggregate-then-train."""
 
     targets: Literal["soft", "hard"] = Field(
-        "soft", description="Train on the posterior (soft) or on its most probable class (hard)."
+        "soft", title="Targets", description="Train on the posterior (soft) or on its most probable class (hard)."
     )
 
 
@@ -39,6 +39,7 @@ class AggregateThenTrain(CrowdMethod):
     """``-mean_i Σ_c q_i(c) log p_i(c)`` with q from the aggregator named ``aggregator``, fitted on train alone."""
 
     Settings: ClassVar[type[Settings]] = AggregateSettings
+    learns_confusions: ClassVar[bool] = False
     aggregator: ClassVar[str]
 
     @classmethod

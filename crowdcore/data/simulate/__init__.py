@@ -8,6 +8,7 @@ which keeps what generated it in ``dataset.truth``.
 from __future__ import annotations
 
 from crowdcore.core.registry import Registry
+from crowdcore.data.simulate._tasks import TaskChoice
 from crowdcore.data.simulate.base import Simulation, TaskSource
 from crowdcore.data.simulate.ccc import ccc
 from crowdcore.data.simulate.conal import conal
@@ -19,6 +20,7 @@ from crowdcore.data.simulate.tanno import tanno
 __all__ = [
     "REGISTRY",
     "Simulation",
+    "TaskChoice",
     "TaskSource",
     "ccc",
     "conal",

@@ -16,7 +16,7 @@ from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.data.dataset import NO_SPLIT, SPLITS, CrowdDataset, SimulatedTruth
 from crowdcore.data.rows import Rows
 
-__all__ = ["Crowd", "Simulation", "TaskSource", "as_tasks", "numbered"]
+__all__ = ["Crowd", "Simulation", "TaskSource", "as_tasks", "numbered", "wrong_classes"]
 
 TaskSource: TypeAlias = CrowdDataset | tuple[AnyArray | None, AnyArray]
 
@@ -54,7 +54,7 @@ class Simulation(Settings):
     paper: ClassVar[str]
     makes_tasks: ClassVar[bool] = False
 
-    seed: int = Field(0, ge=0, description="Seed of everything drawn at random.")
+    seed: int = Field(0, ge=0, title="Seed", description="Seed of everything drawn at random.")
 
     def run(self, source: TaskSource | None = None) -> CrowdDataset:
         """Simulate the crowd.
@@ -101,6 +101,14 @@ class Simulation(Settings):
 
     @abstractmethod
     def _annotate(self, tasks: CrowdDataset, labelled: IntArray, rng: np.random.Generator) -> Crowd: ...
+
+
+def wrong_classes(tasks: CrowdDataset, wanted: str) -> DataError:
+    """The refusal of tasks with more or fewer classes than a simulation is made for."""
+    return DataError(
+        f"{tasks.name} has {tasks.n_classes} classes, but this simulation is made for {wanted}",
+        f"Choose {wanted} of its classes, or another dataset.",
+    )
 
 
 def numbered(prefix: str, n: int) -> pd.Index[str]:

@@ -7,12 +7,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset, SimulatedTruth
 from crowdcore.data.simulate import _confusion as confusions
 from crowdcore.data.simulate._draw import choose_workers, draw_labels
-from crowdcore.data.simulate.base import Crowd, Simulation, TaskSource
+from crowdcore.data.simulate.base import Crowd, Simulation, TaskSource, wrong_classes
 
 __all__ = ["PATTERN_SETS", "Ccc", "ccc"]
 
@@ -46,15 +45,19 @@ class Ccc(Simulation):
     title: ClassVar[str] = "Pattern sets IND and COR with few-label workers (CCC)"
     paper: ClassVar[str] = "Zhang et al.: Coupled Confusion Correction, AAAI 2024, Table 4"
 
-    patterns: _Set = Field("IND-I", description="Pattern set of Table 4 (10 classes).")
-    per_pattern: int = Field(50, ge=1, description="Workers of each of the five patterns.")
-    per_task: int = Field(3, ge=1, description="Labels per task, k.")
-    alpha: float = Field(1.5, gt=0, description="α of the Beta distribution of the workers' weights.")
-    beta: float = Field(3.0, gt=0, description="β of the Beta distribution of the workers' weights.")
+    patterns: _Set = Field("IND-I", title="Pattern set", description="Pattern set of Table 4 (10 classes).")
+    per_pattern: int = Field(50, ge=1, title="Workers per pattern", description="Workers of each of the five patterns.")
+    per_task: int = Field(3, ge=1, title="Labels per task", description="Labels per task, k.")
+    alpha: float = Field(
+        1.5, gt=0, title="α of the workload", description="α of the Beta distribution of the workers' weights."
+    )
+    beta: float = Field(
+        3.0, gt=0, title="β of the workload", description="β of the Beta distribution of the workers' weights."
+    )
 
     def _annotate(self, tasks: CrowdDataset, labelled: IntArray, rng: np.random.Generator) -> Crowd:
         if tasks.n_classes != 10:
-            raise SettingError("source", "have 10 classes: Table 4 is made for 10", tasks.n_classes)
+            raise wrong_classes(tasks, "ten")
         patterns = PATTERN_SETS[self.patterns]
         n_workers = self.per_pattern * len(patterns)
         group = np.repeat(np.arange(len(patterns)), self.per_pattern)

@@ -11,7 +11,7 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset, SimulatedTruth
 from crowdcore.data.simulate._draw import draw_labels
-from crowdcore.data.simulate.base import Crowd, Simulation, TaskSource
+from crowdcore.data.simulate.base import Crowd, Simulation, TaskSource, wrong_classes
 
 __all__ = ["Rodrigues", "rodrigues"]
 
@@ -26,15 +26,21 @@ class Rodrigues(Simulation):
     paper: ClassVar[str] = "Rodrigues, Pereira: Deep Learning from Crowds, AAAI 2018, Image classification"
 
     sensitivity: tuple[Share, ...] = Field(
-        (0.6, 0.9, 0.5, 0.9, 0.9), min_length=1, description="α_r, P(label 1 | class 1) of each worker."
+        (0.6, 0.9, 0.5, 0.9, 0.9),
+        min_length=1,
+        title="Sensitivity of each worker",
+        description="α_r, P(label 1 | class 1) of each worker.",
     )
     specificity: tuple[Share, ...] = Field(
-        (0.7, 0.8, 0.5, 0.2, 0.9), min_length=1, description="β_r, P(label 0 | class 0) of each worker."
+        (0.7, 0.8, 0.5, 0.2, 0.9),
+        min_length=1,
+        title="Specificity of each worker",
+        description="β_r, P(label 0 | class 0) of each worker.",
     )
 
     def _annotate(self, tasks: CrowdDataset, labelled: IntArray, rng: np.random.Generator) -> Crowd:
         if tasks.n_classes != 2:
-            raise SettingError("source", "have two classes", f"{tasks.n_classes} classes")
+            raise wrong_classes(tasks, "two")
         alpha, beta = np.array(self.sensitivity), np.array(self.specificity)
         if len(alpha) != len(beta):
             raise SettingError("specificity", f"have one value for each of the {len(alpha)} workers", self.specificity)

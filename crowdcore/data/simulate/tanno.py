@@ -12,7 +12,7 @@ from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset, SimulatedTruth
 from crowdcore.data.simulate import _confusion as confusions
 from crowdcore.data.simulate._draw import assign, draw_labels
-from crowdcore.data.simulate.base import Crowd, Simulation, TaskSource
+from crowdcore.data.simulate.base import Crowd, Simulation, TaskSource, wrong_classes
 
 __all__ = ["Tanno", "tanno"]
 
@@ -37,13 +37,23 @@ class Tanno(Simulation):
     paper: ClassVar[str] = "Tanno et al.: Learning from Noisy Labels by Regularized Estimation, CVPR 2019, section 3.1"
 
     kind: Literal["pairwise-flipper", "hammer-spammer", "diverse"] = Field(
-        "pairwise-flipper", description="Kind of annotators; diverse = the four of Fig. 2, for 10 classes."
+        "pairwise-flipper",
+        title="Kind of worker",
+        description="Kind of annotators; diverse = the four of Fig. 2, for 10 classes.",
     )
-    skill: float = Field(0.6, ge=0, le=1, description="p of flippers and hammer-spammers.")
-    n_workers: int | None = Field(None, ge=1, description="Annotators; 5 if not given, and always 4 diverse ones.")
-    labels: Literal["dense", "one"] = Field("dense", description="Everybody labels every task, or one label a task.")
+    skill: float = Field(
+        0.6, ge=0, le=1, title="Skill (share of correct labels)", description="p of flippers and hammer-spammers."
+    )
+    n_workers: int | None = Field(
+        None, ge=1, title="Workers", description="Annotators; 5 if not given, and always 4 diverse ones."
+    )
+    labels: Literal["dense", "one"] = Field(
+        "dense", title="Who labels a task", description="Everybody labels every task, or one label a task."
+    )
 
     def _annotate(self, tasks: CrowdDataset, labelled: IntArray, rng: np.random.Generator) -> Crowd:
+        if self.kind == "diverse" and tasks.n_classes != 10:
+            raise wrong_classes(tasks, "ten")
         confusion = self._confusions(tasks.n_classes, rng)
         n_workers = len(confusion)
         task, worker = assign(labelled, n_workers, n_workers if self.labels == "dense" else 1, "even", rng)
@@ -59,8 +69,6 @@ class Tanno(Simulation):
         if self.kind == "pairwise-flipper":
             targets = [confusions.other_class(n_classes, rng) for _ in range(n_workers)]
             return np.stack([confusions.flip(target, 1 - self.skill) for target in targets])
-        if n_classes != 10:
-            raise SettingError("source", "have CIFAR-10's 10 classes for the diverse annotators", n_classes)
         if self.n_workers not in (None, 4):
             raise SettingError("n_workers", "be 4 for the diverse annotators", self.n_workers)
         neighbour = 0.51 * np.eye(10) + 0.245 * (np.roll(np.eye(10), 1, 1) + np.roll(np.eye(10), -1, 1))

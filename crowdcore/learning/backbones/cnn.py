@@ -17,9 +17,11 @@ __all__ = ["Cnn", "CnnSettings"]
 class CnnSettings(Settings):
     """Settings of the four-convolution network."""
 
-    width: int = Field(32, ge=1, description="Channels of every convolution.")
-    hidden: int = Field(128, ge=1, description="Units of the fully connected layer.")
-    dropout: float = Field(0.5, ge=0, lt=1, description="Share of hidden units dropped in training.")
+    width: int = Field(32, ge=1, title="Channels", description="Channels of every convolution.")
+    hidden: int = Field(128, ge=1, title="Hidden units", description="Units of the fully connected layer.")
+    dropout: float = Field(
+        0.5, ge=0, lt=1, title="Dropout (share)", description="Share of hidden units dropped in training."
+    )
 
 
 class Cnn(Backbone):

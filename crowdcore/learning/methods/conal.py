@@ -10,87 +10,144 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
+from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
 from crowdcore.learning.data import Batch
-from crowdcore.learning.likelihood import log_label, log_softmax, take
+from crowdcore.learning.likelihood import given_label, log_label, log_softmax, softmax, take
 from crowdcore.learning.noise_layers import WorkerMatrices
 from crowdcore.learning.omega import OmegaNetwork
 from crowdcore.learning.problem import Problem
+from crowdcore.learning.start import StartSettings, split_confusion
 
 __all__ = ["Conal", "ConalSettings"]
 
 
-class ConalSettings(Settings):
+class ConalSettings(StartSettings):
     """Settings of CoNAL."""
 
-    variant: Literal["paper", "authors"] = Field(
-        "paper",
-        description="The paper's mixture of two softmax layers, or the authors' code: one softmax of the mixture, a "
-        "two-layer map for the tasks, a fresh optimiser every epoch.",
+    variant: Literal["mixture", "paper", "authors"] = Field(
+        "mixture",
+        title="Variant",
+        description="A mixture of confusions, with ω free; the paper's mixture of two softmax layers, with one "
+        "learning rate and embeddings of length 1; or the authors' code: one softmax of the mixture, a two-layer map "
+        "for the tasks, a fresh optimiser every epoch.",
     )
     regularisation: float = Field(
         1e-5,
         ge=0,
+        title="Strength of the distance term, λ",
         description="λ of the distances between common and individual matrices (Table 2).",
         json_schema_extra=swept,
     )
-    embedding: int = Field(20, ge=1, description="Dimension of the embeddings of tasks and workers (20 to 80).")
+    embedding: int = Field(
+        20, ge=1, title="Embedding size", description="Dimension of the embeddings of tasks and workers (20 to 80)."
+    )
     omega_input: Literal["features", "task"] = Field(
-        "features", description="ω sees the task's features, or a free vector learnt for every training task."
+        "features",
+        title="Input of ω",
+        description="ω sees the task's features, or a free vector learnt for every training task.",
     )
-    normalise: Literal["both", "worker"] = Field(
-        "both", description="Embeddings scaled to length 1: both (paper), or the worker's only (authors, Music)."
+    normalise: Literal["none", "worker", "both"] = Field(
+        "none",
+        title="Embeddings of length 1",
+        description="None, so that ω is free; both (paper), which confines ω to 0.27 … 0.73; or the worker's only "
+        "(authors, Music).",
     )
-    initial_scale: float = Field(2.0, gt=0, description="All matrices start as this times the identity.")
+    omega_lr: float = Field(
+        1.0, gt=0, title="Learning rate of ω's network", description="As a multiple of the classifier's."
+    )
+    initial_scale: float = Field(
+        2.0,
+        gt=0,
+        title="Scale of the identity start",
+        description="All matrices start as this times the identity (start = identity).",
+    )
     rank: int | None = Field(
-        None, ge=1, description="Individual matrices scale·I + U V of this rank, for very many workers."
+        None,
+        ge=1,
+        title="Rank of the workers' matrices",
+        description="Individual matrices scale·I + U V of this rank, for very many workers; not for the mixture.",
     )
 
 
 class Conal(CrowdMethod):
-    """``p(y|i,r) = ω_i^r softmax(p_i W^g)[y] + (1 - ω_i^r) softmax(p_i W^r)[y]``.
+    """``p(y|i,r) = Σ_c p_i(c) [ω_i^r π^g + (1 - ω_i^r) π^r][c, y]``, confusions ``π[c] = softmax(W[c])``.
 
-    Loss ``-mean log p(y_i^r|i,r) - λ Σ_r ‖W^g - W^r‖₂``, ``ω_i^r = σ(u_r · v_i)`` (eq. 3). ``variant="authors"`` takes
-    ``softmax(ω p W^g + (1 - ω) p W^r)`` instead. Confusions are ``π[c] = softmax(W[c])`` (appendix C).
+    Loss ``-mean log p(y_i^r|i,r) - λ Σ_r ‖W^g - W^r‖₂``, ``ω_i^r = σ(u_r · v_i + b)``. ``variant="paper"`` takes
+    ``ω softmax(p W^g)[y] + (1 - ω) softmax(p W^r)[y]`` and no b (eq. 3), ``variant="authors"``
+    ``softmax(ω p W^g + (1 - ω) p W^r)``; all agree where p is certain.
     """
 
     name: ClassVar[str] = "conal"
     title: ClassVar[str] = "Common noise adaptation layers (CoNAL)"
     paper: ClassVar[str] = "Chu, Ma, Wang: Learning from Crowds by Modeling Common Confusions, AAAI 2021"
     Settings: ClassVar[type[Settings]] = ConalSettings
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "mixture": {"lr": 5e-3, "noise_lr": 10.0, "schedule": "cosine"},
+        "paper": {"lr": 5e-3, "noise_lr": 1.0, "normalise": "both", "start": "identity"},
+        "authors": {
+            "lr": 1e-2,
+            "noise_lr": 1.0,
+            "normalise": "both",
+            "start": "identity",
+            "batch_size": 1024,
+            "restart_optimizer": True,
+        },
+    }
 
     regularisation: Tensor
 
-    @classmethod
-    def training_defaults(cls, settings: ConalSettings) -> Mapping[str, Any]:
-        """Step size 0.005, the paper's smallest; the authors' code: 0.01, batches of 1024, a fresh Adam an epoch."""
-        if settings.variant == "paper":
-            return {"lr": 5e-3}
-        return {"batch_size": 1024, "lr": 1e-2, "restart_optimizer": True}
-
     def __init__(self, problem: Problem, settings: ConalSettings, network: Network) -> None:
         super().__init__(problem, settings, network)
-        self.one_softmax = settings.variant == "authors"
+        if settings.variant == "mixture" and settings.rank is not None:
+            raise SettingError("rank", "be left out for variant 'mixture'", settings.rank, "Pass variant='paper'.")
+        self.variant = settings.variant
         self.keep("regularisation", settings.regularisation)
         self.common = nn.Parameter(settings.initial_scale * torch.eye(self.n_classes))
         self.individual = WorkerMatrices(self.n_workers, self.n_classes, settings.initial_scale, settings.rank)
-        source = "two-layer" if self.one_softmax and settings.omega_input == "features" else settings.omega_input
-        self.omega_network = OmegaNetwork(problem, settings.embedding, source, settings.normalise)
+        source: str = settings.omega_input
+        if settings.variant == "authors" and source == "features":
+            source = "two-layer"
+        self.omega_network = OmegaNetwork(
+            problem, settings.embedding, source, settings.normalise, free=settings.variant == "mixture"
+        )
+
+    @classmethod
+    def rate(cls, settings: ConalSettings, parameter: str) -> float:
+        """ω's network has a rate of its own."""
+        return settings.omega_lr if parameter.startswith("omega_network.") else super().rate(settings, parameter)
+
+    @torch.no_grad()
+    def start_from(self, confusion: Tensor) -> None:
+        """The mixture at ω = ½ has these confusions: the common one is their mean, the workers' own are the rest."""
+        common, own = split_confusion(confusion)
+        self.individual.start_from(own)
+        self.common.copy_(common.log())
 
     def log_likelihood(self, batch: Batch) -> Tensor:
         """(A,) log p(y_i^r|i,r)."""
         p = self.log_probs(batch.features).exp()
+        if self.variant == "mixture":
+            return self._mixture(p, batch)
         common = p @ self.common
-        if not self.one_softmax:
+        if self.variant == "paper":
             common = log_softmax(common)
         p, common, v = take(batch.row, p, common, self.omega_network.task_embedding(batch))
         own = self.individual(p, batch.worker)
         t = self.omega_network(v, batch.worker)
-        if self.one_softmax:
+        if self.variant == "authors":
             return log_label(own + torch.sigmoid(t).unsqueeze(-1) * (common - own), batch.label)
         shared = common.gather(-1, batch.label.unsqueeze(-1)).squeeze(-1)
         return torch.logaddexp(logsigmoid(t) + shared, logsigmoid(-t) + log_label(own, batch.label))
+
+    def _mixture(self, p: Tensor, batch: Batch) -> Tensor:
+        p, common, v = take(batch.row, p, p @ softmax(self.common), self.omega_network.task_embedding(batch))
+        omega = torch.sigmoid(self.omega_network(v, batch.worker))
+        shared = common.gather(-1, batch.label.unsqueeze(-1)).squeeze(-1)
+        confusion = softmax(self.individual.matrices())
+        own = (p * given_label(confusion, batch.worker, batch.label)).sum(-1)
+        return (own + omega * (shared - own)).clamp_min(1e-30).log()
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Mean cross-entropy, minus the distances."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -12,21 +12,43 @@ from torch.nn.functional import logsigmoid
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
 from crowdcore.learning.data import Batch
-from crowdcore.learning.likelihood import log_label, log_softmax, take
+from crowdcore.learning.likelihood import log_label, log_softmax, softmax, take
 from crowdcore.learning.noise_layers import WorkerMatrices
 from crowdcore.learning.omega import OmegaNetwork
 from crowdcore.learning.problem import Problem
+from crowdcore.learning.start import StartSettings, split_confusion
 
 __all__ = ["ConalGroups", "ConalGroupsSettings"]
 
 
-class ConalGroupsSettings(Settings):
+class ConalGroupsSettings(StartSettings):
     """Settings of group-wise CoNAL."""
 
-    n_groups: int = Field(2, ge=2, description="Groups of workers, G.")
-    regularisation: float = Field(1e-5, ge=0, description="λ of the distances (Table 2).", json_schema_extra=swept)
-    embedding: int = Field(20, ge=1, description="Dimension of the embeddings of tasks and workers.")
-    initial_scale: float = Field(2.0, gt=0, description="All matrices start near this times the identity.")
+    n_groups: int = Field(2, ge=2, title="Groups of workers", description="How many, G.")
+    regularisation: float = Field(
+        1e-5,
+        ge=0,
+        title="Strength of the distance term, λ",
+        description="λ of the distances (Table 2).",
+        json_schema_extra=swept,
+    )
+    embedding: int = Field(
+        20, ge=1, title="Embedding size", description="Dimension of the embeddings of tasks and workers."
+    )
+    normalise: Literal["none", "worker", "both"] = Field(
+        "none",
+        title="Embeddings of length 1",
+        description="None, so that ω is free; both, which confines ω to 0.27 … 0.73; or the worker's only.",
+    )
+    omega_lr: float = Field(
+        1.0, gt=0, title="Learning rate of ω's network", description="As a multiple of the classifier's."
+    )
+    initial_scale: float = Field(
+        2.0,
+        gt=0,
+        title="Scale of the identity start",
+        description="All matrices start near this times the identity (start = identity).",
+    )
 
 
 class ConalGroups(CrowdMethod):
@@ -50,7 +72,20 @@ class ConalGroups(CrowdMethod):
         self.common = nn.Parameter(settings.initial_scale * torch.eye(c).repeat(g, 1, 1) + 0.1 * torch.randn(g, c, c))
         self.membership = nn.Parameter(0.1 * torch.randn(self.n_workers, g))
         self.individual = WorkerMatrices(self.n_workers, c, settings.initial_scale)
-        self.omega_network = OmegaNetwork(problem, settings.embedding, "features", "both")
+        self.omega_network = OmegaNetwork(problem, settings.embedding, "features", settings.normalise, free=True)
+
+    @classmethod
+    def rate(cls, settings: ConalGroupsSettings, parameter: str) -> float:
+        """ω's network has a rate of its own."""
+        return settings.omega_lr if parameter.startswith("omega_network.") else super().rate(settings, parameter)
+
+    @torch.no_grad()
+    def start_from(self, confusion: Tensor) -> None:
+        """The mixture at ω = ½ has these confusions; the groups' common ones stay as far apart as they were drawn."""
+        apart = self.common - self.common.mean(0)
+        common, own = split_confusion(confusion)
+        self.individual.start_from(own)
+        self.common.copy_(common.log() + apart)
 
     def log_likelihood(self, batch: Batch) -> Tensor:
         """(A,) log p(y_i^r|i,r)."""
@@ -69,7 +104,7 @@ class ConalGroups(CrowdMethod):
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Mean cross-entropy, minus the distances to the worker's groups."""
         distances = torch.stack([self.individual.distances(w) for w in self.common.unbind(0)], -1)
-        gamma = torch.softmax(self.membership, -1)
+        gamma = softmax(self.membership)
         return {
             "cross_entropy": -batch.mean(self.log_likelihood(batch)),
             "distance": -self.regularisation * (gamma * distances).sum(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -14,18 +15,24 @@ from crowdcore.learning.data import Batch
 from crowdcore.learning.likelihood import log_label, take
 from crowdcore.learning.noise_layers import WorkerMatrices
 from crowdcore.learning.problem import Problem
+from crowdcore.learning.start import StartSettings
 
 __all__ = ["CrowdLayer", "CrowdLayerSettings"]
 
 
-class CrowdLayerSettings(Settings):
+class CrowdLayerSettings(StartSettings):
     """Settings of the crowd layer."""
 
     connection: Literal["mw", "vw", "vw+b"] = Field(
-        "mw", description="A matrix (mw), a weight per class (vw), or weight and bias per class (Rodrigues 2018)."
+        "mw",
+        title="Connection",
+        description="A matrix (mw), a weight per class (vw), or weight and bias per class (Rodrigues 2018).",
     )
     rank: int | None = Field(
-        None, ge=1, description="Matrices I + U V of this rank instead of full ones (mw), for very many workers."
+        None,
+        ge=1,
+        title="Rank of the workers' matrices",
+        description="Matrices I + U V of this rank instead of full ones (mw), for very many workers.",
     )
 
 
@@ -50,6 +57,17 @@ class CrowdLayer(CrowdMethod):
             self.weight = nn.Parameter(torch.ones(self.n_workers, self.n_classes))
         if self.connection == "vw+b":
             self.bias = nn.Parameter(torch.zeros(self.n_workers, self.n_classes))
+
+    @torch.no_grad()
+    def start_from(self, confusion: Tensor) -> None:
+        """Matrices with these confusions; weights with their diagonals, bias 0."""
+        if self.connection == "mw":
+            self.matrices.start_from(confusion)
+        else:
+            right = confusion.diagonal(dim1=-2, dim2=-1).clamp(1e-3, 1 - 1e-3)
+            self.weight.copy_(torch.logit(right) + math.log(self.n_classes - 1))
+        if self.connection == "vw+b":
+            self.bias.zero_()
 
     def activation(self, p: Tensor, worker: Tensor) -> Tensor:
         """``a^r``: (A, C), (A,) -> (A, C)."""

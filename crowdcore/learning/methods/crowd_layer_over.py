@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.data import Batch
-from crowdcore.learning.likelihood import log_label, take
+from crowdcore.learning.likelihood import log_label, softmax, take
 from crowdcore.learning.noise_layers import WorkerMatrices
 from crowdcore.learning.problem import Problem
+from crowdcore.learning.start import StartSettings
 
 __all__ = ["CrowdLayerOver"]
 
@@ -22,16 +24,23 @@ class CrowdLayerOver(CrowdMethod):
     name: ClassVar[str] = "crowd-layer-over"
     title: ClassVar[str] = "Over-parameterised crowd layer"
     paper: ClassVar[str] = "Chu, Ma, Wang: Learning from Crowds by Modeling Common Confusions, AAAI 2021, Table 3"
+    Settings: ClassVar[type[Settings]] = StartSettings
 
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
         super().__init__(problem, settings, network)
         self.first = WorkerMatrices(self.n_workers, self.n_classes, 1.0)
         self.second = WorkerMatrices(self.n_workers, self.n_classes, 1.0)
 
+    @torch.no_grad()
+    def start_from(self, confusion: Tensor) -> None:
+        """The second layer makes up for what the first, an identity, blurs."""
+        hidden = torch.softmax(self.first.matrices(), -1)
+        self.second.weight.copy_(torch.linalg.solve(hidden, confusion.log()))
+
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Cross-entropy after two softmax layers per worker."""
         (p,) = take(batch.row, self.log_probs(batch.features).exp())
-        hidden = torch.softmax(self.first(p, batch.worker), -1)
+        hidden = softmax(self.first(p, batch.worker))
         return {"cross_entropy": -batch.mean(log_label(self.second(hidden, batch.worker), batch.label))}
 
     def recovered(self) -> Recovered:

@@ -12,9 +12,8 @@ from crowdcore.core.settings import Settings
 from crowdcore.learning.base import EpochContext, Network
 from crowdcore.learning.data import Batch
 from crowdcore.learning.em import EmSettings, ExpectationMaximisation
-from crowdcore.learning.likelihood import expected_counts, log_evidence, posterior
+from crowdcore.learning.likelihood import expected_counts, posterior
 from crowdcore.learning.problem import Problem
-from crowdcore.learning.targets import cross_entropy
 
 __all__ = ["DlEm", "DlEmSettings"]
 
@@ -23,7 +22,9 @@ class DlEmSettings(EmSettings):
     """Settings of DL-EM."""
 
     e_step: Literal["epoch", "batch"] = Field(
-        "epoch", description="EM over the training set once an epoch, or incrementally in every batch (Rodrigues 2018)."
+        "epoch",
+        title="E-step",
+        description="EM over the training set once an epoch, or incrementally in every batch (Rodrigues 2018).",
     )
 
 
@@ -50,17 +51,16 @@ class DlEm(ExpectationMaximisation):
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Cross-entropy with the posterior."""
-        log_p = self.log_probs(batch.features)
-        q = self._renew(batch, log_p.detach()) if self.per_batch else self.q.index_select(0, batch.task)
-        return {"cross_entropy": cross_entropy(log_p, q)}
+        q = self._renew(batch) if self.per_batch else self.q.index_select(0, batch.task)
+        return {"cross_entropy": self.target_loss(batch, lambda log_p: -(q * log_p).sum(-1))}
 
-    def _renew(self, batch: Batch, log_p: Tensor) -> Tensor:
+    def _renew(self, batch: Batch) -> Tensor:
         """The batch's posterior, (B, C); posterior and counts follow in place."""
         with torch.no_grad():
-            log_confusion = self.confusion().log()
-            evidence = log_evidence(log_confusion, batch.row, batch.worker, batch.label, len(log_p), batch.weight)
-            q = posterior(log_p, evidence)
-            change = (q - self.q.index_select(0, batch.task)).index_select(0, batch.row) * batch.weight.unsqueeze(-1)
+            before = self.q.index_select(0, batch.task)
+            evidence = self.evidence(before, batch.row, batch.worker, batch.label, batch.weight)
+            q = posterior(self.train_log_probs(batch.features, batch.task), evidence)
+            change = (q - before).index_select(0, batch.row) * batch.weight.unsqueeze(-1)
             self.counts.add_(expected_counts(change, batch.worker, batch.label, self.n_workers)).clamp_min_(0)
             self.q.copy_(self.q.index_copy(0, batch.task, q))
         return q

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from crowdcore.learning.data import Batch
 from crowdcore.learning.em import ExpectationMaximisation
-from crowdcore.learning.likelihood import log_evidence
 
 __all__ = ["GeneralizedEm"]
 
@@ -28,8 +27,6 @@ class GeneralizedEm(ExpectationMaximisation):
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Negative marginal log-likelihood per task."""
-        log_p = self.log_probs(batch.features)
-        evidence = log_evidence(
-            self.confusion().log(), batch.row, batch.worker, batch.label, log_p.shape[-2], batch.weight
-        )
-        return {"likelihood": -torch.logsumexp(log_p + evidence, -1).mean()}
+        q = self.q.index_select(0, batch.task)
+        evidence = self.evidence(q, batch.row, batch.worker, batch.label, batch.weight)
+        return {"likelihood": self.target_loss(batch, lambda log_p: -torch.logsumexp(log_p + evidence, -1))}

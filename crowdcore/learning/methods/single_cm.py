@@ -14,16 +14,18 @@ from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
 from crowdcore.learning.data import Batch
 from crowdcore.learning.likelihood import take
 from crowdcore.learning.problem import Problem
+from crowdcore.learning.start import NoiseLayerSettings
 
 __all__ = ["SingleCm", "SingleCmSettings"]
 
 
-class SingleCmSettings(Settings):
+class SingleCmSettings(NoiseLayerSettings):
     """Settings of the single confusion matrix."""
 
     strength: float = Field(
         0.01,
         ge=0,
+        title="Strength of the trace penalty, λ",
         description="λ of tr(π), which lets noise diffuse into π (Sukhbaatar 2015, 3.3).",
         json_schema_extra=swept,
     )

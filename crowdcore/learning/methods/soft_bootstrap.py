@@ -21,7 +21,12 @@ class SoftBootstrapSettings(Settings):
     """Settings of soft bootstrapping."""
 
     trust: float = Field(
-        0.95, ge=0, le=1, description="β, weight of the vote in the target (Reed 2015, 3.2).", json_schema_extra=swept
+        0.95,
+        ge=0,
+        le=1,
+        title="Weight of the vote, β",
+        description="β, weight of the vote in the target (Reed 2015, 3.2).",
+        json_schema_extra=swept,
     )
 
 

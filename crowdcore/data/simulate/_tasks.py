@@ -1,0 +1,75 @@
+"""Which tasks of a labelled dataset a simulated crowd labels: some classes, and the first so many of each split."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from pydantic import Field
+
+from crowdcore.core.errors import SettingError
+from crowdcore.core.settings import Settings
+from crowdcore.core.types import IntArray
+from crowdcore.data.dataset import SPLITS, CrowdDataset, Media
+
+__all__ = ["TaskChoice"]
+
+
+class TaskChoice(Settings):
+    """A part of a dataset; the default is all of it.
+
+    Example:
+        >>> import crowdcore as cc
+        >>> TaskChoice(classes=("one", "seven"), n_train=50).of(cc.load_dataset("demo")).classes
+        ('one', 'seven')
+    """
+
+    classes: tuple[str, ...] = Field((), description="Only tasks of these true classes, in this order; empty: all.")
+    n_train: int | None = Field(None, ge=1, description="Training tasks at most.")
+    n_valid: int | None = Field(None, ge=0, description="Validation tasks at most.")
+    n_test: int | None = Field(None, ge=0, description="Test tasks at most.")
+
+    def of(self, dataset: CrowdDataset) -> CrowdDataset:
+        """The tasks chosen, without annotations.
+
+        Raises:
+            SettingError: a class that the dataset does not have.
+        """
+        unknown = next((c for c in self.classes if c not in dataset.classes), None)
+        if unknown is not None:
+            raise SettingError(
+                "classes", f"name classes of {dataset.name}", unknown, f"It has {', '.join(dataset.classes)}."
+            )
+        codes = [dataset.classes.index(c) for c in self.classes] or list(range(dataset.n_classes))
+        number: IntArray = np.full(dataset.n_classes + 1, -1, np.int32)  # the last is that of unknown gold
+        number[codes] = np.arange(len(codes))
+        gold = number[dataset.gold]
+        chosen = np.ones(dataset.n_tasks, bool) if not self.classes else gold >= 0
+        parts = [np.flatnonzero(chosen & (dataset.split < 0))]
+        parts += [
+            np.flatnonzero(chosen & (dataset.split == k))[: getattr(self, f"n_{s}")] for k, s in enumerate(SPLITS)
+        ]
+        if self.n_train is not None and not len(parts[1]):
+            parts[0] = parts[0][: self.n_train]  # a dataset without splits trains on all it has
+        rows = np.sort(np.concatenate(parts))
+        nothing: IntArray = np.empty(0, np.int32)
+        media = dataset.media
+        if media is not None:
+            columns = None if media.columns is None else media.columns.iloc[rows].reset_index(drop=True)
+            media = Media(None if media.images is None else media.images.take(rows), columns, media.folder)
+        return replace(
+            dataset,
+            classes=tuple(dataset.classes[c] for c in codes),
+            task_ids=dataset.task_ids[rows],
+            worker_ids=dataset.worker_ids[:0],
+            task=nothing,
+            worker=nothing,
+            label=nothing,
+            gold=gold[rows],
+            split=dataset.split[rows],
+            features=None if dataset.features is None else dataset.features.take(rows),
+            media=media,
+            extra=None,
+            truth=None,
+            notes=(),
+        )

@@ -1,0 +1,45 @@
+"""What is measured after every epoch, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+__all__ = ["curve_metrics", "in_words", "is_share"]
+
+_WORDS = {
+    "test_accuracy": "Accuracy, test",
+    "valid_accuracy": "Accuracy, validation",
+    "train_accuracy": "Accuracy, training",
+    "loss": "Loss",
+    "worker_recovery_error": "Error of the workers' confusions",
+    "common_recovery_error": "Error of the common confusion",
+    "worker_moved": "How far the workers' confusions moved from their start",
+    "common_moved": "How far the common confusion moved from its start",
+    "omega_std": "Spread of ω over annotations",
+    "test_nll": "Negative log-likelihood, test",
+    "valid_nll": "Negative log-likelihood, validation",
+    "train_nll": "Negative log-likelihood, training",
+    "cross_entropy": "Cross-entropy of the labels",
+    "likelihood": "Negative log-likelihood of the labels",
+    "distance": "Penalty on distances between confusions",
+    "trace": "Penalty on the trace of the confusions",
+    "best_valid_accuracy": "Best validation accuracy so far",
+}
+
+
+def curve_metrics(found: Iterable[str]) -> dict[str, str]:
+    """Metric -> what it is, of those found, the most telling first."""
+    names = dict.fromkeys(found)
+    return {
+        name: in_words(name) for name in [*(n for n in _WORDS if n in names), *(n for n in names if n not in _WORDS)]
+    }
+
+
+def in_words(metric: str) -> str:
+    """What a metric is called where people read it; one that a method has named itself goes by its name."""
+    return _WORDS.get(metric, metric.replace("_", " ").capitalize())
+
+
+def is_share(metric: str) -> bool:
+    """Whether a metric is a share of tasks, written as a percentage."""
+    return metric.endswith("_accuracy")

@@ -1,0 +1,40 @@
+"""Which latent class bears which name: the likelihood of the labels is the same under any renaming of the classes."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
+
+__all__ = ["as_trained", "match_names", "renamed"]
+
+
+def match_names(probabilities: FloatArray, gold: IntArray) -> IntArray:
+    """The latent class behind each name, by the Hungarian method.
+
+    Maximises ``Σ_i p_i(latent class of gold_i)``; classes that gold does not hold keep their place where they can.
+
+    Args:
+        probabilities: (S, n, C) of latent classes.
+        gold: (n,) true class, -1 = unknown.
+
+    Returns:
+        (S, C) int64: entry ``[s, c]`` is the latent class of replica s that is class c.
+    """
+    n_classes = probabilities.shape[-1]
+    weight = np.eye(n_classes)[gold[gold >= 0]]
+    table = np.einsum("nc,snk->sck", weight, probabilities[:, gold >= 0].astype(np.float64))
+    return np.stack([linear_sum_assignment(t + 1e-6 * np.eye(n_classes), maximize=True)[1] for t in table])
+
+
+def renamed(values: AnyArray, order: IntArray, axis: int) -> AnyArray:
+    """(S, ...) values with the classes along ``axis`` (counted from the end) in the order (S, C)."""
+    shape = [1] * values.ndim
+    shape[0], shape[axis] = order.shape
+    return np.asarray(np.take_along_axis(values, order.reshape(shape), axis))
+
+
+def as_trained(values: AnyArray, order: IntArray, axis: int) -> AnyArray:
+    """The inverse of `renamed`."""
+    return renamed(values, np.argsort(order, 1), axis)

@@ -1,0 +1,197 @@
+"""What a recovery study plants and trains; README's simulated tables are one preset each. Nothing here loads torch."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.settings import Settings
+from crowdcore.data import CrowdDataset, load_dataset, read_dataset, simulate
+from crowdcore.data.simulate import TaskChoice
+
+__all__ = ["PRESETS", "Candidate", "Point", "RecoveryPlan", "plant", "preset"]
+
+
+class Candidate(Settings):
+    """A method with settings of its own."""
+
+    method: str = Field(min_length=1, description="Name of a learning method.")
+    settings: dict[str, Any] = Field(default_factory=dict, description="Its settings, or the trainer's for it alone.")
+
+    @property
+    def name(self) -> str:
+        """What tables and figures call it."""
+        return ", ".join([self.method, *(f"{k.replace('_', ' ')} {v}" for k, v in self.settings.items())])
+
+
+class RecoveryPlan(Settings):
+    """Crowds whose confusions are known, and the methods that shall find them again.
+
+    Example:
+        >>> plan = RecoveryPlan(over={"common_strength": (0.4, 0.7)}, crowds=2)
+        >>> [point.varied for point in plan.points()]
+        [{'common_strength': 0.4}, {'common_strength': 0.7}]
+    """
+
+    simulation: str = Field("synthetic", description="Name of a simulator.")
+    settings: dict[str, Any] = Field(default_factory=dict, description="Its settings.")
+    over: dict[str, tuple[Any, ...]] = Field(
+        default_factory=dict, description="Settings of the simulator that vary, with their values; all combinations."
+    )
+    dataset: str = Field("", description="Whose tasks and gold the crowd labels: a name or a path; empty: made tasks.")
+    tasks: TaskChoice = Field(TaskChoice(), description="Which of its tasks.")
+    crowds: int = Field(1, ge=1, description="Crowds at each point; they differ in the simulator's seed.")
+    methods: tuple[Candidate, ...] = Field((), description="What is trained on each crowd.")
+    training: dict[str, Any] = Field(default_factory=dict, description="Settings of the trainer, for every method.")
+    seeds: int = Field(1, ge=1, description="Training seeds.")
+
+    @field_validator("over")
+    @classmethod
+    def _some(cls, over: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+        if any(not values for values in over.values()):
+            raise ValueError("Every setting that varies needs a value")
+        return over
+
+    @field_validator("methods")
+    @classmethod
+    def _different(cls, methods: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+        if len({candidate.name for candidate in methods}) < len(methods):
+            raise ValueError("Methods must differ in their name or a setting")
+        return methods
+
+    def points(self) -> list[Point]:
+        """The combinations of what varies, the last one varying fastest."""
+        return [Point(dict(zip(self.over, values, strict=True))) for values in itertools.product(*self.over.values())]
+
+    def simulator(self, point: Point, crowd: int = 0) -> simulate.Simulation:
+        """The settings that make one crowd.
+
+        Raises:
+            SettingError: no such simulator or setting, or a value out of bounds.
+        """
+        settings = {**self.settings, **point.varied}
+        return simulate.get(self.simulation)(**{**settings, "seed": settings.get("seed", 0) + crowd})
+
+
+@dataclass(frozen=True)
+class Point:
+    """What sets some crowds of a plan apart from its others.
+
+    Args:
+        varied: setting -> value.
+    """
+
+    varied: Mapping[str, Any]
+
+    @property
+    def words(self) -> str:
+        """For titles; empty where nothing varies."""
+        return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in self.varied.items())
+
+
+def plant(plan: RecoveryPlan, point: Point, crowd: int = 0, source: CrowdDataset | None = None) -> CrowdDataset:
+    """One crowd of a plan, with what generated it in ``truth``.
+
+    Args:
+        plan: which simulator, on which tasks.
+        point: one of ``plan.points()``.
+        crowd: number of the crowd, from 0.
+        source: the plan's dataset, if it is open already.
+
+    Raises:
+        SettingError: settings that the simulator refuses, or a dataset where none is taken.
+        DataError: no gold to plant on, or no dataset where one is needed.
+    """
+    simulator = plan.simulator(point, crowd)
+    if simulator.makes_tasks:
+        if plan.dataset:
+            others = ", ".join(name for name in simulate.names() if not simulate.get(name).makes_tasks)
+            raise SettingError(
+                "dataset",
+                f"be left out: {simulator.name!r} makes its own tasks",
+                plan.dataset,
+                f"On given tasks: {others}.",
+            )
+        return simulator.run()
+    if source is None and not plan.dataset:
+        raise DataError(f"{simulator.name!r} labels tasks that are given", "Name a dataset with gold labels.")
+    if source is None:
+        is_path = Path(plan.dataset).is_absolute() or "/" in plan.dataset or "\\" in plan.dataset
+        source = read_dataset(plan.dataset) if is_path else load_dataset(plan.dataset)
+    return simulator.run(plan.tasks.of(source))
+
+
+def preset(name: str) -> RecoveryPlan:
+    """A plan by name.
+
+    Raises:
+        SettingError: there is none.
+    """
+    if name not in PRESETS:
+        raise SettingError("preset", f"be one of {', '.join(PRESETS)}", name)
+    return PRESETS[name][1]
+
+
+def _candidates(*lines: str | tuple[str, Mapping[str, Any]]) -> tuple[Candidate, ...]:
+    pairs = [(line, {}) if isinstance(line, str) else line for line in lines]
+    return tuple(Candidate(method=method, settings=dict(settings)) for method, settings in pairs)
+
+
+_BEST = {"start": "best-of"}
+_ALL = _candidates(
+    "dl-true", "dl-mv", "dl-glad", "dl-ds", "dl-wc", "soft-bootstrap", "single-cm", "dl-em", "generalized-em",
+    ("crowd-layer", _BEST), "trace", ("conal", _BEST),
+)  # fmt: skip
+_FLIPPERS = _candidates("trace", ("trace", {"strength": 0.0}), "crowd-layer", "dl-em")
+_BOTH = ("asymmetric", "symmetric")
+_TRAINING = {"epochs": 20, "lr": 0.005, "batch_size": 256, "schedule": "cosine", "names": "validation-gold"}
+
+_SWEEP = RecoveryPlan(methods=_ALL, training=_TRAINING)
+PRESETS: Mapping[str, tuple[str, RecoveryPlan]] = {
+    "strength": (
+        "Accuracy and recovery by the strength of the common confusion (CoNAL, Fig. 4)",
+        _SWEEP.model_copy(update={"over": {"pattern": _BOTH, "common_strength": (0.4, 0.5, 0.6, 0.7, 0.8)}}),
+    ),
+    "proportion": (
+        "Accuracy and recovery by the share of labels from the common confusion (CoNAL, Fig. 6)",
+        _SWEEP.model_copy(update={"over": {"pattern": _BOTH, "proportion": (0.0, 0.3, 0.4, 0.5, 0.6, 0.7)}}),
+    ),
+    "recovery": (
+        "Confusions and ω of CoNAL's Synthetic in both readings of individual strength (CoNAL, Fig. 7)",
+        RecoveryPlan(
+            settings={"common_strength": 0.7},
+            over={"pattern": _BOTH, "individual_strength": (0.7, 0.3)},
+            methods=_candidates(("conal", _BEST), "trace", ("crowd-layer", _BEST)),
+            training=_TRAINING,
+        ),
+    ),
+    "flippers": (
+        "Five pairwise flippers on digits of MNIST, all or one of them per image (trace regularisation, Figs. 3 and 4)",
+        RecoveryPlan(
+            simulation="tanno",
+            settings={"seed": 1},
+            over={"labels": ("dense", "one"), "skill": (0.6, 0.35)},
+            dataset="mnist",
+            tasks=TaskChoice(n_train=6_000, n_test=2_000),
+            methods=_FLIPPERS,
+            training={"epochs": 12, "lr": 0.01, "batch_size": 64, "schedule": "cosine", "select_on": "none"},
+        ),
+    ),
+    "binary": (
+        "Five annotators by sensitivity and specificity on two garments of Fashion-MNIST (crowd layer, Fig. 2)",
+        RecoveryPlan(
+            simulation="rodrigues",
+            dataset="fashion_mnist",
+            tasks=TaskChoice(classes=("Pullover", "Coat"), n_train=6_000, n_test=2_000),
+            methods=_candidates("crowd-layer", "trace"),
+            training={"epochs": 12, "lr": 0.002, "batch_size": 32, "select_on": "none"},
+        ),
+    ),
+}
+"""Name -> what it is, and its plan; one crowd and one seed each, which is quick: raise both for a table to print."""

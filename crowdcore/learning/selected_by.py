@@ -1,0 +1,30 @@
+"""What selected a result's epoch: one of three ways, which no comparison may mix without saying so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+__all__ = ["WAYS", "Way", "selected_by"]
+
+Way = Literal["gold", "crowd", "none"]
+WAYS: Mapping[Way, str] = {
+    "gold": "gold of validation",
+    "crowd": "crowd labels held out",
+    "none": "none (last)",
+}
+"""The three ways, in words."""
+
+
+def selected_by(validated_on: str) -> Way:
+    """The way of a result, from what its epochs were validated on (`TrainingResult.validated_on`).
+
+    Args:
+        validated_on: what validation compared with, in words; "" where nothing selected and the last epoch counts.
+
+    >>> WAYS[selected_by("majority vote of the valid split")]
+    'crowd labels held out'
+    """
+    if not validated_on:
+        return "none"
+    return "gold" if validated_on.startswith("gold labels") else "crowd"
