@@ -62,8 +62,10 @@ class SumsEM(EMAggregator):
     restarts_in_run: ClassVar[bool] = False
     """Whether `run` makes the restarts itself, which needs no posterior to start from."""
 
-    restarts: int = Field(0, ge=0, le=1000, description="Further runs from randomised starts; the best is kept.")
-    seed: int = Field(0, ge=0, description="Seed of the randomised starts.")
+    restarts: int = Field(
+        0, ge=0, le=1000, title="Random restarts", description="Further runs from randomised starts; the best is kept."
+    )
+    seed: int = Field(0, ge=0, title="Seed", description="Seed of the randomised starts.")
 
     @abstractmethod
     def first_sums(self, table: LabelTable, posterior: FloatArray) -> Any:

@@ -27,7 +27,11 @@ class Wawa(Aggregator):
     title: ClassVar[str] = "Wawa"
     paper: ClassVar[str] = "Worker agreement with aggregate, as defined by crowd-kit; doi:10.21105/joss.06227"
 
-    ties: Ties = Field("share", description="Who gets a tied majority: all tied classes a share, or the lowest class.")
+    ties: Ties = Field(
+        "share",
+        title="Ties go to",
+        description="Who gets a tied majority: all tied classes a share, or the lowest class.",
+    )
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)

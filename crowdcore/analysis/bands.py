@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ import pandas as pd
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 
-__all__ = ["Band", "band", "band_frame"]
+__all__ = ["Band", "band", "band_frame", "smoothed"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +59,25 @@ def band(name: str, method: str, x: Sequence[object] | AnyArray, values: FloatAr
         np.array([row.std(ddof=1) if len(row) > 1 else np.nan for row in rows]),
         np.array([len(row) for row in rows], np.int64),
     )
+
+
+def smoothed(b: Band, around: int) -> Band:
+    """The band with the mean of ``around`` positions about each (fewer at both ends) in place of mean and std.
+
+    Args:
+        b: along positions at equal distances; a position without a value stays without.
+        around: an odd number; 1 changes nothing.
+
+    Raises:
+        SettingError: ``around`` is even or below 1.
+    """
+    if around < 1 or around % 2 == 0:
+        raise SettingError("around", "be an odd number, 1 or more", around)
+    if around == 1:
+        return b
+    frame = pd.DataFrame({"mean": b.mean, "std": b.std})
+    found = frame.rolling(around, center=True, min_periods=1).mean().where(frame.notna())
+    return replace(b, mean=found["mean"].to_numpy(), std=found["std"].to_numpy())
 
 
 def band_frame(bands: Sequence[Band], x: str, value: str) -> pd.DataFrame:

@@ -71,10 +71,6 @@ def critical_difference(
     p_value = chi2.sf(n**2 * (k - 1) * ((mean - (k + 1) / 2) ** 2).sum() / spread, k - 1) if spread > 0 else np.nan
     difference = float(studentized_range.ppf(1 - level, k, np.inf) / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n)))
     order = np.argsort(mean, kind="stable")
-    caveat = f"Over {n} {blocks}, two methods differ where their mean ranks are more than {difference:.2f} apart"
-    caveat += f"; {k - 1} is the most they can be, so none can." if difference >= k - 1 else "."
-    if blocks == "seeds":
-        caveat += " Seeds vary the training only: this orders these runs, not the methods."
     names = tuple(scores)
     return CriticalDifference(
         tuple(names[i] for i in order),
@@ -84,8 +80,20 @@ def critical_difference(
         float(p_value),
         level,
         n,
-        caveat,
+        _caveat(n, k, difference, blocks),
     )
+
+
+def _caveat(n: int, k: int, difference: float, blocks: str) -> str:
+    """What so many blocks can show."""
+    if difference >= k - 1:
+        said = (
+            f"{n} {blocks} are too few to tell these runs apart (mean ranks would have to differ by {difference:.2f}; "
+            f"the most possible is {k - 1})."
+        )
+    else:
+        said = f"Over {n} {blocks}, two runs differ where their mean ranks are more than {difference:.2f} apart."
+    return said + (" Seeds vary only the training, not the data." if blocks == "seeds" else "")
 
 
 def _groups(rank: FloatArray, difference: float) -> tuple[tuple[int, int], ...]:

@@ -38,7 +38,8 @@ class OmegaRanking:
         class_entropy: (C,) annotation entropy of each class in nats (CoNAL, App. C).
         task_correlation: Spearman's, between ω̄ and the entropy of the task's labels.
         class_correlation: Spearman's, between ``class_omega`` and ``class_entropy``.
-        seed_correlation: mean Pearson correlation of the annotations' ω between two seeds, NaN for one.
+        seed_correlation: mean Spearman correlation of the tasks' ω̄ between two seeds, over all seeds of the run,
+            whichever is shown; NaN for a single one.
         task_ids: (n,) names.
         classes: class names.
         reference: what was taken for the truth.
@@ -68,6 +69,14 @@ class OmegaRanking:
     def combined(self) -> str:
         """How the seeds are combined, in words."""
         return seed_words(self.seeds)
+
+    def histogram(self, bins: int = 50) -> tuple[FloatArray, IntArray]:
+        """Edges (bins + 1,) from 0 to 1, and (C + 1, bins) tasks of each class by ω̄; the last row counts all tasks."""
+        n = len(self.classes)
+        at = np.clip((self.omega * bins).astype(np.int64), 0, bins - 1)
+        known = self.label >= 0
+        counts = np.bincount(self.label[known] * bins + at[known], minlength=n * bins).reshape(n, bins)
+        return np.linspace(0, 1, bins + 1), np.vstack([counts, np.bincount(at, minlength=bins)])
 
     def frame(self) -> pd.DataFrame:
         """One row per task in the order of the ranking; index = task number."""
@@ -128,8 +137,8 @@ def omega_ranking(
         raise SettingError("omega", f"have the shape {(len(seeds), dataset.n_annotations)}", np.shape(omega))
     truth = resolve_reference(dataset, reference)
     rows = seed_rows(seeds, seed)
-    values = np.asarray(omega[rows], np.float64)
-    known = ~np.isnan(values).any(0)
+    every = np.asarray(omega, np.float64)
+    known = ~np.isnan(every).any(0)
     if not known.any():
         raise DataError("No annotation has ω", "The method's ω may cover other tasks than those that are labelled.")
     pair = dataset.task.astype(np.int64) * dataset.n_workers + dataset.worker
@@ -137,8 +146,9 @@ def omega_ranking(
     of = of[np.unique(pair[of], return_index=True)[1]]
     n_workers = np.bincount(dataset.task[of], minlength=dataset.n_tasks)
     ranked = np.flatnonzero(n_workers)
-    sums = np.stack([np.bincount(dataset.task[of], v[of], dataset.n_tasks)[ranked] for v in values])
-    means = over_seeds(sums / n_workers[ranked])
+    sums = np.stack([np.bincount(dataset.task[of], v[of], dataset.n_tasks)[ranked] for v in every])
+    of_seeds = sums / n_workers[ranked]
+    means = over_seeds(of_seeds[rows])
     order = np.argsort(-means.mean, kind="stable")
     task = ranked[order]
     n_top = (len(task) + 1) // 2
@@ -164,7 +174,7 @@ def omega_ranking(
         class_entropy=class_entropy,
         task_correlation=correlation(ranks(means.mean[order]), ranks(spread.entropy[task])),
         class_correlation=correlation(ranks(class_omega[both]), ranks(class_entropy[both])),
-        seed_correlation=_between_seeds(values[:, known]),
+        seed_correlation=_between_seeds(of_seeds),
         task_ids=dataset.task_ids[task],
         classes=dataset.classes,
         reference=truth.name,
@@ -182,7 +192,8 @@ def _per_class(truth: Reference, n_classes: int, task: IntArray, weight: FloatAr
 
 
 def _between_seeds(values: FloatArray) -> float:
-    """Mean Pearson correlation of the rows, NaN where no two of them vary."""
-    pairs = [correlation(a, b) for k, a in enumerate(values) for b in values[:k]]
+    """Mean Spearman correlation of the rows, NaN where no two of them vary."""
+    ranked = [ranks(row) for row in values]
+    pairs = [correlation(a, b) for k, a in enumerate(ranked) for b in ranked[:k]]
     known = [r for r in pairs if r == r]
     return float(np.mean(known)) if known else float("nan")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,7 +13,10 @@ import pandas as pd
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray
 
-__all__ = ["PairedTests", "paired_tests"]
+__all__ = ["PairedTests", "holm", "paired_tests", "signed_rank"]
+
+LEVEL = 0.05  # up to which a p-value counts as significant
+_EXACT = 12  # decimals to which two differences tie
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +65,6 @@ def paired_tests(accuracies: Mapping[str, FloatArray]) -> PairedTests:
     Raises:
         SettingError: fewer than two methods, or different numbers of seeds.
     """
-    from scipy.stats import PermutationMethod, wilcoxon
-
     if len(accuracies) < 2:
         raise SettingError("accuracies", "hold at least two methods", len(accuracies))
     lengths = {len(a) for a in accuracies.values()}
@@ -71,24 +73,50 @@ def paired_tests(accuracies: Mapping[str, FloatArray]) -> PairedTests:
     n = lengths.pop()
     pairs = list(itertools.combinations(accuracies, 2))
     gaps = [np.asarray(accuracies[a], np.float64) - accuracies[b] for a, b in pairs]
-    signs = PermutationMethod(n_resamples=2**13, rng=np.random.default_rng(0))  # all of them up to 13 seeds: ties too
-    p_value = np.array([wilcoxon(gap, method=signs).pvalue if np.any(gap) else np.nan for gap in gaps])
-    smallest = 2.0 ** (1 - n)
-    caveat = f"Rests on {n} seeds: the smallest p-value that this test can give is {smallest:.3g}"
-    caveat += ", so no difference can be called significant at 5 %." if smallest > 0.05 else "."
-    caveat += " Seeds vary the training only; another crowd or test set may order the methods differently."
+    p_value = np.array([signed_rank(gap) for gap in gaps])
     return PairedTests(
         tuple(a for a, _ in pairs),
         tuple(b for _, b in pairs),
         np.array([gap.mean() for gap in gaps]),
         p_value,
-        _holm(p_value),
+        holm(p_value),
         n,
-        caveat,
+        _caveat(n, max(int((~np.isnan(p_value)).sum()), 1)),
     )
 
 
-def _holm(p_value: FloatArray) -> FloatArray:
+def signed_rank(gap: FloatArray) -> float:
+    """Wilcoxon's two-sided p-value that (S,) differences lie around 0: all 2^S signs up to 13 of them, ties and all.
+
+    NaN where all are 0.
+    """
+    from scipy.stats import PermutationMethod, wilcoxon
+
+    gap = np.round(gap, _EXACT)
+    if not np.any(gap):
+        return float("nan")
+    signs = PermutationMethod(n_resamples=2**13, rng=np.random.default_rng(0))
+    return float(wilcoxon(gap, method=signs).pvalue)
+
+
+def _caveat(n: int, pairs: int) -> str:
+    """Whether so many seeds can show a difference at all, once every pair is corrected for."""
+    smallest, corrected = 2.0 ** (1 - n), min(2.0 ** (1 - n) * pairs, 1.0)
+    if smallest > LEVEL:
+        said = f"With {n} seeds this test cannot reach significance (smallest possible p: {smallest:.3g})."
+    elif corrected > LEVEL:
+        said = (
+            f"With {n} seeds this test cannot reach significance for {pairs} pairs at once (smallest possible p after "
+            f"Holm's correction: {corrected:.3g})."
+        )
+    else:
+        return f"Rests on {n} seeds (smallest possible p: {smallest:.3g})."
+    needed = math.ceil(1 - math.log2(LEVEL / pairs))
+    fewer = ", or compare fewer runs" if pairs > 1 else ""
+    return f"{said} Train at least {needed} seeds{fewer}."
+
+
+def holm(p_value: FloatArray) -> FloatArray:
     """Holm's step-down adjusted p-values over the entries that are not NaN."""
     adjusted = np.full(p_value.shape, np.nan)
     tested = np.flatnonzero(~np.isnan(p_value))

@@ -24,7 +24,8 @@ class RecoveredConfusion:
     aggregator's may be NaN). Spreads are NaN for a single seed.
 
     Args:
-        matrices: (n_workers, C, C) mean over seeds, row = true class, column = given label, rows sum to 1.
+        matrices: (n_workers, C, C) mean over seeds, row = true class, column = given label, rows sum to 1; the
+            workers' own, or what all of their labels follow (``effective``).
         spread: (n_workers, C, C) of ``matrices``.
         common: (C, C), or (G, C, C) one per group of workers; None where the method has none, or where there are
             groups and several seeds (groups of different seeds are not the same groups).
@@ -117,8 +118,11 @@ def recovered_confusion(
     *,
     seeds: Sequence[int],
     seed: int | None = None,
+    effective: FloatArray | None = None,
 ) -> RecoveredConfusion:
     """Sum up what a training run recovered; the arrays are those of a `TrainingResult`.
+
+    Whether seeds may be averaged is another question: see `seeds_comparable`.
 
     Args:
         dataset: what it was trained on.
@@ -128,6 +132,8 @@ def recovered_confusion(
         group: (S, n_workers) group of each worker.
         seeds: (S,) what the replicas are called.
         seed: one of them, or None for the mean over all.
+        effective: (S, n_workers, C, C) from `effective_confusion`, to sum up what all of a worker's labels follow;
+            distances from the common confusion stay those of ``worker_confusion``.
 
     Raises:
         SettingError: arrays of another dataset, or no such seed.
@@ -138,8 +144,9 @@ def recovered_confusion(
     rows = seed_rows(seeds, seed)
     kept = tuple(seeds)[rows]
     own = np.asarray(worker_confusion[rows], np.float64)
-    matrices = over_seeds(own)
-    skill = over_seeds(_known_mean(np.diagonal(own, axis1=2, axis2=3)))
+    shown = own if effective is None else np.asarray(effective[rows], np.float64)
+    matrices = over_seeds(shown)
+    skill = over_seeds(_known_mean(np.diagonal(shown, axis1=2, axis2=3)))
     common = distance = share = None
     which = None if group is None else np.asarray(group[rows])
     if common_confusion is not None:

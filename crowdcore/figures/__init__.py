@@ -16,7 +16,7 @@ def _export() -> list[str]:
     found: dict[str, Any] = {}
     for module in sorted(m.name for m in pkgutil.iter_modules(__path__)):
         loaded = importlib.import_module(f"{__name__}.{module}")
-        if module not in ("theme", "heatmap"):
+        if module not in ("theme", "colors", "heatmap"):
             found |= {name: getattr(loaded, name) for name in loaded.__all__}
     globals().update(found)
     return sorted(found)

@@ -71,21 +71,20 @@ def calibration(curves: Mapping[str, Calibration], *, title: str = "Calibration"
     honest = go.Scatter(x=[0, 1], y=[0, 1], mode="lines", line={"color": theme.INK, "width": 1, "dash": "dot"})
     honest.update(hoverinfo="skip", showlegend=False)
     fig = theme.figure(
-        honest, title=title, subtitle="below the diagonal: surer than right · in brackets: expected error"
+        honest, title=title, subtitle="below the diagonal: overconfident · in brackets: calibration error"
     )
-    dashes = theme.dashes(curve.reference for curve in curves.values())
-    for dash, (name, curve) in zip(dashes, curves.items(), strict=True):
+    looks = theme.looks([curve.reference for curve in curves.values()])
+    for look, (name, curve) in zip(looks, curves.items(), strict=True):
         some = curve.n_tasks > 0
         x, y = curve.bin_confidence[some], curve.bin_accuracy[some]
         low, high, n = curve.low[some], curve.high[some], curve.n_tasks[some]
-        color = theme.method_color(curve.reference)
         named = {"legendgroup": name, "name": f"{name} ({100 * curve.error:.1f} %)"}
         many = n >= _LEAST_TASKS
         fig.add_scatter(
             x=x[many],
             y=y[many],
             mode="lines",
-            line={"color": color, "width": 2, "dash": dash},
+            line={"color": look.color, "width": 2, "dash": look.dash},
             hoverinfo="skip",
             **named,
         )
@@ -93,11 +92,11 @@ def calibration(curves: Mapping[str, Calibration], *, title: str = "Calibration"
             x=x,
             y=y,
             mode="markers",
-            marker={"size": 4 + 10 * np.sqrt(n / n.sum()), "color": color},
+            marker={"size": 4 + 10 * np.sqrt(n / n.sum()), "color": look.color, "symbol": look.symbol},
             error_y={
                 "array": high - y,
                 "arrayminus": y - low,
-                "color": color,
+                "color": look.color,
                 "thickness": 1,
                 "width": 3,
                 "visible": len(curves) <= _FEW,
@@ -129,20 +128,20 @@ def log_likelihood(
         title: title of the figure.
     """
     curves = {name: found for name, found in results.items() if len(found.log_likelihood)}
-    subtitle = "distance to the last value" if gap else "log-likelihood or its bound, priors included"
-    fig = theme.figure(title=title, subtitle=f"{subtitle}, in nats per annotation; heights compare within one method")
-    dashes = theme.dashes(found.method for found in curves.values())
-    for dash, (name, found) in zip(dashes, curves.items(), strict=True):
+    subtitle = "How far the objective is from its final value" if gap else "Log-likelihood or its bound, with priors"
+    subtitle = f"{subtitle} (nats per annotation). Do not compare between methods."
+    fig = theme.figure(title=title, subtitle=subtitle)
+    looks = theme.looks([found.method for found in curves.values()])
+    for look, (name, found) in zip(looks, curves.items(), strict=True):
         values = found.log_likelihood / max(n_annotations, 1)
         y = values[-1] - values[:-1] if gap else values
         y = np.where(y > _LEAST_GAP, y, np.nan) if gap else y
-        color = theme.method_color(found.method)
         fig.add_scatter(
             x=np.arange(1, len(y) + 1),
             y=y,
             name=name,
             mode="lines+markers" if len(y) <= 2 else "lines",
-            line={"color": color, "width": 2, "dash": dash},
+            line={"color": look.color, "width": 2, "dash": look.dash},
             hovertemplate=f"<b>{name}</b>, iteration %{{x}}: %{{y:.6g}}<extra></extra>",
         )
         if not gap:
@@ -151,7 +150,7 @@ def log_likelihood(
                 x=[len(y)],
                 y=[y[-1]],
                 mode="markers",
-                marker={"symbol": ended, "size": 9, "color": color},
+                marker={"symbol": ended, "size": 9, "color": look.color},
                 hovertemplate=f"<b>{name}</b>: {found.stopped}<extra></extra>",
                 showlegend=False,
             )

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.figures import theme
+from crowdcore.figures.colors import UNKNOWN, Scale, bar, on_scale, percent_ticks, probability_axis, readable
 from crowdcore.figures.heatmap import MAX_CELLS, MAX_LABELS, MAX_NUMBERS
 from crowdcore.figures.window import window
 
@@ -18,8 +19,7 @@ __all__ = ["confusion"]
 
 _GAP = 0.03  # of the width, between two matrices
 _BAR = 0.1  # of the width, between two colour bars
-NEXT_TO_ZERO = 0.005  # drawn as empty
-UNKNOWN = "rgba(128, 136, 150, 0.07)"  # rows without evidence, fainter than zeros
+_LEAST_REACH = 0.005  # of the colours of a difference
 
 
 def confusion(
@@ -31,13 +31,15 @@ def confusion(
     names: Sequence[str] = (),
     difference: bool | Literal["only"] = False,
     scale_max: float | None = None,
+    scale: Scale = "linear",
+    dark: bool = False,
     title: str = "Confusion",
     subtitle: str = "",
 ) -> go.Figure:
-    """Draw one or several confusion matrices: true classes downwards, given labels to the right.
+    """Draw one or several confusion matrices: true classes downwards, given labels to the right, in percent.
 
-    Rows and columns lie at 0, 1, 2, …; zeros are faint and rows without evidence (NaN) nearly invisible. Above 300
-    classes blocks of cells are averaged.
+    Rows and columns lie at 0, 1, 2, …; rows without evidence (NaN) are grey. Above 300 classes blocks of cells are
+    averaged.
 
     Args:
         matrix: (C, C) or (K, C, C) rows sum to 1.
@@ -47,6 +49,8 @@ def confusion(
         names: (K,) what stands above each matrix.
         difference: add a panel with the first matrix minus the second, or show nothing but that.
         scale_max: value of the last colour; default 1, or the largest value if that is below 0.5.
+        scale: of the colours; "log" tells small probabilities apart.
+        dark: whether the page is dark, where a difference of zero is dark too.
         title: title of the figure.
         subtitle: reference, dataset, remarks.
 
@@ -65,17 +69,19 @@ def confusion(
         raise SettingError("difference", "compare two matrices", f"{len(matrices)} matrices")
     fig = theme.figure(title=title, subtitle=subtitle)
     alone = difference == "only"
-    for k, values in enumerate([] if alone else matrices):
-        hover = _hover(values, classes, None if behind is None else behind[k], None if around is None else around[k])
-        _panel(fig, k, values, hover, "coloraxis")
-    if difference:
-        change = matrices[0] - matrices[1]
-        _panel(fig, 0 if alone else 2, change, _hover(change, classes, signed=True), "coloraxis2")
-    above = [*names, f"{names[0]} − {names[1]}"] if difference and names else list(names)
-    _layout(fig, 1 if alone else len(matrices) + bool(difference), classes, above[-1:] if alone else above)
     top = float(np.nanmax(matrices)) if np.isfinite(matrices).any() else 1.0
     top = scale_max if scale_max is not None else 1.0 if top >= 0.5 or top <= 0 else top
-    _colors(fig, None if alone else top, change if difference else None)
+    if not alone:
+        fig.update_layout(coloraxis=probability_axis(top, scale))
+    for k, values in enumerate([] if alone else matrices):
+        hover = _hover(values, classes, None if behind is None else behind[k], None if around is None else around[k])
+        _panel(fig, k, values, hover, scale)
+    if difference:
+        change = matrices[0] - matrices[1]
+        fig.update_layout(coloraxis2=_change_axis(change, alone, dark))
+        _panel(fig, 0 if alone else 2, change, _hover(change, classes, signed=True), None)
+    above = [*names, f"{names[0]} − {names[1]}"] if difference and names else list(names)
+    _layout(fig, 1 if alone else len(matrices) + bool(difference), classes, above[-1:] if alone else above)
     return fig
 
 
@@ -90,14 +96,13 @@ def _aligned(name: str, values: FloatArray | Sequence[FloatArray] | None, matric
     return out
 
 
-def _panel(fig: go.Figure, k: int, values: FloatArray, hover: AnyArray | None, coloraxis: str) -> None:
-    """The k-th matrix, and faint cells where it is empty or next to zero."""
+def _panel(fig: go.Figure, k: int, values: FloatArray, hover: AnyArray | None, scale: Scale | None) -> None:
+    """The k-th matrix, grey where it is unknown; without a scale it is a difference."""
     n = len(values)
     part = window(values, (-0.5, n - 0.5), (-0.5, n - 0.5), MAX_CELLS)
-    shown = np.where(np.abs(part.values) < NEXT_TO_ZERO, np.nan, part.values)
-    signed = coloraxis == "coloraxis2"
-    if n <= MAX_NUMBERS:
-        text = [["" if np.isnan(v) else _number(v, signed) for v in row] for row in shown]
+    signed = scale is None
+    shown = part.values if scale is None else on_scale(part.values, scale)
+    axis = fig.layout.coloraxis2 if signed else fig.layout.coloraxis
     common = {
         "xaxis": f"x{k + 1}" if k else "x",
         "x0": (part.column_step - 1) / 2,
@@ -106,29 +111,27 @@ def _panel(fig: go.Figure, k: int, values: FloatArray, hover: AnyArray | None, c
         "dy": part.row_step,
         "xgap": 2 if n <= MAX_NUMBERS else 1 if n <= MAX_LABELS else 0,
         "ygap": 2 if n <= MAX_NUMBERS else 1 if n <= MAX_LABELS else 0,
-        "customdata": hover,
-        "hovertemplate": ("%{customdata}" if hover is not None else "%{y} → %{x}: %{z:.2~f}") + "<extra></extra>",
+        "customdata": part.values if hover is None else hover,
+        "hovertemplate": ("%{y} → %{x}: %{customdata:.1~%}" if hover is None else "%{customdata}") + "<extra></extra>",
         "hoverongaps": False,
     }
-    fig.add_trace(
-        go.Heatmap(
-            z=shown,
-            coloraxis=coloraxis,
-            text=text if n <= MAX_NUMBERS else None,
-            texttemplate="%{text}" if n <= MAX_NUMBERS else None,
-            textfont={"size": 13 if n <= 6 else 11 if n <= 10 else 10},
-            **common,
-        )
-    )
-    if n <= MAX_CELLS:
-        faint = [[0, theme.FAINT], [1, UNKNOWN]]
-        empty = np.where(np.isnan(part.values), 1.0, np.where(np.isnan(shown), 0.0, np.nan)).astype(np.float32)
-        fig.add_trace(go.Heatmap(z=empty, zmin=0, zmax=1, colorscale=faint, showscale=False, **common))
+    words = {}
+    if n <= MAX_NUMBERS:
+        text = np.array([[_number(v, signed) for v in row] for row in part.values], object)
+        text = readable(text, shown, axis.colorscale, axis.cmin, axis.cmax)
+        words = {"text": text, "texttemplate": "%{text}", "textfont": {"size": 13 if n <= 6 else 11 if n <= 10 else 10}}
+    fig.add_trace(go.Heatmap(z=shown, coloraxis="coloraxis2" if signed else "coloraxis", **words, **common))
+    unknown = np.where(np.isnan(part.values), 1.0, np.nan).astype(np.float32)
+    if n <= MAX_CELLS and not np.isnan(unknown).all():
+        grey = {"colorscale": [[0, UNKNOWN], [1, UNKNOWN]], "showscale": False}
+        fig.add_trace(go.Heatmap(z=unknown, **grey, **common))
 
 
 def _number(value: float, signed: bool) -> str:
-    """Two digits without the leading zero, as there is little room."""
-    return f"{value:{'+' if signed else ''}.2f}".replace("0.", ".").replace("-", "−")
+    """Whole percents; what rounds to 0 stays empty."""
+    if np.isnan(value):
+        return "–"
+    return "" if abs(value) < 0.005 else f"{100 * value:{'+' if signed else ''}.0f}".replace("-", "−")
 
 
 def _hover(
@@ -149,8 +152,9 @@ def _hover(
             if np.isnan(values[a, b]):
                 words += "not comparable" if signed else f"no labels on {true}"
             else:
-                words += f"{values[a, b]:{'+' if signed else ''}.1%}"
-                words += f" ± {spread[a, b]:.1%}" if spread is not None and spread[a, b] == spread[a, b] else ""
+                value = f"{100 * values[a, b]:{'+' if signed else ''}.1f}".replace("-", "−")
+                words += f"{value} {'percentage points' if signed else '%'}"
+                words += f" ± {100 * spread[a, b]:.1f}" if spread is not None and spread[a, b] == spread[a, b] else ""
                 words += f" ({counts[a, b]:.4g} of {total:.4g})" if counts is not None else ""
             lines[a, b] = words
     return lines
@@ -175,13 +179,10 @@ def _layout(fig: go.Figure, n_panels: int, classes: Sequence[str], names: Sequen
     fig.update_layout(height=int(np.clip(n * cell, 160, 700)) + 160, margin_t=88 if names else 64)
 
 
-def _colors(fig: go.Figure, top: float | None, difference: FloatArray | None) -> None:
-    """One scale for the matrices; for the difference a second one, white at zero."""
-    bar = {"thickness": 12, "outlinewidth": 0, "len": 1.0, "y": 0.5, "xpad": 8, "tickformat": ".0%"}
-    if top is not None:
-        fig.update_layout(coloraxis={"colorscale": theme.SEQUENTIAL, "cmin": 0, "cmax": top, "colorbar": bar})
-    if difference is not None:
-        reach = float(np.nanmax(np.abs(difference))) if np.isfinite(difference).any() else 1.0
-        reach = max(reach, NEXT_TO_ZERO)
-        second = {**bar, "x": 1.02 if top is None else 1 + _BAR, "tickformat": "+.0%"}
-        fig.update_layout(coloraxis2={"colorscale": theme.DIVERGING, "cmin": -reach, "cmax": reach, "colorbar": second})
+def _change_axis(difference: FloatArray, alone: bool, dark: bool) -> dict[str, object]:
+    """The colour axis of a difference, symmetric about zero, which has the background's lightness."""
+    reach = float(np.nanmax(np.abs(difference))) if np.isfinite(difference).any() else 1.0
+    reach = max(reach, _LEAST_REACH)
+    place = {"x": 1.02 if alone else 1 + _BAR}
+    ends = {"cmin": -reach, "cmax": reach, "colorbar": bar(**percent_ticks(-reach, reach, sign=True), **place)}
+    return {"colorscale": theme.DIVERGING_ON_DARK if dark else theme.DIVERGING, **ends}

@@ -1,4 +1,4 @@
-"""Many confusions at once: the common one beside those of workers, one row per run (CoNAL, Figs. 5 and 7 to 9)."""
+"""Small confusions on one colour scale: truth, learnt and observed side by side, or the seeds of a run."""
 
 from __future__ import annotations
 
@@ -10,43 +10,49 @@ import plotly.graph_objects as go
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.figures import theme
-from crowdcore.figures.confusion import NEXT_TO_ZERO, UNKNOWN
+from crowdcore.figures.colors import UNKNOWN, Scale, on_scale, probability_axis
 from crowdcore.figures.heatmap import MAX_LABELS, MAX_NUMBERS
 from crowdcore.figures.window import window
 
 __all__ = ["confusion_grid", "grid_cell"]
 
-_HEADER = 46  # pixels above a row: its name, then those of the matrices
+_ABOVE, _BELOW = 24, 20  # pixels of a matrix's name, and of the line beneath it
 _LINES = 12_000  # cells up to which each brings a line for the pointer
 _HIGH = 0.5  # largest value from which on the colours reach to 1
-_NAME = 16  # characters of a worker's name that fit above a matrix
+_NAME = 26  # characters that fit above a matrix
 
 
 def confusion_grid(
     matrices: FloatArray,
     classes: Sequence[str],
     *,
-    names: Sequence[Sequence[str]],
-    rows: Sequence[str] = ("",),
+    names: Sequence[str],
+    below: Sequence[str] = (),
+    columns: int = 3,
     spread: FloatArray | None = None,
     counts: FloatArray | None = None,
     diagonal: bool = True,
-    title: str = "Common and individual confusions",
+    scale: Scale = "linear",
+    scale_max: float | None = None,
+    title: str = "Confusion",
     subtitle: str = "",
 ) -> go.Figure:
-    """Draw (P, K) confusion matrices on one colour scale; true classes downwards, given labels to the right.
+    """Draw K confusion matrices in rows of a few; true classes downwards, given labels to the right.
 
     All lie in one coordinate system, so that a click tells matrix and cell: see `grid_cell`. Above 60 classes blocks
     of cells are averaged.
 
     Args:
-        matrices: (P, K, C, C); a matrix of NaN only leaves its place empty.
+        matrices: (K, C, C); a matrix of NaN only leaves its place empty, rows of NaN are grey.
         classes: (C,) names.
-        names: (P, K) what stands above each matrix.
-        rows: (P,) what stands above the rows: runs, the labels, the truth.
-        spread: (P, K, C, C) standard deviations of the cells, shown by the pointer; NaN = none.
-        counts: (P, K, C, C) annotations behind the cells, shown by the pointer; NaN = none.
+        names: (K,) what stands above each matrix.
+        below: (K,) what stands beneath each matrix, such as its error.
+        columns: matrices in a row.
+        spread: (K, C, C) standard deviations of the cells, shown by the pointer; NaN = none.
+        counts: (K, C, C) annotations behind the cells, shown by the pointer; NaN = none.
         diagonal: draw it too; without it the colours reach to the most frequent mistake.
+        scale: of the colours; "log" tells small probabilities apart.
+        scale_max: value of the last colour; default 1, or the largest value shown if that is below 0.5.
         title: title of the figure.
         subtitle: seeds, reference, dataset, remarks.
 
@@ -54,36 +60,38 @@ def confusion_grid(
         SettingError: shapes that do not fit together.
     """
     matrices = np.asarray(matrices, np.float64)
-    shape = (len(rows), len(names[0]) if names else 0, len(classes), len(classes))
+    n = len(classes)
     for key, values in (("matrices", matrices), ("spread", spread), ("counts", counts)):
-        if values is not None and np.shape(values) != shape:
-            raise SettingError(key, f"have the shape {shape}", np.shape(values))
-    side, step = _side(len(classes))
+        if values is not None and np.shape(values) != (len(names), n, n):
+            raise SettingError(key, f"have the shape {(len(names), n, n)}", np.shape(values))
+    side, step = _side(n)
+    shown = matrices if diagonal else np.where(np.eye(n, dtype=bool), np.nan, matrices)
+    place = _places(len(names), columns)
     across, down = _strides(side)
-    plane = np.full((shape[0] * down, shape[1] * across), np.nan)
-    missing = np.asarray(np.isnan(matrices).all((2, 3)))
-    shown = matrices if diagonal else np.where(np.eye(len(classes), dtype=bool), 0.0, matrices)
-    for p, k in np.argwhere(~missing).tolist():
-        part = window(shown[p, k], (-0.5, len(classes) - 0.5), (-0.5, len(classes) - 0.5), side).values
-        plane[p * down : p * down + side, k * across : k * across + side] = part
-    inside = _inside(missing, side)
-    hover = None
-    if step == 1 and matrices.size <= _LINES:
-        hover = _place(_hover(matrices, classes, names, rows, spread, counts), side)
-    fig = theme.figure(*_traces(plane, inside, hover, side), title=title, subtitle=subtitle)
-    _axes(fig, [str(c) for c in classes] if step == 1 else [], side, missing)
-    _label(fig, names, rows, side, missing)
+    plane = np.full(((place[-1][0] + 1) * down, min(columns, len(names)) * across), np.nan)
+    grey = plane.copy()
+    hover = np.full(plane.shape, "", object) if step == 1 and matrices.size <= _LINES else None
+    for k, (row, column) in enumerate(place):
+        if np.isnan(matrices[k]).all():
+            continue
+        part, known = (window(m[k], (-0.5, n - 0.5), (-0.5, n - 0.5), side).values for m in (shown, matrices))
+        at = slice(row * down, row * down + side), slice(column * across, column * across + side)
+        plane[at] = part
+        grey[at] = np.where(np.isnan(known), 1.0, np.nan)
+        if hover is not None:
+            lines = [None if values is None else values[k] for values in (spread, counts)]
+            hover[at] = _hover(matrices[k], classes, names[k], *lines)
     top = float(np.nanmax(shown)) if np.isfinite(shown).any() else 1.0
-    top = top if top > 0 and (top < _HIGH or not diagonal) else 1.0
-    bar = {"thickness": 12, "outlinewidth": 0, "len": 1.0, "y": 0.5, "xpad": 8, "tickformat": ".0%"}
-    return fig.update_layout(
-        coloraxis={"colorscale": theme.SEQUENTIAL, "cmin": 0, "cmax": top, "colorbar": bar},
-        height=plane.shape[0] * _pixels(side) + 150,
-    )
+    top = scale_max if scale_max is not None else top if top > 0 and (top < _HIGH or not diagonal) else 1.0
+    fig = theme.figure(*_traces(plane, grey, hover, scale, side), title=title, subtitle=subtitle, margin_t=88)
+    _axes(fig, [str(c) for c in classes] if step == 1 else [], side, plane.shape)
+    _label(fig, names, below, place, side)
+    pixels = (plane.shape[0] - down + side) * _pixels(side)
+    return fig.update_layout(coloraxis=probability_axis(top, scale), height=pixels + (200 if n <= MAX_NUMBERS else 120))
 
 
-def grid_cell(row: int, column: int, n_classes: int) -> tuple[int, int, int, int] | None:
-    """Where a click on `confusion_grid` landed: row and column of the matrix, true class, given label.
+def grid_cell(row: int, column: int, n_classes: int, columns: int = 3) -> tuple[int, int, int] | None:
+    """Where a click on `confusion_grid` landed: number of the matrix, true class, given label.
 
     Of averaged blocks the first class counts. None between the matrices.
     """
@@ -91,7 +99,7 @@ def grid_cell(row: int, column: int, n_classes: int) -> tuple[int, int, int, int
     across, down = _strides(side)
     p, a = divmod(row, down)
     k, b = divmod(column, across)
-    return (p, k, a * step, b * step) if a < side and b < side else None
+    return (p * columns + k, a * step, b * step) if a < side and b < side and k < columns else None
 
 
 def _side(n_classes: int) -> tuple[int, int]:
@@ -102,106 +110,83 @@ def _side(n_classes: int) -> tuple[int, int]:
 
 def _pixels(side: int) -> int:
     """Height of a cell."""
-    return int(np.clip(150 // side, 3, 24))
+    return int(np.clip(136 // side, 3, 24))
 
 
 def _strides(side: int) -> tuple[int, int]:
     """From one matrix to the next, to the right and downwards, in cells."""
-    return side + max(1, round(side / 10)), side + -(-_HEADER // _pixels(side))
+    return side + max(1, round(side / 10)), side + -(-(_ABOVE + _BELOW) // _pixels(side))
 
 
-def _inside(missing: AnyArray, side: int) -> AnyArray:
-    """Which cells of the plane belong to a matrix."""
-    across, down = _strides(side)
-    one = np.zeros((down, across), bool)
-    one[:side, :side] = True
-    return np.kron(~missing, one).astype(bool)
+def _places(n: int, columns: int) -> list[tuple[int, int]]:
+    """Row and column of each matrix."""
+    return [divmod(k, columns) for k in range(n)]
 
 
-def _place(parts: AnyArray, side: int) -> AnyArray:
-    """(P, K, side, side) onto the plane."""
-    across, down = _strides(side)
-    out = np.full((parts.shape[0] * down, parts.shape[1] * across), "", object)
-    for p, k in np.ndindex(parts.shape[:2]):
-        out[p * down : p * down + side, k * across : k * across + side] = parts[p, k]
-    return out
-
-
-def _traces(plane: FloatArray, inside: AnyArray, hover: AnyArray | None, side: int) -> list[go.Heatmap]:
-    """The cells, and beneath them faint ones where a matrix is next to zero or unknown."""
-    shown = np.where(np.abs(plane) < NEXT_TO_ZERO, np.nan, plane)
-    empty = np.where(inside & np.isnan(plane), 1.0, np.where(inside & np.isnan(shown), 0.0, np.nan))
-    gap = 1 if side <= MAX_NUMBERS else 0
+def _traces(plane: FloatArray, grey: FloatArray, hover: AnyArray | None, scale: Scale, side: int) -> list[go.Heatmap]:
+    """The cells, and grey ones where a row is unknown."""
     common = {
-        "customdata": hover,
-        "hovertemplate": ("%{customdata}" if hover is not None else "%{y} → %{x}: %{z:.1~%}") + "<extra></extra>",
+        "customdata": plane.astype(np.float32) if hover is None else hover,
+        "hovertemplate": ("%{customdata:.1~%}" if hover is None else "%{customdata}") + "<extra></extra>",
         "hoverongaps": False,
-        "xgap": gap,
-        "ygap": gap,
+        "xgap": 1 if side <= MAX_NUMBERS else 0,
+        "ygap": 1 if side <= MAX_NUMBERS else 0,
     }
-    faint = {"zmin": 0, "zmax": 1, "colorscale": [[0, theme.FAINT], [1, UNKNOWN]], "showscale": False}
-    return [
-        go.Heatmap(z=shown.astype(np.float32), coloraxis="coloraxis", **common),
-        go.Heatmap(z=empty.astype(np.float32), **faint, **common),
-    ]
+    one = {"colorscale": [[0, UNKNOWN], [1, UNKNOWN]], "showscale": False}
+    shown = go.Heatmap(z=on_scale(plane, scale).astype(np.float32), coloraxis="coloraxis", **common)
+    return [shown, go.Heatmap(z=grey.astype(np.float32), **one, **common)]
 
 
 def _hover(
-    matrices: FloatArray,
-    classes: Sequence[str],
-    names: Sequence[Sequence[str]],
-    rows: Sequence[str],
-    spread: FloatArray | None,
-    counts: FloatArray | None,
+    matrix: FloatArray, classes: Sequence[str], name: str, spread: FloatArray | None, counts: FloatArray | None
 ) -> AnyArray:
-    """(P, K, C, C) what the pointer shows."""
-    lines = np.empty(matrices.shape, object)
-    for p, k, a, b in np.ndindex(matrices.shape):
-        at = p, k, a, b
+    """(C, C) what the pointer shows."""
+    lines = np.empty(matrix.shape, object)
+    for a, b in np.ndindex(matrix.shape):
         words = f"<b>{classes[a]} → {classes[b]}</b><br>"
-        words += f"no labels on {classes[a]}" if np.isnan(matrices[at]) else f"{matrices[at]:.1%}"
-        if spread is not None and spread[at] == spread[at]:
-            words += f" ± {spread[at]:.1%}"
-        if counts is not None and counts[at] == counts[at]:
-            words += f" ({counts[at]:.4g} of {counts[p, k, a].sum():.4g})"
-        lines[at] = words + f"<br>{names[p][k]}" + (f", {rows[p]}" if rows[p] else "")
+        words += f"no labels on {classes[a]}" if np.isnan(matrix[a, b]) else f"{100 * matrix[a, b]:.1f} %"
+        if spread is not None and spread[a, b] == spread[a, b]:
+            words += f" ± {100 * spread[a, b]:.1f}"
+        if counts is not None and counts[a, b] == counts[a, b]:
+            words += f" ({counts[a, b]:.4g} of {counts[a].sum():.4g})"
+        lines[a, b] = f"{words}<br>{name}"
     return lines
 
 
-def _axes(fig: go.Figure, classes: Sequence[str], side: int, missing: AnyArray) -> None:
-    """Class names at the left of every row and below every column."""
+def _axes(fig: go.Figure, classes: Sequence[str], side: int, shape: tuple[int, ...]) -> None:
+    """Class names at the left of every row and beneath every column."""
     across, down = _strides(side)
-    n_rows, n_columns = missing.shape
+    n_rows, n_columns = shape[0] // down, shape[1] // across
     plain = {"showgrid": False, "showline": False, "ticklabelstandoff": 4, "tickmode": "array"}
-    small = {"tickfont": {"size": 11 if side <= 10 else 9}, "showticklabels": 0 < len(classes) <= MAX_NUMBERS}
-    ends = -0.5, n_columns * across - (across - side) - 0.5
+    small = {"tickfont": {"size": 11 if side <= 10 else 9}, "ticklabeloverflow": "allow"}
+    named = len(classes) if side <= MAX_NUMBERS else 0
     fig.update_xaxes(
         **plain,
         **small,
-        tickvals=[k * across + b for k in range(n_columns) for b in range(len(classes))],
-        ticktext=list(map(theme.short, classes)) * n_columns,
+        tickvals=[k * across + b for k in range(n_columns) for b in range(named)],
+        ticktext=[theme.short(c, 14) for c in classes[:named]] * n_columns,
         tickangle=-90,
-        range=ends,
-        title="given label",
+        range=(-0.5, n_columns * across - (across - side) - 0.5),
+        showticklabels=named > 0,
     )
     fig.update_yaxes(
         **plain,
         **small,
-        tickvals=[p * down + a for p in range(n_rows) for a in range(len(classes))],
-        ticktext=list(map(theme.short, classes)) * n_rows,
-        range=[n_rows * down - (down - side) - 0.5, -0.5 - (down - side)],
-        title="true class",
+        tickvals=[p * down + a for p in range(n_rows) for a in range(named)],
+        ticktext=[theme.short(c, 14) for c in classes[:named]] * n_rows,
+        range=(shape[0] - 0.5 - (down - side) + _BELOW / _pixels(side), -0.5),
+        showticklabels=named > 0,
     )
 
 
-def _label(fig: go.Figure, names: Sequence[Sequence[str]], rows: Sequence[str], side: int, missing: AnyArray) -> None:
-    """The name of each matrix above it, and that of each row above those."""
+def _label(
+    fig: go.Figure, names: Sequence[str], below: Sequence[str], place: Sequence[tuple[int, int]], side: int
+) -> None:
+    """The name of each matrix above it, and a line beneath."""
     across, down = _strides(side)
-    left = {"showarrow": False, "xanchor": "left", "yanchor": "bottom", "xshift": -2}
-    for p, row in enumerate(rows):
-        top = p * down - 0.5
-        if row:
-            fig.add_annotation(x=-0.5, y=top, text=f"<b>{row}</b>", yshift=17, **left)
-        for k in np.flatnonzero(~missing[p]).tolist():
-            short = theme.short(names[p][k], _NAME)
-            fig.add_annotation(x=k * across - 0.5, y=top, text=short, font={"size": 12}, **left)
+    left = {"showarrow": False, "xanchor": "left", "xshift": -2}
+    for k, (row, column) in enumerate(place):
+        x, y = column * across - 0.5, row * down - 0.5
+        fig.add_annotation(x=x, y=y, text=f"<b>{theme.short(names[k], _NAME)}</b>", yanchor="bottom", **left)
+        if below and below[k]:
+            fig.add_annotation(x=x, y=y + side, text=below[k], yanchor="top", font={"size": 12}, **left)

@@ -47,8 +47,9 @@ def critical_difference(
     for number, (first, last) in enumerate(result.groups):
         reach = [result.rank[first] - 0.03 * width, result.rank[last] + 0.03 * width]
         _line(fig, reach, [-0.6 - number] * 2, theme.INK, 5)
-    for place, (name, rank) in enumerate(zip(result.names, result.rank, strict=True)):
-        color = theme.method_color((methods or {}).get(name, name))
+    looks = theme.looks([(methods or {}).get(name, name) for name in result.names])
+    for place, (name, rank, look) in enumerate(zip(result.names, result.rank, looks, strict=True)):
+        color = look.color
         on_left = place < half
         y = -(bars + 0.6 + (place if on_left else k - 1 - place))
         end = left if on_left else right

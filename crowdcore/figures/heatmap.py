@@ -12,6 +12,7 @@ from plotly.colors import sample_colorscale, unlabel_rgb
 
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.figures import theme
+from crowdcore.figures.colors import bar, readable
 
 __all__ = ["MAX_CELLS", "MAX_LABELS", "MAX_NUMBERS", "heatmap"]
 
@@ -66,16 +67,8 @@ def heatmap(
     low = low if low is not None else float(some.min()) if len(some) else 0.0
     high = high if high is not None else float(some.max()) if len(some) else 1.0
     high = high if high > low else low + 1.0
-    bar = {
-        "title": {"text": unit, "side": "right", "font": {"size": 13}},
-        "ticksuffix": suffix,
-        "thickness": 12,
-        "outlinewidth": 0,
-        "len": 1.0,
-        "y": 0.5,
-        "xpad": 8,
-    }
-    colors = {"colorscale": scale, "cmin": low, "cmax": high, "colorbar": bar}
+    about = {"title": {"text": unit, "side": "right", "font": {"size": 13}}, "ticksuffix": suffix}
+    colors = {"colorscale": scale, "cmin": low, "cmax": high, "colorbar": bar(**about)}
     if max(n_rows, n_columns) > MAX_CELLS:
         fig = theme.figure(*_image(values, scale, low, high), title=title, subtitle=subtitle, coloraxis=colors)
     else:
@@ -83,7 +76,7 @@ def heatmap(
         gap = 2 if max(n_rows, n_columns) <= MAX_NUMBERS else 1 if max(n_rows, n_columns) <= MAX_LABELS else 0
         trace = go.Heatmap(
             z=values,
-            text=text if numbers else None,
+            text=readable(np.asarray(text), values, scale, low, high) if numbers else None,
             texttemplate="%{text}" if numbers else None,
             textfont={"size": 13 if max(n_rows, n_columns) <= 12 else 10},
             customdata=customdata,

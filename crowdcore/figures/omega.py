@@ -10,75 +10,79 @@ import plotly.graph_objects as go
 from crowdcore.analysis.omega_ranking import OmegaRanking
 from crowdcore.analysis.omega_spread import OmegaSpread
 from crowdcore.analysis.omega_truth import OmegaTruth
-from crowdcore.core.types import AnyArray, FloatArray
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.figures import theme
+from crowdcore.figures.colors import percent_ticks
 from crowdcore.figures.heatmap import heatmap
 
 __all__ = ["omega_halves", "omega_ranking", "omega_spread", "omega_truth"]
 
-_MOST = 2000  # tasks drawn as points; of more, evenly spaced ranks
+BINS = 50  # of ω̄ between 0 and 1
+_STRIPS = 24  # classes of which each has a strip
 _NAMED = 60  # names on an axis
 _SHAPES = 24  # groups whose distribution has an outline
 _BELOW = {"y": -0.2, "yanchor": "top"}  # a legend beneath the axis, where it may take several lines
 
 
 def omega_ranking(
-    ranking: OmegaRanking, *, highlight: int | None = None, title: str = "Tasks ranked by ω̄, the share of common noise"
+    ranking: OmegaRanking, *, highlight: int | None = None, title: str = "Tasks by ω̄, the share of common noise"
 ) -> go.Figure:
-    """One point per task, largest ω̄ first, in the colour of its class; the halves of Fig. 10 side by side.
+    """How the tasks' ω̄ spreads: one strip for all tasks, then one per class, those with the largest mean first.
 
-    A point's last custom value is its task's number.
+    A bar's last custom value is ``c * BINS + b``: its class (C for all tasks) and its bin.
 
     Args:
         ranking: from `analysis.omega_ranking`.
         highlight: number of a task to mark.
         title: title of the figure.
     """
-    n = len(ranking.task)
-    shown = np.unique(np.linspace(0, n - 1, min(n, _MOST)).round().astype(np.int64))
-    few = f"{len(shown):,} of them drawn" if n > _MOST else ""
-    words = [f"{n:,} tasks", few, ranking.combined, f"reference: {ranking.reference}"]
-    fig = theme.figure(title=title, subtitle=" · ".join(filter(None, words)), height=470, margin_t=64)
-    fig.update_layout(legend={**_BELOW, "itemclick": False, "itemdoubleclick": False})
-    colored = len(ranking.classes) <= len(theme.PALETTE)
-    palette = np.array([*theme.PALETTE[: len(ranking.classes)], theme.INK], object)
-    color = palette[ranking.label[shown]] if colored else theme.ACCENT
-    fig.add_trace(_points(ranking, shown, color))
-    for c, name in enumerate(ranking.classes) if colored else []:
-        fig.add_trace(
-            go.Scatter(x=[None], y=[None], mode="markers", name=name, marker={"color": palette[c], "size": 9})
-        )
+    edges, counts = ranking.histogram(BINS)
+    n = len(ranking.classes)
+    known = np.flatnonzero(counts[:n].any(1)) if n <= _STRIPS else np.empty(0, np.int64)
+    order = [n, *known[np.lexsort((known, -ranking.class_omega[known]))].tolist()]
+    names = [*ranking.classes, "all tasks"]
+    means = [*ranking.class_omega, float(ranking.omega.mean())]
+    words = [f"{len(ranking.task):,} tasks", ranking.combined, f"reference: {ranking.reference}"]
+    fig = theme.figure(title=title, subtitle=" · ".join(words), height=160 + 44 * len(order), margin_t=94, bargap=0)
+    for k, c in enumerate(order):
+        fig.add_trace(_strip(edges, counts[c], names[c], c, -float(k)))
+    mean = {"color": theme.WARN, "size": 9, "symbol": "diamond"}
+    at = {"x": [means[c] for c in order], "y": [0.12 - k for k in range(len(order))], "marker": mean}
+    fig.add_trace(go.Scatter(**at, mode="markers", name="mean", hovertemplate="mean ω̄ %{x:.3f}<extra></extra>"))
     if highlight is not None and highlight in ranking.task:
-        at = int(np.flatnonzero(ranking.task == highlight)[0])
-        marker = {"color": "rgba(0,0,0,0)", "size": 16, "line": {"color": theme.INK, "width": 2}}
-        ring = {"mode": "markers", "marker": marker, "hoverinfo": "skip", "showlegend": False}
-        fig.add_trace(go.Scatter(x=[at + 1], y=[ranking.omega[at]], **ring))
-    cut = ranking.n_top + 0.5
+        task = int(np.flatnonzero(ranking.task == highlight)[0])
+        row = order.index(int(ranking.label[task])) if int(ranking.label[task]) in order else 0
+        ring = {"color": "rgba(0,0,0,0)", "size": 16, "line": {"color": theme.INK, "width": 2}}
+        mark = {"mode": "markers", "marker": ring, "hoverinfo": "skip", "name": "the chosen task"}
+        fig.add_trace(go.Scatter(x=[ranking.omega[task]], y=[0.12 - row], **mark))
+    cut = float(ranking.omega[[ranking.n_top - 1, min(ranking.n_top, len(ranking.omega) - 1)]].mean())
     fig.add_vline(x=cut, line={"color": theme.INK, "dash": "dot", "width": 1})
-    for words_, side in (("top half ", "right"), (" bottom half", "left")):
-        fig.add_annotation(x=cut, y=1, yref="paper", text=words_, showarrow=False, xanchor=side, yanchor="top")
-    fig.update_xaxes(title="rank", range=[0, n + 1], showgrid=False)
-    return fig.update_yaxes(title="ω̄ of the task", tickformat=".3~f")
+    side = "right" if cut > 0.5 else "left"
+    middle = f"&nbsp;median {cut:.2f}, top half to its right&nbsp;"
+    fig.add_annotation(x=cut, y=1, yref="paper", text=middle, showarrow=False, xanchor=side, yanchor="bottom")
+    ticks = {"tickmode": "array", "tickvals": [-k for k in range(len(order))]}
+    fig.update_yaxes(**ticks, ticktext=[theme.short(names[c]) for c in order], range=[0.05 - len(order) + 0.9, 1.0])
+    fig.update_layout(barmode="overlay", showlegend=False)
+    return fig.update_xaxes(title="ω̄ of a task", range=[0, 1.005], dtick=0.2)
 
 
-def _points(ranking: OmegaRanking, of: AnyArray, color: object) -> go.Scatter:
-    spread = ranking.spread[of]
-    several = len(ranking.seeds) > 1
-    called = np.array([*ranking.classes, "unknown"], object)[ranking.label[of]]
-    data = np.empty((len(of), 6), object)
-    columns = (ranking.task_ids[of], called, spread, ranking.n_workers[of], ranking.entropy[of], ranking.task[of])
-    for k, column in enumerate(columns):
-        data[:, k] = column
-    return go.Scatter(
-        x=of + 1,
-        y=ranking.omega[of],
-        mode="markers",
-        showlegend=False,
-        marker={"color": color, "size": 6 if len(ranking.task) <= 1500 else 4},
+def _strip(edges: FloatArray, counts: IntArray, name: str, number: int, base: float) -> go.Bar:
+    """One histogram, as high as its fullest bin asks for."""
+    some = np.flatnonzero(counts)
+    total = int(counts.sum())
+    data = np.empty((len(some), 5), object)
+    for k, b in enumerate(some.tolist()):
+        data[k] = edges[b], edges[b + 1], int(counts[b]), 100 * counts[b] / total, number * BINS + b
+    return go.Bar(
+        x=(edges[some] + edges[some + 1]) / 2,
+        y=0.85 * counts[some] / max(int(counts.max()), 1),
+        base=base,
+        width=np.diff(edges)[some],
+        name=name,
+        marker={"color": theme.ACCENT, "line": {"width": 0}},
         customdata=data,
-        hovertemplate="<b>%{customdata[0]}</b>, %{customdata[1]}<br>ω̄ = %{y:.3f}"
-        + (" ± %{customdata[2]:.3f}" if several else "")
-        + ", rank %{x}<br>%{customdata[3]} workers, entropy of their labels %{customdata[4]:.2f} nats<extra></extra>",
+        hovertemplate=f"<b>{name}</b><br>ω̄ from %{{customdata[0]:.2f}} to %{{customdata[1]:.2f}}: "
+        "%{customdata[2]:,} tasks (%{customdata[3]:.1f} %)<extra></extra>",
     )
 
 
@@ -95,9 +99,9 @@ def omega_halves(ranking: OmegaRanking, *, title: str = "True classes in the two
             name=name,
             offsetgroup=kind,
             marker={"color": color, "cornerradius": 3},
-            customdata=np.stack([names, values / np.where(total > 0, total, np.nan)], axis=1),
+            customdata=np.stack([names, 100 * values / np.where(total > 0, total, np.nan)], axis=1),
             hovertemplate="<b>%{customdata[0]}</b><br>%{y:.5~g} tasks in the " + kind + " half "
-            "(%{customdata[1]:.0%} of the class)<extra></extra>",
+            "(%{customdata[1]:.3g} % of the class)<extra></extra>",
         )
         for name, kind, values, color in (
             (f"top half: {ranking.n_top:,} tasks, more common noise", "top", ranking.top, theme.PALETTE[4]),
@@ -198,7 +202,7 @@ def omega_spread(
     fig.update_xaxes(**_names(list(spread.names[order])), showgrid=False, range=[-0.7, max(n, 1) - 0.3])
     if n > _NAMED:
         fig.update_xaxes(title=f"{what}s by mean ω")
-    return fig.update_yaxes(title="ω of an annotation", tickformat=".3~f")
+    return fig.update_yaxes(title="ω of an annotation", range=[0, 1])
 
 
 def _outlines(spread: OmegaSpread, order: AnyArray) -> go.Scatter:
@@ -250,7 +254,7 @@ def omega_truth(result: OmegaTruth, *, title: str = "Recovered ω against the tr
         shown,
         names[::-1],
         names,
-        hover="true ω %{y}<br>recovered ω %{x}<br>%{customdata} annotations, %{z:.1%} of their true ω<extra></extra>",
+        hover="true ω %{y}<br>recovered ω %{x}<br>%{customdata} annotations<extra></extra>",
         customdata=result.counts[::-1],
         low=0.0,
         unit="share of the row",
@@ -262,7 +266,7 @@ def omega_truth(result: OmegaTruth, *, title: str = "Recovered ω against the tr
     )
     line = {"color": theme.WARN, "dash": "dot", "width": 1.5}
     fig.add_shape(type="line", x0=-0.5, y0=bins - 0.5, x1=bins - 0.5, y1=-0.5, line=line)
-    fig.update_layout(coloraxis_colorbar_tickformat=".0%")
+    fig.update_layout(coloraxis_colorbar=percent_ticks(0, float(np.nanmax(shown))) if result.n else None)
     every = {"tickvals": list(range(0, bins, 4)), "showticklabels": True}
     fig.update_xaxes(**every, ticktext=names[::4])
     return fig.update_yaxes(**every, ticktext=names[::-1][::4])

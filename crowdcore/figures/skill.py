@@ -9,8 +9,9 @@ import plotly.graph_objects as go
 
 from crowdcore.analysis.skill_comparison import SkillComparison
 from crowdcore.core.errors import SettingError
-from crowdcore.core.types import AnyArray
+from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.figures import theme
+from crowdcore.figures.colors import percent_ticks
 
 __all__ = ["skills"]
 
@@ -69,8 +70,8 @@ def skills(
     else:
         line = {"color": theme.INK, "dash": "dot", "width": 1}
         fig.add_shape(type="line", x0=0, y0=0, x1=1, y1=1, line=line, layer="below")
-        fig.update_xaxes(title=f"observed skill ({first.reference})", range=[-0.02, 1.02], tickformat=".0%")
-    return fig.update_yaxes(title="skill" if bars else "learnt skill", range=[0, 1.02], tickformat=".0%")
+        fig.update_xaxes(title=f"observed skill ({first.reference})", range=[-0.02, 1.02], **percent_ticks(0, 1))
+    return fig.update_yaxes(title="skill" if bars else "learnt skill", range=[0, 1.02], **percent_ticks(0, 1))
 
 
 def _bars(run: SkillComparison, order: AnyArray) -> go.Bar:
@@ -79,30 +80,32 @@ def _bars(run: SkillComparison, order: AnyArray) -> go.Bar:
         y=run.observed[order],
         name=f"observed ({run.reference})",
         marker={"color": "rgba(128, 136, 150, 0.45)", "cornerradius": 2},
-        customdata=_about(run, order),
-        hovertemplate="<b>%{customdata[0]}</b><br>observed %{y:.1%}, %{customdata[1]:.4~g} labels, "
+        customdata=_about(run, order, run.observed),
+        hovertemplate="<b>%{customdata[0]}</b><br>observed %{customdata[3]:.1f} %, %{customdata[1]:.4~g} labels, "
         "%{customdata[2]} classes<extra></extra>",
     )
 
 
 def _points(name: str, run: SkillComparison, order: AnyArray, color: str, bars: bool) -> go.Scatter:
-    spread = run.learned_spread[order]
-    some = np.isfinite(spread).any()
-    error = {"type": "data", "array": np.nan_to_num(spread), "color": color, "thickness": 1.5, "width": 0}
+    spread, learned = np.nan_to_num(run.learned_spread[order]), run.learned[order]
+    some = np.isfinite(run.learned_spread[order]).any()
+    ends = {"array": np.minimum(spread, 1 - learned), "arrayminus": np.minimum(spread, learned)}  # within 0 to 100 %
+    error = {"type": "data", "symmetric": False, **ends, "color": color, "thickness": 1.5, "width": 0}
     return go.Scatter(
         x=np.arange(len(order)) if bars else run.observed[order],
-        y=run.learned[order],
+        y=learned,
         mode="markers",
         name=f"{name}: r = {run.correlation:.2f}",
         marker={"color": color, "size": 8 if len(order) <= 200 else 5, "line": {"width": 0}},
         error_y=error if some and len(order) <= 300 else None,
-        customdata=np.column_stack([_about(run, order), np.nan_to_num(spread)]),
-        hovertemplate="<b>%{customdata[0]}</b><br>learnt %{y:.1%}"
-        + (" ± %{customdata[3]:.1%}" if some else "")
+        customdata=np.column_stack([_about(run, order, run.learned), 100 * spread]),
+        hovertemplate="<b>%{customdata[0]}</b><br>learnt %{customdata[3]:.1f} %"
+        + (" ± %{customdata[4]:.1f}" if some else "")
         + f"<extra>{name}</extra>",
     )
 
 
-def _about(run: SkillComparison, order: AnyArray) -> AnyArray:
-    """(n, 3) name, labels and classes of each worker."""
-    return np.stack([np.asarray(run.worker_ids, object)[order], run.n_annotations[order], run.n_classes[order]], axis=1)
+def _about(run: SkillComparison, order: AnyArray, skill: FloatArray) -> AnyArray:
+    """(n, 4) name, labels, classes and skill in percent of each worker."""
+    columns = np.asarray(run.worker_ids, object), run.n_annotations, run.n_classes, 100 * skill
+    return np.stack([column[order] for column in columns], axis=1)

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import html
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
 
+import numpy as np
 import plotly.graph_objects as go
+
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
 
 __all__ = [
     "ACCENT",
     "DIVERGING",
+    "DIVERGING_ON_DARK",
     "FAINT",
     "INK",
     "PALETTE",
     "SEQUENTIAL",
     "TEMPLATE",
     "WARN",
-    "dashes",
+    "Look",
     "figure",
     "legend_below",
+    "looks",
     "method_color",
+    "spreads",
 ]
 
 INK = "#79818d"  # text and axes: contrast of about 4:1 on white and on Streamlit's dark background alike
@@ -29,24 +37,25 @@ ACCENT = "#0f7fbf"
 WARN = "#e0601f"  # marks what needs a second look; told apart from ACCENT by every kind of colour vision
 FONT = "Inter, 'Source Sans 3', 'Source Sans Pro', 'Helvetica Neue', Arial, sans-serif"
 
-# Cividis (Nunez, Anderton & Renslow 2018): luminance rises evenly, the same to all kinds of colour vision.
-SEQUENTIAL: list[list[float | str]] = [
-    [0.0, "#10316b"],
-    [0.125, "#2f4570"],
-    [0.25, "#4a5773"],
-    [0.375, "#646a76"],
-    [0.5, "#7f7d78"],
-    [0.625, "#9c9275"],
-    [0.75, "#bba96d"],
-    [0.875, "#dcc25d"],
-    [1.0, "#fde34b"],
-]
+# Cividis (Nunez, Anderton & Renslow 2018): luminance rises evenly, the same to all kinds of colour vision. Its first
+# colour is near a dark background.
+_CIVIDIS = (
+    "#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"
+)  # fmt: skip
+SEQUENTIAL: list[list[float | str]] = [[k / 9, color] for k, color in enumerate(_CIVIDIS)]
 DIVERGING: list[list[float | str]] = [
     [0.0, "#0b5fa5"],
     [0.25, "#6aa3d1"],
     [0.5, "#e9e9e6"],
     [0.75, "#e59a5f"],
     [1.0, "#b3420e"],
+]
+DIVERGING_ON_DARK: list[list[float | str]] = [
+    [0.0, "#8cc4ee"],
+    [0.25, "#3f79a8"],
+    [0.5, "#1d2129"],
+    [0.75, "#a8602f"],
+    [1.0, "#f5a66b"],
 ]
 # Okabe & Ito's colours, black and yellow replaced by tones that show on both backgrounds.
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8c7a2e", "#8a63d2", "#7f8894", "#b5525c")
@@ -71,10 +80,22 @@ _METHOD_COLORS = {
     "conal": "#d55e00",
     "crowd-layer": "#e69f00",
     "trace": "#cc79a7",
+    "dl-em": "#009e73",
+    "vanilla": "#8a63d2",
+    "single-cm": "#56b4e9",
+    "soft-bootstrap": "#b5525c",
     "ccc": "#b5525c",
 }
-
-_DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+_ALIKE = {  # colours that some kind of colour vision takes for another one (Machado et al. 2009: ΔE < 15)
+    "#7f8894": "#cc79a7",
+    "#8a63d2": "#0072b2",
+    "#4f8fc0": "#56b4e9",
+    "#b5525c": "#009e73",
+    **dict.fromkeys(("#8c7a2e", "#b08d2e", "#6b8e23"), "#d55e00"),
+}
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+_SHARING = 3  # runs of a method that share its colour
+_SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up")
 _AXIS = {
     "gridcolor": FAINT,
     "zeroline": False,
@@ -120,19 +141,60 @@ def figure(*traces: object, title: str = "", subtitle: str = "", **layout: objec
 
 
 def method_color(name: str) -> str:
-    """The colour of a method or reference, the same in every figure and every session."""
+    """The colour that a method or reference has where it is free: the same in every figure and every session."""
     digest = hashlib.blake2b(name.encode(), digest_size=4).digest()
     return _METHOD_COLORS.get(name, PALETTE[int.from_bytes(digest, "big") % len(PALETTE)])
 
 
-def dashes(methods: Iterable[str]) -> list[str]:
-    """A dash for each curve: solid for the first of a method, another for its second, …"""
-    seen: dict[str, int] = {}
-    found = []
+class Look(NamedTuple):
+    """How a curve is drawn."""
+
+    color: str
+    dash: str
+    symbol: str
+
+
+def looks(methods: Sequence[str]) -> list[Look]:
+    """A look for each of up to 36 curves of a figure, no two alike to any kind of colour vision.
+
+    A method's first runs have its own colour where that is free, whatever the order of methods; those with a colour of
+    their own come before others. Dash and marker tell apart runs of one colour, and colours that are alike.
+
+    Args:
+        methods: of each curve.
+
+    >>> [look.dash for look in looks(["conal", "trace", "conal"])]
+    ['solid', 'solid', 'dash']
+    """
+    seen: Counter[str] = Counter()
+    groups = []
     for method in methods:
-        found.append(_DASHES[seen.setdefault(method, 0) % len(_DASHES)])
+        groups.append((seen[method] // _SHARING, method not in _METHOD_COLORS, method))
         seen[method] += 1
+    colors: dict[tuple[int, bool, str], str] = {}
+    taken: Counter[str] = Counter()
+    for group in sorted(set(groups)):
+        own = [method_color(group[2])] if group[0] == 0 else []
+        others = sorted(PALETTE, key=lambda color: taken[_family(color)])
+        colors[group] = next((color for color in (*own, *others) if color not in colors.values()), others[0])
+        taken[_family(colors[group])] += 1
+    drawn: Counter[str] = Counter()
+    found = []
+    for color in (colors[group] for group in groups):
+        k = drawn[_family(color)]
+        drawn[_family(color)] += 1
+        found.append(Look(color, _DASHES[k % len(_DASHES)], _SYMBOLS[k % len(_SYMBOLS)]))
     return found
+
+
+def spreads(std: FloatArray, n: IntArray, noun: str, form: str = ".2%") -> AnyArray:
+    """What the pointer adds to each mean: ``± 0.52% (3 seeds)``, or ``(1 seed)``."""
+    pairs = zip(std.tolist(), n.tolist(), strict=True)
+    return np.array([f" (1 {noun})" if k < 2 else f" ± {s:{form}} ({k} {noun}s)" for s, k in pairs], object)
+
+
+def _family(color: str) -> str:
+    return _ALIKE.get(color, color)
 
 
 def legend_below(fig: go.Figure, n_curves: int) -> go.Figure:

@@ -1,0 +1,48 @@
+"""Whether ω ranks anything: it must vary over annotations, and seeds must rank the tasks alike."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["OmegaJudgement", "judge_omega"]
+
+LEAST_SPREAD = 0.03  # standard deviation over annotations below which ω is one number
+GOOD, MODERATE = 0.8, 0.5  # rank correlation of ω̄ between seeds
+
+
+class OmegaJudgement(NamedTuple):
+    """Whether the ranking of tasks by ω̄ can be read.
+
+    Args:
+        agreement: "good", "moderate", "poor", or "" where there is a single seed.
+        words: what to say, one sentence; empty where nothing speaks against reading the ranking.
+    """
+
+    agreement: str
+    words: str
+
+
+def judge_omega(spread: float, seed_correlation: float) -> OmegaJudgement:
+    """Judge the ranking of tasks by ω̄.
+
+    Args:
+        spread: standard deviation of ω over annotations.
+        seed_correlation: Spearman's correlation of ω̄ between seeds, NaN for a single seed.
+
+    Example:
+        >>> judge_omega(0.2, 0.9)
+        OmegaJudgement(agreement='good', words='')
+        >>> judge_omega(0.2, 0.1).agreement
+        'poor'
+    """
+    r = seed_correlation
+    agreement = "" if r != r else "good" if r >= GOOD else "moderate" if r >= MODERATE else "poor"
+    if not spread >= LEAST_SPREAD:
+        words = f"ω hardly varies (standard deviation {spread:.3f} over annotations): there is no ranking to read."
+    elif agreement == "poor":
+        words = f"Seeds rank the tasks differently (rank correlation {r:.2f}): do not read a ranking."
+    elif agreement == "moderate":
+        words = f"Seeds agree moderately (rank correlation {r:.2f}): trust the ends of the ranking, not single ranks."
+    else:
+        words = ""
+    return OmegaJudgement(agreement, words)
