@@ -20,6 +20,7 @@ from crowdcore.cli.export import export
 from crowdcore.cli.fetch import fetch
 from crowdcore.cli.report import report
 from crowdcore.cli.runs import app as runs_app
+from crowdcore.cli.simulate import simulate
 from crowdcore.cli.train import train
 from crowdcore.cli.worker import worker
 from crowdcore.core.errors import CrowdError
@@ -43,6 +44,7 @@ for command in (
     aggregate,
     train,
     compare,
+    simulate,
     report,
     worker,
     fetch,

@@ -10,9 +10,11 @@ import typer
 
 from crowdcore.core.errors import SettingError
 from crowdcore.data import CrowdDataset, load_dataset, read_dataset
+from crowdcore.learning.settings import SEEDS
 
 __all__ = [
     "Accept",
+    "AnySeeds",
     "DatasetName",
     "Device",
     "Epochs",
@@ -50,6 +52,9 @@ Read = Annotated[
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Also write the table to this file (.csv, .parquet).")]
 Figure = Annotated[Path | None, typer.Option("--figure", help="Also draw it to this file (.html, .svg, .png, .pdf).")]
 Seeds = Annotated[int, typer.Option(help="How many seeds.", min=1)]
+AnySeeds = Annotated[
+    int | None, typer.Option("--seeds", help=f"How many seeds; default: {SEEDS}, or the preset's.", min=1)
+]
 Seed = Annotated[list[int] | None, typer.Option(help="Exactly this seed; may be repeated.", min=0)]
 Epochs = Annotated[int | None, typer.Option(help="Passes over the training tasks; default: the method's.", min=1)]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,8 +42,17 @@ def print_json(value: Any) -> None:
     print(json.dumps(jsonable(value), ensure_ascii=False, indent=2, allow_nan=False))
 
 
-def print_table(frame: pd.DataFrame, title: str = "", notes: tuple[str, ...] = (), limit: int = 40) -> None:
-    """Print a frame as a table for people; at most ``limit`` rows, saying how many more there are."""
+def print_table(
+    frame: pd.DataFrame,
+    title: str = "",
+    notes: tuple[str, ...] = (),
+    limit: int = 40,
+    wrapped: Collection[str] = (),
+) -> None:
+    """Print a frame as a table for people; at most ``limit`` rows, saying how many more there are.
+
+    Columns of ``wrapped`` take several lines where the terminal is too narrow; the others keep theirs.
+    """
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -54,7 +63,7 @@ def print_table(frame: pd.DataFrame, title: str = "", notes: tuple[str, ...] = (
     table = Table(title=escape(title) or None, title_justify="left")
     for column in frame.columns:
         number = frame[column].dtype.kind in "if"
-        table.add_column(escape(str(column)), justify="right" if number else "left", no_wrap=True)
+        table.add_column(escape(str(column)), justify="right" if number else "left", no_wrap=column not in wrapped)
     for row in frame.head(limit).itertuples(index=False):
         table.add_row(*[escape(_cell(v)) for v in row])
     console.print(table)

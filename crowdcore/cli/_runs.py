@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from crowdcore import aggregation
 from crowdcore.analysis.reference import ReferenceLike
@@ -16,8 +18,9 @@ from crowdcore.data import CrowdDataset
 if TYPE_CHECKING:
     from crowdcore.runs import Run
 
-__all__ = ["full_id", "reference_named", "row", "spread"]
+__all__ = ["BEST", "full_id", "reference_named", "rows"]
 
+BEST = "* highest validation accuracy among the runs listed with the same data and validation labels; test has no say."
 _SHORT = 8  # digits shown
 
 
@@ -52,28 +55,49 @@ def reference_named(name: str, dataset: CrowdDataset) -> ReferenceLike:
     return aggregation.get(method, **settings(pairs)).fit(dataset) if pairs else method
 
 
-def row(run: Run) -> dict[str, Any]:
-    """A run in a table."""
-    return {
-        "id": run.id[:_SHORT],
-        "dataset": run.spec.dataset,
-        "method": run.spec.method,
-        "seeds": len(run.spec.seeds),
-        "state": run.state,
-        "epoch": f"{run.epoch}/{run.epochs}" if run.epochs else str(run.epoch),
-        "selected": spread(run, "selected"),
-        "last": spread(run, "last"),
-        "best": spread(run, "best"),
-        "created": local(run.created),
-        "message": run.message.splitlines()[0][:60] if run.message else "",
-    }
+def rows(found: Sequence[Run]) -> pd.DataFrame:
+    """Runs as people read them; columns that say nothing of any are left out."""
+    from crowdcore.runs import run_table
+
+    frame = run_table(found)
+    shown = pd.DataFrame(
+        {
+            "id": frame["id"].str[:_SHORT],
+            "name": frame["name"],
+            "dataset": frame["dataset"],
+            "method": frame["method"],
+            "settings": frame["settings"],
+            "seeds": frame["seeds"],
+            "state": [
+                f"{run.state}, {run.epoch}/{run.epochs}" if run.state == "running" else run.state for run in found
+            ],
+            "test selected": [spread(run, "test_accuracy_selected") for run in found],
+            "test last": [spread(run, "test_accuracy_last") for run in found],
+            "validation": np.where(frame["best"], "* ", "") + [spread(run, "valid_accuracy_selected") for run in found],
+            "seconds": frame["seconds"].round(1),
+            "started": [local(run.started) for run in found],
+            "tags": frame["tags"],
+            "note": [_first_line(run.note or run.message) for run in found],
+        }
+    )
+    empty = [name for name in ("name", "settings", "tags", "note") if not shown[name].any()]
+    return shown.drop(columns=empty)
 
 
-def spread(run: Run, at: str) -> str:
-    """Test accuracy in %, mean ± standard deviation over seeds."""
-    mean = 100 * run.scores.get(f"test_accuracy_{at}", np.nan)
-    std = 100 * run.scores.get(f"test_accuracy_{at}_std", np.nan)
-    return "–" if np.isnan(mean) else f"{mean:.2f}" + ("" if np.isnan(std) else f" ± {std:.2f}")
+def _state(run: Run) -> str:
+    return f"running, {run.epoch}/{run.epochs}" if run.state == "running" else run.state
+
+
+def _first_line(text: str) -> str:
+    return text.splitlines()[0][:60] if text else ""
+
+
+def spread(run: Run, score: str) -> str:
+    """A score of a run's result in %, mean ± standard deviation over seeds."""
+    mean, std = (100 * run.scores.get(name, np.nan) for name in (score, f"{score}_std"))
+    if np.isnan(mean) or not (run.has_ended and run.has_result):
+        return "–"
+    return f"{mean:.2f}" + ("" if np.isnan(std) else f" ± {std:.2f}")
 
 
 def local(moment: datetime | None) -> str:

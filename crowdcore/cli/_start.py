@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import json as json_module
+import uuid
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from crowdcore.cli._options import DatasetName, Device, Epochs, Json, Seed, Seeds, Settings, open_dataset, settings
+from crowdcore.cli._options import (
+    AnySeeds,
+    DatasetName,
+    Device,
+    Epochs,
+    Json,
+    Seed,
+    Seeds,
+    Settings,
+    open_dataset,
+    settings,
+)
 from crowdcore.cli._output import print_json
+from crowdcore.cli._presets import ListPresets, OptionalDataset, PresetName, rows_of
 from crowdcore.cli._runs import full_id
 from crowdcore.core.errors import SettingError
 
@@ -22,23 +35,27 @@ Priority = Annotated[int, typer.Option(help="Runs with a higher one go first.")]
 
 
 def start(
-    dataset: DatasetName,
+    dataset: OptionalDataset = None,
     method: Annotated[
         list[str] | None, typer.Option("--method", "-m", help="A learning method; may be repeated. Default: conal.")
     ] = None,
-    seeds: Seeds = 5,
+    preset: PresetName = None,
+    seeds: AnySeeds = None,
     seed: Seed = None,
     epochs: Epochs = None,
     device: Device = "auto",
     set: Settings = None,
     priority: Priority = 0,
     json: Json = False,
+    presets: ListPresets = False,
 ) -> None:
     """Train in the background: prints the runs' ids and returns at once."""
     from crowdcore import runs
 
     given = settings(set) | ({} if epochs is None else {"epochs": epochs})
-    specs = [_spec(dataset, m, seed or range(seeds), device, given, priority) for m in method or ["conal"]]
+    name, rows, which = rows_of(preset, dataset, method, given, seeds or 0, seed)
+    group = uuid.uuid4().hex[:8]
+    specs = [_spec(name, one, which, device, own, priority, group) for _, one, own in rows]
     _say([runs.submit(spec) for spec in specs], json)
 
 
@@ -81,12 +98,14 @@ def search(
 
     given = settings(set) | ({} if epochs is None else {"epochs": epochs})
     space = dict(_values(text) for text in over)
-    spec = _spec(dataset, method, seed or range(seeds), device, given, 0)
+    spec = _spec(dataset, method, seed or range(seeds), device, given)
     _checked(method, given | {name: _first(values) for name, values in space.items()})
     _say([runs.search(spec, space, trials, sampler=sampler)], json)
 
 
-def _spec(dataset: str, method: str, seeds: Any, device: str, given: dict[str, Any], priority: int) -> RunSpec:
+def _spec(
+    dataset: str, method: str, seeds: Any, device: str, given: dict[str, Any], priority: int = 0, group: str = ""
+) -> RunSpec:
     from crowdcore.runs import RunSpec
 
     _checked(method, given)
@@ -99,6 +118,7 @@ def _spec(dataset: str, method: str, seeds: Any, device: str, given: dict[str, A
         seeds=tuple(seeds),
         device=device,
         priority=priority,
+        group=group,
     )
 
 

@@ -14,7 +14,7 @@ from crowdcore.data import CrowdDataset
 if TYPE_CHECKING:
     from crowdcore.learning import Event, TrainingResult
 
-__all__ = ["table", "train_one"]
+__all__ = ["over_seeds", "table", "train_one"]
 
 
 @contextmanager
@@ -57,23 +57,38 @@ def train_one(
         return learning.train(dataset, method, seeds=seeds, device=device, on_event=listen, **checkpoint, **settings)
 
 
-def table(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """The rows for people: accuracies in % as mean ± standard deviation over seeds."""
+def over_seeds(n_seeds: int) -> str:
+    """What the numbers of `table` are over so many seeds."""
+    return "one seed" if n_seeds == 1 else f"mean ± standard deviation over {n_seeds} seeds"
+
+
+def table(rows: list[dict[str, Any]], kinds: bool = False) -> pd.DataFrame:
+    """The rows for people: accuracies in % as mean ± standard deviation over seeds, then the ensemble of the seeds.
+
+    Args:
+        rows: from `comparison.row`.
+        kinds: say too what selected the epochs and named the classes.
+    """
+    from crowdcore.learning.comparison import NAMES, together_name
+    from crowdcore.learning.selected_by import WAYS
 
     def spread(entry: dict[str, Any], at: str) -> str:
         mean, std = 100 * entry[f"{at}_mean"], 100 * entry[f"{at}_std"]
         return "–" if np.isnan(mean) else f"{mean:.2f}" + ("" if np.isnan(std) else f" ± {std:.2f}")
 
-    return pd.DataFrame(
-        [
-            {
-                "dataset": r["dataset"],
-                "method": r["method"],
-                **{at: spread(r, at) for at in ("selected", "last", "best")},
-                "seeds": len(r["seeds"]),
-                "seconds": f"{r['seconds']:.1f}",
-                "annotations/s": f"{r['annotations_per_second']:,.0f}",
-            }
-            for r in rows
-        ]
-    )
+    told = []
+    for r in rows:
+        common = {
+            "seeds": len(r["seeds"]),
+            "seconds": f"{r['seconds']:.1f}",
+            "annotations/s": f"{r['annotations_per_second']:,.0f}",
+        }
+        if kinds:
+            common |= {"selected by": WAYS[r["selected_by"]], "names": NAMES.get(r["names"], r["names"])}
+        reached = {at: spread(r, at) for at in ("selected", "last", "best")}
+        told.append({"dataset": r["dataset"], "method": r["method"], **reached, **common})
+        if len(r["seeds"]) > 1 and not np.isnan(r["ensemble_selected"]):
+            together = {at: f"{100 * r[f'ensemble_{at}']:.2f}" for at in ("selected", "last")} | {"best": "–"}
+            name = together_name(r["method"])
+            told.append({"dataset": r["dataset"], "method": name, **together, **common, "seconds": "–"})
+    return pd.DataFrame(told)

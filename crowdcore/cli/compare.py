@@ -11,12 +11,16 @@ import typer
 from crowdcore import aggregation
 from crowdcore.cli._options import Accept, Device, Epochs, Json, Read, Seeds, Settings, open_dataset, settings
 from crowdcore.cli._output import print_json, print_notes, print_table, save_figure, save_table
+from crowdcore.cli._tests import Told, tests
 from crowdcore.cli.aggregate import accuracy
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.data import CrowdDataset
+from crowdcore.learning.settings import SEEDS
 
 if TYPE_CHECKING:
     from crowdcore.learning import TrainingResult
+
+_OWN = ("aggregation", "learning")  # tables that JSON holds as rows of their own
 
 
 def compare(
@@ -27,7 +31,7 @@ def compare(
             "--method", "-m", help="An aggregator or a learning method; may be repeated. Default: all aggregators."
         ),
     ] = None,
-    seeds: Seeds = 5,
+    seeds: Seeds = SEEDS,
     epochs: Epochs = None,
     device: Device = "auto",
     set: Settings = None,
@@ -56,36 +60,45 @@ def compare(
         inferred += [_inferred(ds, m) for m in aggregators]
         trained = [_trained(ds, m, seeds, epochs, device, settings(set)) for m in learners]
         results, said = results + trained, said + [_recovered(r, ds) for r in trained]
-    tables = {}
+    tables: dict[str, Told] = {}
     if inferred:
-        tables["aggregation"] = _accuracies(inferred)
-    learnt, tests = _learnt(results)
-    if learnt:
-        from crowdcore.cli._training import table
+        frame = _accuracies(inferred)
+        tables["aggregation"] = Told(frame, frame, "Inferred labels: accuracy in %")
+    learnt: list[dict[str, Any]] = []
+    if results:
+        from crowdcore.cli._training import over_seeds, table
+        from crowdcore.learning.comparison import row, together_name
 
-        tables["learning"] = table(learnt)
-        if len(tests):
-            tables["paired-tests"] = tests
+        learnt = [row(r) for r in results]
+        frame = table(learnt, kinds=True)
+        unseen = ["annotations/s", "seeds", "selected by", "names", *(["dataset"] if len(datasets) == 1 else [])]
+        title = f"Test accuracy in % on {', '.join(datasets)}, {over_seeds(seeds)}"
+        shown = frame.drop(columns=unseen).replace({"method": {together_name(m): "+ ensemble" for m in learners}})
+        tables["learning"] = Told(frame, shown, title, _compared(results))
+        tables |= tests(results)
     if out:
-        _write(out, tables, results)
+        _write(out, {kind: told.frame for kind, told in tables.items() if len(told.frame)}, results)
     if json:
         learnt = [{**row, "recovered": found} for row, found in zip(learnt, said, strict=True)]
-        print_json({"aggregation": inferred, "learning": learnt, "paired_tests": tests})
+        parts = {kind.replace("-", "_"): told.frame for kind, told in tables.items() if kind not in _OWN}
+        print_json({"aggregation": inferred, "learning": learnt, **parts})
     elif markdown:
-        print("\n\n".join(_markdown(t.drop(columns="caveat", errors="ignore")) for t in tables.values()))
+        print("\n\n".join(_markdown(told.shown) for told in tables.values() if len(told.shown)))
     else:
-        count = f"{seeds} seed{'s' if seeds > 1 else ''}"
-        titles = {
-            "aggregation": "Inferred labels: accuracy in %",
-            "learning": f"Test accuracy in % on {', '.join(datasets)}, mean ± std over {count}",
-        }
-
-        for kind, frame in tables.items():
-            unseen = ["caveat", "annotations/s", "seeds", *(["dataset"] if len(datasets) == 1 else [])]
-            shown = frame.drop(columns=unseen, errors="ignore")
-            notes = tuple(frame["caveat"].unique()) if "caveat" in frame else ()
-            print_table(shown, titles.get(kind, "Paired tests over seeds (Wilcoxon, Holm)"), notes)
+        _print(tables)
         print_notes(_told_once([*inferred, *learnt]))
+
+
+def _print(tables: dict[str, Told]) -> None:
+    """Each table with its notes; a note that several have comes once."""
+    heard: set[str] = set()
+    for told in tables.values():
+        notes = tuple(note for note in told.notes if note not in heard)
+        heard |= set(notes)
+        if len(told.shown):
+            print_table(told.shown, told.title, notes)
+        else:
+            print_notes(notes)
 
 
 def _inferred(ds: CrowdDataset, name: str) -> dict[str, Any]:
@@ -121,20 +134,19 @@ def _recovered(result: TrainingResult, ds: CrowdDataset) -> dict[str, Any]:
     return recovered(result, ds)
 
 
-def _learnt(results: list[TrainingResult]) -> tuple[list[dict[str, Any]], pd.DataFrame]:
-    """Rows of the results, and the paired tests between the methods on each dataset."""
-    if not results:
-        return [], pd.DataFrame()
-    from crowdcore.analysis import paired_tests
-    from crowdcore.learning.comparison import row, same_seeds
+def _compared(results: list[TrainingResult]) -> tuple[str, ...]:
+    """What selected the epochs and named the classes, and what else to bear in mind."""
+    from crowdcore.learning.comparison import NAMES, names_by, warnings
+    from crowdcore.learning.selected_by import WAYS, selected_by
 
-    tests = []
+    ways = ", ".join(dict.fromkeys(WAYS[selected_by(r.validated_on)] for r in results))
+    names = ", ".join(dict.fromkeys(NAMES.get(names_by(r), names_by(r)) for r in results))
+    notes = [f"Epochs selected by: {ways}. Class names: {names}."]
+    if any(len(r.seeds) > 1 for r in results):
+        notes.append("Ensemble: the mean of the seeds' predictions, at no further training.")
     for dataset in dict.fromkeys(r.dataset for r in results):
-        reached = same_seeds({r.method: r for r in results if r.dataset == dataset}, "selected")
-        if len(reached) > 1 and len(results[0].seeds) > 1:
-            found = paired_tests(reached)
-            tests.append(found.frame().assign(dataset=dataset, caveat=found.caveat))
-    return [row(r) for r in results], pd.concat(tests, ignore_index=True) if tests else pd.DataFrame()
+        notes += warnings({r.method: r for r in results if r.dataset == dataset})
+    return tuple(dict.fromkeys(notes))
 
 
 def _write(folder: Path, tables: dict[str, pd.DataFrame], results: list[TrainingResult]) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import pandas as pd
 import typer
 
-from crowdcore.cli._options import Json
+from crowdcore.cli._options import Json, Out
 from crowdcore.cli._output import jsonable, print_json, print_table, save_table
-from crowdcore.cli._runs import full_id, row
+from crowdcore.cli._runs import BEST, full_id, rows
 from crowdcore.cli._start import again, search, start
 from crowdcore.core.errors import CrowdError
 
@@ -24,26 +24,58 @@ for command in (start, again, search):
     app.command()(command)
 
 RunId = Annotated[str, typer.Argument(metavar="ID", help="A run, or the beginning of its id.")]
+RunIds = Annotated[list[str], typer.Argument(metavar="ID…", help="Runs, or the beginnings of their ids.")]
 State = Literal["queued", "running", "finished", "failed", "cancelled"]
 
 
 @app.command("list")
 def list_(
-    dataset: Annotated[str | None, typer.Option(help="Only runs on this dataset.")] = None,
+    dataset: Annotated[list[str] | None, typer.Option(help="Only runs on this dataset; may be repeated.")] = None,
+    method: Annotated[
+        list[str] | None, typer.Option("--method", "-m", help="Only this method; may be repeated.")
+    ] = None,
     state: Annotated[State | None, typer.Option(help="Only runs in this state.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only runs with this tag; repeated: with all of them.")] = None,
+    find: Annotated[str, typer.Option(help="Only runs in whose name, settings, note … all these words occur.")] = "",
+    trials: Annotated[bool, typer.Option("--trials", help="Show the trials of searches, too.")] = False,
+    out: Out = None,
     json: Json = False,
 ) -> None:
-    """List runs, newest first."""
+    """List runs, newest first, with the settings in which they differ."""
     from crowdcore import runs
+    from crowdcore.runs.datasets import spelled
 
     runs.engine_state()  # an engine that was killed while runs waited is started again
-    found = runs.list_runs(dataset, state and [state])
+    everything = runs.list_runs()
+    found = runs.matching(
+        everything,
+        datasets=[spelled(name) for name in dataset or ()],
+        methods=method or (),
+        states=[state] if state else (),
+        tags=tag or (),
+        words=find,
+        trials=trials,
+    )
+    if out:
+        table = runs.run_table(found)
+        save_table(table.assign(started=table["started"].dt.strftime("%Y-%m-%dT%H:%M:%SZ")), out)
     if json:
-        print_json([_facts(r) for r in found])
+        best, differ = runs.best_runs(found), runs.differing(found)
+        print_json([_facts(run) | {"best": run.id in best, "differs_in": differ[run.id]} for run in found])
     elif found:
-        print_table(pd.DataFrame([row(r) for r in found]), "Runs; test accuracy in %, mean ± std over seeds")
+        several = any(len(run.spec.seeds) > 1 for run in found)
+        title = f"Runs; accuracies in %{', mean ± std over seeds' if several else ''}"
+        print_table(rows(found), title, _notes(found), limit=200, wrapped=("name", "settings", "tags", "note"))
+    elif everything:
+        print(f"None of the {len(everything)} runs passes these filters.")
     else:
         print("There are no runs here yet: start some with `crowdcore runs start`, or on the app's page Train.")
+
+
+def _notes(found: list[Run]) -> tuple[str, ...]:
+    from crowdcore import runs
+
+    return (BEST,) if runs.best_runs(found) else ()
 
 
 @app.command()
@@ -56,7 +88,10 @@ def show(run_id: RunId, json: Json = False) -> None:
     if json:
         print_json(facts)
         return
-    plain = {k: v for k, v in facts.items() if k not in {"spec", "scores"}} | facts["spec"] | facts["scores"]
+    nested = ("spec", "parameters", "scores")
+    plain = {k: v for k, v in facts.items() if k not in nested}
+    for part in nested:
+        plain |= facts[part]
     print_table(pd.DataFrame({"": list(plain), " ": [str(v) for v in plain.values()]}), f"Run {run.id}", limit=200)
 
 
@@ -70,13 +105,84 @@ def log(run_id: RunId, lines: Annotated[int, typer.Option("--lines", "-n", min=1
 
 
 @app.command()
-def cancel(run_id: RunId, json: Json = False) -> None:
-    """End a run; what it has learnt by then is kept."""
+def diff(run_ids: RunIds, out: Out = None, json: Json = False) -> None:
+    """In which settings, data, seeds and devices some runs differ."""
     from crowdcore import runs
 
-    found = full_id(run_id)
-    runs.cancel(found)
-    _say(found, "is being cancelled", json)
+    found = [runs.get_run(i) for i in dict.fromkeys(map(full_id, run_ids))]
+    if len(found) < 2:
+        raise CrowdError("It takes two runs to differ: name a second one.")
+    frame = runs.settings_table(found)
+    if out:
+        save_table(frame, out)
+    if json:
+        print_json(frame)
+    elif len(frame):
+        print_table(frame, f"{len(found)} runs", limit=200)
+    else:
+        print("These runs were asked for the same, with the same seeds, on the same data.")
+
+
+@app.command()
+def rename(
+    run_id: RunId,
+    name: Annotated[str, typer.Argument(help="What to call it; '' gives back the name it came with.")],
+    json: Json = False,
+) -> None:
+    """Call a run something."""
+    from crowdcore import runs
+
+    runs.rename(found := full_id(run_id), name)
+    _show_marks([found], json)
+
+
+@app.command()
+def note(
+    run_id: RunId,
+    text: Annotated[str, typer.Argument(help="Replaces what was written before; '' takes it away.")],
+    json: Json = False,
+) -> None:
+    """Write something about a run."""
+    from crowdcore import runs
+
+    runs.set_note(found := full_id(run_id), text)
+    _show_marks([found], json)
+
+
+@app.command()
+def tag(
+    run_ids: RunIds,
+    add: Annotated[list[str] | None, typer.Option(help="Put this tag on them; may be repeated.")] = None,
+    remove: Annotated[list[str] | None, typer.Option(help="Take this tag away; may be repeated.")] = None,
+    json: Json = False,
+) -> None:
+    """Put tags on runs, or take them away."""
+    from crowdcore import runs
+
+    if not add and not remove:
+        raise CrowdError("No tag was named: pass --add TAG or --remove TAG.")
+    runs.change_tags(found := [full_id(i) for i in run_ids], add or (), remove or ())
+    _show_marks(found, json)
+
+
+@app.command()
+def cancel(
+    run_ids: RunIds,
+    now: Annotated[
+        bool, typer.Option("--now", help="Do not wait for the end of an epoch: the last checkpoint is kept.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """End runs after their epoch; what they have learnt by then is kept."""
+    from crowdcore import runs
+
+    found = [full_id(i) for i in run_ids]
+    for run_id in found:
+        runs.cancel(run_id, now=now)
+    if json:
+        print_json([{"id": run_id, "state": runs.get_run(run_id).state} for run_id in found])
+    else:
+        print("\n".join(f"Run {run_id} is being cancelled." for run_id in found))
 
 
 @app.command()
@@ -85,22 +191,22 @@ def resume(run_id: RunId, json: Json = False) -> None:
     from crowdcore import runs
 
     run = runs.resume(full_id(run_id))
-    _say(run.id, "is queued again", json)
+    print_json({"id": run.id, "state": run.state}) if json else print(f"Run {run.id} is queued again.")
 
 
 @app.command()
 def delete(
-    run_ids: Annotated[list[str], typer.Argument(metavar="ID…", help="Runs, or the beginnings of their ids.")],
+    run_ids: RunIds,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     json: Json = False,
 ) -> None:
     """Delete runs with their results, after asking."""
     from crowdcore import runs
 
-    found = [runs.get_run(full_id(i)) for i in run_ids]
+    found = [runs.get_run(i) for i in dict.fromkeys(map(full_id, run_ids))]
     if not yes:
         for run in found:
-            print(f"{run.id}  {run.spec.method} on {run.spec.dataset}, {run.state}")
+            print(f"{run.id}  {run.title} on {run.spec.dataset}, {run.state}")
         if not typer.confirm(f"Delete {len(found)} run{'s' if len(found) > 1 else ''} and what they wrote?"):
             raise CrowdError("Nothing was deleted.")
     runs.delete([r.id for r in found])
@@ -151,10 +257,14 @@ def _facts(run: Run) -> dict[str, Any]:
     return facts | {"spec": run.spec.model_dump(mode="json"), "command": runs.command_line(run.spec)}
 
 
-def _say(run_id: str, what: str, json: bool) -> None:
+def _show_marks(run_ids: list[str], json: bool) -> None:
+    """Name, note and tags as they are now."""
     from crowdcore import runs
 
+    found = [runs.get_run(run_id) for run_id in run_ids]
     if json:
-        print_json({"id": run_id, "state": runs.get_run(run_id).state})
-    else:
-        print(f"Run {run_id} {what}.")
+        print_json([{"id": run.id, "name": run.name, "note": run.note, "tags": run.tags} for run in found])
+        return
+    for run in found:
+        words = [run.title, *([", ".join(run.tags)] if run.tags else []), *([run.note] if run.note else [])]
+        print(f"{run.id}  {' | '.join(words)}")

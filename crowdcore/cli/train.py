@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from crowdcore.cli._options import (
     Accept,
-    DatasetName,
+    AnySeeds,
     Device,
     Epochs,
     Json,
     Read,
     Seed,
-    Seeds,
     Settings,
     open_dataset,
     settings,
 )
 from crowdcore.cli._output import print_json, print_table
+from crowdcore.cli._presets import ListPresets, OptionalDataset, PresetName, rows_of
 
 
 def train(
-    dataset: DatasetName,
+    dataset: OptionalDataset = None,
     method: Annotated[
-        str, typer.Option("--method", "-m", help="A learning method, such as conal or crowd-layer.")
-    ] = "conal",
-    seeds: Seeds = 5,
+        str | None, typer.Option("--method", "-m", help="A learning method, such as crowd-layer; default: conal.")
+    ] = None,
+    preset: PresetName = None,
+    seeds: AnySeeds = None,
     seed: Seed = None,
     epochs: Epochs = None,
     device: Device = "auto",
@@ -40,19 +41,32 @@ def train(
     json: Json = False,
     read: Read = None,
     accept: Accept = False,
+    presets: ListPresets = False,
 ) -> None:
-    """Train one method with several seeds; accuracies are of the selected | last | best epoch on the test split."""
+    """Train one method, or all of a preset, with several seeds.
+
+    Accuracies are of the selected | last | best epoch on the test split.
+    """
     from crowdcore.cli._training import table, train_one
     from crowdcore.learning.comparison import row
 
-    ds = open_dataset(dataset, accept, read)
     given = settings(set) | ({} if epochs is None else {"epochs": epochs})
-    result = train_one(ds, method, seed or seeds, device, given, checkpoint=checkpoint)
-    if out:
-        result.save(out)
-    facts = row(result)
+    name, rows, which = rows_of(preset, dataset, [method] if method else None, given, seeds or 0, seed)
+    ds = open_dataset(name, accept, read)
+    facts: list[dict[str, Any]] = []
+    notes: dict[str, None] = {}
+    for label, one, own in rows:
+        part = label.replace("/", "-") if preset else ""  # a folder of its own for each run of a preset
+        result = train_one(ds, one, which, device, own, checkpoint=checkpoint and checkpoint / part)
+        if out:
+            result.save(out / part)
+        facts.append(row(result) | {"method": label})
+        notes |= dict.fromkeys(result.notes)
+        if json and not preset:
+            print_json(facts[0] | {"common_confusion": result.common_confusion, "classes": result.classes})
+            return
     if json:
-        print_json(facts | {"common_confusion": result.common_confusion, "classes": result.classes})
+        print_json(facts)
         return
-    title = f"Test accuracy in %, mean ± standard deviation over {len(result.seeds)} seeds"
-    print_table(table([facts]), title, tuple(result.notes))
+    title = f"Test accuracy in %, mean ± standard deviation over {len(which)} seeds"
+    print_table(table(facts), title, tuple(notes))

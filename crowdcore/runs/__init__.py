@@ -14,6 +14,16 @@ if TYPE_CHECKING:
     from crowdcore.runs.commands import command_line
     from crowdcore.runs.engine import EngineState, WorkerState, engine_state, ensure_engine, stop_engine
     from crowdcore.runs.estimation import Estimate, estimate
+    from crowdcore.runs.listing import (
+        best_runs,
+        dataset_names,
+        differing,
+        matching,
+        run_table,
+        settings_table,
+        short_names,
+    )
+    from crowdcore.runs.marks import change_tags, rename, set_note
     from crowdcore.runs.queue import cancel, resume, run_again, set_priority, submit
     from crowdcore.runs.references import reference
     from crowdcore.runs.run import ENDED, STATES, Run, State
@@ -28,6 +38,16 @@ _HOMES = {
     "commands": ("command_line",),
     "engine": ("EngineState", "WorkerState", "engine_state", "ensure_engine", "stop_engine"),
     "estimation": ("Estimate", "estimate"),
+    "listing": (
+        "best_runs",
+        "dataset_names",
+        "differing",
+        "matching",
+        "run_table",
+        "settings_table",
+        "short_names",
+    ),
+    "marks": ("change_tags", "rename", "set_note"),
     "queue": ("cancel", "resume", "run_again", "set_priority", "submit"),
     "references": ("reference",),
     "run": ("ENDED", "STATES", "Run", "State"),
@@ -52,10 +72,14 @@ __all__ = [
     "State",
     "WorkerState",
     "Workspace",
+    "best_runs",
     "cancel",
+    "change_tags",
     "command_line",
     "curves",
+    "dataset_names",
     "delete",
+    "differing",
     "engine_state",
     "ensure_engine",
     "estimate",
@@ -63,15 +87,21 @@ __all__ = [
     "get_run",
     "list_runs",
     "log_lines",
+    "matching",
     "predictions",
     "reference",
+    "rename",
     "result",
     "resume",
     "run_again",
+    "run_table",
     "search",
     "search_importances",
     "search_trials",
+    "set_note",
     "set_priority",
+    "settings_table",
+    "short_names",
     "stop_engine",
     "submit",
 ]

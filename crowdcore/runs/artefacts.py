@@ -83,6 +83,7 @@ def keep_result(run_id: str, found: TrainingResult, dataset: CrowdDataset, works
         predicted(found, dataset).to_parquet(draft / "predictions.parquet", index=False)
         client = client_of(workspace)
         client.log_artifacts(run_id, str(draft))
+        client.set_tag(run_id, f"{TAG}validated_on", found.validated_on)
         client.set_tag(run_id, f"{TAG}result", "yes")
     finally:
         shutil.rmtree(draft, ignore_errors=True)

@@ -1,5 +1,7 @@
 """The process that trains one run: ``python -m crowdcore.runs.child RUN_ID``.
 
+Where the run has been cancelled, it turns the last checkpoint into the run's result and trains no further.
+
 Exit code 0: finished; 3: cancelled by request; 1: failed, with its message set; 4: its supervisor is gone and the run
 waits for another one; 5: another process trains this run already.
 """
@@ -14,17 +16,18 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
-from crowdcore.core.errors import CrowdError, DataError, SettingError
+from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.runs import store
 from crowdcore.runs.artefacts import keep_result
 from crowdcore.runs.datasets import open_dataset
 from crowdcore.runs.environment import environment
-from crowdcore.runs.recorder import ORPHANED, Recorder, checkpointed, spread, supervisor
+from crowdcore.runs.recorder import ORPHANED, Recorder, checkpointed, supervisor
 from crowdcore.runs.redaction import redact
 from crowdcore.runs.run import TAG, Run, State
 from crowdcore.runs.schema import client_of
+from crowdcore.runs.scores import accuracy_scores
 from crowdcore.runs.usage import peak_bytes, process_age
 from crowdcore.runs.workspace import Workspace
 
@@ -71,7 +74,8 @@ def work(workspace: Workspace, run_id: str) -> int:
     stop = _Stop(workspace, run_id)
     try:
         run = store.get_run(run_id, workspace=workspace)
-        if run.state in {"finished", "cancelled"} or stop.cancelled:
+        kept = workspace.has_checkpoint(run_id)
+        if run.state in {"finished", "cancelled"} or (stop.cancelled and not kept):
             if not run.has_ended:
                 store.set_state(run_id, "cancelled", "Cancelled before it began.", workspace=workspace)
             return CANCELLED if run.state != "finished" else FINISHED
@@ -121,6 +125,8 @@ def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
             return ORPHANED, "The process that supervised this run is gone; the run goes on with another one."
         if recorder.deleted:
             return CANCELLED, "The run was deleted."
+        if result.start_loss:  # of two starts, the curves of the one that was kept
+            recorder.restore(result.seeds, result.curves)
         _insist(lambda: keep_result(run.id, result, dataset, workspace))
     _insist(lambda: _log_scores(workspace, run.id, result, startup))
     if stop.cancelled:
@@ -144,18 +150,14 @@ def _describe(workspace: Workspace, run: Run, parameters: dict[str, Any]) -> Non
 def _log_scores(workspace: Workspace, run_id: str, result: TrainingResult, startup: float) -> None:
     from mlflow.entities import Metric
 
-    from crowdcore.learning.result import At
-
     at = int(time.time() * 1000)
     scores = {
         "seconds": result.seconds,
         "startup_seconds": startup,
         "annotations_per_second": result.annotations_per_second,
         "peak_bytes": float(peak_bytes(result.device)),
+        **accuracy_scores(result),
     }
-    for epoch in get_args(At):
-        with contextlib.suppress(DataError, SettingError):  # no gold on the test split
-            scores |= spread(f"test_accuracy_{epoch}", result.accuracy("test", at=epoch).tolist())
     client_of(workspace).log_batch(run_id, [Metric(name, value, at, 0) for name, value in scores.items()])
 
 

@@ -23,6 +23,7 @@ from crowdcore.runs.engine import engine_state
 from crowdcore.runs.queue import cancel, submit
 from crowdcore.runs.recorder import Recorder, supervisor
 from crowdcore.runs.run import Run
+from crowdcore.runs.scores import validation_accuracy
 from crowdcore.runs.space import SearchPlan
 from crowdcore.runs.study import RUN, distributions, open_study
 from crowdcore.runs.workspace import Workspace
@@ -106,7 +107,7 @@ class Coordinator:
             return
         if run.state == "finished":
             try:
-                value = validation_accuracy(run.id, self._workspace)
+                value = float(validation_accuracy(result(run.id, workspace=self._workspace)).mean())
             except CrowdError as error:
                 self._fail(trial, str(error))
                 return
@@ -199,19 +200,6 @@ class Coordinator:
 
     def _total(self) -> int:
         return len(self._study.trials) if self._plan.sampler == "grid" else self._plan.trials
-
-
-def validation_accuracy(run_id: str, workspace: Workspace) -> float:
-    """Mean over seeds of the accuracy at the selected epoch, on the split and labels that selected it.
-
-    Raises:
-        DataError: nothing selected an epoch.
-    """
-    found = result(run_id, workspace=workspace)
-    curve = found.curves.get("valid_accuracy")
-    if curve is None or not found.validated_on:
-        raise DataError(f"{found.dataset} has nothing to validate on", "A search needs `select_on` or `holdout`.")
-    return float(np.mean(curve[found.selected_epoch - 1, np.arange(len(found.seeds))]))
 
 
 def _said(value: object) -> str:

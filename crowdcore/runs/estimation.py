@@ -22,10 +22,14 @@ from crowdcore.runs.spec import RunSpec
 from crowdcore.runs.store import list_runs
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["Estimate", "estimate"]
+__all__ = ["Estimate", "RefusedError", "estimate"]
 
 _PATIENCE = 120  # seconds for a trial
 _REFUSED = 2  # exit code of a trial that says why
+
+
+class RefusedError(CrowdError):
+    """A trial was refused, as the run itself would be."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,8 @@ def estimate(spec: RunSpec, dataset: CrowdDataset, *, workspace: Workspace | Non
         workspace: where to look for earlier runs.
 
     Raises:
-        CrowdError: the settings or the dataset are refused, as the run itself would be.
+        RefusedError: the settings or the dataset are refused, as the run itself would be.
+        CrowdError: the trial failed, or took too long.
     """
     workspace = workspace or Workspace.open()
     earlier = [r for r in list_runs(spec.dataset, ["finished"], workspace=workspace) if _is_alike(r, spec, dataset)]
@@ -132,7 +137,7 @@ def _measure(order: Mapping[str, Any], workspace: Workspace) -> dict[str, float]
         raise CrowdError(f"A trial of two epochs took longer than {_PATIENCE} s, so there is no estimate.") from error
     last = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()[-1:]
     if done.returncode == _REFUSED:
-        raise CrowdError(last[0])
+        raise RefusedError(last[0])
     if done.returncode != 0:
         raise CrowdError(f"A trial of two epochs failed: {' '.join(last) or f'exit code {done.returncode}'}")
     found: dict[str, float] = json.loads(last[0])

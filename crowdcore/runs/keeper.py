@@ -147,9 +147,10 @@ class Keeper:
                 if at in free and kind in free[at] and run_id not in self._handed:
                     free[at][kind] -= 1  # a run of another workspace, or from before we lost touch
         for run in waiting:
-            resource = COORDINATORS if run.spec.search else SLOT
+            concludes = self._workspace.cancel_requested(run.id)  # it makes its checkpoint a result, which is soon done
+            resource = COORDINATORS if run.spec.search or concludes else SLOT
             able = [at for at in free if free[at][resource] >= 1]
-            if resource == SLOT and run.spec.device.startswith("cuda"):
+            if not run.spec.search and run.spec.device.startswith("cuda"):
                 offering = [at for at in workers if run.spec.device in workers[at]["resources"]]
                 able = [at for at in able if at in offering] if offering else able  # else it fails, and says why
             if able:

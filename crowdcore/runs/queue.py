@@ -23,27 +23,33 @@ def submit(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
     return run
 
 
-def cancel(run_id: str, *, workspace: Workspace | None = None) -> None:
-    """End a run, within 5 seconds also when its process does not listen; what it has learnt by then is kept.
+def cancel(run_id: str, *, now: bool = False, workspace: Workspace | None = None) -> None:
+    """End a run; what it has learnt by then becomes its result.
 
-    A run that has ended stays as it is; a search ends with its trials.
+    Its process ends by itself after its current epoch, however long that takes. A run that waits to go on from a
+    checkpoint has the engine make that its result. A run that has ended stays as it is; a search ends with its trials.
+
+    Args:
+        run_id: of the run.
+        now: do not wait for the end of the epoch: what was learnt since the last checkpoint is lost.
+        workspace: of the run.
     """
     workspace = workspace or Workspace.open()
     run = store.get_run(run_id, workspace=workspace)
     if run.has_ended:
         return
-    workspace.request_cancel(run_id)
+    workspace.request_cancel(run_id, now=now)
     try:
         with leased(workspace.run_folder(run_id), wait=0.2):  # nobody has begun, and nobody will
             run = store.get_run(run_id, workspace=workspace)
-            if not run.has_ended:
-                store.set_state(run_id, "cancelled", _waited(run), workspace=workspace)
+            if not run.has_ended and not workspace.has_checkpoint(run_id):
+                store.set_state(run_id, "cancelled", "Cancelled before it started.", workspace=workspace)
     except BlockingIOError:  # its supervisor sees the flag
         pass
     if run.spec.search:
         for state in ("queued", "running"):
             for trial in store.list_runs(states=[state], parent=run_id, workspace=workspace):
-                cancel(trial.id, workspace=workspace)
+                cancel(trial.id, now=now, workspace=workspace)
     ensure_engine(workspace=workspace)
 
 
@@ -91,10 +97,6 @@ def set_priority(run_id: str, priority: int, *, workspace: Workspace | None = No
     workspace = workspace or Workspace.open()
     store.set_priority(run_id, priority, workspace=workspace)
     ensure_engine(workspace=workspace)
-
-
-def _waited(run: Run) -> str:
-    return f"Cancelled after epoch {run.epoch}." if run.epoch else "Cancelled before it started."
 
 
 def _resumed(run: Run) -> str:

@@ -49,7 +49,12 @@ class Reconciler:
         over = {search for search in {run.spec.parent for run in live} if search and self._is_over(search)}
         free = [run for run in live if run.id not in handed and self._is_free(run)]
         queued = [run for run in free if not self._is_wrong(run, over) or self._put_right(run)]
-        return sorted(queued, key=lambda r: (-r.spec.priority, r.created or datetime.min.replace(tzinfo=UTC)))
+        return sorted(queued, key=self._turn)
+
+    def _turn(self, run: Run) -> tuple[bool, int, datetime]:
+        """What a run's place in the queue goes by; one that only has to make its checkpoint a result goes first."""
+        concludes = self._workspace.cancel_requested(run.id)
+        return not concludes, -run.spec.priority, run.created or datetime.min.replace(tzinfo=UTC)
 
     def settle(self, run_id: str) -> None:
         """Put one run's record right after its supervisor came back."""
@@ -93,7 +98,12 @@ class Reconciler:
             return False
 
     def _judge(self, run: Run, note: Note) -> bool:
-        if self._workspace.cancel_requested(run.id) or note.outcome == "cancelled":
+        asked = self._workspace.cancel_requested(run.id)
+        if asked and note.outcome in {"", "stopped"} and self._workspace.has_checkpoint(run.id):
+            if run.state != "queued":
+                self._set(run, "queued", "Cancelled; what was learnt is being kept.")
+            return True
+        if asked or note.outcome == "cancelled":
             self._set(run, "cancelled", note.message if note.outcome == "cancelled" else "Cancelled while it waited.")
         elif run.spec.parent and self._is_over(run.spec.parent):
             self._set(run, "cancelled", "Its search was ended.")

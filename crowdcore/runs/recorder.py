@@ -41,7 +41,7 @@ class Recorder:
     """
 
     def __init__(self, workspace: Workspace, run_id: str, supervisor: int = 0) -> None:
-        self._client, self._run_id = client_of(workspace), run_id
+        self._client, self._workspace, self._run_id = client_of(workspace), workspace, run_id
         self._values: dict[tuple[str, int], dict[int, float]] = {}  # (metric, epoch) -> seed -> value
         self._pending: list[tuple[str, float, int, int]] = []  # metric, value, milliseconds, epoch
         self._progress: dict[str, Any] = {}
@@ -140,6 +140,8 @@ class Recorder:
             self.deleted = True
 
     def _watch(self) -> None:
+        with contextlib.suppress(OSError):  # a full disk, a deleted folder
+            self._workspace.beat(self._run_id)
         if self._supervisor and self._orphaned_since is None and os.getppid() != self._supervisor:
             self._orphaned_since = time.monotonic()
         if self._orphaned_since is not None and time.monotonic() - self._orphaned_since > _GRACE:

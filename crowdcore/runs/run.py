@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -13,7 +13,21 @@ from crowdcore.runs.spec import RunSpec
 if TYPE_CHECKING:
     import mlflow.entities
 
-__all__ = ["ENDED", "STATES", "STATUS", "TAG", "Run", "State", "read_run"]
+__all__ = [
+    "ENDED",
+    "NAME",
+    "NOTE",
+    "STATES",
+    "STATUS",
+    "TAG",
+    "Run",
+    "State",
+    "default_name",
+    "described",
+    "in_words",
+    "is_spread",
+    "read_run",
+]
 
 State = Literal["queued", "running", "finished", "failed", "cancelled"]
 STATES: tuple[State, ...] = get_args(State)
@@ -27,8 +41,12 @@ STATUS: Mapping[State, str] = {
 }
 """State -> what MLflow calls it."""
 TAG = "crowdcore."
-"""Begin of the names of our tags: spec, message, progress, heartbeat, started, device, priority, result …"""
+"""Begin of the names of our tags: spec, message, progress, heartbeat, started, device, priority, result, tags …"""
+NAME, NOTE = "mlflow.runName", "mlflow.note.content"
+"""The tags in which MLflow keeps, and shows, a run's name and what was written about it."""
 
+_SEPARATOR = ","  # between the words of the tag ``crowdcore.tags``
+_GIVEN = {"dataset", "fingerprint", "method", "seeds"}  # parameters of MLflow that are no settings
 _STATE = {status: state for state, status in STATUS.items()}
 
 
@@ -50,9 +68,14 @@ class Run:
         ended: when it came to its end.
         device: where it runs, in words.
         scores: last known means over seeds, such as ``test_accuracy`` and ``test_accuracy_std``; with a result also
-            ``test_accuracy_selected``, ``…_last``, ``…_best`` and their ``…_std``.
+            ``test_accuracy_selected``, ``…_last``, ``…_best``, ``valid_accuracy_selected`` and their ``…_std``.
         heartbeat: when its child last gave a sign of life.
         has_result: whether `result` has something to give.
+        name: what somebody has called it; "" when nobody has.
+        note: what somebody has written about it.
+        tags: words that somebody has put on it, in their order.
+        parameters: every setting of trainer and method as used, as text; empty until training has begun.
+        validated_on: which labels its validation accuracy compares with, in words; "" until it has a result.
     """
 
     id: str
@@ -70,6 +93,16 @@ class Run:
     scores: dict[str, float] = field(default_factory=dict)
     heartbeat: datetime | None = None
     has_result: bool = False
+    name: str = ""
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    parameters: dict[str, str] = field(default_factory=dict)
+    validated_on: str = ""
+
+    @property
+    def title(self) -> str:
+        """What it is called, else its method and what differs from the defaults."""
+        return self.name or described(self.spec)
 
     @property
     def has_ended(self) -> bool:
@@ -103,7 +136,37 @@ def read_run(entry: mlflow.entities.Run) -> Run | None:
         scores=dict(entry.data.metrics),
         heartbeat=_tagged(tags, "heartbeat"),
         has_result=tags.get(f"{TAG}result") == "yes",
+        name="" if tags.get(NAME) == default_name(spec) else tags.get(NAME, ""),
+        note=tags.get(NOTE, ""),
+        tags=tuple(word for part in tags.get(f"{TAG}tags", "").split(_SEPARATOR) if (word := part.strip())),
+        parameters={name: value for name, value in entry.data.params.items() if name not in _GIVEN},
+        validated_on=tags.get(f"{TAG}validated_on", ""),
     )
+
+
+def is_spread(name: str, known: Collection[str]) -> bool:
+    """Whether a score is the standard deviation over seeds of another one; ``omega_std`` by itself is none."""
+    return name.endswith("_std") and name.removesuffix("_std") in known
+
+
+def default_name(spec: RunSpec) -> str:
+    """What MLflow shows of a run that nobody has named."""
+    return f"{spec.method}, {len(spec.seeds)} seed{'s' if len(spec.seeds) > 1 else ''}"
+
+
+def described(spec: RunSpec) -> str:
+    """Method and what differs from its defaults, what is searched first."""
+    words = [f"{name.replace('_', ' ')} {in_words(value)}" for name, value in spec.settings.items()]
+    if spec.search is not None:
+        words.insert(0, f"search of {', '.join(name.replace('_', ' ') for name in spec.search.space)}")
+    return " · ".join([spec.method, *words])
+
+
+def in_words(value: object) -> str:
+    """The value of a setting; those of a network one after another."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {inner}" for name, inner in value.items())
+    return str(value)
 
 
 def _asked(spec: RunSpec) -> int:

@@ -19,7 +19,7 @@ import pandas as pd
 from crowdcore.core.errors import DataError
 from crowdcore.runs.datasets import spelled
 from crowdcore.runs.redaction import redact
-from crowdcore.runs.run import ENDED, STATUS, TAG, Run, State, read_run
+from crowdcore.runs.run import ENDED, NAME, STATUS, TAG, Run, State, default_name, is_spread, read_run
 from crowdcore.runs.schema import client_of, experiment_name, experiment_of
 from crowdcore.runs.spec import RunSpec
 from crowdcore.runs.workspace import Workspace
@@ -45,7 +45,7 @@ def create(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
         f"{TAG}group": spec.group,
         f"{TAG}priority": str(spec.priority),
         "mlflow.source.name": "crowdcore",
-        "mlflow.runName": f"{spec.method}, {len(spec.seeds)} seed{'s' if len(spec.seeds) > 1 else ''}",
+        NAME: default_name(spec),
         **({"mlflow.parentRunId": spec.parent} if spec.parent else {}),
     }
     entry = client.create_run(experiment_of(workspace, spec.dataset), tags=tags)
@@ -172,7 +172,8 @@ def curves(run_id: str, metrics: Collection[str] | None = None, *, workspace: Wo
     """
     workspace = workspace or Workspace.open()
     entry = entry_of(run_id, workspace)
-    names = [n for n in entry.data.metrics if not n.endswith("_std") and (metrics is None or n in metrics)]
+    known = entry.data.metrics
+    names = [n for n in known if not is_spread(n, known) and (metrics is None or n in metrics)]
     history = _history(run_id, [n for name in names for n in (name, f"{name}_std")], workspace)
     frames = [
         pd.DataFrame({"metric": name, "mean": history[name], "std": history.get(f"{name}_std", pd.Series(dtype=float))})

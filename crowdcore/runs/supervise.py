@@ -5,10 +5,12 @@ Dask cannot stop a running task, and a crash must not take the worker along: so 
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +23,8 @@ __all__ = ["DEVICE", "idle", "nursery", "stop_all", "supervise"]
 
 DEVICE = "CROWDCORE_DEVICE"  # "cuda:1": the device that this worker gives to its runs
 _TICK = 0.1  # seconds
-_TERMINATE, _KILL = 2.0, 3.5  # seconds after a request to cancel
+_SILENT = 600.0  # seconds without a sign of life for which a cancelled child may still end by itself
+_CONCLUDE = 300.0  # seconds to turn a checkpoint into a result
 _LOST = 3  # workers that a run may lose
 _TAIL = 8  # log lines in a message
 _FINISHED, _FAILED, _CANCELLED, _ORPHANED, _TAKEN = 0, 1, 3, 4, 5  # exit codes of a child
@@ -65,7 +68,7 @@ def supervise(folder: str, tracking_uri: str, run_id: str, what: str, device: st
             note = lease.begin()
             if note.lost > _LOST:
                 ended = replace(note, outcome="failed", message=_lost(note, workspace, run_id))
-            elif workspace.cancel_requested(run_id):
+            elif _never_began(workspace, run_id):
                 ended = replace(note, outcome="cancelled", message="Cancelled before it started.")
             else:
                 ended = _watch(lease, note, workspace, run_id, what, device)
@@ -85,14 +88,22 @@ def _watch(lease: Lease, note: Note, workspace: Workspace, run_id: str, what: st
     while not nursery.is_ready(_TICK):
         if _stopping.is_set():
             return replace(note, outcome="stopped", message=_reasons[0])
-        if workspace.cancel_requested(run_id):
+        if _never_began(workspace, run_id):
             return replace(note, outcome="cancelled", message="Cancelled before it started.")
-    child = nursery.start(what, run_id, environment, log, lease.handle)
-    note = replace(note, child=child.pid)
-    lease.write(note)
-    asked, code = _wait(child, workspace, run_id), child.code
-    if asked and code not in {_FINISHED, _CANCELLED, _FAILED}:
-        return replace(note, outcome="cancelled", message="Cancelled; its process did not stop by itself.")
+
+    def run_child(is_over: Callable[[], bool]) -> tuple[Note, int | None]:
+        child = nursery.start(what, run_id, environment, log, lease.handle)
+        watched = replace(note, child=child.pid)
+        lease.write(watched)
+        return watched, _wait(child, is_over)
+
+    note, code = run_child(_impatience(workspace, run_id, what))
+    if _was_killed(code) and workspace.cancel_requested(run_id) and not _stopping.is_set():
+        if workspace.has_checkpoint(run_id):  # which a child of a cancelled run turns into its result
+            end = time.monotonic() + _CONCLUDE
+            note, code = run_child(lambda: time.monotonic() > end)
+        if _was_killed(code):
+            return replace(note, outcome="cancelled", message=_cut_short(workspace, run_id, what))
     if _stopping.is_set() and (code is None or code < 0):
         return replace(note, outcome="stopped", message=_reasons[0])
     if code is None or code in {_ORPHANED, _TAKEN}:
@@ -103,23 +114,43 @@ def _watch(lease: Lease, note: Note, workspace: Workspace, run_id: str, what: st
     return replace(note, outcome="failed", message=message)
 
 
-def _wait(child: Child, workspace: Workspace, run_id: str) -> bool:
-    """Wait for the child; True when it was asked to cancel."""
-    asked: float | None = None
-    sent = False
+def _wait(child: Child, is_over: Callable[[], bool]) -> int | None:
+    """Wait for the child, and kill it when ``is_over`` says so; its checkpoint is whole at any time."""
     while not child.wait(_TICK):
-        if _stopping.is_set():
-            kill_group(child.pid)  # its checkpoint is whole at any time
-        if asked is None and workspace.cancel_requested(run_id):
-            asked = time.monotonic()
-        elif asked is not None:
-            waited = time.monotonic() - asked
-            if waited > _KILL:
-                kill_group(child.pid)
-            elif waited > _TERMINATE and not sent:
-                kill_group(child.pid, signal.SIGTERM)
-                sent = True
-    return asked is not None
+        if _stopping.is_set() or is_over():
+            kill_group(child.pid)
+    return child.code
+
+
+def _was_killed(code: int | None) -> bool:
+    return code is not None and code < 0
+
+
+def _impatience(workspace: Workspace, run_id: str, what: str) -> Callable[[], bool]:
+    """Whether a cancelled child is not to be waited for: somebody said so, or it has been silent for long."""
+    asked = math.inf
+
+    def is_over() -> bool:
+        nonlocal asked
+        if not workspace.cancel_requested(run_id):
+            return False
+        asked = min(asked, time.monotonic())
+        silent = min(time.monotonic() - asked, workspace.silence(run_id))
+        return (what == "child" and workspace.stop_requested(run_id)) or silent > _SILENT
+
+    return is_over
+
+
+def _never_began(workspace: Workspace, run_id: str) -> bool:
+    return workspace.cancel_requested(run_id) and not workspace.has_checkpoint(run_id)
+
+
+def _cut_short(workspace: Workspace, run_id: str, what: str) -> str:
+    if what != "child":
+        return "Cancelled; its process did not end by itself."
+    if workspace.has_checkpoint(run_id):
+        return "Cancelled. Its last checkpoint could not be made a result; Resume goes on from there."
+    return "Cancelled before its first epoch had ended, so there is nothing to keep."
 
 
 def _visible(device: str) -> dict[str, str]:
@@ -141,8 +172,7 @@ def _why(code: int) -> str:
 
 
 def _going_on(workspace: Workspace, run_id: str) -> str:
-    checkpoint = workspace.run_folder(run_id) / "checkpoint"
-    return "Resume goes on from its last checkpoint." if any(checkpoint.rglob("*.json")) else ""
+    return "Resume goes on from its last checkpoint." if workspace.has_checkpoint(run_id) else ""
 
 
 def _lost(note: Note, workspace: Workspace, run_id: str) -> str:

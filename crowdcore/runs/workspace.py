@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -58,7 +60,7 @@ class Workspace:
         return Path(self.tracking_uri.removeprefix("sqlite:///").split("?")[0]).resolve()
 
     def run_folder(self, run_id: str) -> Path:
-        """The folder of one run: ``log.txt``, ``checkpoint/``, ``cancel``, ``child.json``.
+        """The folder of one run: ``log.txt``, ``checkpoint/``, ``cancel``, ``beat``, ``child.json``.
 
         Raises:
             DataError: that is no run's name; nothing else can become a path.
@@ -93,16 +95,38 @@ class Workspace:
             (folder / "child.json").write_text(json.dumps(facts), encoding="utf-8")
             yield
 
-    def request_cancel(self, run_id: str) -> None:
-        """Ask the child of a run to stop after its current epoch."""
-        flag = self.run_folder(run_id) / "cancel"
-        flag.parent.mkdir(parents=True, exist_ok=True)
-        flag.touch()
+    def has_checkpoint(self, run_id: str) -> bool:
+        """Whether a run has learnt something that it can go on from, or turn into a result."""
+        return any((self.run_folder(run_id) / "checkpoint").rglob("state.json"))
+
+    def beat(self, run_id: str) -> None:
+        """Give a sign of life as the child of a run."""
+        (self.run_folder(run_id) / "beat").touch()
+
+    def silence(self, run_id: str) -> float:
+        """Seconds since the child of a run last gave a sign of life; infinite when it never did."""
+        try:
+            return time.time() - (self.run_folder(run_id) / "beat").stat().st_mtime
+        except OSError:
+            return math.inf
+
+    def request_cancel(self, run_id: str, *, now: bool = False) -> None:
+        """Ask the child of a run to stop after its current epoch, or, ``now``, have it stopped within the epoch."""
+        folder = self.run_folder(run_id)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "cancel").touch()
+        if now:
+            (folder / "cancel-now").touch()
 
     def cancel_requested(self, run_id: str) -> bool:
         """Whether somebody asked."""
         return (self.run_folder(run_id) / "cancel").exists()
 
+    def stop_requested(self, run_id: str) -> bool:
+        """Whether somebody asked not to wait for the end of the epoch."""
+        return (self.run_folder(run_id) / "cancel-now").exists()
+
     def forget_cancel(self, run_id: str) -> None:
         """Take the request back."""
-        (self.run_folder(run_id) / "cancel").unlink(missing_ok=True)
+        for name in ("cancel", "cancel-now"):
+            (self.run_folder(run_id) / name).unlink(missing_ok=True)

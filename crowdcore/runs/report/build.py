@@ -186,7 +186,9 @@ def _sections(of: Material, chosen: Sequence[str]) -> list[Section]:
 
 
 def _portable(exhibit: Exhibit) -> Exhibit:
-    """With points that any browser and any policy can draw: WebGL compiles code at run time."""
+    """With points that any browser and any policy can draw: WebGL compiles code at run time; without empty columns."""
+    if len(exhibit.table):
+        exhibit = replace(exhibit, table=exhibit.table.dropna(axis=1, how="all"))
     if exhibit.figure is None or all(trace.type != "scattergl" for trace in exhibit.figure.data):
         return exhibit
     drawn = exhibit.figure.to_plotly_json()

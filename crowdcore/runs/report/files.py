@@ -49,6 +49,8 @@ def write_report(report: Report, folder: Path, svg: bool = True) -> tuple[list[P
     named = {f"{n:02d}-{_slug(e.name)}": e for n, e in enumerate(report.exhibits, 1)}
     files = []
     for name, exhibit in named.items():
+        if not len(exhibit.table.columns):  # a note that says why there is nothing
+            continue
         files.append(folder / "tables" / f"{name}.csv")
         neutralise(exhibit.table).to_csv(files[-1], index=False)
     drawn, fault = _draw(named, folder / "figures") if svg else ([], "")

@@ -82,7 +82,7 @@ def _section(section: Section, numbers: dict[int, int]) -> str:
 
 def _exhibit(exhibit: Exhibit, number: int) -> str:
     """Heading, figure, notes, and the numbers: folded away where a figure shows them, or where they are many."""
-    table = _table(exhibit.table, exhibit.title)
+    table = _table(exhibit.table, exhibit.title) if len(exhibit.table.columns) else ""
     figure = "" if exhibit.figure is None else _figure(exhibit, number)
     if figure or len(exhibit.table) > _FEW:
         table = f"<details><summary>Numbers ({len(exhibit.table):,} rows)</summary>{table}</details>\n"

@@ -15,9 +15,10 @@ from crowdcore.core.drawable import drawable, escaped
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.figures import Exhibit
 from crowdcore.figures.heatmap import MAX_CELLS
-from crowdcore.figures.theme import method_color
+from crowdcore.figures.theme import looks
 from crowdcore.learning import exhibits, variation
-from crowdcore.learning.comparison import TEST
+from crowdcore.learning.comparability import shown_seed
+from crowdcore.learning.judged import basis
 from crowdcore.learning.result import TrainingResult
 
 __all__ = ["DATA_PARTS", "PARTS", "RUN_PARTS", "Material"]
@@ -98,19 +99,20 @@ def annotators(of: Material) -> Iterator[Exhibit]:
     yield Exhibit("worker-distances", "Distances between workers", figure, table)
 
 
-def accuracy(of: Material) -> Iterator[Exhibit | None]:
+def accuracy(of: Material) -> Iterator[Exhibit]:
     """Selected, last and best, seed by seed, and what may be said of differences."""
     yield exhibits.accuracies(of.results)
-    if not _judged(of):
+    if basis([*of.results.values()]):
         return
     yield exhibits.seeds(of.results)
-    yield from exhibits.differences(of.results) or ()
+    yield from exhibits.tests(of.results)
+    yield from exhibits.rank_changes(of.results)
     yield exhibits.scores(of.results)
 
 
-def classes(of: Material) -> Iterator[Exhibit | None]:
+def classes(of: Material) -> Iterator[Exhibit]:
     """Accuracy per class."""
-    yield exhibits.classes(of.results) if _judged(of) else None
+    yield exhibits.classes(of.results)
 
 
 def curves(of: Material) -> Iterator[Exhibit]:
@@ -136,7 +138,7 @@ def sweeps(of: Material) -> Iterator[Exhibit]:
     known += [variation.facts(r, crowds[r.fingerprint]) for r in of.others]
     names = ", ".join(dict.fromkeys(r.dataset for r in of.others))
     notes = (f"Runs on {names} take part here only.",) if names else ()
-    for axis in variation.axes(known) if _judged(of) else ():
+    for axis in () if basis([*of.results.values()]) else variation.axes(known):
         drawn = exhibits.along([*of.results.values(), *of.others], known, axis)
         yield replace(drawn, notes=(*drawn.notes, *notes))
 
@@ -152,12 +154,19 @@ def recovery(of: Material) -> Iterator[Exhibit | None]:
 def confusions(of: Material) -> Iterator[Exhibit]:
     """What each run says of the workers, and of what they share."""
     observed = analysis.worker_confusion(of.dataset, of.reference)
-    compared, colors = {}, []
+    compared, methods = {}, []
     for name, r in of.results.items():
         if r.worker_confusion is None:
             continue
+        seed, notes = _seed(r)
+        mixed = analysis.effective_confusion(of.dataset, r.worker_confusion, r.common_confusion, r.omega, r.group)
+        effective = np.where(np.isnan(mixed), r.worker_confusion, mixed)
         found = analysis.recovered_confusion(
-            of.dataset, r.worker_confusion, r.common_confusion, r.omega, r.group, seeds=r.seeds
+            of.dataset,
+            *(r.worker_confusion, r.common_confusion, r.omega, r.group),
+            seeds=r.seeds,
+            seed=seed,
+            effective=effective,
         )
         slug = "-".join(name.split())
         if found.common is not None and found.common.ndim == 2:
@@ -167,13 +176,15 @@ def confusions(of: Material) -> Iterator[Exhibit]:
                 title="Common confusion",
                 subtitle=f"{escaped(name)} · {found.combined}",
             )
-            yield Exhibit(f"common-{slug}", f"Common confusion of {name}", figure, found.matrices_frame([]))
-        yield Exhibit(f"workers-{slug}", f"What {name} says of each worker ({found.combined})", None, found.frame())
+            yield Exhibit(f"common-{slug}", f"Common confusion of {name}", figure, found.matrices_frame([]), notes)
+        title = f"What {name} says of each worker ({found.combined})"
+        yield Exhibit(f"workers-{slug}", title, None, found.frame(), notes)
         cells = found.matrices_frame()
         yield Exhibit(f"confusions-{slug}", f"Every worker's confusion by {name}", None, cells)
-        compared[escaped(name)] = analysis.skill_comparison(observed, r.worker_confusion, seeds=r.seeds)
-        colors.append(method_color(r.method))
+        compared[escaped(name)] = analysis.skill_comparison(observed, effective, seeds=r.seeds, seed=seed)
+        methods.append(r.method)
     if compared:
+        colors = [look.color for look in looks(methods)]
         figure = figures.skills({n: drawable(c) for n, c in compared.items()}, colors=colors)
         tables = [c.frame().assign(run=n) for n, c in compared.items()]
         yield Exhibit("skills", "Skill of each worker, learnt and observed", figure, pd.concat(tables))
@@ -185,19 +196,25 @@ def omega(of: Material) -> Iterator[Exhibit]:
         if r.omega is None or np.isnan(r.omega).all():
             continue
         slug = "-".join(name.split())
-        ranking = analysis.omega_ranking(of.dataset, r.omega, of.reference, seeds=r.seeds)
-        shown = drawable(ranking)
-        title = f"Tasks ranked by ω̄: {name}"
-        yield Exhibit(f"omega-{slug}", title, figures.omega_ranking(shown, title=escaped(title)), ranking.frame())
+        seed, notes = _seed(r)
+        ranking = analysis.omega_ranking(of.dataset, r.omega, of.reference, seeds=r.seeds, seed=seed)
+        values = r.omega.mean(0) if seed is None else r.omega[0]
+        judged = analysis.judge_omega(float(np.nanstd(values)), ranking.seed_correlation)
+        shown, notes = drawable(ranking), (*notes, *filter(None, [judged.words]))
+        title = f"Tasks by ω̄: {name}"
+        drawn = figures.omega_ranking(shown, title=escaped(title))
+        yield Exhibit(f"omega-{slug}", title, drawn, ranking.frame(), notes)
         halves = figures.omega_halves(shown)
         yield Exhibit(f"omega-halves-{slug}", f"True classes in the halves: {name}", halves, ranking.halves())
-        spread = analysis.omega_spread(of.dataset, r.omega, "class", of.reference, seeds=r.seeds)
+        spread = analysis.omega_spread(of.dataset, r.omega, "class", of.reference, seeds=r.seeds, seed=seed)
         figure = figures.omega_spread(drawable(spread), title=escaped(f"ω per true class: {name}"))
         yield Exhibit(f"omega-classes-{slug}", f"ω per true class: {name}", figure, spread.frame())
 
 
-def _judged(of: Material) -> bool:
-    return any((r.gold[r.split == TEST] >= 0).any() for r in of.results.values())
+def _seed(r: TrainingResult) -> tuple[int | None, tuple[str, ...]]:
+    """None for the mean over seeds, or the first of them where they are not comparable, which the note says."""
+    seed, why = shown_seed(r)
+    return seed, (why,) if why else ()
 
 
 DATA_PARTS: Mapping[str, tuple[str, Part]] = {

@@ -1,0 +1,265 @@
+"""`crowdcore simulate`: plant a crowd whose mistakes are known, and see which methods find them again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pandas as pd
+import typer
+
+from crowdcore.cli._options import Device, Epochs, Figure, Json, is_path, settings
+from crowdcore.cli._output import print_json, print_notes, print_table, save_figure, save_table
+from crowdcore.core.errors import CrowdError, SettingError
+from crowdcore.data import CrowdDataset
+from crowdcore.data import simulate as simulators
+
+if TYPE_CHECKING:
+    from crowdcore.learning.recovery_plan import RecoveryPlan
+
+__all__ = ["simulate"]
+
+
+def simulate(
+    simulator: Annotated[
+        str | None, typer.Argument(help="Name of a simulator; without one, lists simulators and presets.")
+    ] = None,
+    set: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the simulator; may be repeated."),
+    ] = None,
+    over: Annotated[
+        list[str] | None,
+        typer.Option("--over", metavar="NAME=[A,B]", help="A setting of it that varies; may be repeated."),
+    ] = None,
+    on: Annotated[str | None, typer.Option(help="Plant on the gold of this dataset, a name or a path.")] = None,
+    classes: Annotated[str | None, typer.Option(help="Only its tasks of these classes, with commas.")] = None,
+    method: Annotated[
+        list[str] | None, typer.Option("--method", "-m", help="A learning method to train; may be repeated.")
+    ] = None,
+    train: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--train",
+            metavar="NAME=VALUE",
+            help="A setting of the training, or METHOD.NAME=VALUE for one method; may be repeated.",
+        ),
+    ] = None,
+    preset: Annotated[str | None, typer.Option(help="One of README's tables; the other options change it.")] = None,
+    crowds: Annotated[int | None, typer.Option(help="Crowds at each point.", min=1)] = None,
+    seeds: Annotated[int | None, typer.Option(help="Training seeds on each crowd.", min=1)] = None,
+    epochs: Epochs = None,
+    device: Device = "auto",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Write the crowd to this folder; with methods, the table (.csv, .parquet)."),
+    ] = None,
+    figure: Figure = None,
+    json: Json = False,
+) -> None:
+    """Plant a crowd whose mistakes are known; with --method, train on it and show who found them again.
+
+    crowdcore simulate synthetic --set common_strength=0.7 --out folder
+
+    crowdcore simulate conal --on labelme -m conal -m trace --seeds 3
+    """
+    if simulator is None and preset is None:
+        _list(json)
+        return
+    plan = _plan(
+        simulator, preset, settings(set), settings(over, "--over"), on, classes, method, settings(train, "--train")
+    )
+    plan = plan.model_copy(
+        update={
+            **({} if crowds is None else {"crowds": crowds}),
+            **({} if seeds is None else {"seeds": seeds}),
+            **({} if epochs is None else {"training": {**plan.training, "epochs": epochs}}),
+        }
+    )
+    if plan.methods:
+        _study(plan, device, out, figure, json)
+    else:
+        _plant(plan, out, figure, json)
+
+
+def _list(json: bool) -> None:
+    """What can be planted."""
+    from crowdcore.learning.recovery_plan import PRESETS
+
+    known = {name: simulators.get(name) for name in simulators.names()}
+    if json:
+        print_json(
+            {
+                "simulators": {
+                    name: {
+                        "title": model.title,
+                        "paper": model.paper,
+                        "makes_tasks": model.makes_tasks,
+                        "schema": model.model_json_schema(),
+                    }
+                    for name, model in known.items()
+                },
+                "presets": {
+                    name: {"title": title, "plan": plan.model_dump()} for name, (title, plan) in PRESETS.items()
+                },
+            }
+        )
+        return
+    rows = [
+        {
+            "simulator": name,
+            "what it plants": model.title,
+            "tasks": "its own" if model.makes_tasks else "given with --on",
+            "settings": ", ".join(model.model_fields),
+        }
+        for name, model in known.items()
+    ]
+    frame = pd.DataFrame(rows)
+    print_table(frame.drop(columns="settings"), "Simulators: crowdcore simulate NAME")
+    for row in rows:
+        print_notes((f"--set of {row['simulator']}: {row['settings']}.",))
+    presets = pd.DataFrame([{"preset": name, "table": title} for name, (title, _) in PRESETS.items()])
+    print_table(presets, "Presets: crowdcore simulate --preset NAME")
+
+
+def _plan(
+    simulator: str | None,
+    preset: str | None,
+    given: dict[str, Any],
+    over: dict[str, Any],
+    on: str | None,
+    classes: str | None,
+    methods: list[str] | None,
+    train: dict[str, Any],
+) -> RecoveryPlan:
+    """The plan that the options describe; those of a preset are replaced one by one."""
+    from crowdcore.learning import recovery_plan
+
+    base = recovery_plan.RecoveryPlan() if preset is None else recovery_plan.preset(preset)
+    if preset is not None and simulator not in (None, base.simulation):
+        raise SettingError("--preset", f"go without a simulator, or with {base.simulation!r}", simulator)
+    simulation = simulator or base.simulation
+    if not (on or base.dataset or simulators.get(simulation).makes_tasks):
+        raise SettingError("--on", f"name a dataset with gold, as {simulation!r} labels tasks that are given", on)
+    wrong = next((name for name, values in over.items() if not isinstance(values, list)), None)
+    if wrong is not None:
+        raise SettingError("--over", "look like NAME=[A,B,…]", f"{wrong}={over[wrong]}")
+    chosen = [c.method for c in base.methods] if methods is None else methods
+    own: dict[str, dict[str, Any]] = {name: {} for name in chosen}
+    shared: dict[str, Any] = {}
+    for name, value in train.items():
+        owner, dot, setting = name.rpartition(".")
+        if dot and owner not in own:
+            raise SettingError("--train", f"name one of the methods {', '.join(own) or '(none)'}", name)
+        (own[owner] if dot else shared)[setting] = value
+    kept = base.methods if methods is None else [recovery_plan.Candidate(method=name) for name in dict.fromkeys(chosen)]
+    candidates = [c.model_copy(update={"settings": {**c.settings, **own[c.method]}}) for c in kept]
+    varying = {name: value for name, value in base.over.items() if name not in given} | over
+    tasks = base.tasks.model_dump() | ({} if classes is None else {"classes": [c.strip() for c in classes.split(",")]})
+    return recovery_plan.RecoveryPlan(
+        simulation=simulation,
+        settings={**base.settings, **given},
+        over=varying,
+        dataset=base.dataset if on is None else str(Path(on).resolve()) if is_path(on) else on,
+        tasks=tasks,
+        crowds=base.crowds,
+        methods=[c.model_dump() for c in candidates],
+        training={**base.training, **shared},
+        seeds=base.seeds,
+    )
+
+
+def _plant(plan: RecoveryPlan, out: Path | None, figure: Path | None, json: bool) -> None:
+    """Plant one crowd: write it, and say what is in it."""
+    from crowdcore import analysis, figures
+    from crowdcore.data.writers import write_folder
+    from crowdcore.learning.recovery_plan import plant
+
+    points = plan.points()
+    if len(points) * plan.crowds > 1:
+        raise CrowdError(
+            f"This plants {len(points) * plan.crowds} crowds. Name a --method to train on them, or plant one."
+        )
+    crowd = plant(plan, points[0])
+    found = analysis.planted(crowd)
+    if out:
+        write_folder(crowd, out)
+    if figure:
+        title = f"{crowd.name}: labels by true class"
+        save_figure(figures.confusion(found.confusion, crowd.classes, title=title), figure)
+    facts = _facts(crowd) | {"right_labels": found.right, "right_majority_votes": found.majority}
+    if json:
+        print_json(
+            facts | {"misleading_classes": [crowd.classes[c] for c in found.misleading], "classes": found.frame()}
+        )
+        return
+    print_table(found.frame(), f"{crowd.name}: what was planted")
+    print_notes(
+        (
+            f"{crowd.n_annotations:,} labels by {crowd.n_workers:,} workers on {facts['labelled_tasks']:,} tasks; "
+            f"{found.right:.1%} of them are right, and so are {found.majority:.1%} of the majority votes.",
+            found.sentence,
+            *crowd.notes,
+            *([f"Written to {out}, with what generated it in truth.npz."] if out else []),
+        )
+    )
+
+
+def _facts(crowd: CrowdDataset) -> dict[str, Any]:
+    return {
+        "name": crowd.name,
+        "tasks": crowd.n_tasks,
+        "labelled_tasks": int(crowd.annotated.sum()),
+        "workers": crowd.n_workers,
+        "annotations": crowd.n_annotations,
+        "settings": crowd.truth.settings if crowd.truth else {},
+    }
+
+
+def _study(plan: RecoveryPlan, device: str, out: Path | None, figure: Path | None, json: bool) -> None:
+    """Train on what is planted, and compare with the truth."""
+    from crowdcore.learning import study_recovery
+    from crowdcore.learning.recovery_exhibits import errors
+    from crowdcore.learning.recovery_measures import MEASURES, spelled
+
+    if out is not None and out.suffix not in {".csv", ".parquet"}:
+        raise SettingError("--out", "end in .csv or .parquet where methods are trained", str(out))
+    with _progress() as tell:
+        study = study_recovery(plan, device=device, on_progress=tell)
+    varied = list(spelled(plan.over))
+    count = len(plan.points())
+    words = (
+        f"{plan.simulation} · {plan.crowds} crowd{'s' * (plan.crowds > 1)} × {plan.seeds} seed{'s' * (plan.seeds > 1)}"
+    )
+    shown = errors(study.table, varied, {c.name: c.method for c in plan.methods}, words)
+    if out:
+        save_table(study.table, out)
+    if figure and shown.figure is not None:
+        save_figure(shown.figure, figure)
+    if json:
+        print_json({"plan": plan.model_dump(), "crowds": study.crowds, "table": study.table, "summary": shown.table})
+        return
+    columns = [*varied, "method", *(c for c in MEASURES if c in shown.table), "seconds"]
+    title = f"Who recovered what: {words}" + (f" at each of {count} points" if count > 1 else "")
+    print_table(study.crowds.drop(columns="crowd") if plan.crowds == 1 else study.crowds, "What was planted")
+    print_table(shown.table[columns], title, (*study.notes, *shown.notes), limit=200)
+
+
+@contextmanager
+def _progress() -> Iterator[Any]:
+    """A progress bar on standard error, which shows only where a person looks on."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f}%"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        line = bar.add_task("", total=1.0)
+        yield lambda share, words: bar.update(line, completed=share, description=words)

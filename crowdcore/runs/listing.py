@@ -1,0 +1,225 @@
+"""Runs side by side: which pass a filter, in which settings they differ, and all of them as a table."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pandas as pd
+
+from crowdcore.runs.run import Run, in_words
+
+__all__ = ["best_runs", "dataset_names", "differing", "matching", "run_table", "settings_table", "short_names"]
+
+Words: TypeAlias = Callable[[Mapping[str, Any], str], list[str]]
+
+_SCORES = {
+    "test_accuracy_selected": "test_selected",
+    "test_accuracy_selected_std": "test_selected_std",
+    "test_accuracy_last": "test_last",
+    "test_accuracy_last_std": "test_last_std",
+    "valid_accuracy_selected": "validation",
+    "seconds": "seconds",
+}
+"""Score of a run -> column of `run_table`."""
+
+
+def matching(
+    runs: Iterable[Run],
+    *,
+    datasets: Collection[str] = (),
+    methods: Collection[str] = (),
+    states: Collection[str] = (),
+    tags: Collection[str] = (),
+    words: str = "",
+    trials: bool = False,
+) -> list[Run]:
+    """The runs that pass every filter, in their order; an empty filter lets all pass.
+
+    Args:
+        runs: any runs.
+        datasets: as the runs spell them; one of these.
+        methods: one of these.
+        states: one of these.
+        tags: all of these.
+        words: each must occur in the id, name, dataset, method, settings, note, tags or message, whatever its case.
+        trials: let the trials of searches pass, too.
+    """
+    return [
+        run
+        for run in runs
+        if (trials or not run.spec.parent)
+        and (not datasets or run.spec.dataset in datasets)
+        and (not methods or run.spec.method in methods)
+        and (not states or run.state in states)
+        and set(tags) <= set(run.tags)
+        and all(word in _text(run) for word in words.casefold().split())
+    ]
+
+
+def _text(run: Run) -> str:
+    said = [f"{name.replace('_', ' ')} {in_words(value)}" for name, value in run.spec.settings.items()]
+    parts = (run.id, run.title, run.spec.dataset, run.spec.method, run.note, run.message, *run.tags, *said)
+    return "\n".join(parts).casefold()
+
+
+def differing(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
+    """Id -> the settings of that run, by name, in which these runs differ.
+
+    Settings are those that training used, defaults included; of a run that has not begun, those that were asked for.
+    A setting that only some methods have counts where it differs among them.
+    """
+    known = {run.id: run.parameters or _asked(run) for run in runs}
+    asked = {name for run in runs for name in _asked(run)}
+    names = dict.fromkeys(name for settings in known.values() for name in settings)
+    telling = [name for name in names if _tells(name, runs, known, name in asked)]
+    return {run.id: {name: known[run.id][name] for name in telling if name in known[run.id]} for run in runs}
+
+
+def _asked(run: Run) -> dict[str, str]:
+    return {name: str(value) for name, value in run.spec.settings.items()}
+
+
+def _tells(name: str, runs: Sequence[Run], known: Mapping[str, Mapping[str, str]], asked: bool) -> bool:
+    """Whether a setting has two values, or was asked for in one run of a method and not in another."""
+    having = [run for run in runs if name in known[run.id]]
+    if len({_mark(known[run.id][name]) for run in having}) > 1:
+        return True
+    methods = {run.spec.method for run in having}
+    return asked and any(name not in known[run.id] for run in runs if run.spec.method in methods)
+
+
+def _mark(value: str) -> str:
+    try:
+        return repr(float(value))
+    except ValueError:
+        return value
+
+
+def best_runs(runs: Sequence[Run]) -> set[str]:
+    """Ids of the runs with the highest validation accuracy among those of the same data, validation labels and naming.
+
+    The test split has no say; a run that nobody stands beside is not the best of anything.
+    """
+    rivals: dict[tuple[str, ...], dict[str, float]] = {}
+    for run in runs:
+        reached = _reached(run).get("valid_accuracy_selected")
+        if reached is not None and run.spec.search is None:
+            naming = run.parameters.get("names", "as-trained")
+            alike = (run.spec.dataset, run.spec.fingerprint, run.validated_on, naming)
+            rivals.setdefault(alike, {})[run.id] = reached
+    return {
+        run_id
+        for values in rivals.values()
+        if len(values) > 1
+        for run_id, value in values.items()
+        if value == max(values.values())
+    }
+
+
+def _reached(run: Run) -> Mapping[str, float]:
+    """The scores of a run's result; those that it had on the way do not count."""
+    return run.scores if run.has_ended and run.has_result else {}
+
+
+def short_names(runs: Sequence[Run], words: Words | None = None) -> dict[str, str]:
+    """Id -> the name that somebody gave a run, else its method and how it differs from others of its method.
+
+    Args:
+        runs: all that are named.
+        words: makes a phrase of each setting of a method; None: the settings' own names.
+    """
+    differ: dict[str, dict[str, str]] = {}
+    for method in {run.spec.method for run in runs}:
+        differ |= differing([run for run in runs if run.spec.method == method])
+    said = words or _words
+    return {
+        run.id: run.name or " · ".join([run.spec.method, *said(_values(differ[run.id]), run.spec.method)])
+        for run in runs
+    }
+
+
+def _words(settings: Mapping[str, Any], method: str) -> list[str]:
+    return [f"{name.replace('_', ' ')} {_plain(value)}" for name, value in settings.items()]
+
+
+def _values(settings: Mapping[str, str]) -> dict[str, Any]:
+    """Settings as the record keeps them, in text, as the values that they were."""
+    found: dict[str, Any] = dict(settings)
+    for name, text in settings.items():
+        with contextlib.suppress(ValueError, SyntaxError):
+            found[name] = ast.literal_eval(text)
+    return found
+
+
+def _plain(value: object) -> str:
+    """A value as people write it: ``hidden 8`` for the settings of a network, ``none`` for None or nothing."""
+    return "none" if value is None or value == {} else in_words(value)
+
+
+def dataset_names(runs: Iterable[Run]) -> dict[str, str]:
+    """Dataset as runs spell it -> its short name: of a path the last part, where that tells it from the others."""
+    spelled = dict.fromkeys(run.spec.dataset for run in runs)
+    short = {name: Path(name).stem if Path(name).is_absolute() else name for name in spelled}
+    clashing = [name for name in short.values() if list(short.values()).count(name) > 1]
+    return {name: name if short[name] in clashing else short[name] for name in spelled}
+
+
+def run_table(runs: Sequence[Run], words: Words | None = None) -> pd.DataFrame:
+    """One row per run, in their order; ``words`` as in `short_names`.
+
+    Returns:
+        id; best (see `best_runs`); name ("" where nobody gave one); dataset; method; settings in which the runs
+        differ, in words; seeds (how many); state; accuracies between 0 and 1, with standard deviations over seeds from
+        two seeds on: test_selected, test_selected_std, test_last, test_last_std, validation (at the selected epoch);
+        seconds (wall time of training); started (UTC); validated_on; note; tags.
+    """
+    names, differ, leading = dataset_names(runs), differing(runs), best_runs(runs)
+    said = words or _words
+    scores = pd.DataFrame([_reached(run) for run in runs]).reindex(columns=list(_SCORES)).rename(columns=_SCORES)
+    return pd.DataFrame(
+        {
+            "id": [run.id for run in runs],
+            "best": [run.id in leading for run in runs],
+            "name": [run.name for run in runs],
+            "dataset": [names[run.spec.dataset] for run in runs],
+            "method": [run.spec.method for run in runs],
+            "settings": [" · ".join(said(_values(differ[run.id]), run.spec.method)) for run in runs],
+            "seeds": [len(run.spec.seeds) for run in runs],
+            "state": [run.state for run in runs],
+            **scores.astype(float),
+            "started": pd.to_datetime(pd.Series([run.started for run in runs], dtype=object), utc=True),
+            "validated_on": [run.validated_on for run in runs],
+            "note": [run.note for run in runs],
+            "tags": [", ".join(run.tags) for run in runs],
+        }
+    )
+
+
+def settings_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """One row for each thing in which the runs differ, one column per run, "" where a run does not have it.
+
+    Columns are called by `short_names`, with the begin of the id where two are called alike.
+    """
+    names = short_names(runs)
+    taken = list(names.values())
+    columns = {run.id: f"{n} ({run.id[:8]})" if taken.count(n := names[run.id]) > 1 else n for run in runs}
+    differ = differing(runs)
+    facts = {
+        "dataset": {run.id: dataset_names(runs)[run.spec.dataset] for run in runs},
+        "data fingerprint": {run.id: run.spec.fingerprint[:8] for run in runs},
+        "method": {run.id: run.spec.method for run in runs},
+        "seeds": {run.id: ", ".join(map(str, run.spec.seeds)) for run in runs},
+        "device": {run.id: run.device for run in runs},
+        "validated on": {run.id: run.validated_on for run in runs},
+    }
+    rows = {name: values for name, values in facts.items() if len({*values.values()} - {""}) > 1}
+    for name in dict.fromkeys(name for settings in differ.values() for name in settings):
+        rows[name] = {run.id: _plain(_values(differ[run.id]).get(name, "")) for run in runs}
+    return pd.DataFrame(
+        [[name.replace("_", " "), *(values[run.id] for run in runs)] for name, values in rows.items()],
+        columns=["setting", *columns.values()],
+    )

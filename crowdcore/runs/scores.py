@@ -1,0 +1,42 @@
+"""The numbers that a run's record keeps of its result, so that lists of runs need not open results."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.types import FloatArray
+from crowdcore.runs.recorder import spread
+
+if TYPE_CHECKING:
+    from crowdcore.learning.result import TrainingResult
+
+__all__ = ["accuracy_scores", "validation_accuracy"]
+
+
+def accuracy_scores(result: TrainingResult) -> dict[str, float]:
+    """Test accuracies of three epochs, validation accuracy of one: means over seeds, and ``…_std`` from two on."""
+    from crowdcore.learning.result import At
+
+    scores: dict[str, float] = {}
+    for at in get_args(At):
+        with contextlib.suppress(DataError, SettingError):  # no gold on the test split
+            scores |= spread(f"test_accuracy_{at}", result.accuracy("test", at=at).tolist())
+    with contextlib.suppress(DataError):
+        scores |= spread("valid_accuracy_selected", validation_accuracy(result).tolist())
+    return scores
+
+
+def validation_accuracy(result: TrainingResult) -> FloatArray:
+    """(S,) accuracy at the selected epoch, on the split and labels that selected it.
+
+    Raises:
+        DataError: nothing selected an epoch.
+    """
+    curve = result.curves.get("valid_accuracy")
+    if curve is None or not result.validated_on:
+        raise DataError(f"{result.dataset} has nothing to validate on", "A search needs `select_on` or `holdout`.")
+    return np.asarray(curve[result.selected_epoch - 1, np.arange(len(result.seeds))])
