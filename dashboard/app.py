@@ -25,9 +25,11 @@ st.navigation(
         st.Page("views/aggregate.py", title="Aggregate", icon=":material/how_to_vote:", url_path="aggregate"),
         st.Page("views/tasks.py", title="Tasks", icon=":material/list_alt:", url_path="tasks"),
         st.Page("views/train.py", title="Train", icon=":material/model_training:", url_path="train"),
+        st.Page("views/runs.py", title="Runs", icon=":material/table_rows:", url_path="runs"),
         st.Page("views/compare.py", title="Compare", icon=":material/leaderboard:", url_path="compare"),
         st.Page("views/confusions.py", title="Confusions", icon=":material/apps:", url_path="confusions"),
         st.Page("views/omega.py", title="Noise source ω", icon=":material/scatter_plot:", url_path="omega"),
+        st.Page("views/sandbox.py", title="Sandbox", icon=":material/potted_plant:", url_path="sandbox"),
         st.Page("views/report.py", title="Report", icon=":material/summarize:", url_path="report"),
     ]
 ).run()

@@ -32,17 +32,39 @@ __all__ = [
 SHARED = ("dataset", "reference", "names")
 PAGES: Mapping[str, tuple[str, ...]] = {
     "data": ("view",),
+    "sandbox": (
+        "crowd",
+        "vary",
+        "tasks",
+        "repeats",
+        "planted",
+        "methods",
+        "training",
+        "shown",
+        "matrix",
+        "worker",
+    ),
     "mistakes": ("true", "given", "layer", "beside", "marks", "behind"),
     "annotators": ("view", "kind", "groups", "worker", "other", "true", "given", "without"),
     "aggregate": ("methods", "gold", "first", "second", "result", "worker", "curve"),
     "tasks": ("task", "show", "true", "given", "worker", "number"),
-    "train": ("methods", "runs", "view"),
-    "compare": ("runs", "view", "at", "metric", "split", "first", "second", "axis", "crowds", "searches", "worker"),
-    "confusions": ("runs", "beside", "seed", "view", "sort", "group", "diagonal", "worker", "true", "given"),
-    "omega": ("runs", "seed", "view", "half", "true", "worker", "task"),
+    "train": ("methods", "settings", "runs", "view", "metric", "smooth", "axes"),
+    "runs": ("datasets", "methods", "states", "tags", "find", "trials", "runs"),
+    "compare": (
+        *("runs", "view", "at", "metric", "smooth", "axes", "split"),
+        *("first", "second", "axis", "crowds", "searches", "worker"),
+    ),
+    "confusions": (
+        *("runs", "beside", "seed", "epoch", "part", "view", "sort", "group", "diagonal", "scale"),
+        *("worker", "true", "given"),
+    ),
+    "omega": ("runs", "seed", "epoch", "view", "half", "true", "worker", "task"),
     "report": ("runs", "parts", "who"),
 }
-_MANY = {"methods", "without", "runs", "parts", "crowds", "searches"}
+_MANY = {
+    *("methods", "without", "runs", "parts", "crowds", "searches", "vary", "planted"),
+    *("datasets", "states", "tags", "metric", "axes"),
+}
 _FLEETING = ("task",)  # forgotten when a page is opened from the menu
 _SEPARATOR = "\x1f"
 
@@ -175,10 +197,10 @@ def publish() -> None:
 
 
 def address(page: str, **values: str | list[str] | None) -> dict[str, str | list[str]]:
-    """Query parameters of a link to ``page`` that shows ``values`` of the same dataset and reference."""
-    shared = {key: get(key) for key in SHARED if get(key)}
+    """Query parameters of a link to ``page`` that shows ``values``, of the same dataset and reference unless given."""
     texts = {key: _SEPARATOR.join(value) if isinstance(value, list) else value for key, value in values.items()}
-    own = {key: text for key, text in texts.items() if text and key in PAGES[page]}
+    shared = {key: get(key) for key in SHARED if get(key)}
+    own = {key: text for key, text in texts.items() if text and key in (*SHARED, *PAGES[page])}
     return _unpacked({**shared, **own})
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dashboard import services, state
+from dashboard.components.curve_choice import curve_choice, each_in_a_cell
 from dashboard.components.differing import differing
 from dashboard.components.figure import figure
 from dashboard.components.frame import hidden_names
@@ -21,44 +22,66 @@ if TYPE_CHECKING:
     from crowdcore.figures import Exhibit
     from crowdcore.learning.result import At
 
-__all__ = ["accuracy", "calibration", "curves", "disagreement", "recovery", "sweeps"]
+__all__ = ["accuracy", "calibration", "curves", "disagreement", "recovery", "selection", "significance", "sweeps"]
 
 Runs = tuple[str, ...]
 COMMON = "Common"
+_ROWS = {"pair": 16, "point": 12, "run": 60}  # of a table before it scrolls
 
 
 def accuracy(runs: Runs) -> None:
-    """The table, every seed, what tests say, classes, and cost."""
+    """The table, every seed, classes, scores and cost."""
     dataset = state.get("dataset")
-    if not compare.judged(dataset, runs):
-        st.info("The test split has no gold labels, so nothing can be said of accuracy.", icon=":material/block:")
+    why = compare.basis(dataset, runs)
+    if why:
+        _why(why)
         _tabled(compare.cost(dataset, runs), "cost", "run")
         return
     _tabled(compare.accuracies(dataset, runs), "accuracy", "run")
     at = _epoch()
-    found = compare.differences(dataset, runs, at)
-    grid = st.grid(2, min_column_width=400, gap="small")
-    with grid.cell():
-        _drawn(compare.seeds(dataset, runs, at), "seeds")
-    with grid.cell():
-        if found is None:
-            st.info("Choose two runs with two seeds in common to test whether they differ.", icon=":material/science:")
-        else:
-            _drawn(found[1], "ranks")
-    if found is not None:
-        _tabled(found[0], "tests", "pair", heading=True)
+    _drawn(compare.seeds(dataset, runs, at), "seeds")
     if at == "best":
-        st.caption("Of the best epoch on test no predictions are kept; below are those of the selected epoch.")
+        st.caption(
+            "Predictions are not stored for the best test epoch, so the rest of this page uses the selected epoch."
+        )
     _drawn(compare.classes(dataset, runs, compare.kept_at(at)), "classes")
     _tabled(compare.scores(dataset, runs, compare.kept_at(at)), "scores", "run", heading=True)
     _tabled(compare.cost(dataset, runs), "cost", "run", heading=True)
 
 
-def curves(runs: Runs) -> None:
-    """One metric by epoch."""
+def significance(runs: Runs) -> None:
+    """Whether the runs differ: over test tasks, and over seeds."""
     dataset = state.get("dataset")
-    metric = named("Metric", "metric", compare.curve_metrics(dataset, runs), width=300)
-    _drawn(compare.curves(dataset, runs, metric), "curves")
+    at = _epoch()
+    if at == "best":
+        st.caption(
+            "Predictions are not stored for the best test epoch, so tests over tasks use the selected epoch; tests "
+            "over seeds use the best one."
+        )
+    for shown in compare.tests(dataset, runs, at):
+        if shown.figure is not None:
+            _drawn(shown, "ranks")
+        else:
+            _tabled(shown, shown.name, "pair", heading=True)
+
+
+def selection(runs: Runs) -> None:
+    """What selects the epoch, and how accuracies and ranks change with it."""
+    for shown in compare.rank_changes(state.get("dataset"), runs):
+        _drawn(shown, shown.name, notes=False)
+        _tabled(shown, shown.name, "run", heading=shown.figure is None)
+
+
+def curves(runs: Runs) -> None:
+    """Metrics by epoch."""
+    dataset = state.get("dataset")
+    how = curve_choice(compare.curve_metrics(dataset, runs))
+
+    def draw(metric: str) -> None:
+        found = compare.curves(dataset, runs, metric, how.smooth, how.axes)
+        _drawn(found, "curves" if metric == how.metrics[0] else f"curves-{metric}")
+
+    each_in_a_cell(how.metrics, draw)
 
 
 def calibration(runs: Runs) -> None:
@@ -66,7 +89,7 @@ def calibration(runs: Runs) -> None:
     dataset = state.get("dataset")
     found = compare.calibration(dataset, runs)
     if found is None:
-        st.info("Calibration needs gold labels on the test split.", icon=":material/block:")
+        _why(compare.basis(dataset, runs))
         return
     _drawn(found, "calibration")
     _tabled(compare.scores(dataset, runs, "selected"), "scores", "run")
@@ -126,8 +149,8 @@ def sweeps(runs: Runs) -> None:
             "choose by."
         )
     found = compare.sweep(dataset, everything, crowds, axis, at)
-    _drawn(found, "sweep")
-    table(found.table, "sweep", name=f"{dataset}-{found.name}", noun="point", rows=12)
+    _drawn(found, "sweep", notes=False)
+    _tabled(found, "sweep", "point")
 
 
 def _searches(dataset: str, optional: bool) -> dict[str, Runs]:
@@ -179,23 +202,30 @@ def _epoch() -> At:
     return named("Epoch", "at", compare.at_words(), width=260)
 
 
-def _drawn(shown: Exhibit, key: str) -> None:
-    """The figure with its downloads, and its notes."""
+def _drawn(shown: Exhibit, key: str, notes: bool = True) -> None:
+    """The figure with its downloads, and its notes; or why there is none."""
     if shown.figure is not None:
         name = f"{state.get('dataset')}-{shown.name}"
         figure(shown.figure, key, name=name, alt=shown.title, data=lambda: shown.table)
-    _notes(shown)
+    if notes:
+        _notes(shown)
 
 
 def _tabled(shown: Exhibit, key: str, noun: str, heading: bool = False) -> None:
-    """The table, and its notes."""
+    """The table, and its notes; or why there is none."""
     if heading:
         st.subheader(shown.title)
-    name = f"{state.get('dataset')}-{shown.name}"
-    table(shown.table, key, name=name, noun=noun, rows=len(shown.table))
+    if len(shown.table):
+        name = f"{state.get('dataset')}-{shown.name}"
+        table(shown.table, key, name=name, noun=noun, rows=min(len(shown.table), _ROWS[noun]))
     _notes(shown)
 
 
 def _notes(shown: Exhibit) -> None:
+    """What to bear in mind; where nothing can be shown, why not."""
     for note in shown.notes:
-        st.caption(as_text(note))
+        st.caption(as_text(note)) if len(shown.table) else _why(note)
+
+
+def _why(sentence: str) -> None:
+    st.info(as_text(sentence), icon=":material/block:")

@@ -33,11 +33,11 @@ def overview(fits: Fits) -> None:
     n_judged = [services.judgement(dataset, fit).n_judged for fit in fits]
     if any(n_judged):
         st.caption(
-            f"Accuracy by the {count(max(n_judged), 'task')} with gold that the method was not shown; gained and lost: "
-            "tasks that it alone, or majority vote alone, has right. The objective's heights differ between models."
+            f"Accuracy on the {count(max(n_judged), 'task')} with hidden gold. Gained / lost: tasks right here but "
+            "wrong by majority vote, and the reverse. Log-likelihoods of different models are not comparable."
         )
     else:
-        st.caption("No gold is left to judge by, so nothing is said of accuracy or calibration.")
+        st.caption("No task with hidden gold is left, so nothing can be said of accuracy or calibration.")
 
     def chosen(row: int) -> None:
         state.put(result=fits[row])
@@ -87,7 +87,7 @@ def curves(fits: Fits) -> None:
         kind = state.one_of("curve", list(CURVES)) or "gap"
         climbed = services.objective_figure(dataset, fits, kind == "gap")
         if climbed is None:
-            st.info("None of these methods climbs an objective.")
+            st.info("None of these methods has an objective to plot.")
         else:
             figure(
                 climbed,

@@ -49,7 +49,18 @@ export default function (component) {
       setTriggerValue("window", { x: xaxis.range, y: yaxis.range });
     }, 150);
   };
-  const listeners = { plotly_afterplot: outline };
+  const measure = () => {
+    const { xaxis } = hooked?._fullLayout ?? {};
+    if (!xaxis?.l2p || !hooked.querySelector(".hm")) return;
+    const cell = Math.abs(xaxis.l2p(1) - xaxis.l2p(0)); // in pixels
+    frame.classList.toggle("small-cells", cell < 28);
+    frame.classList.toggle("tiny-cells", cell < 8.5 && xaxis.showticklabels);
+  };
+  const drawn = () => {
+    measure();
+    outline();
+  };
+  const listeners = { plotly_afterplot: drawn };
   if (data.clicks || data.points) listeners.plotly_click = onClick;
   if (data.zooms) listeners.plotly_relayout = onZoom;
   const unhook = () => {
@@ -62,7 +73,7 @@ export default function (component) {
     hooked = gd;
     for (const [name, listener] of Object.entries(listeners)) gd.on(name, listener);
     gd.dataset.listens = "yes"; // tests wait for it
-    outline();
+    drawn();
   };
 
   const observer = new MutationObserver(hook);

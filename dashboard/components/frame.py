@@ -35,9 +35,9 @@ def page(name: str, draw: Callable[[], None], without: Callable[[], None] | None
 
 
 def hidden_names() -> bool:
-    """Whether workers go by pseudonyms: as chosen, else for uploads only."""
-    names = state.get("names")
-    return names == "hidden" if names else services.uploaded(state.get("dataset"))
+    """Whether workers go by pseudonyms: as chosen, else for uploads only, unless a simulation made up the workers."""
+    names, dataset = state.get("names"), state.get("dataset")
+    return names == "hidden" if names else services.uploaded(dataset) and services.dataset(dataset).truth is None
 
 
 def _sidebar() -> bool:

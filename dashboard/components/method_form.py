@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
@@ -10,12 +9,10 @@ from typing import Any, Literal
 
 import streamlit as st
 
+from dashboard import services
 from dashboard.components.text import as_text
 
-__all__ = ["method_form"]
-
-_OPEN = 1e-12  # how far inside an excluded bound the nearest value of a form is
-_LARGEST = 2**53 - 1  # whole numbers that a browser can hold
+__all__ = ["at_first", "method_form"]
 
 
 def method_form(
@@ -27,9 +24,10 @@ def method_form(
     open: Mapping[str, str] = MappingProxyType({}),
     kept: bool = False,
 ) -> dict[str, Any]:
-    """Draw one field per setting: numbers with their bounds, choices, switches; descriptions as help.
+    """Draw one field per setting: numbers, choices, switches; descriptions as help.
 
-    Settings of other kinds (lists, models) are not drawn and keep their value.
+    A field gives what it shows, also where training would refuse it: then the reason stands below it, and
+    `services.check` raises it. Settings of other kinds (lists, models) are not drawn and keep their value.
 
     Args:
         schema: from ``Model.model_json_schema()``.
@@ -42,56 +40,48 @@ def method_form(
     Returns:
         The values of the fields drawn.
     """
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    definitions = schema.get("$defs", {})
     chosen: dict[str, Any] = {}
     grid = st.grid(2, min_column_width=170, gap="xsmall", vertical_alignment="bottom")
-    for name, described in properties.items():
+    for name, field in services.fields_of(schema).items():
         if name in without:
             continue
-        field = _resolved(described, definitions)
         if name in open:
-            field |= {"optional": True, "empty": open[name]}
+            field |= {"empty": open[name]}
             if field.get("type") == "boolean":
                 field["enum"] = [True, False]
         value = values.get(name, None if name in open else field.get("default"))
         with grid.cell():
             widget = f"{key}-{name}-open" if name in open else f"{key}-{name}"
-            drawn = _field(field, _label(field, name), value, widget, "session" if kept else None)
-        if drawn is not None:
-            chosen[name] = drawn[0]
+            drawn = _field(field, value, widget, "session" if kept else None)
+            if drawn is not None:
+                chosen[name] = drawn[0]
+                if drawn[0] is not None or name not in open:
+                    _refusal(schema, name, drawn[0])
     if not chosen:
         st.caption("This method has no settings.")
     return chosen
 
 
-def _resolved(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """The field with references followed, and ``T | None`` as T with ``optional``."""
-    found = dict(field)
-    if "anyOf" in found:
-        kinds = [k for k in found.pop("anyOf") if k.get("type") != "null"]
-        optional = len(kinds) < len(field["anyOf"])
-        if len(kinds) > 1 and all(k.get("type") == "boolean" or "const" in k for k in kinds):
-            choices = [[k["const"]] if "const" in k else [True, False] for k in kinds]
-            return {**found, "enum": sorted(itertools.chain(*choices), key=lambda c: isinstance(c, bool))}
-        found = {**(kinds[0] if len(kinds) == 1 else {}), **found, "optional": optional}
-    if "$ref" in found:
-        found = {**definitions.get(str(found.pop("$ref")).rsplit("/", 1)[-1], {}), **found}
-    return found
+def _refusal(schema: Mapping[str, Any], name: str, value: Any) -> None:
+    """Say why training would refuse a value."""
+    try:
+        services.check(schema, {name: value})
+    except services.Refusal as refusal:
+        st.caption(f":red[{as_text(refusal)}]")
 
 
-def _label(field: Mapping[str, Any], name: str) -> str:
-    return as_text(str(field.get("title", name)).replace("_", " ").capitalize())
+def _field(field: Mapping[str, Any], value: Any, key: str, kept: Literal["session"] | None) -> tuple[Any] | None:
+    """Draw a setting and return its value (in a tuple, as it may be None), or None if it cannot be drawn.
 
-
-def _field(
-    field: Mapping[str, Any], label: str, value: Any, key: str, kept: Literal["session"] | None
-) -> tuple[Any] | None:
-    """Draw a setting and return its value (in a tuple, as it may be None), or None if it cannot be drawn."""
-    described = as_text(field["description"]) if "description" in field else None
+    Numbers have no bounds in the browser, which would keep showing a number beyond them and send the one before.
+    """
+    label, described = as_text(field["title"]), as_text(field["description"]) if "description" in field else None
     common: dict[str, Any] = {"help": described, "key": key, "persist_state": kept}
     how: dict[str, Any]
     kind = field.get("type")
+    if "empty" in field:
+        at_first(key, float(value) if kind == "number" and value is not None else value)
+        value = None
     if "enum" in field:
         options = list(field["enum"])
         at = options.index(value) if value in options else None if "empty" in field else 0
@@ -101,32 +91,26 @@ def _field(
         return (st.toggle(label, value=bool(value), **common),)
     if kind in {"integer", "number"}:
         number = int if kind == "integer" else float
-        low, high = (None if bound is None else number(bound) for bound in _bounds(field, kind))
-        how = {"step": 1} if kind == "integer" else {"step": _step(value), "format": "%g"}
+        how = {"step": 1} if kind == "integer" else {"step": _step(field.get("default")), "format": "%g"}
         shown = None if value is None else number(value)
-        empty = field.get("empty", "not set") if field.get("optional") else None
-        return (st.number_input(label, low, high, value=shown, placeholder=empty, **how, **common),)
+        empty = field.get("empty", "not set") if field.get("optional") or "empty" in field else None
+        return (st.number_input(label, value=shown, placeholder=empty, **how, **common),)
     if kind == "string":
-        return (st.text_input(label, value="" if value is None else str(value), **common) or value,)
+        text = st.text_input(label, value=value, placeholder=field.get("empty"), **common)
+        return (text or (None if "empty" in field or field.get("optional") else ""),)
     return None
+
+
+def at_first(key: str, value: Any) -> None:
+    """Have a field that may be emptied begin with a value, which is not its default: emptied, it stays empty."""
+    if value is not None and key not in st.session_state:
+        st.session_state[key] = value
 
 
 def _said(option: Any) -> str:
     return ("no", "yes")[option] if isinstance(option, bool) else str(option)
 
 
-def _bounds(field: Mapping[str, Any], kind: str) -> tuple[float | None, float | None]:
-    inside = 1 if kind == "integer" else _OPEN
-    low, high = field.get("minimum"), field.get("maximum")
-    if "exclusiveMinimum" in field:
-        low = field["exclusiveMinimum"] + inside
-    if "exclusiveMaximum" in field:
-        high = field["exclusiveMaximum"] - inside
-    if kind == "integer":
-        low, high = (None if b is None else max(-_LARGEST, min(_LARGEST, b)) for b in (low, high))
-    return low, high
-
-
 def _step(value: float | None) -> float:
-    """A tenth of the value's order of magnitude."""
+    """A tenth of the default's order of magnitude."""
     return float(10.0 ** (math.floor(math.log10(abs(value))) - 1)) if value else 0.01

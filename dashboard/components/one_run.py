@@ -13,6 +13,7 @@ from dashboard.components.guard import fragment, refusals
 from dashboard.components.reference_button import reference_button
 from dashboard.components.text import as_text
 from dashboard.components.train_form import prefill
+from dashboard.services import run_actions
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
@@ -39,12 +40,20 @@ def _one(shown: dict[str, Run]) -> None:
         _again(run)
         _use(run)
         _delete(run)
+        st.page_link(
+            "views/runs.py",
+            label="Name, note, tags",
+            icon=":material/label:",
+            query_params=state.address("runs", datasets=[run.spec.dataset], runs=[run.id]),
+        )
+    if run.note:
+        st.caption(as_text(run.note))
     if run.message:
         (st.error if run.state == "failed" else st.info)(as_text(run.message))
     _take_along(run)
     if run.spec.search is None:
         st.caption("The same from the command line")
-        st.code(services.command_line(run), language="bash", wrap_lines=True)
+        st.code(run_actions.command_line(run), language="bash", wrap_lines=True)
     with st.expander("Log", expanded=run.state == "failed", icon=":material/notes:"):
         _log(run)
 
@@ -73,7 +82,7 @@ def _delete(run: Run) -> None:
         st.markdown("Delete this run with its curves, model and log? This cannot be undone.")
         if st.button("Delete for good", type="primary", key=f"delete-{run.id}"):
             with refusals():
-                services.delete([run.id])
+                run_actions.delete([run.id])
                 state.put(runs=[name for name in state.get_many("runs") if name != run.id])
                 st.rerun()
 
@@ -85,15 +94,15 @@ def _take_along(run: Run) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         download(
             "Predictions",
-            lambda: services.predictions_csv(run.id),
+            lambda: run_actions.predictions_csv(run.id),
             f"{name}-predictions.csv",
             "text/csv",
             icon=":material/download:",
         )
-        for kind, words in services.model_kinds().items():
+        for kind, words in run_actions.model_kinds().items():
             download(
                 f"Model ({words})",
-                partial(services.model_archive, run.id, kind),
+                partial(run_actions.model_archive, run.id, kind),
                 f"{name}-{kind}.zip",
                 "application/zip",
                 icon=":material/download:",

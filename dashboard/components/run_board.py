@@ -10,7 +10,9 @@ import streamlit as st
 from dashboard import services, state
 from dashboard.components.collector import spare
 from dashboard.components.guard import refusals
+from dashboard.components.run_picker import table_link
 from dashboard.components.text import as_text, count, duration, percent
+from dashboard.services import run_actions
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
@@ -24,6 +26,7 @@ SCORES = {
     "valid_accuracy": "validation accuracy",
     "best_valid_accuracy": "best validation accuracy",
 }
+REACHED = {"selected": "selected epoch", "last": "last", "best": "best on test"}
 ICONS = {
     "queued": ":material/schedule:",
     "running": ":material/progress_activity:",
@@ -63,14 +66,16 @@ def _picked(found: list[Run]) -> list[Run]:
         newest = found[0].spec.group
         usual = [run for run in found if not run.has_ended or (run.spec.group == newest and newest)] or found[:1]
         chosen = [run.id for run in reversed(usual[:SHOWN])]
-    st.multiselect(
-        "Runs shown",
-        list(by_id),
-        format_func=services.run_labels(found).__getitem__,
-        placeholder="Choose runs",
-        wrap=True,
-        **state.bind("runs", chosen),
-    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.multiselect(
+            "Runs shown",
+            list(by_id),
+            format_func=services.run_labels(found).__getitem__,
+            placeholder="Choose runs",
+            wrap=True,
+            **state.bind("runs", chosen),
+        )
+        table_link(state.get("dataset"), chosen)
     return [by_id[name] for name in chosen]
 
 
@@ -132,7 +137,8 @@ def _row(run: Run) -> None:
     ):
         with st.container(gap=None):
             n = len(run.spec.seeds)
-            st.markdown(f"{ICONS[run.state]} **{as_text(services.run_title(run))}** · {count(n, 'seed')}")
+            asked = f" · {as_text(services.run_asked(run))}" if run.name else ""
+            st.markdown(f"{ICONS[run.state]} **{as_text(services.run_title(run))}**{asked} · {count(n, 'seed')}")
             if run.state == "running":
                 st.progress(min(max(run.done, 0.0), 1.0), as_text(_progress(run)))
             else:
@@ -144,9 +150,10 @@ def _progress(run: Run) -> str:
     if run.spec.search is not None:
         words = [f"trial {run.epoch} of {run.epochs}" if run.epoch else "first trial"]
     else:
-        words = [f"epoch {run.epoch} of {run.epochs}" if run.epochs and run.device else "starting"]
-    if run.id in _stopping():
-        words.append("stopping")
+        now = f"epoch {run.epoch}" if run.epoch else "before epoch 1"
+        words = [f"{now} of {run.epochs}" if run.device and run.epochs else "starting"]
+    if run_actions.is_stopping(run.id):
+        words.append("stopping after this epoch" if run.spec.search is None else "stopping")
     elif run.remaining is not None:
         words.append(f"{duration(run.remaining)} left")
     found = next((name for name in SCORES if name in run.scores), None)
@@ -162,7 +169,7 @@ def _outcome(run: Run) -> str:
     words: list[str] = [run.state] if run.state != "finished" else []
     reached = [_spread(run, at) for at in ("selected", "last", "best") if f"test_accuracy_{at}" in run.scores]
     if reached:
-        words.append(f"test accuracy {' | '.join(reached)}")
+        words.append(f"test accuracy: {' · '.join(reached)}")
     elif "valid_accuracy" in run.scores:
         words.append(f"validation accuracy {percent(run.scores['valid_accuracy'])} last")
     if run.started and run.ended:
@@ -172,21 +179,26 @@ def _outcome(run: Run) -> str:
 
 def _spread(run: Run, at: str) -> str:
     mean, std = run.scores[f"test_accuracy_{at}"], run.scores.get(f"test_accuracy_{at}_std")
-    return f"{percent(mean)}{'' if std is None or std != std else f' ± {100 * std:.1f}'} {at}"
+    spread = "" if std is None or std != std else f" ± {100 * std:.1f}"
+    return f"{100 * mean:.1f}{spread} % ({REACHED[at]})"
 
 
 def _buttons(run: Run) -> None:
     if run.state == "queued":
-        _button("First", ":material/vertical_align_top:", run, services.put_first, "Let it go before all others")
-        _button("Last", ":material/vertical_align_bottom:", run, services.put_last, "Let all others go before it")
+        _button("First", ":material/vertical_align_top:", run, run_actions.put_first, "Let it go before all others")
+        _button("Last", ":material/vertical_align_bottom:", run, run_actions.put_last, "Let all others go before it")
     if not run.has_ended:
-        about = "Stop it; what it has learnt is kept"
-        _button("Cancel", ":material/stop_circle:", run, services.cancel, about, disabled=run.id in _stopping())
+        if not run_actions.is_stopping(run.id):
+            about = "Stop it after its epoch; what it has learnt by then is kept"
+            _button("Cancel", ":material/stop_circle:", run, run_actions.cancel, about)
+        elif run.state == "running" and run.spec.search is None:
+            about = "Do not wait for the end of its epoch; what it had learnt at its last checkpoint is kept"
+            _button("Stop now", ":material/cancel:", run, run_actions.stop_now, about)
     elif run.state != "finished":
-        _button("Resume", ":material/resume:", run, services.resume, "Go on from its last checkpoint")
+        _button("Resume", ":material/resume:", run, run_actions.resume, "Go on from its last checkpoint")
 
 
-def _button(label: str, icon: str, run: Run, act: Callable[[str], None], about: str, *, disabled: bool = False) -> None:
+def _button(label: str, icon: str, run: Run, act: Callable[[str], None], about: str) -> None:
     st.button(
         label,
         key=f"{label}-{run.id}",
@@ -195,7 +207,6 @@ def _button(label: str, icon: str, run: Run, act: Callable[[str], None], about: 
         on_click=_acted,
         args=(act, run.id),
         type="tertiary",
-        disabled=disabled,
     )
 
 
@@ -205,13 +216,3 @@ def _acted(act: Callable[[str], None], name: str) -> None:
         act(name)
     except services.Refusal as refusal:
         st.session_state["train-said"] = str(refusal)
-        return
-    if act is services.cancel:
-        _stopping().add(name)
-    else:
-        _stopping().discard(name)
-
-
-def _stopping() -> set[str]:
-    """Runs that were asked to stop here and may take some seconds to."""
-    return st.session_state.setdefault("train-stopping", set())  # type: ignore[no-any-return]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dashboard import services, state
+from dashboard.components.curve_choice import curve_choice, each_in_a_cell
 from dashboard.components.figure import figure
 from dashboard.components.guard import fragment
 
@@ -21,7 +22,7 @@ EVERY = 2.0  # seconds between two drawings
 
 
 def curves(shown: list[Run]) -> None:
-    """One metric, chosen from those measured."""
+    """Metrics by epoch, chosen from those measured."""
     fragment(lambda: _curves(shown))()
 
 
@@ -30,24 +31,26 @@ def _curves(shown: list[Run]) -> None:
     if not metrics:
         st.caption("The curves begin with the first epoch.")
         return
-    if st.session_state.get("train-metric") not in metrics:
-        st.session_state["train-metric"] = next(iter(metrics))
-    metric = st.selectbox("Curve", metrics, format_func=metrics.__getitem__, key="train-metric", width=300)
+    how = curve_choice(metrics)
     dataset, ids = state.get("dataset"), [run.id for run in shown]
-
-    def drawn() -> go.Figure:
-        now = {run.id: run for run in services.runs_of(dataset)}
-        return services.curves_figure([now[name] for name in ids if name in now], metric)
-
     live = any(run.state == "running" for run in shown)
-    figure(
-        drawn if live else drawn(),
-        "curves",
-        name=f"{dataset}-training-{metric}",
-        alt=f"{metrics[metric]} by epoch, one curve per run",
-        data=lambda: services.curves_table(shown),
-        every=EVERY,
-    )
+
+    def draw(metric: str) -> None:
+        def drawn() -> go.Figure:
+            now = {run.id: run for run in services.runs_of(dataset)}
+            known = [now[name] for name in ids if name in now]
+            return services.curves_figure(known, metric, how.smooth, how.axes)
+
+        figure(
+            drawn if live else drawn(),
+            "curves" if metric == how.metrics[0] else f"curves-{metric}",
+            name=f"{dataset}-training-{metric}",
+            alt=f"{metrics[metric]} by epoch, one curve per run",
+            data=lambda: services.curves_table(shown),
+            every=EVERY,
+        )
+
+    each_in_a_cell(how.metrics, draw)
 
 
 def onwards(shown: list[Run]) -> None:

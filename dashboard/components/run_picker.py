@@ -13,7 +13,7 @@ from dashboard.components.text import as_text, count
 if TYPE_CHECKING:
     from crowdcore.runs import Run
 
-__all__ = ["pick_runs"]
+__all__ = ["pick_runs", "table_link"]
 
 SUGGESTED = 6  # runs that are shown while nobody has chosen
 
@@ -59,14 +59,16 @@ def pick_runs(
         newest = {run.spec.method: run.id for run in reversed(offered.values()) if run.state == "finished"}
         chosen = [name for name in offered if name in newest.values()][:SUGGESTED] or list(offered)[:1]
     if several:
-        st.multiselect(
-            label,
-            list(names),
-            format_func=names.__getitem__,
-            placeholder="Choose finished runs",
-            wrap=True,
-            **state.bind(key, chosen),
-        )
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            st.multiselect(
+                label,
+                list(names),
+                format_func=names.__getitem__,
+                placeholder="Choose finished runs",
+                wrap=True,
+                **state.bind(key, chosen),
+            )
+            table_link(dataset, chosen)
     else:
         chosen = chosen[:1]
         st.selectbox(label, list(names), format_func=names.__getitem__, **state.bind(key, chosen[0]))
@@ -75,6 +77,17 @@ def pick_runs(
         if run.state != "finished":
             st.caption(as_text(f"{names[name]}: {run.state} at epoch {run.epoch}, as far as it came."))
     return [offered[name] for name in chosen]
+
+
+def table_link(dataset: str, shown: list[str]) -> None:
+    """The way to the table of the dataset's runs, with those that are shown chosen."""
+    st.page_link(
+        "views/runs.py",
+        label="Choose in a table",
+        icon=":material/table_rows:",
+        help="All runs with their settings, scores, notes and tags; choose rows there, then Compare",
+        query_params=state.address("runs", datasets=[services.spelled(dataset)], runs=shown),
+    )
 
 
 def _nothing(dataset: str, why: str) -> None:

@@ -8,27 +8,25 @@ import streamlit as st
 
 from dashboard import services, state
 from dashboard.components.guard import fragment, refusals
-from dashboard.components.text import count
-from dashboard.components.train_form import KEPT, method_titled, shared_settings
+from dashboard.components.own_settings import method_titled
+from dashboard.components.text import as_text, count
+from dashboard.components.train_form import KEPT, refusal_of, shared_settings
 
 __all__ = ["search_form"]
 
 SAMPLERS = {"tpe": "Guided (TPE)", "grid": "Grid", "random": "Random"}
-TRIALS, SEEDS = 20, 3
+TRIALS, MOST_TRIALS, SEEDS = 20, 10_000, "3"
 
 
 @fragment
 def search_form() -> None:
     """The form with its start button."""
-    titles = services.learners()
-    lines = list(dict.fromkeys([*state.get_many("methods"), *reversed(titles)]))[::-1]
+    lines = list(dict.fromkeys([*state.get_many("methods"), *reversed(services.learners())]))[::-1]
     if st.session_state.get("search-method") not in lines:
         st.session_state["search-method"] = (state.get_many("methods") or ["conal"])[-1]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        line = st.selectbox(
-            "Method", lines, format_func=lambda m: titles.get(m) or method_titled(m), key="search-method", **KEPT
-        )
-        trials = st.number_input("Trials", 1, 10_000, TRIALS, key="search-trials", width=120, **KEPT)
+        line = st.selectbox("Method", lines, format_func=method_titled, key="search-method", **KEPT)
+        trials = st.number_input("Trials", value=TRIALS, step=1, key="search-trials", width=120, **KEPT)
         sampler = st.selectbox(
             "Sampler",
             SAMPLERS,
@@ -43,32 +41,43 @@ def search_form() -> None:
     chosen = st.multiselect(
         "Settings to search",
         fields,
-        format_func=lambda name: name.replace("_", " "),
+        format_func=lambda name: services.setting_title(name, line.split()[0]),
         key=f"search-fields-{line}",
         wrap=True,
         **KEPT,
     )
     space = {name: bounds for name in chosen if (bounds := _values(line, name, fields[name])) is not None}
-    draft = {**shared_settings("search", {"seeds": SEEDS}, [], (line,)), "methods": [line]}
+    held = {**services.train.read_draft(state.get("dataset"), ""), "seeds": SEEDS}
+    shared, problem = shared_settings("search", held, [], (line,))
+    draft = {**shared, "methods": [line]}
+    problem = problem or refusal_of(state.get("dataset"), draft)
+    if not 1 <= trials <= MOST_TRIALS:
+        problem = problem or f"`Trials` must be between 1 and {MOST_TRIALS:,}, but got {trials}."
+    if problem:
+        st.error(as_text(problem), icon=":material/block:")
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button(
-            f"Search, {count(trials, 'run')}", type="primary", icon=":material/search:", disabled=len(space) < 1
-        ):
+        asked = st.button(
+            f"Search, {count(trials, 'run')}",
+            type="primary",
+            icon=":material/search:",
+            disabled=not space or bool(problem),
+        )
+        if asked and not problem:
             _start(draft, space, trials, sampler)
         st.caption("Judged on validation accuracy; the test split is never looked at.")
 
 
 def _values(line: str, name: str, field: services.Field) -> dict[str, Any] | None:
     """Bounds, or the values to choose from."""
-    label, key = name.replace("_", " "), f"search-{line}-{name}"
+    label, key = services.setting_title(name, line.split()[0]), f"search-{line}-{name}"
     if field.values:
-        values = st.multiselect(label.capitalize(), field.values, list(field.values), key=key, **KEPT)
+        values = st.multiselect(label, field.values, list(field.values), key=key, **KEPT)
         return {"values": tuple(values)} if len(values) > 1 else None
     step, form = (1, None) if field.integer else (None, "%g")
     number = int if field.integer else float
     with st.container(horizontal=True, vertical_alignment="bottom"):
         low = st.number_input(
-            f"{label.capitalize()} from",
+            f"{label} from",
             value=number(field.low),
             step=step,
             format=form,

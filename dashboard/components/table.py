@@ -20,39 +20,50 @@ __all__ = ["SHOWN", "formats", "table"]
 # How numbers of these names are written wherever they appear; shares as percentages.
 FORMATS = {
     **dict.fromkeys(("percent", "low", "high", "expected", "expected_beyond", "expected labels"), "%.1f"),
-    **dict.fromkeys(("value", "entropy", "entropy (nats)", "skill", "distance", "agreement κ"), "%.3f"),
+    **dict.fromkeys(("value", "entropy", "entropy (nats)", "distance", "agreement κ"), "%.3f"),
     **dict.fromkeys(("p_value", "q_value", "p_beyond", "q_beyond"), "%.2g"),
     "bits per label": "%.2f",
     "accuracy without": "%+.4f",
     "log-likelihood": "%.1f",
     "seconds": "%.3f",
     **dict.fromkeys((f"{at} {sign}" for at in ("selected", "last", "best, optimistic") for sign in "%±"), "%.2f"),
-    **dict.fromkeys((f"{score}{sign}" for score in ("macro_f1", "nll") for sign in ("", " ±")), "%.3f"),
+    **dict.fromkeys((f"{score} {s}" for score in ("accuracy", "macro F1", "calibration error") for s in "%±"), "%.2f"),
+    **dict.fromkeys(("NLL (nats)", "NLL (nats) ±"), "%.3f"),
     **dict.fromkeys(("common recovery error", "individual recovery error", "weighted by annotations"), "%.4f"),
     **dict.fromkeys(("common recovery error ±", "individual recovery error ±", "weighted by annotations ±"), "%.4f"),
     **dict.fromkeys(("skill correlation", "skill correlation ±", "ω correlation", "ω correlation ±"), "%.3f"),
     **dict.fromkeys(("accuracy mean", "accuracy std"), "%.2f %%"),
-    "difference": "%+.4f",
-    "adjusted": "%.2g",
+    **dict.fromkeys((f"{w} error{sign}" for w in ("common", "own", "effective") for sign in ("", " ±")), "%.3f"),
+    **dict.fromkeys(("common moved", "common moved ±", "own moved", "own moved ±"), "%.3f"),
+    **dict.fromkeys(("difference (points)", "change (points)"), "%+.2f"),
+    **dict.fromkeys(("from %", "to %"), "%.2f"),
+    **dict.fromkeys(("p", "adjusted p", "McNemar p", "McNemar adjusted p"), "%.2g"),
+    **dict.fromkeys(("p over tasks (Holm)", "p over seeds (Holm)"), "%.2g"),
     "mean_rank": "%.2f",
     "seconds per seed": "%.2f",
     "annotations/s": "%.0f",
     "selected epoch": "%.1f",
-    **dict.fromkeys(("observed skill", "true skill", "skill ±", "skill beside", "mean ω", "mean ω ±"), "%.3f"),
+    **dict.fromkeys(("mean ω", "mean ω ±"), "%.3f"),
+    **dict.fromkeys(("error", "distance from observed"), "%.4f"),
     **dict.fromkeys(("distance from common", "distance from common ±"), "%.5f"),
     **dict.fromkeys(("5 %", "25 %", "50 %", "75 %", "95 %"), "%.3f"),
 }
 SHARES = {"share", "wrong", "true share", "given share", "accuracy", "acc. low", "acc. high", "with majority"} | {
     "accuracy ±",
+    "accuracy last",
+    "accuracy last ±",
     "accuracy mean",
     "accuracy std",
     "calibration error",
-    "calibration_error",
-    "calibration_error ±",
     "common noise",
     "common noise ±",
     "first_probability",
     "second_probability",
+    "skill",
+    "skill ±",
+    "observed skill",
+    "true skill",
+    "skill of the other run",
 }
 WIDTHS = {"method": 210}
 SHOWN = 2000  # rows sent to the browser; the filter and the download reach all of them
@@ -112,7 +123,10 @@ def table(
     options: dict[str, Any] = {} if on_row is None else {"on_select": chosen, "selection_mode": "single-row"}
     height = _HEADER + _ROW * min(rows, len(shown))
     shown = shown.assign(**{name: 100 * shown[name] for name in SHARES.intersection(shown.columns)})
-    st.dataframe(shown, key=f"table-{key}", hide_index=True, column_config=formats(shown), height=height, **options)
+    config = formats(shown)
+    st.dataframe(
+        shown, key=f"table-{key}", hide_index=True, column_config=config, height=height, placeholder="–", **options
+    )
     if len(found) > SHOWN:
         st.caption(
             f"The first {SHOWN:,} of {count(len(found), noun, nouns)}; filter to see others, download to get all."

@@ -8,61 +8,110 @@ import streamlit as st
 
 from dashboard import services, state
 from dashboard.components.guard import fragment, refusals
-from dashboard.components.method_form import method_form
+from dashboard.components.method_form import at_first, method_form
+from dashboard.components.own_settings import method_titled, own_settings, what_comes
 from dashboard.components.text import as_text, count, duration, size
 
 if TYPE_CHECKING:
     from crowdcore.runs import Estimate
 
-__all__ = ["form", "method_titled", "prefill", "shared_settings"]
+__all__ = ["KEPT", "form", "prefill", "refusal_of", "shared_settings"]
 
 SUGGESTED = ("crowd-layer", "trace", "conal")
-SEEDS, MOST_SEEDS = 5, 1000
 APART = ("epochs", "backbone", "backbone_settings")  # settings of the trainer that have their own place
 KEPT: dict[str, Any] = {"persist_state": "session"}  # fields outlive a visit to another page
-
-
-def method_titled(line: str) -> str:
-    """A method for people: its name and the settings of its own."""
-    try:
-        method, settings = services.read_method(line)
-    except services.Refusal:
-        return line
-    return " · ".join([method, *(f"{key.replace('_', ' ')} {value}" for key, value in settings.items())])
+SEEDS_HELP = (
+    "How many (6 stands for the seeds 0 to 5), or which ones (0, 1, 7; a single one with a comma after it: 7,). "
+    "With fewer than 6 seeds no test over seeds can find a difference at 5 %."
+)
 
 
 def prefill(draft: services.Draft) -> None:
     """Have the form show this draft from the next run of the page on."""
-    st.session_state["train-held"] = draft
-    st.session_state["train-filled"] = st.session_state.get("train-filled", 0) + 1  # new fields with these values
-    state.put(methods=list(draft["methods"]), view=None)
+    st.session_state["train-trusted"] = draft["training"].get("backbone", "")
+    st.session_state.pop("train-shown", None)
+    line = services.train.spell_draft(state.get("dataset"), draft)
+    state.put(methods=list(draft["methods"]), settings=line, view=None)
 
 
 @fragment
 def form() -> None:
     """The form with its start button."""
-    held = {"methods": [], **st.session_state.get("train-held", {})}
+    dataset = state.get("dataset")
+    held = _held(dataset)
+    if st.session_state["train-refused"]:
+        st.error(as_text(st.session_state["train-refused"]), icon=":material/block:")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        methods = _methods(state.get_many("methods") or held["methods"] or list(SUGGESTED))
-    draft = {**shared_settings("train", held, methods), "methods": methods}
+        before = state.get_many("methods") or list(SUGGESTED)
+        lines = _methods(before)
+        _preset(dataset)
+    draft, problem = shared_settings("train", held, lines)
+    problem = problem or refusal_of(dataset, draft)
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button(
-            f"Start {count(len(methods), 'run')}", type="primary", icon=":material/play_arrow:", disabled=not methods
-        ):
-            _start(draft)
-        _estimate(draft)
+        label = f"Start {count(len(lines), 'run')}"
+        asked = st.button(label, type="primary", icon=":material/play_arrow:", disabled=not lines or bool(problem))
+        if problem:
+            st.error(as_text(problem), icon=":material/block:")
+        else:
+            _remember(dataset, draft)
+            if asked and lines:
+                _start(draft)
+        if draft["methods"] and draft["methods"] != before:
+            state.put(methods=list(draft["methods"]))
+            if draft["methods"] != lines:  # fields of a method have changed: its name does, too
+                st.rerun()
+            st.session_state["train-asked"] = lines
+        if not problem:
+            _estimate(draft)
+
+
+def _held(dataset: str) -> services.Draft:
+    """What all methods share, as the address has it; fields are made anew where it says something else than they."""
+    drafts = st.session_state.setdefault("train-drafts", {})  # dataset -> methods, settings
+    if dataset in drafts and not state.chosen("methods") and not state.chosen("settings"):
+        methods, settings = drafts[dataset]
+        state.put(methods=methods, settings=settings)
+    line = state.get("settings")
+    if st.session_state.get("train-shown") != (dataset, line):
+        st.session_state["train-shown"] = (dataset, line)
+        st.session_state["train-filled"] = st.session_state.get("train-filled", 0) + 1
+        st.session_state["train-refused"] = ""
+    try:
+        return services.train.read_draft(dataset, line, st.session_state.get("train-trusted", ""))
+    except services.Refusal as refusal:
+        st.session_state["train-refused"] = f"The settings of this address are not used: {refusal}"
+        st.session_state["train-shown"] = (dataset, "")
+        state.put(settings=None)
+        return services.train.read_draft(dataset, "")
+
+
+def _remember(dataset: str, draft: services.Draft) -> None:
+    """Write the draft into the address, for a reload, and keep it for a return to this dataset."""
+    line = services.train.spell_draft(dataset, draft)
+    if line != state.get("settings"):
+        state.put(settings=line)
+        st.session_state["train-shown"] = (dataset, line)
+        st.session_state["train-refused"] = ""
+    st.session_state["train-drafts"][dataset] = (list(draft["methods"]), line)
+
+
+def refusal_of(dataset: str, draft: services.Draft) -> str:
+    """Why this draft cannot be started; "" if it can."""
+    try:
+        return services.refused(dataset, draft)
+    except services.Refusal as refusal:
+        return str(refusal)
 
 
 def _methods(lines: list[str]) -> list[str]:
     """Which methods; several at once, one of them also with different settings."""
     if "train-methods" not in st.session_state or st.session_state.get("train-asked") != lines:
         st.session_state["train-methods"] = st.session_state["train-asked"] = lines
-    titles = services.learners()
-    options = list(dict.fromkeys([*titles, *st.session_state["train-methods"]]))
+    options = list(dict.fromkeys([*services.learners(), *st.session_state["train-methods"]]))
     return st.multiselect(
         "Methods",
         options,
-        format_func=lambda line: titles.get(line) or method_titled(line),
+        format_func=method_titled,
         key="train-methods",
         placeholder="Choose methods",
         wrap=True,
@@ -70,102 +119,93 @@ def _methods(lines: list[str]) -> list[str]:
     )
 
 
+def _preset(dataset: str) -> None:
+    """Fill the form with all runs of a published table."""
+    titles = services.train.presets(dataset)
+
+    def fill() -> None:
+        name = st.session_state["train-preset"]
+        if name is not None:
+            draft, note = services.train.draft_of_preset(name)
+            prefill(draft)
+            st.session_state["train-noted"] = note
+
+    st.selectbox(
+        "Preset",
+        titles,
+        index=None,
+        format_func=titles.__getitem__,
+        key="train-preset",
+        on_change=fill,
+        placeholder="All runs of a table",
+        help="Fills the form with the methods, settings and seeds of one of README's tables.",
+        width=260,
+    )
+    if st.session_state.get("train-preset") and st.session_state.get("train-noted"):
+        st.caption(as_text(st.session_state["train-noted"]))
+
+
 def shared_settings(
     key: str, held: services.Draft, methods: list[str], searched: tuple[str, ...] = ()
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], str]:
     """Seeds, device and the trainer's settings, which all runs share; and a form for each method's own.
 
     Args:
         key: unique on the page.
-        held: a draft, as far as it is known: what the fields show while they are untouched.
+        held: a draft: what the fields show while they are untouched.
         methods: lines whose own settings can be changed.
         searched: lines whose own settings have their place elsewhere.
 
     Returns:
-        ``seeds``, ``device``, ``priority`` and ``training`` of a draft.
+        A draft of what the fields show, and why it cannot be trained with; "" if it can.
     """
-    training = dict(held.get("training", {}))
+    training = dict(held["training"])
     prefix = f"{key}-{st.session_state.get('train-filled', 0)}"
-    epochs = training.get("epochs", services.training_schema()["properties"]["epochs"]["default"])
     networks = services.backbones(state.get("dataset"))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        seeds = st.number_input(
-            "Seeds",
-            1,
-            MOST_SEEDS,
-            held.get("seeds", SEEDS),
-            key=f"{prefix}-seeds",
-            help="So many replicas, which differ in what is random: seeds 0, 1, …",
-            width=120,
-            **KEPT,
-        )
-        training["epochs"] = st.number_input("Epochs", 1, None, epochs, key=f"{prefix}-epochs", width=120, **KEPT)
-        network = _choice("Network", networks, training.get("backbone"), f"{prefix}-backbone", 260)
-        device = _choice("Device", services.devices(), held.get("device"), f"{prefix}-device", 130)
+        seeds = st.text_input("Seeds", held["seeds"], key=f"{prefix}-seeds", help=SEEDS_HELP, width=120, **KEPT)
+        epochs = st.empty()
+        network = _choice("Network", networks, training["backbone"], f"{prefix}-backbone", 260)
+        device = _choice("Device", services.devices(), held["device"], f"{prefix}-device", 130)
     training["backbone"] = network
+    problem, effective = "", []
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.caption("Settings", width="content")
         for line in methods:
-            _own_settings(line, methods)
+            now, why = own_settings(line, methods)
+            effective += now
+            problem = problem or why
         if network in networks:
             training["backbone_settings"] = _network_settings(network, training, prefix)
+        comes = what_comes([*effective, *searched])
         with st.popover("Training", type="tertiary"):
-            theirs = _theirs([*methods, *searched])
+            st.caption("Grey is what is used while nothing is entered.")
             training |= method_form(
-                services.training_schema(), training, f"{prefix}-training", without=APART, open=theirs, kept=True
+                services.training_schema(), training, f"{prefix}-training", without=APART, open=comes, kept=True
             )
-    folded = {k: v for k, v in training.items() if k not in APART and v is not None}
-    changed = services.changed(services.training_schema(), folded) | {k: folded[k] for k in theirs if k in folded}
-    if changed:
-        st.caption(as_text("Changed: " + ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in changed.items())))
-    return {"seeds": seeds, "device": device, "priority": held.get("priority", 0), "training": training}
+    at_first(f"{prefix}-epochs", training.get("epochs"))
+    training["epochs"] = epochs.number_input(
+        "Epochs",
+        value=None,
+        step=1,
+        placeholder=comes["epochs"],
+        key=f"{prefix}-epochs",
+        width=120,
+        help="Passes over the training tasks. Grey is what is used while nothing is entered.",
+        **KEPT,
+    )
+    chosen = {k: v for k, v in training.items() if k not in APART and v is not None}
+    if chosen:
+        st.caption(as_text("Changed: " + ", ".join(services.settings_in_words(chosen))))
+    draft = {"methods": list(dict.fromkeys(effective)), "seeds": seeds, "device": device, "training": training}
+    return draft, problem
 
 
-def _theirs(methods: list[str]) -> dict[str, str]:
-    """Trainer settings in which a method departs from the usual, and what it takes."""
-    usual = services.training_schema()["properties"]
-    own: dict[str, dict[str, Any]] = {}
-    for line in methods:
-        try:
-            for name, value in services.own_training(line).items():
-                own.setdefault(name, {})[line.split()[0]] = value
-        except services.Refusal:
-            continue
-    words = {name: ", ".join(f"{method} {value}" for method, value in taken.items()) for name, taken in own.items()}
-    return {name: f"{words[name]}; else {usual[name]['default']}" if len(methods) > 1 else words[name] for name in own}
-
-
-def _choice(label: str, options: dict[str, str], value: str | None, key: str, width: int) -> str:
-    titles = options if value is None or value in options else {value: value, **options}
-    index = 0 if value is None else list(titles).index(value)
+def _choice(label: str, options: dict[str, str], value: str, key: str, width: int) -> str:
+    titles = options if value in options else {value: value, **options}
+    index = list(titles).index(value)
     chosen: str = st.selectbox(label, titles, index=index, format_func=titles.__getitem__, key=key, width=width, **KEPT)
     return chosen
-
-
-def _own_settings(line: str, lines: list[str]) -> None:
-    """The form of one chosen method, behind a button."""
-    try:
-        method, values = services.read_method(line)
-    except services.Refusal:
-        return
-    told = services.about_method(method)
-    with st.popover(as_text(method_titled(line)), type="tertiary"):
-        st.markdown(f"**{as_text(told['title'])}**  \n{as_text(told['paper'])}")
-        st.caption(as_text(told["words"].replace("``", "")))
-        own = services.own_training(line)
-        if own:
-            listed = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in own.items())
-            st.caption(as_text(f"Trained with {listed}, unless you change these under Training."))
-        with st.form(f"settings-{line}", border=False):
-            chosen = method_form(told["schema"], values, f"own-{line}")
-            with st.container(horizontal=True):
-                instead = st.form_submit_button("Use these", type="primary")
-                beside = st.form_submit_button("Add beside it", help="Keep the present settings too, to compare.")
-        if instead or beside:
-            new = services.spell_method(method, {**values, **chosen})
-            at = lines.index(line)
-            state.put(methods=list(dict.fromkeys([*lines[: at + beside], new, *lines[at + 1 :]])))
-            st.rerun()
 
 
 def _network_settings(network: str, training: dict[str, Any], prefix: str) -> dict[str, Any]:
@@ -198,7 +238,12 @@ def _estimate(draft: services.Draft) -> None:
 
     def look(waiting: bool) -> None:
         with refusals():
-            found = services.estimate(dataset, draft)
+            try:
+                found = services.estimate(dataset, draft)
+            except services.Refusal:
+                if waiting:
+                    st.rerun(scope="app")  # the start button has to know, too
+                raise
             if found is not None and waiting:
                 st.rerun(scope="app")
             st.caption(_words(found), width="stretch")

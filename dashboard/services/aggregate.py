@@ -133,15 +133,17 @@ def most_different(found: LabelDisagreement) -> tuple[int, int]:
 def pair_in_words(found: LabelDisagreement, first: int, second: int) -> str:
     """Which of two is right more often where they differ, as far as gold tells."""
     from crowdcore.analysis.label_disagreement import p_in_words
+    from crowdcore.analysis.paired_tests import LEVEL
 
     names = found.names
     if GOLD in (names[first], names[second]):
-        return "Tasks that the method has wrong. Those it was surest of come first."
+        return "Tasks that the method has wrong, most confident first."
     if not (found.n_judged[first] and found.n_judged[second]):
-        return "The surest come first."
+        return "Tasks are listed most confident first."
     one, other, p = (table[first, second] for table in (found.row_right, found.row_right.T, found.p_value))
-    verdict = "" if p != p else f" Chance alone gives such a lead with {p_in_words(p)}."
-    return f"By gold, the first is right on {one:,} of them, the second on {other:,}.{verdict} The surest come first."
+    verdict = "" if p != p else f" Such a gap is {'' if p <= LEVEL else 'not '}significant ({p_in_words(p)})."
+    right = f"By gold, the first is right on {one:,} of them, the second on {other:,}."
+    return f"{right}{verdict} Tasks are listed most confident first."
 
 
 @kept

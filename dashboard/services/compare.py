@@ -25,24 +25,25 @@ __all__ = [
     "at_words",
     "axes",
     "axis_words",
+    "basis",
     "calibration",
     "classes",
     "compared",
     "cost",
     "curve_metrics",
     "curves",
-    "differences",
     "differing_tasks",
     "disagreement",
     "disagreement_figure",
-    "judged",
     "kept_at",
     "partners",
+    "rank_changes",
     "recovery",
     "scores",
     "searches",
     "seeds",
     "sweep",
+    "tests",
     "truth",
     "truth_workers",
 ]
@@ -63,16 +64,16 @@ def compared(name: str | CrowdDataset, runs: Runs) -> dict[str, TrainingResult]:
     return dict(zip(_names(name, runs), map(result, runs), strict=True))
 
 
-def judged(name: str, runs: Runs) -> bool:
-    """Whether gold on the test split judges any of them."""
-    from crowdcore.learning.comparison import TEST
+def basis(name: str, runs: Runs) -> str:
+    """Why nothing can be said of their test accuracy; "" where it can."""
+    from crowdcore.learning import judged
 
-    return any((found.gold[found.split == TEST] >= 0).any() for found in compared(name, runs).values())
+    return judged.basis(list(compared(name, runs).values()))
 
 
 def at_words() -> dict[At, str]:
     """The three columns that are never mixed, in words."""
-    from crowdcore.learning.exhibits import AT_WORDS
+    from crowdcore.learning.comparison import AT_WORDS
 
     return dict(AT_WORDS)
 
@@ -123,11 +124,19 @@ def cost(opened: CrowdDataset, runs: Runs) -> Exhibit:
 
 
 @kept
-def differences(opened: CrowdDataset, runs: Runs, at: At) -> tuple[Exhibit, Exhibit] | None:
-    """Paired tests and ranks; None with too few runs or seeds."""
+def tests(opened: CrowdDataset, runs: Runs, at: At) -> list[Exhibit]:
+    """Over test tasks and over seeds."""
     from crowdcore.learning import exhibits
 
-    return exhibits.differences(compared(opened, runs), at)
+    return exhibits.tests(compared(opened, runs), at)
+
+
+@kept
+def rank_changes(opened: CrowdDataset, runs: Runs) -> list[Exhibit]:
+    """What selects the epoch, and what that changes."""
+    from crowdcore.learning import exhibits
+
+    return exhibits.rank_changes(compared(opened, runs))
 
 
 def curve_metrics(name: str, runs: Runs) -> dict[str, str]:
@@ -138,11 +147,12 @@ def curve_metrics(name: str, runs: Runs) -> dict[str, str]:
 
 
 @kept
-def curves(opened: CrowdDataset, runs: Runs, metric: str) -> Exhibit:
-    """One metric by epoch."""
+def curves(opened: CrowdDataset, runs: Runs, metric: str, smooth: int, axes: tuple[str, ...]) -> Exhibit:
+    """One metric by epoch; ``axes`` as in `dashboard.components.curve_choice.AXES`."""
     from crowdcore.learning import exhibits
 
-    return exhibits.curves(compared(opened, runs), metric)
+    wanted = dict.fromkeys(axes, True)
+    return exhibits.curves(compared(opened, runs), metric, smooth, **wanted)
 
 
 @kept

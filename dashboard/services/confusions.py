@@ -1,4 +1,4 @@
-"""Confusions that runs recovered, beside what the labels say, the truth of a simulation, or another run."""
+"""Confusions that runs recovered, beside the truth of a simulation, what the labels say, or another run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dashboard.services._cache import dataset
-from dashboard.services.datasets import drawable, workers
-from dashboard.services.panels import OBSERVED, TRUTH, Panel, order_of, panel
-from dashboard.services.recovered import recovered, recovering, skill_comparison
-from dashboard.services.runs import result, run_title
+from dashboard.services.panels import OBSERVED, TRUTH, has_truth, panel, pick, side_by_side
+from dashboard.services.recovered import View, recovering
+from dashboard.services.recovery_errors import error_in_words
 from dashboard.services.runs import run as run_of
+from dashboard.services.runs import run_title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,100 +20,125 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
+    from crowdcore.analysis import LargestConfusions
     from crowdcore.core.types import FloatArray
+    from crowdcore.figures.colors import Scale
+    from dashboard.services.panels import Panel
 
 __all__ = [
-    "confusion_cell",
-    "confusion_grid",
-    "confusion_grid_table",
+    "difference",
+    "difference_table",
+    "largest",
+    "most_frequent_mistake",
     "one_confusion",
-    "one_confusion_table",
-    "one_difference",
-    "one_difference_table",
-    "recovered_workers",
-    "skills_figure",
-    "skills_table",
+    "planted",
+    "small_cell",
+    "small_confusions",
+    "table_of",
     "without_confusions",
 ]
 
 
-def _columns(panels: list[Panel], who: list[int]) -> list[int]:
-    """The matrices of a row of the grid: -1 - g is a common one, others are workers."""
-    n = [0 if p.common is None else len(p.common) for p in panels]
-    return [*(-1 - g for g in range(n[0] or min(1, sum(n[1:])))), *who]
+def most_frequent_mistake(name: str, which: str, view: View, beside: str, shown: Sequence[int]) -> float:
+    """The largest share off the diagonal of these matrices from all sources: where their colours end without it."""
+    panels = [panel(name, which, of) for of in side_by_side(name, view, beside)]
+    found = [m for at in shown for of in panels if (m := pick(of, at)) is not None]
+    off = ~np.eye(dataset(name).n_classes, dtype=bool)
+    return max((float(np.nan_to_num(m[off]).max()) for m in found), default=1.0) or 1.0
 
 
-def _pick(of: Panel, at: int, common: str, own: str) -> FloatArray | None:
-    """A matrix of a panel, or its spread, or its counts."""
-    values = getattr(of, common if at < 0 else own)
-    if values is None or (at < 0 and -1 - at >= len(values)):
-        return None
-    return np.asarray(values[-1 - at if at < 0 else at], np.float64)
-
-
-def _stack(panels: list[Panel], columns: list[int], common: str, own: str, n: int) -> FloatArray:
-    none = np.full((n, n), np.nan)
-    return np.stack(
-        [np.stack([none if (m := _pick(p, at, common, own)) is None else m for at in columns]) for p in panels]
-    )
-
-
-def _panels(name: str, which: str, run_id: str, beside: str, seed: str) -> list[Panel]:
-    return [panel(name, which, source, seed) for source in (run_id, beside) if source]
-
-
-def _called(of: Panel, at: int, names: list[str]) -> str:
-    if at >= 0:
-        return names[at]
-    several = of.common is not None and len(of.common) > 1
-    return f"{of.common_title} {-at}" if several else of.common_title
-
-
-def confusion_grid(
-    name: str, which: str, run_id: str, beside: str, seed: str, who: tuple[int, ...], hidden: bool, diagonal: bool
+def small_confusions(
+    name: str,
+    which: str,
+    view: View,
+    beside: str,
+    at: int,
+    called: str,
+    scale: Scale = "linear",
+    without_diagonal: float | None = None,
 ) -> go.Figure:
-    """The common confusion and those of some workers; below, the same of what is beside."""
+    """One worker's confusion, or (-1 - g) a common one: truth, learnt and observed side by side, errors beneath.
+
+    ``without_diagonal`` leaves the diagonal out, and is the share at which the colours end then.
+    """
     from crowdcore import figures
 
-    panels = _panels(name, which, run_id, beside, seed)
-    columns, n = _columns(panels, list(who)), dataset(name).n_classes
-    names = [html.escape(w, quote=False) for w in workers(name, hidden)]
-    classes = [html.escape(c, quote=False) for c in dataset(name).classes]
+    sources = side_by_side(name, view, beside)
+    panels = [panel(name, which, of) for of in sources]
+    n = dataset(name).n_classes
+    subtitle = "" if at < 0 else count_words(int(dataset(name).labels_per_worker[at]))
     return figures.confusion_grid(
-        _stack(panels, columns, "common", "matrices", n),
-        classes,
-        names=[[_called(p, at, names) for at in columns] for p in panels],
-        rows=[html.escape(p.title, quote=False) for p in panels],
-        spread=_stack(panels, columns, "common_spread", "spread", n),
-        counts=_stack(panels, columns, "common_counts", "counts", n),
-        diagonal=diagonal,
-        subtitle="share of each row" + ("" if diagonal else ", mistakes only"),
+        _stack(panels, at, "common", "matrices", n),
+        _classes(name),
+        names=[html.escape(_called(p, of, at, beside), quote=False) for p, of in zip(panels, sources, strict=True)],
+        below=[error_in_words(name, which, of, at) for of in sources],
+        columns=columns_of(len(sources)),
+        spread=_stack(panels, at, "common_spread", "spread", n),
+        counts=_stack(panels, at, "common_counts", "counts", n),
+        diagonal=without_diagonal is None,
+        scale=scale,
+        scale_max=1.0 if without_diagonal is None else without_diagonal,
+        title=html.escape(called, quote=False),
+        subtitle=subtitle,
     )
 
 
-def confusion_grid_table(
-    name: str, which: str, run_id: str, beside: str, seed: str, who: tuple[int, ...], hidden: bool
-) -> pd.DataFrame:
-    """The numbers of `confusion_grid`: source, who, true, given, share, share_std."""
+def count_words(n: int) -> str:
+    """``53 labels``."""
+    return f"{n:,} label{'' if n == 1 else 's'}"
+
+
+def columns_of(n: int) -> int:
+    """How many matrices stand in a row."""
+    return 2 if n in {2, 4} else 3
+
+
+def small_cell(name: str, view: View, beside: str, row: int, column: int) -> tuple[int, int] | None:
+    """What a click on `small_confusions` means: true class and given label."""
+    from crowdcore import figures
+
+    n = len(side_by_side(name, view, beside))
+    place = figures.grid_cell(row, column, dataset(name).n_classes, columns_of(n))
+    return None if place is None or place[0] >= n else place[1:]
+
+
+def _classes(name: str) -> list[str]:
+    return [html.escape(c, quote=False) for c in dataset(name).classes]
+
+
+def _called(of: Panel, source: View, at: int, beside: str) -> str:
+    """A panel's name; of the labels, the common matrix is that of all workers; two runs go by their titles."""
+    if source.run == OBSERVED and at < 0:
+        return "observed, all workers"
+    if beside and source.run not in {OBSERVED, TRUTH}:
+        return run_title(run_of(source.run)) + ("" if of.name == "learnt" else f", {of.name}")
+    return of.name
+
+
+def _stack(panels: Sequence[Panel], at: int, common: str, own: str, n: int) -> FloatArray:
+    found = [pick(p, at, common, own) for p in panels]
+    return np.stack([np.full((n, n), np.nan) if m is None else m for m in found])
+
+
+def table_of(name: str, which: str, sources: Sequence[View], at: int, called: str) -> pd.DataFrame:
+    """The numbers of matrices side by side: source, who, true, given, share, share_std, annotations."""
     import pandas as pd
 
-    panels = _panels(name, which, run_id, beside, seed)
-    names, columns = workers(name, hidden), _columns(panels, list(who))
-    frames = [_cells(p, at, _called(p, at, names), dataset(name).classes) for p in panels for at in columns]
+    frames = [_cells(panel(name, which, of), at, called, dataset(name).classes) for of in sources]
     return pd.concat([frame for frame in frames if frame is not None], ignore_index=True)
 
 
 def _cells(of: Panel, at: int, who: str, classes: Sequence[str]) -> pd.DataFrame | None:
     import pandas as pd
 
-    matrix = _pick(of, at, "common", "matrices")
+    matrix = pick(of, at)
     if matrix is None:
         return None
     n = len(classes)
     true, given = np.indices((n, n)).reshape(2, -1)
     called = np.array(classes, dtype=object)
     columns = {"source": of.title, "who": who, "true": called[true], "given": called[given], "share": matrix.ravel()}
-    spread, counts = (_pick(of, at, f"common_{key}", key) for key in ("spread", "counts"))
+    spread, counts = (pick(of, at, f"common_{key}", key) for key in ("spread", "counts"))
     if spread is not None and np.isfinite(spread).any():
         columns["share_std"] = spread.ravel()
     if counts is not None:
@@ -121,123 +146,75 @@ def _cells(of: Panel, at: int, who: str, classes: Sequence[str]) -> pd.DataFrame
     return pd.DataFrame(columns)
 
 
-def confusion_cell(
-    name: str, which: str, run_id: str, beside: str, seed: str, who: tuple[int, ...], row: int, column: int
-) -> tuple[int, int, int] | None:
-    """What a click on `confusion_grid` means: matrix (-1 - g is a common one), true class, given label."""
-    from crowdcore import figures
-
-    columns = _columns(_panels(name, which, run_id, beside, seed), list(who))
-    place = figures.grid_cell(row, column, dataset(name).n_classes)
-    return None if place is None or place[1] >= len(columns) else (columns[place[1]], place[2], place[3])
-
-
-def one_confusion(name: str, which: str, source: str, seed: str, at: int, called: str) -> go.Figure | None:
+def one_confusion(
+    name: str, which: str, source: View, beside: str, at: int, called: str, scale: Scale = "linear"
+) -> go.Figure | None:
     """One matrix with its numbers, or None where the source has none."""
     from crowdcore import figures
 
-    shown = panel(name, which, source, seed)
-    matrix = _pick(shown, at, "common", "matrices")
+    shown = panel(name, which, source)
+    matrix = pick(shown, at)
     if matrix is None:
         return None
+    words = filter(None, [shown.title, error_in_words(name, which, source, at)])
     return figures.confusion(
         matrix,
-        [html.escape(c, quote=False) for c in dataset(name).classes],
-        counts=_pick(shown, at, "common_counts", "counts"),
-        spread=_pick(shown, at, "common_spread", "spread"),
+        _classes(name),
+        counts=pick(shown, at, "common_counts", "counts"),
+        spread=pick(shown, at, "common_spread", "spread"),
         scale_max=1.0,
-        title=html.escape(called if at >= 0 or source != OBSERVED else "All workers", quote=False),
-        subtitle=html.escape(shown.title, quote=False),
+        scale=scale,
+        title=html.escape(f"{called}: {_called(shown, source, at, beside)}", quote=False),
+        subtitle=html.escape(" · ".join(words), quote=False),
     )
 
 
-def one_difference(name: str, which: str, run_id: str, beside: str, seed: str, at: int) -> go.Figure | None:
-    """A matrix of the run minus that of what is beside; rows that either lacks stay empty."""
+def difference(name: str, which: str, first: View, second: View, at: int, dark: bool) -> go.Figure | None:
+    """A matrix minus the same of another source; rows that either lacks stay empty."""
     from crowdcore import figures
 
-    panels = _panels(name, which, run_id, beside, seed)
-    both = [_pick(p, at, "common", "matrices") for p in panels]
-    if len(both) < 2 or both[0] is None or both[1] is None:
+    panels = [panel(name, which, of) for of in (first, second)]
+    both = [pick(p, at) for p in panels]
+    if both[0] is None or both[1] is None:
         return None
     return figures.confusion(
         [both[0], both[1]],
-        [html.escape(c, quote=False) for c in dataset(name).classes],
+        _classes(name),
         difference="only",
+        dark=dark,
         title="Difference",
         subtitle=html.escape(" − ".join(p.title for p in panels), quote=False),
     )
 
 
-def one_difference_table(name: str, which: str, run_id: str, beside: str, seed: str, at: int) -> pd.DataFrame:
-    """The numbers of `one_difference`: true, given, both shares, difference."""
-    first, second = (one_confusion_table(name, which, source, seed, at, "") for source in (run_id, beside))
-    frame = first[["true", "given"]].assign(share=first["share"], beside=second["share"])
+def difference_table(name: str, which: str, first: View, second: View, at: int) -> pd.DataFrame:
+    """The numbers of `difference`: true, given, both shares, difference."""
+    one, other = (table_of(name, which, [of], at, "") for of in (first, second))
+    frame = one[["true", "given"]].assign(share=one["share"], beside=other["share"])
     return frame.assign(difference=frame["share"] - frame["beside"])
 
 
-def one_confusion_table(name: str, which: str, source: str, seed: str, at: int, called: str) -> pd.DataFrame:
-    """The numbers of `one_confusion`."""
-    cells = _cells(panel(name, which, source, seed), at, called, dataset(name).classes)
-    assert cells is not None
-    return cells
+def largest(name: str, which: str, view: View) -> LargestConfusions:
+    """The largest confusions that a run recovered for all workers, beside those of the labels.
+
+    The run's common confusion, or where it has none the mean over workers by their labels.
+    """
+    from crowdcore import analysis
+
+    learnt = panel(name, which, view)
+    if learnt.common is not None and len(learnt.common) == 1:
+        shared = learnt.common[0]
+    else:
+        shared = np.average(learnt.matrices, axis=0, weights=dataset(name).labels_per_worker)
+    observed = panel(name, which, view._replace(run=OBSERVED)).common
+    assert observed is not None
+    return analysis.largest_confusions(shared, observed[0], dataset(name).classes)
 
 
-def recovered_workers(
-    name: str, which: str, run_id: str, beside: str, seed: str, sort: str, hidden: bool
-) -> pd.DataFrame:
-    """One row per worker in the order of ``sort``: skills, distance from common, common noise; index = worker."""
-    import pandas as pd
-
-    found, compared = recovered(name, run_id, seed), skill_comparison(name, which, run_id, seed)
-    columns: dict[str, object] = {
-        "worker": workers(name, hidden),
-        "annotations": found.n_annotations,
-        "observed skill": compared.observed,
-    }
-    for words, values, spread in (
-        ("skill", found.skill, found.skill_spread),
-        ("distance from common", found.distance, found.distance_spread),
-        ("common noise", found.common_share, found.common_share_spread),
-    ):
-        if values is not None:
-            columns[words] = values
-            if len(found.seeds) > 1:
-                columns[f"{words} ±"] = spread
-    if found.group is not None:
-        columns["group"] = found.group + 1
-    if beside not in {"", OBSERVED, TRUTH}:
-        columns["skill beside"] = recovered(name, beside, seed).skill
-    truth = dataset(name).truth
-    if truth is not None and truth.worker_confusion is not None:
-        columns["true skill"] = np.trace(truth.worker_confusion, axis1=1, axis2=2) / len(found.classes)
-    return pd.DataFrame(columns).iloc[order_of(name, run_id, seed, sort)]
-
-
-def skills_figure(
-    name: str, which: str, run_id: str, beside: str, seed: str, worker: int | None, hidden: bool
-) -> go.Figure:
-    """Learnt skills of one run, or of two, on those that the labels show."""
-    from crowdcore import figures
-    from crowdcore.figures.theme import PALETTE, method_color
-
-    shown = [run_id, *([beside] if beside not in {"", OBSERVED, TRUTH} else [])]
-    called = workers(name, hidden)
-    titles = [html.escape(run_title(run_of(one)), quote=False) for one in shown]
-    if len(set(titles)) < len(titles):
-        titles = [f"{title} ({one[:4]})" for title, one in zip(titles, shown, strict=True)]
-    colors = [method_color(result(one).method) for one in shown]
-    if len(set(colors)) < len(colors):
-        colors[1] = next(color for color in PALETTE if color != colors[0])
-    runs = {
-        title: drawable(skill_comparison(name, which, one, seed), called)
-        for title, one in zip(titles, shown, strict=True)
-    }
-    return figures.skills(runs, colors=colors, highlight=worker)
-
-
-def skills_table(name: str, which: str, run_id: str, seed: str, hidden: bool) -> pd.DataFrame:
-    """The numbers of `skills_figure` for one run."""
-    return skill_comparison(name, which, run_id, seed).frame().assign(worker=workers(name, hidden))
+def planted(name: str, view: View, true: int, given: int) -> float:
+    """The same cell of a simulation's common confusion; NaN where there is none."""
+    common = panel(name, "gold", view._replace(run=TRUTH)).common if has_truth(name) else None
+    return float(common[0][true, given]) if common is not None and len(common) == 1 else float("nan")
 
 
 def without_confusions(method: str) -> str:

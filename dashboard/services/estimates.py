@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crowdcore import CrowdDataset
     from crowdcore.runs import Estimate, RunSpec
 
-__all__ = ["estimate"]
+__all__ = ["estimate", "refused"]
 
 _SETTLED, _FORGOTTEN = 1.0, 4.0  # seconds: nobody has changed the form since; nobody asks any more
 _MOST = 500  # estimates that are remembered
@@ -90,6 +90,18 @@ class _Estimator:
 @st.cache_resource(show_spinner=False)
 def _estimator() -> _Estimator:
     return _Estimator()
+
+
+def refused(name: str, draft: Draft) -> str:
+    """Why one of these runs would be refused, as far as a trial has told; "" while none has.
+
+    Raises:
+        CrowdError: see `specs`.
+    """
+    from crowdcore.runs.estimation import RefusedError
+
+    found = _estimator().ask(specs(name, draft), dataset(name))
+    return next((str(one) for one in found if isinstance(one, RefusedError)), "")
 
 
 def estimate(name: str, draft: Draft) -> list[Estimate] | None:

@@ -10,7 +10,7 @@ import numpy as np
 from dashboard.services._cache import dataset, kept
 from dashboard.services.annotators import quality
 from dashboard.services.datasets import drawable, reference, workers
-from dashboard.services.recovered import recovering, seed_of
+from dashboard.services.recovered import View, omega_at, recovering, seed_of
 from dashboard.services.runs import result
 
 if TYPE_CHECKING:
@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from crowdcore import CrowdDataset
-    from crowdcore.analysis import OmegaRanking, OmegaSpread, OmegaTruth
+    from crowdcore.analysis import OmegaJudgement, OmegaRanking, OmegaSpread, OmegaTruth
 
 __all__ = [
     "HALVES",
+    "bar_clicked",
     "has_true_omega",
     "omega_halves_figure",
     "omega_in_numbers",
+    "omega_judgement",
     "omega_ranking",
     "omega_ranking_figure",
     "omega_spread",
@@ -35,10 +37,11 @@ __all__ = [
     "omega_tasks",
     "omega_truth",
     "omega_truth_figure",
+    "ranges",
     "without_omega",
 ]
 
-HALVES = {"": "All tasks", "top": "Top half: more common noise", "bottom": "Bottom half: more individual noise"}
+HALVES = {"": "Any ω̄", "top": "Top half: more common noise", "bottom": "Bottom half: more individual noise"}
 
 
 def without_omega(method: str) -> str:
@@ -48,27 +51,21 @@ def without_omega(method: str) -> str:
 
 
 @kept
-def omega_ranking(opened: CrowdDataset, which: str, run_id: str, seed: str) -> OmegaRanking:
+def omega_ranking(opened: CrowdDataset, which: str, view: View) -> OmegaRanking:
     """Tasks by ω̄, and what the halves of the ranking hold."""
     from crowdcore import analysis
 
-    found = result(run_id)
-    assert found.omega is not None, "asked for ω of a run without"
-    truth = reference(opened, which)
-    return analysis.omega_ranking(opened, found.omega, truth, seeds=found.seeds, seed=seed_of(run_id, seed))
+    truth, seeds = reference(opened, which), result(view.run).seeds
+    return analysis.omega_ranking(opened, omega_at(view), truth, seeds=seeds, seed=seed_of(opened, view))
 
 
 @kept
-def omega_spread(
-    opened: CrowdDataset, which: str, run_id: str, seed: str, by: Literal["class", "worker"]
-) -> OmegaSpread:
+def omega_spread(opened: CrowdDataset, which: str, view: View, by: Literal["class", "worker"]) -> OmegaSpread:
     """Distribution of ω per class or per worker."""
     from crowdcore import analysis
 
-    found = result(run_id)
-    assert found.omega is not None, "asked for ω of a run without"
-    truth = reference(opened, which)
-    return analysis.omega_spread(opened, found.omega, by, truth, seeds=found.seeds, seed=seed_of(run_id, seed))
+    truth, seeds = reference(opened, which), result(view.run).seeds
+    return analysis.omega_spread(opened, omega_at(view), by, truth, seeds=seeds, seed=seed_of(opened, view))
 
 
 def has_true_omega(name: str) -> bool:
@@ -78,21 +75,18 @@ def has_true_omega(name: str) -> bool:
 
 
 @kept
-def omega_truth(opened: CrowdDataset, run_id: str, seed: str) -> OmegaTruth:
+def omega_truth(opened: CrowdDataset, view: View) -> OmegaTruth:
     """Recovered against true ω."""
     from crowdcore import analysis
 
-    found = result(run_id)
-    assert found.omega is not None, "asked for ω of a run without"
-    return analysis.omega_truth(opened, found.omega, seeds=found.seeds, seed=seed_of(run_id, seed))
+    return analysis.omega_truth(opened, omega_at(view), seeds=result(view.run).seeds, seed=seed_of(opened, view))
 
 
 @kept
-def omega_in_numbers(opened: CrowdDataset, run_id: str, seed: str) -> dict[str, float]:
+def omega_in_numbers(opened: CrowdDataset, view: View) -> dict[str, float]:
     """Mean ω of the annotations and its standard deviation among them."""
-    found, one = result(run_id), seed_of(run_id, seed)
-    assert found.omega is not None, "asked for ω of a run without"
-    values = found.omega if one is None else found.omega[[found.seeds.index(one)]]
+    values, one = omega_at(view), seed_of(opened, view)
+    values = values if one is None else values[[result(view.run).seeds.index(one)]]
     means = values.astype(np.float64).mean(0)
     means = means[~np.isnan(means)]
     none = float("nan")
@@ -104,37 +98,56 @@ def omega_in_numbers(opened: CrowdDataset, run_id: str, seed: str) -> dict[str, 
     }
 
 
-def _for_figure(found: OmegaRanking) -> OmegaRanking:
-    """Names escaped, those of tasks too."""
-    import html
+def omega_judgement(name: str, which: str, view: View) -> OmegaJudgement:
+    """Whether the ranking can be read."""
+    from crowdcore import analysis
 
-    import pandas as pd
-
-    shown = drawable(found)
-    return replace(shown, task_ids=pd.Index([html.escape(str(t), quote=False) for t in shown.task_ids]))
+    spread = omega_in_numbers(name, view)["spread"]
+    return analysis.judge_omega(spread, omega_ranking(name, which, view).seed_correlation)
 
 
-def omega_ranking_figure(name: str, which: str, run_id: str, seed: str, task: int | None) -> go.Figure:
-    """Every task by its rank."""
+def ranges(name: str, which: str, view: View) -> dict[str, str]:
+    """Ranges of ω̄ that tasks can be listed by: the halves, then the bins of the figure that hold any."""
+    from crowdcore.figures.omega import BINS
+
+    edges, counts = omega_ranking(name, which, view).histogram(BINS)
+    bins = {f"bin-{b}": f"{edges[b]:.2f} to {edges[b + 1]:.2f}" for b in np.flatnonzero(counts[-1])}
+    return HALVES | bins
+
+
+def bar_clicked(name: str, code: int) -> tuple[int | None, str]:
+    """What a click on a bar of the figure means: class (None for any) and a key of `ranges`."""
+    from crowdcore.figures.omega import BINS
+
+    c, b = divmod(code, BINS)
+    return (None if c == dataset(name).n_classes else c), f"bin-{b}"
+
+
+def omega_ranking_figure(name: str, which: str, view: View, task: int | None) -> go.Figure:
+    """How the tasks' ω̄ spreads, class by class."""
     from crowdcore import figures
 
-    return figures.omega_ranking(_for_figure(omega_ranking(name, which, run_id, seed)), highlight=task)
+    return figures.omega_ranking(drawable(omega_ranking(name, which, view)), highlight=task)
 
 
-def omega_halves_figure(name: str, which: str, run_id: str, seed: str) -> go.Figure:
+def omega_halves_figure(name: str, which: str, view: View) -> go.Figure:
     """Figure 10, and the annotation entropy."""
     from crowdcore import figures
 
-    return figures.omega_halves(_for_figure(omega_ranking(name, which, run_id, seed)))
+    return figures.omega_halves(drawable(omega_ranking(name, which, view)))
 
 
-def omega_tasks(name: str, which: str, run_id: str, seed: str, half: str, true: int | None) -> pd.DataFrame:
-    """Tasks of a half and of a class, largest ω̄ first; index = task number."""
-    found = omega_ranking(name, which, run_id, seed)
+def omega_tasks(name: str, which: str, view: View, part: str, true: int | None) -> pd.DataFrame:
+    """Tasks of a part of the ranking (a key of `ranges`) and of a class, largest ω̄ first; index = task number."""
+    from crowdcore.figures.omega import BINS
+
+    found = omega_ranking(name, which, view)
     frame = found.frame()
     keep = np.ones(len(frame), bool)
-    if half:
-        keep &= (frame["half"] == half).to_numpy()
+    if part in HALVES and part:
+        keep &= (frame["half"] == part).to_numpy()
+    elif part:
+        keep &= np.clip((found.omega * BINS).astype(np.int64), 0, BINS - 1) == int(part.removeprefix("bin-"))
     if true is not None:
         keep &= found.label == true
     names = {"omega": "mean ω", "omega_std": "mean ω ±"}
@@ -142,7 +155,7 @@ def omega_tasks(name: str, which: str, run_id: str, seed: str, half: str, true: 
 
 
 def omega_spread_figure(
-    name: str, which: str, run_id: str, seed: str, by: Literal["class", "worker"], chosen: int | None, hidden: bool
+    name: str, which: str, view: View, by: Literal["class", "worker"], chosen: int | None, hidden: bool
 ) -> go.Figure:
     """ω per class, or per worker with the worker's accuracy."""
     import html
@@ -151,31 +164,29 @@ def omega_spread_figure(
 
     from crowdcore import figures
 
-    found = omega_spread(name, which, run_id, seed, by)
+    found = omega_spread(name, which, view, by)
     names = workers(name, hidden) if by == "worker" else [str(c) for c in found.names]
     shown = replace(found, names=pd.Index([html.escape(n, quote=False) for n in names]))
     beside = quality(name, which).accuracy if by == "worker" else None
     return figures.omega_spread(shown, beside=beside, beside_name=f"accuracy ({which})", highlight=chosen)
 
 
-def omega_spread_table(
-    name: str, which: str, run_id: str, seed: str, by: Literal["class", "worker"], hidden: bool
-) -> pd.DataFrame:
+def omega_spread_table(name: str, which: str, view: View, by: Literal["class", "worker"], hidden: bool) -> pd.DataFrame:
     """The numbers of `omega_spread_figure`, largest mean first; index = class or worker."""
-    found = omega_spread(name, which, run_id, seed, by)
+    found = omega_spread(name, which, view, by)
     frame = found.frame().rename(columns={"mean": "mean ω"})
     if by == "worker":
         frame["worker"] = workers(name, hidden)
         frame["accuracy"] = quality(name, which).accuracy
     else:
-        ranking = omega_ranking(name, which, run_id, seed)
+        ranking = omega_ranking(name, which, view)
         frame["entropy (nats)"] = ranking.class_entropy
         frame["top"], frame["bottom"] = ranking.top, ranking.bottom
     return frame.sort_values("mean ω", ascending=False, kind="stable", na_position="last")
 
 
-def omega_truth_figure(name: str, run_id: str, seed: str) -> go.Figure:
+def omega_truth_figure(name: str, view: View) -> go.Figure:
     """How often a recovered ω goes with a true one."""
     from crowdcore import figures
 
-    return figures.omega_truth(omega_truth(name, run_id, seed))
+    return figures.omega_truth(omega_truth(name, view))

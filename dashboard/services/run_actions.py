@@ -22,23 +22,43 @@ if TYPE_CHECKING:
 
 __all__ = [
     "cancel",
+    "change_tags",
     "command_line",
     "delete",
+    "is_stopping",
     "model_archive",
     "model_kinds",
     "predictions_csv",
     "put_first",
     "put_last",
+    "rename",
     "resume",
+    "set_note",
+    "stop_now",
 ]
 
 
 def cancel(run_id: str) -> None:
-    """Ask a run to stop; what it has learnt so far is kept."""
+    """Ask a run to stop after its epoch; what it has learnt by then is kept."""
     from crowdcore import runs
 
     runs.cancel(run_id)
     forget()
+
+
+def stop_now(run_id: str) -> None:
+    """Stop a run within its epoch; what it had learnt at its last checkpoint is kept."""
+    from crowdcore import runs
+
+    runs.cancel(run_id, now=True)
+    forget()
+
+
+def is_stopping(run_id: str) -> bool:
+    """Whether a run was asked to stop."""
+    from crowdcore import runs
+
+    return runs.Workspace.open().cancel_requested(run_id)
 
 
 def resume(run_id: str) -> None:
@@ -58,6 +78,30 @@ def delete(run_ids: Sequence[str]) -> None:
     from crowdcore import runs
 
     runs.delete(run_ids)
+    forget()
+
+
+def rename(run_id: str, name: str) -> None:
+    """Call a run something; an empty name gives back the one it came with."""
+    from crowdcore import runs
+
+    runs.rename(run_id, name)
+    forget()
+
+
+def set_note(run_id: str, note: str) -> None:
+    """Write something about a run."""
+    from crowdcore import runs
+
+    runs.set_note(run_id, note)
+    forget()
+
+
+def change_tags(run_ids: Sequence[str], add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
+    """Put tags on runs and take others away."""
+    from crowdcore import runs
+
+    runs.change_tags(run_ids, add, remove)
     forget()
 
 

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import streamlit as st
 
 from dashboard.services._cache import dataset, upload_folder, version
+from dashboard.services.learners import setting_title, settings_in_words
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from crowdcore.runs import EngineState, Run
 
 __all__ = [
+    "all_runs",
     "curves",
     "engine",
     "forget",
@@ -30,6 +32,7 @@ __all__ = [
     "readable",
     "result",
     "run",
+    "run_asked",
     "run_label",
     "run_labels",
     "run_names",
@@ -37,6 +40,7 @@ __all__ = [
     "runs_of",
     "spelled",
     "trials",
+    "viewer_zone",
     "when",
 ]
 
@@ -66,6 +70,18 @@ def runs_of(name: str) -> list[Run]:
     return [] if missing_extras() else [found for found in _listed(spelled(name)) if not found.spec.parent]
 
 
+@st.cache_resource(ttl=_FRESH, refresh_mode="background", show_spinner=False)
+def _everything() -> tuple[Run, ...]:
+    from crowdcore import runs
+
+    return tuple(runs.list_runs())
+
+
+def all_runs() -> list[Run]:
+    """All runs of the workspace, on any dataset, with the trials of searches; newest first, about a second old."""
+    return [] if missing_extras() else list(_everything())
+
+
 def trials(name: str, search: str) -> list[Run]:
     """The runs of a search, newest first."""
     return [found for found in _listed(spelled(name)) if found.spec.parent == search]
@@ -89,6 +105,7 @@ def engine() -> EngineState:
 def forget() -> None:
     """Look again at once: something was started, stopped or changed."""
     _listed.clear()
+    _everything.clear()
     live_runs.clear()
 
 
@@ -160,23 +177,23 @@ def log_lines(run_id: str, n: int = 40) -> list[str]:
 
 
 def run_title(found: Run) -> str:
-    """Method and what differs from its defaults."""
-    words = [f"{key.replace('_', ' ')} {_said(value)}" for key, value in found.spec.settings.items()]
+    """What it is called, else its method and what differs from its defaults."""
+    return found.name or run_asked(found)
+
+
+def run_asked(found: Run) -> str:
+    """Its method and what differs from its defaults, whatever it is called."""
+    words = settings_in_words(found.spec.settings, found.spec.method)
     if found.spec.search is not None:
-        words.insert(0, f"search of {', '.join(name.replace('_', ' ') for name in found.spec.search.space)}")
+        titles = [setting_title(name, found.spec.method) for name in found.spec.search.space]
+        words.insert(0, f"search of {', '.join(titles)}")
     return " · ".join([found.spec.method, *words])
 
 
-def _said(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {inner}" for key, inner in value.items())
-    return str(value)
-
-
 def run_label(found: Run) -> str:
-    """A run for people: method, what differs from its defaults, seeds, when; it never changes."""
+    """A run for people: its name, method, what differs from its defaults, seeds, when; other runs never change it."""
     n = len(found.spec.seeds)
-    words = [run_title(found), f"{n} seed{'s' if n != 1 else ''}"]
+    words = [*([found.name] if found.name else []), run_asked(found), f"{n} seed{'s' if n != 1 else ''}"]
     return " · ".join([*words, *([when(found.created)] if found.created else [])])
 
 
@@ -193,15 +210,21 @@ def run_labels(listed: Sequence[Run]) -> dict[str, str]:
 
 def run_names(shown: Sequence[Run]) -> dict[str, str]:
     """Id -> what tells each of these runs from the others, as short as can be."""
-    times = Counter(map(run_title, shown))
-    labels = run_labels(shown)
-    return {found.id: title if times[title := run_title(found)] == 1 else labels[found.id] for found in shown}
+    from crowdcore import runs
+
+    names = runs.short_names(shown, settings_in_words)
+    times = Counter(names.values())
+    return {run_id: name if times[name] == 1 else f"{name} · {run_id[:8]}" for run_id, name in names.items()}
+
+
+def viewer_zone() -> str:
+    """The time zone of whoever looks."""
+    try:
+        return ZoneInfo(st.context.timezone or "UTC").key
+    except (KeyError, ValueError):
+        return "UTC"
 
 
 def when(moment: datetime) -> str:
     """A moment on the clock of whoever looks."""
-    try:
-        zone = ZoneInfo(st.context.timezone or "UTC")
-    except (KeyError, ValueError):
-        zone = ZoneInfo("UTC")
-    return f"{moment.astimezone(zone):%-d %b %Y, %H:%M}"
+    return f"{moment.astimezone(ZoneInfo(viewer_zone())):%-d %b %Y, %H:%M}"

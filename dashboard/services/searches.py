@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from dashboard.services.learners import about_method, training_schema
 from dashboard.services.runs import forget
-from dashboard.services.train import Draft, about_method, draft_of, read_method, specs, training_schema
+from dashboard.services.train import Draft, draft_of, read_method, specs
 
 if TYPE_CHECKING:
     import pandas as pd

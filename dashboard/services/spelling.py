@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote
 
 from crowdcore.core.errors import SettingError
 
-__all__ = ["read", "spell"]
+__all__ = ["read", "read_seeds", "read_settings", "spell", "spell_seeds", "spell_settings"]
+
+_MOST_SEEDS = 1000
 
 
 def spell(method: str, settings: Mapping[str, Any]) -> str:
     """The line; `read` gives back the same names and values."""
-    return " ".join([method, *(f"{name}={_word(value)}" for name, value in settings.items())])
+    return " ".join(filter(None, [method, spell_settings(settings)]))
+
+
+def spell_settings(settings: Mapping[str, Any]) -> str:
+    """``name=value`` for each; `read_settings` gives back the same."""
+    return " ".join(f"{name}={_word(value)}" for name, value in settings.items())
 
 
 def read(line: str) -> tuple[str, dict[str, Any]]:
@@ -23,14 +30,49 @@ def read(line: str) -> tuple[str, dict[str, Any]]:
     Raises:
         SettingError: a word that is no ``setting=value``.
     """
-    method, *words = line.split() or [""]
+    method, _, words = line.strip().partition(" ")
+    return method, read_settings(words)
+
+
+def read_settings(words: str) -> dict[str, Any]:
+    """The settings of a line without a method.
+
+    Raises:
+        SettingError: a word that is no ``setting=value``.
+    """
     settings: dict[str, Any] = {}
-    for word in words:
+    for word in words.split():
         name, equals, value = word.partition("=")
         if not name or not equals:
             raise SettingError("setting", "be written as name=value", word)
         settings[name] = _value(unquote(value))
-    return method, settings
+    return settings
+
+
+def spell_seeds(seeds: Sequence[int]) -> str:
+    """``6`` for the first six seeds, else ``0, 1, 7``; a single one has a comma after it."""
+    if list(seeds) == list(range(len(seeds))):
+        return str(len(seeds))
+    return ", ".join(map(str, seeds)) + ("," if len(seeds) == 1 else "")
+
+
+def read_seeds(text: str) -> tuple[int, ...]:
+    """The seeds of a text of `spell_seeds`.
+
+    Raises:
+        SettingError: something else than whole numbers, a seed that is there twice, none, or very many.
+    """
+    words = [word.strip() for word in str(text).split(",")]
+    listed = words[:-1] if len(words) > 1 and not words[-1] else words
+    if not all(word.isdecimal() and word.isascii() for word in listed):
+        must = "be how many (6 stands for the seeds 0 to 5) or which ones, with commas between them (0, 1, 7)"
+        raise SettingError("Seeds", must, text)
+    seeds = tuple(map(int, listed)) if len(words) > 1 else tuple(range(min(int(listed[0]), _MOST_SEEDS + 1)))
+    if not 1 <= len(seeds) <= _MOST_SEEDS:
+        raise SettingError("Seeds", f"be between 1 and {_MOST_SEEDS:,}", text)
+    if len(set(seeds)) < len(seeds):
+        raise SettingError("Seeds", "be different from each other", text)
+    return seeds
 
 
 def _word(value: object) -> str:

@@ -1,24 +1,17 @@
-"""What can be trained, with which settings, and starting it; torch is never loaded here."""
+"""What the page Train asks for: lines of methods, a draft of runs with everything they share, and starting it."""
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import json
-import os
-import subprocess
-import sys
 import uuid
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, entry_points, version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import streamlit as st
-
-from crowdcore.core.errors import CrowdError, SettingError
+from crowdcore.core.errors import SettingError
+from crowdcore.learning import presets as tables
+from crowdcore.learning.settings import SEEDS, TrainSettings
 from dashboard.services import spelling
 from dashboard.services._cache import dataset
+from dashboard.services.learners import about_backbone, about_method, backbones, check, training_schema
 from dashboard.services.runs import forget, spelled
 
 if TYPE_CHECKING:
@@ -26,116 +19,62 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Draft",
-    "about_backbone",
-    "about_method",
-    "backbones",
+    "along",
     "canonical_method",
     "changed",
-    "devices",
     "draft_of",
-    "learners",
-    "own_training",
+    "draft_of_preset",
+    "presets",
+    "read_draft",
     "read_method",
+    "row_settings",
     "specs",
+    "spell_draft",
+    "spell_line",
     "spell_method",
     "start",
-    "training_schema",
-    "untrainable",
 ]
 
-_PATIENCE = 180.0  # seconds
-FIRST = ("crowd-layer", "trace", "conal")
+_USUAL_NETWORK = {"backbone": TrainSettings.model_fields["backbone"].default}  # where a run names none
+_OF_ALL = {"backbone", "backbone_settings"}  # settings of the trainer that a line cannot have of its own
 
-
-@functools.cache
-def _stamp() -> str:
-    """Changes whenever what can be trained may have changed."""
-    import crowdcore
-
-    folder = Path(crowdcore.__file__).parent / "learning"
-    files = [(str(f), f.stat().st_mtime_ns) for f in sorted(folder.rglob("*.py"))]
-    others = sorted(f"{e.name} {e.value}" for e in entry_points(group="crowdcore.methods"))
-    try:
-        torch = version("torch")
-    except PackageNotFoundError:
-        torch = ""
-    return hashlib.blake2b(repr([files, others, torch, sys.version]).encode(), digest_size=10).hexdigest()
-
-
-@st.cache_resource(show_spinner="Looking up the methods …")
-def _described(stamp: str) -> dict[str, Any]:
-    """`crowdcore.learning.describe`, by a process of its own, kept on disk."""
-    from crowdcore.data.catalogue import cache_folder
-
-    file = cache_folder().parent / "methods" / f"{stamp}.json"
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
-    except (OSError, ValueError):
-        command = [sys.executable, "-m", "crowdcore.learning.describe"]
-        told = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
-    if told.returncode:
-        last = (told.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise CrowdError(f"What can be trained could not be looked up: {last}")
-    _keep(file, told.stdout)
-    return json.loads(told.stdout)  # type: ignore[no-any-return]
-
-
-def _keep(file: Path, text: str) -> None:
-    partial = file.with_suffix(f".{os.getpid()}.part")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(file)
-    except OSError:
-        pass  # looked up anew next time
-
-
-def learners() -> dict[str, str]:
-    """Name -> title of every learning method, the papers' comparison first."""
-    found = _described(_stamp())["methods"]
-    names = [*(name for name in FIRST if name in found), *(name for name in found if name not in FIRST)]
-    return {name: found[name]["title"] for name in names}
-
-
-def about_method(name: str) -> dict[str, Any]:
-    """``title``, ``paper``, ``words``, ``schema`` and ``training``; see `crowdcore.learning.describe`.
-
-    Raises:
-        SettingError: no such method.
-    """
-    found = _described(_stamp())["methods"]
-    if name not in found:
-        raise SettingError("method", "name one that exists", name, f"Known: {', '.join(found)}.")
-    return found[name]  # type: ignore[no-any-return]
-
-
-def about_backbone(name: str) -> dict[str, Any]:
-    """``title``, ``words``, ``schema`` and ``images`` of one of `backbones`."""
-    return _described(_stamp())["backbones"][name]  # type: ignore[no-any-return]
-
-
-def training_schema() -> dict[str, Any]:
-    """The JSON schema of the trainer's settings."""
-    return _described(_stamp())["training"]  # type: ignore[no-any-return]
+Draft = Mapping[str, Any]
+"""What the form holds: ``methods`` (lines), ``seeds`` (as typed), ``device`` and ``training`` (name -> value): settings
+of the trainer that somebody chose, for all methods."""
 
 
 def read_method(line: str) -> tuple[str, dict[str, Any]]:
-    """Method and settings of a line such as ``conal regularisation=0``.
+    """Method and settings of a line such as ``conal regularisation=0 lr=0.01``; the trainer's hold for it alone.
 
     Raises:
-        SettingError: no such method, or a setting that it does not have.
+        SettingError: no such method, a setting that neither it nor the trainer has, or a value that it does not take.
     """
     method, settings = spelling.read(line)
-    known = about_method(method)["schema"].get("properties", {})
+    own, shared = about_method(method)["schema"], row_settings()
+    known = {**own.get("properties", {}), **shared}
     strange = next((name for name in settings if name not in known), None)
     if strange is not None:
-        raise SettingError(f"a setting of {method}", f"be one of {', '.join(known) or 'none'}", strange)
+        raise SettingError(f"a setting of {method}", f"be one of {', '.join(known)}", strange)
+    check(own, {k: v for k, v in settings.items() if k in own.get("properties", {})})
+    check(training_schema(), {k: v for k, v in settings.items() if k not in own.get("properties", {})})
     return method, settings
 
 
+def row_settings() -> dict[str, Any]:
+    """The trainer's settings that a method may have of its own, beside others in the same draft."""
+    return {k: v for k, v in training_schema()["properties"].items() if k not in _OF_ALL}
+
+
 def spell_method(method: str, settings: Mapping[str, Any]) -> str:
-    """The line of a method whose settings are these; those that equal their default are left out."""
-    return spelling.spell(method, changed(about_method(method)["schema"], settings))
+    """The line of a method; its own settings that would come along anyway are left out."""
+    own = about_method(method)["schema"].get("properties", {})
+    usual = {k: _default(f) for k, f in own.items()} | along(spelling.spell(method, settings))
+    return spelling.spell(method, {k: v for k, v in settings.items() if k not in own or usual.get(k, ...) != v})
+
+
+def spell_line(method: str, settings: Mapping[str, Any]) -> str:
+    """A line with all these settings."""
+    return spelling.spell(method, settings)
 
 
 def canonical_method(line: str) -> str:
@@ -150,98 +89,135 @@ def canonical_method(line: str) -> str:
 def changed(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """The values that are not the schema's defaults."""
     fields = schema.get("properties", {})
-    usual = {name: field.get("default", {} if field.get("type") == "object" else ...) for name, field in fields.items()}
-    return {name: value for name, value in values.items() if usual.get(name, ...) != value}
+    return {name: value for name, value in values.items() if _default(fields.get(name, {})) != value}
 
 
-def own_training(line: str) -> dict[str, Any]:
-    """The trainer settings that a method brings along, given its own settings."""
-    method, settings = read_method(line)
-    found: dict[str, Any] = {}
-    for choice, given in about_method(method)["training"]:
-        if all(settings.get(k) == v for k, v in choice.items()):
-            found = given
-    return found
+def _default(field: Mapping[str, Any]) -> Any:
+    return field.get("default", {} if field.get("type") == "object" else ...)
 
 
-def untrainable(name: str) -> str:
-    """Why nothing can be trained on a dataset, and what would help; empty if something can."""
-    opened = dataset(name)
-    if opened.n_annotations == 0:
-        return (
-            "It has no annotations, so there is nothing to learn from. Open a file on the Data page that has a label "
-            "per row: task, worker, label."
-        )
-    if opened.features is None and (opened.media is None or opened.media.images is None):
-        return (
-            "It has neither features nor images, so a classifier has nothing to look at. Bring a ZIP of a dataset "
-            "folder to the Data page, with `features_train.npy` (a row per task, in the order of `tasks.csv`) or "
-            "`images_train.npz`, and the same for other splits. Without them the labels can still be aggregated."
-        )
-    return ""
+def along(line: str) -> dict[str, Any]:
+    """Settings, the method's own and the trainer's, that come along with a method and what is chosen in its line."""
+    return _along(*spelling.read(line))[0]
 
 
-def backbones(name: str) -> dict[str, str]:
-    """Name -> title of the networks that fit a dataset, the first one best."""
-    opened = dataset(name)
-    pictures = opened.media is not None and opened.media.images is not None
-    found = _described(_stamp())["backbones"]
-    fitting = [b for b in found if pictures or not found[b]["images"]]
-    usual = "cnn" if opened.features is None and "cnn" in fitting else "mlp"
-    fitting.sort(key=lambda b: b != usual)
-    return {b: found[b]["title"] for b in fitting}
+def _along(method: str, settings: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+    """What comes along, and with how many choices besides the defaults."""
+    told = about_method(method)["training"]
+    usual: dict[str, Any] = next((given for choice, given in told if not choice), {})
+    fitting = [g for choice, g in told if choice and all(settings.get(k) == v for k, v in choice.items())]
+    found = dict(usual)
+    for given in fitting:
+        found = {k: v for k, v in found.items() if k in given} | changed_from(usual, given)
+    return found, len(fitting)
 
 
-def devices() -> dict[str, str]:
-    """What "device" can be here, and in words: the processor, and the CUDA devices that the driver lists."""
-    cards = Path("/proc/driver/nvidia/gpus")
-    n = len(list(cards.iterdir())) if cards.is_dir() else 0
-    own = {f"cuda:{k}": f"GPU {k}" for k in range(n if n > 1 else 0)}
-    return {"auto": "Automatic", "cpu": "CPU", **({"cuda": "GPU"} if n else {}), **own}
-
-
-Draft = Mapping[str, Any]
-"""What the form holds: ``methods`` (lines), ``seeds``, ``device``, ``priority`` and ``training`` (name -> value)."""
+def changed_from(usual: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is given otherwise than usual."""
+    return {k: v for k, v in given.items() if usual.get(k, ...) != v}
 
 
 def specs(name: str, draft: Draft) -> list[RunSpec]:
     """One run per method of a draft; settings that equal their default are left out.
 
     Raises:
-        SettingError: a method or setting that does not exist.
+        SettingError: a method, a setting or a seed that cannot be.
     """
     from crowdcore.runs import RunSpec
 
-    training = {name: value for name, value in draft["training"].items() if value is not None}
-    asked = changed(training_schema(), training)
+    seeds = spelling.read_seeds(draft["seeds"])
+    shared = {name: value for name, value in draft["training"].items() if value is not None}
+    check(training_schema(), shared)
+    network = shared.get("backbone", "")
+    if network in backbones(name):
+        check(about_backbone(network)["schema"], shared.get("backbone_settings", {}))
     group = uuid.uuid4().hex[:8]
     return [
         RunSpec(
             dataset=spelled(name),
             fingerprint=dataset(name).fingerprint,
             method=method,
-            settings={**asked, **{k: v for k, v in training.items() if k in own_training(line)}, **settings},
-            seeds=tuple(range(draft["seeds"])),
+            settings=_asked(method, own, shared),
+            seeds=seeds,
             device=draft["device"],
-            priority=draft["priority"],
             group=group,
         )
-        for line in draft["methods"]
-        for method, settings in [read_method(line)]
+        for method, own in map(read_method, draft["methods"])
     ]
+
+
+def _asked(method: str, own: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of one run: what the method's line says wins over what all share, and that over what comes along."""
+    comes, choices = _along(method, own)
+    written = comes if choices > 1 else {}  # several choices at once: what is shown is what is asked for
+    asked = changed(training_schema(), shared) | {k: v for k, v in shared.items() if k in comes}
+    return {**written, **asked, **own}
 
 
 def draft_of(spec: RunSpec) -> Draft:
     """The draft that starts a run once more."""
     own = about_method(spec.method)["schema"].get("properties", {})
-    training = {k: v for k, v in spec.settings.items() if k not in own}
     return {
         "methods": [spell_method(spec.method, {k: v for k, v in spec.settings.items() if k in own})],
-        "seeds": len(spec.seeds),
+        "seeds": spelling.spell_seeds(spec.seeds),
         "device": spec.device,
-        "priority": spec.priority,
-        "training": training,
+        "training": {**_USUAL_NETWORK, **{k: v for k, v in spec.settings.items() if k not in own}},
     }
+
+
+def presets(name: str) -> dict[str, str]:
+    """Name -> title of every preset, those made for this dataset first."""
+    found = sorted(tables.PRESETS.values(), key=lambda p: p.dataset != name)
+    return {p.name: p.title for p in found}
+
+
+def draft_of_preset(preset: str) -> tuple[Draft, str]:
+    """The draft that starts all runs of a preset, and in what they may differ from the published table.
+
+    Raises:
+        SettingError: no such preset.
+    """
+    found = tables.get(preset)
+    draft = {
+        "methods": [spelling.spell(method, own) for method, own in found.methods],
+        "seeds": spelling.spell_seeds(found.seeds),
+        "device": "auto",
+        "training": {**_USUAL_NETWORK, **found.training},
+    }
+    return draft, found.note
+
+
+def spell_draft(name: str, draft: Draft) -> str:
+    """What all methods of a draft share, as a line for the address; "" when it is what an untouched form has."""
+    usual = read_draft(name, "")
+    seeds = draft["seeds"].replace(" ", "")
+    plain = {"seeds": int(seeds) if seeds.isdecimal() else seeds, "device": draft["device"]}
+    plain = {key: value for key, value in plain.items() if str(value) != usual[key]}
+    training = {k: v for k, v in draft["training"].items() if v is not None and usual["training"].get(k, ...) != v}
+    return spelling.spell_settings({**plain, **training})
+
+
+def read_draft(name: str, line: str, trusted: str = "") -> Draft:
+    """The draft, without its methods, of a line of `spell_draft`.
+
+    Args:
+        name: of the dataset.
+        line: from an address.
+        trusted: a network of one's own code that may be named, as a run named it.
+
+    Raises:
+        SettingError: a setting that does not exist, a value it does not take, or a network that is not listed.
+    """
+    found = spelling.read_settings(line)
+    listed = backbones(name)
+    seeds, device = str(found.pop("seeds", SEEDS)), str(found.pop("device", "auto"))
+    network = found.get("backbone")
+    if network is not None and network not in {*listed, trusted}:
+        remedy = "Choose one of these, or use the command line for a network of your own."
+        raise SettingError("network", f"be one of {', '.join(listed)}", network, remedy)
+    check(training_schema(), found)
+    training = {"backbone": next(iter(listed)), "backbone_settings": {}, **found}
+    return {"seeds": seeds, "device": device, "training": training}
 
 
 def start(name: str, draft: Draft) -> list[str]:

@@ -18,23 +18,31 @@ if TYPE_CHECKING:
 
 __all__ = ["curve_metrics", "curves_figure", "curves_table"]
 
-_ONCE = ("_std", "_selected", "_last", "_best", "seconds", "_bytes")  # ends of scores that are no curves
+_ONCE = ("_selected", "_last", "_best", "seconds", "_second", "_bytes")  # ends of scores that are no curves
 
 
 def curve_metrics(shown: Sequence[Run]) -> dict[str, str]:
     """Metric -> what it is, of all that any of these runs has measured, the most telling first."""
-    from crowdcore.learning.comparison import METRICS
+    from crowdcore.learning import curve_metrics as measured
+    from crowdcore.runs.run import is_spread
 
-    found = dict.fromkeys(m for run in shown for m in run.scores if not m.endswith(_ONCE))
-    known = {m: words for m, words in METRICS.items() if m in found}
-    return known | {m: m.replace("_", " ").capitalize() for m in found if m not in known}
+    return measured.curve_metrics(
+        m for run in shown for m in run.scores if not (is_spread(m, run.scores) or m.endswith(_ONCE))
+    )
 
 
-def curves_figure(shown: Sequence[Run], metric: str) -> go.Figure:
-    """One metric of these runs by epoch, as far as they are."""
+def curves_figure(shown: Sequence[Run], metric: str, smooth: int = 1, axes: Sequence[str] = ()) -> go.Figure:
+    """One metric of these runs by epoch, as far as they are.
+
+    Args:
+        shown: the runs.
+        metric: what is drawn.
+        smooth: epochs that a line takes the mean of.
+        axes: ``log_epochs``, ``log_values`` and ``all_values`` of `crowdcore.figures.learning_curves`, as wanted.
+    """
     from crowdcore import figures
     from crowdcore.analysis import Band
-    from crowdcore.learning.comparison import METRICS
+    from crowdcore.learning import curve_metrics as measured
 
     bands, names = [], run_names(shown)
     for run in shown:
@@ -43,17 +51,17 @@ def curves_figure(shown: Sequence[Run], metric: str) -> go.Figure:
         seeds = np.full(len(part), len(run.spec.seeds))
         name = html.escape(names[run.id], quote=False)
         bands.append(Band(name, run.spec.method, part["epoch"].to_numpy(), mean, std, seeds))
-    words = METRICS.get(metric, metric.replace("_", " ").capitalize())
+    live = not all(run.has_ended for run in shown)
     fig = figures.learning_curves(
         bands,
-        words,
-        percent=metric.endswith("_accuracy"),
-        title=words,
-        subtitle="mean over seeds ± standard deviation",
+        measured.in_words(metric),
+        percent=measured.is_share(metric),
+        smooth=smooth,
+        until=max(run.epochs for run in shown) if live else 0,  # shows how much is to come
+        title=measured.in_words(metric),
+        **dict.fromkeys(axes, True),
     )
-    if not all(run.has_ended for run in shown):
-        fig.update_xaxes(range=[0, max(run.epochs for run in shown)])  # shows how much is to come
-    return fig.update_layout(uirevision=metric)
+    return fig.update_layout(uirevision=f"{metric} {axes}")
 
 
 def curves_table(shown: Sequence[Run]) -> pd.DataFrame:

@@ -13,6 +13,8 @@ from dashboard.services import compare
 
 TABS = {
     "Accuracy": compared.accuracy,
+    "Significance": compared.significance,
+    "Selection": compared.selection,
     "Curves": compared.curves,
     "Calibration": compared.calibration,
     "Differences": compared.disagreement,

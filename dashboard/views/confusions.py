@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard import state
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
-from dashboard.components.recovered import choose, matrices, ranking
+from dashboard.components.recovered import choose, epochs, matrices, ranking, sentences
 
 TABS = {"Matrices": matrices, "Workers": ranking}
 
@@ -20,10 +20,12 @@ def draw() -> None:
 
 @fragment
 def board() -> None:
-    """The pickers, then the open tab only."""
+    """The pickers, what was recovered in words, then the open tab only."""
     choice = choose()
     if choice is None:
         return
+    epochs(choice)
+    sentences(choice)
     names = list(TABS)
     shown = state.one_of("view", names) or names[0]
     for tab, name in zip(st.tabs(names, **state.bind("view", shown)), names, strict=True):

@@ -8,8 +8,7 @@ from dashboard import services, state
 from dashboard.components import omega
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
-from dashboard.components.recovered import choose_omega
-from dashboard.components.text import as_text
+from dashboard.components.recovered import choose_omega, epochs
 
 TABS = {"Tasks": omega.tasks, "Classes": omega.classes, "Workers": omega.workers, "Truth": omega.truth}
 
@@ -27,11 +26,9 @@ def board() -> None:
     if choice is None:
         return
     st.caption(
-        as_text(
-            "ω: the probability that a label came from the confusion that all workers share, not from the worker's "
-            "own. " + services.recovered.epochs_in_words(choice.run, choice.seed)
-        )
+        "ω: the probability that a label came from the confusion that all workers share, not from the worker's own."
     )
+    epochs(choice)
     names = [n for n in TABS if n != "Truth" or services.omega.has_true_omega(state.get("dataset"))]
     shown = state.one_of("view", names) or names[0]
     for tab, name in zip(st.tabs(names, **state.bind("view", shown)), names, strict=True):

@@ -30,13 +30,13 @@ def workers(choice: Choice) -> None:
 def _spread(choice: Choice, by: Literal["class", "worker"], names: list[str], key: str) -> None:
     dataset, reference, hidden = state.get("dataset"), state.get("reference"), hidden_names()
     chosen = state.index_of(key, names)
-    name = f"{dataset}-omega-by-{by}-{choice.run[:8]}"
+    name = f"{dataset}-omega-by-{by}-{choice.view.run[:8]}"
 
     def data() -> object:
-        return services.omega.omega_spread_table(dataset, reference, choice.run, choice.seed, by, hidden)
+        return services.omega.omega_spread_table(dataset, reference, choice.view, by, hidden)
 
     figure(
-        services.omega.omega_spread_figure(dataset, reference, choice.run, choice.seed, by, chosen, hidden),
+        services.omega.omega_spread_figure(dataset, reference, choice.view, by, chosen, hidden),
         f"by-{by}",
         name=name,
         alt=f"Distribution of ω for each {by}",
@@ -49,7 +49,7 @@ def _spread(choice: Choice, by: Literal["class", "worker"], names: list[str], ke
     else:
         st.caption(f"Click a row to mark its {by} and to go to its tasks.")
     table(
-        services.omega.omega_spread_table(dataset, reference, choice.run, choice.seed, by, hidden),
+        services.omega.omega_spread_table(dataset, reference, choice.view, by, hidden),
         f"omega-{by}",
         name=name,
         noun=by,

@@ -15,7 +15,7 @@ __all__ = ["truth"]
 def truth(choice: Choice) -> None:
     """How far the recovered ω follows the true one."""
     dataset = state.get("dataset")
-    found = services.omega.omega_truth(dataset, choice.run, choice.seed)
+    found = services.omega.omega_truth(dataset, choice.view)
     grid = st.grid(4, min_column_width=160, gap="xsmall")
     for label, value, hint in (
         ("Correlation", number(found.correlation, 2), "Pearson's, over annotations"),
@@ -26,9 +26,9 @@ def truth(choice: Choice) -> None:
         with grid.cell():
             st.metric(label, value, border=True, help=hint)
     figure(
-        services.omega.omega_truth_figure(dataset, choice.run, choice.seed),
+        services.omega.omega_truth_figure(dataset, choice.view),
         "truth",
-        name=f"{dataset}-omega-truth-{choice.run[:8]}",
+        name=f"{dataset}-omega-truth-{choice.view.run[:8]}",
         alt="Recovered ω against the true ω of the simulation",
         data=found.frame,
     )

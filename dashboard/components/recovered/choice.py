@@ -1,4 +1,4 @@
-"""Which run, which of its seeds, and beside what."""
+"""Which run, which of its seeds and epochs, and what to compare it with."""
 
 from __future__ import annotations
 
@@ -15,27 +15,26 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from crowdcore.runs import Run
+    from dashboard.services.recovered import View
 
-__all__ = ["Choice", "choose", "choose_omega"]
+__all__ = ["Choice", "choose", "choose_omega", "epochs"]
 
 
 class Choice(NamedTuple):
     """What the page shows.
 
     Args:
-        run: id of the run.
-        seed: "" for the mean over seeds, or one of them.
-        beside: "" for nothing, or a key of `services.panels.besides`.
+        view: the run, its seed, its epoch, and which part of it.
+        beside: "" for nothing, or the id of another run.
     """
 
-    run: str
-    seed: str
+    view: View
     beside: str = ""
 
 
 def choose() -> Choice | None:
     """The pickers of the page on confusions; None where there is nothing to show, which has been said."""
-    dataset, reference = state.get("dataset"), state.get("reference")
+    dataset = state.get("dataset")
     parts = ("worker_confusion", "common_confusion")
     names = ", ".join(services.recovered.recovering("worker_confusion"))
     bar = _bar(parts)
@@ -45,15 +44,18 @@ def choose() -> Choice | None:
     if not services.recovered.has_confusions(services.result(run.id)):
         _lacks(services.confusions.without_confusions(run.spec.method))
         return None
-    others = [other for other in _runs(parts) if other.id != run.id]
-    options = services.panels.besides(dataset, reference, others)
+    options = services.panels.besides(dataset, [other for other in _runs(parts) if other.id != run.id])
     second = next((name for name in state.get_many("runs")[1:] if name in options), "")
     if second:  # a link that names two runs
         state.put(runs=run.id, beside=state.get("beside") or second)
+    at = _at(run.id)
     with bar:
-        seed = named("Seeds", "seed", services.recovered.seed_names(run.id), width=180)
-        beside = named("Beside", "beside", options)
-    return Choice(run.id, seed, beside)
+        seed = _seed(run.id, at)
+        beside = named("Compare with", "beside", options) if len(options) > 1 else ""
+        part = ""
+        if services.panels.has_parts(run.id):
+            part = named("A worker's matrix", "part", services.panels.PARTS, width=220)
+    return Choice(services.recovered.View(run.id, seed, at, part), beside)
 
 
 def choose_omega() -> Choice | None:
@@ -68,9 +70,40 @@ def choose_omega() -> Choice | None:
     if services.result(run.id).omega is None:
         _lacks(services.omega.without_omega(run.spec.method))
         return None
+    at = _at(run.id)
     with bar:
-        seed = named("Seeds", "seed", services.recovered.seed_names(run.id), width=180)
-    return Choice(run.id, seed)
+        seed = _seed(run.id, at, one_by_one=False)
+    return Choice(services.recovered.View(run.id, seed, at))
+
+
+def epochs(choice: Choice) -> None:
+    """The slider over the epochs that were kept, and what to know of those on screen."""
+    dataset, view = state.get("dataset"), choice.view
+    options = services.recovered.epoch_names(view.run)
+    if len(options) > 1:
+        st.select_slider("Epoch", list(options), format_func=options.__getitem__, **state.bind("epoch", view.at))
+    no_mean = services.recovered.why_no_mean(dataset, view.run, view.at)
+    st.caption(as_text(f"{services.recovered.epochs_in_words(dataset, view)} {no_mean}"))
+    for run in filter(None, (view.run, choice.beside)):
+        still = services.recovered.unmoved_in_words(services.dataset(dataset), view._replace(run=run))
+        which = f"{services.run_title(services.run(run))}: " if choice.beside else ""
+        if still:
+            st.warning(as_text(which + still), icon=":material/hourglass_empty:")
+    for note in services.result(view.run).notes:
+        st.caption(as_text(note))
+
+
+def _at(run_id: str) -> str:
+    """The epoch to show."""
+    return state.one_of("epoch", list(services.recovered.epoch_names(run_id))) or "selected"
+
+
+def _seed(run_id: str, at: str, one_by_one: bool = True) -> str:
+    """The seed to show: a key of `services.recovered.View.seed`."""
+    names = services.recovered.seed_names(state.get("dataset"), run_id, at)
+    if not one_by_one:
+        names.pop(services.recovered.EACH, None)
+    return named("Seeds", "seed", names, width=220)
 
 
 def _runs(parts: tuple[str, ...]) -> list[Run]:

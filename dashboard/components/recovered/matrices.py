@@ -1,8 +1,9 @@
-"""The common confusion beside those of workers, a page of them at a time, and one of them with its numbers."""
+"""Confusions of all workers together and of each: truth, learnt and observed side by side; one with its numbers."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -13,31 +14,34 @@ from dashboard.components.pickers import named, picker
 from dashboard.components.recovered.choice import Choice
 from dashboard.components.text import as_text, count, number, percent
 
+if TYPE_CHECKING:
+    from streamlit.elements.lib.grid_container import GridContainer
+
+    from crowdcore.figures.colors import Scale
+
 __all__ = ["matrices"]
+
+WIDE = 12  # classes from which small matrices take the page's whole width
 
 
 def matrices(choice: Choice) -> None:
-    """The grid, then the chosen matrix."""
-    grid(choice)
-    one(choice)
+    """The small matrices, then the chosen one."""
+    one(choice, small(choice))
 
 
 def names_of(choice: Choice) -> list[str]:
     """The common confusions, then the workers."""
     dataset = state.get("dataset")
-    return [
-        *services.panels.commons(dataset, choice.run, choice.seed),
-        *services.workers(dataset, hidden_names()),
-    ]
+    return [*services.panels.commons(dataset, choice.view), *services.workers(dataset, hidden_names())]
 
 
-def grid(choice: Choice) -> None:
-    """Small matrices on one colour scale; a click chooses matrix and cell."""
-    dataset, reference, hidden = state.get("dataset"), state.get("reference"), hidden_names()
-    n_common = len(services.panels.commons(dataset, choice.run, choice.seed))
+def small(choice: Choice) -> Scale:
+    """The common confusion and a page of workers, on one colour scale, which it returns; a click chooses a cell."""
+    dataset, reference = state.get("dataset"), state.get("reference")
+    names, n_common = names_of(choice), len(services.panels.commons(dataset, choice.view))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        sort = named("Workers", "sort", services.panels.sorts(dataset, choice.run, choice.seed), width=220)
-        pages = services.panels.worker_pages(dataset, choice.run, choice.seed, sort)
+        sort = named("Workers", "sort", services.panels.sorts(dataset, choice.view), width=220)
+        pages = services.panels.worker_pages(dataset, choice.view, sort)
         asked = state.get("group")
         page = min(max(int(asked), 1), len(pages)) if asked.isdecimal() else 1
         if len(pages) > 1:
@@ -46,41 +50,58 @@ def grid(choice: Choice) -> None:
         shown = state.get("diagonal") != "no"
         diagonal = st.toggle(
             "Diagonal",
-            help="Without it the colours reach to the most frequent mistake.",
+            help="Off: hides correct labels, so that the colours show differences between mistakes.",
             **state.bind("diagonal", shown, say=("", "no")),
         )
-    who = tuple(pages[page - 1]) if pages else ()
-    classes, names = services.dataset(dataset).classes, names_of(choice)
+        log = st.toggle(
+            "Logarithmic colours",
+            help="Tells small probabilities apart: each step of the colours is a factor.",
+            **state.bind("scale", state.get("scale") == "log", say=("log", "")),
+        )
+    scale: Scale = "log" if log else "linear"
+    n_classes = services.dataset(dataset).n_classes
+    board = st.grid(1 if n_classes > WIDE else 2, min_column_width=440, gap="small")
+    on_page = [*(-1 - g for g in range(n_common)), *(pages[page - 1] if pages else ())]
+    top = None
+    if not diagonal:
+        top = services.confusions.most_frequent_mistake(dataset, reference, choice.view, choice.beside, on_page)
+    for at in on_page:
+        with board.cell():
+            _small(choice, at, names[-1 - at if at < 0 else n_common + at], scale, top)
+    words = [services.recovery_errors.errors_in_words(dataset, reference, choice.view)]
+    if not n_common:
+        groups = services.result(choice.view.run).common_confusion is not None
+        words.append(
+            "Groups of different seeds are not the same groups: choose one seed to see their confusions."
+            if groups
+            else "This method has no common confusion."
+        )
+    elif not services.panels.has_truth(dataset):
+        words.append("The common confusion is compared with that of all workers' labels.")
+    words.append("Grey rows: no labels, so nothing is known.")
+    st.caption(as_text(" ".join(words)))
+    return scale
+
+
+def _small(choice: Choice, at: int, name: str, scale: Scale, top: float | None) -> None:
+    """One worker or what is common, from every source."""
+    dataset, reference, view = state.get("dataset"), state.get("reference"), choice.view
+    classes = services.dataset(dataset).classes
 
     def clicked(row: int, column: int) -> None:
-        hit = services.confusions.confusion_cell(
-            dataset, reference, choice.run, choice.beside, choice.seed, who, row, column
-        )
+        hit = services.confusions.small_cell(dataset, view, choice.beside, row, column)
         if hit is not None:
-            at, true, given = hit
-            known = -1 - at < n_common
-            name = names[-1 - at] if at < 0 and known else names[n_common + at] if at >= 0 else ""
-            state.put(worker=name, true=classes[true], given=classes[given])
+            state.put(worker=name, true=classes[hit[0]], given=classes[hit[1]])
 
+    sources = services.panels.side_by_side(dataset, view, choice.beside)
     figure(
-        services.confusions.confusion_grid(
-            dataset, reference, choice.run, choice.beside, choice.seed, who, hidden, diagonal
-        ),
-        "grid",
-        name=f"{dataset}-confusions-{choice.run[:8]}",
-        alt="Recovered confusions side by side: the common one, then workers; true classes downwards",
-        data=lambda: services.confusions.confusion_grid_table(
-            dataset, reference, choice.run, choice.beside, choice.seed, who, hidden
-        ),
+        services.confusions.small_confusions(dataset, reference, view, choice.beside, at, name, scale, top),
+        f"small-{at}" if at >= 0 else f"common-{-at}",
+        name=f"{dataset}-confusion-{name}-{view.run[:8]}",
+        alt=f"Confusion of {name}, from every source on one colour scale: true classes downwards",
+        data=lambda: services.confusions.table_of(dataset, reference, sources, at, name),
         on_cell=clicked,
     )
-    common = services.result(choice.run).common_confusion
-    words = [services.recovered.epochs_in_words(choice.run, choice.seed)]
-    if common is None:
-        words.append("This method has no common confusion.")
-    elif not n_common:
-        words.append("Groups of different seeds are not the same groups: choose one seed to see their confusions.")
-    st.caption(as_text(" ".join(words)))
 
 
 def _turn(page: int, n_pages: int) -> None:
@@ -93,17 +114,19 @@ def _turn(page: int, n_pages: int) -> None:
     st.pagination(n_pages, default=page, key=key, on_change=turned, max_visible_pages=5)
 
 
-def one(choice: Choice) -> None:
-    """The chosen matrix with its numbers, what it is shown beside (at first the labels), and their difference."""
-    dataset, reference = state.get("dataset"), state.get("reference")
-    names, n_common = names_of(choice), len(services.panels.commons(dataset, choice.run, choice.seed))
+def one(choice: Choice, scale: Scale) -> None:
+    """The chosen matrix with its numbers from every source, and the difference of the first two that compare."""
+    dataset, reference, view = state.get("dataset"), state.get("reference"), choice.view
+    names, n_common = names_of(choice), len(services.panels.commons(dataset, view))
     chosen = state.index_of("worker", names) or 0
     at = -1 - chosen if chosen < n_common else chosen - n_common
-    beside = choice.beside or services.panels.OBSERVED
     with st.container(horizontal=True, vertical_alignment="bottom"):
         picker("Matrix", "worker", names, chosen)
         if at >= 0:
             st.markdown(_in_numbers(choice, at))
+    still = services.recovered.unmoved_in_words(services.dataset(dataset), view, at)
+    if still:
+        st.warning(as_text(still), icon=":material/hourglass_empty:")
     classes = services.dataset(dataset).classes
     cell = state.index_of("true", classes), state.index_of("given", classes)
     marked = None if cell[0] is None or cell[1] is None else (cell[0], cell[1])
@@ -111,52 +134,47 @@ def one(choice: Choice) -> None:
     def clicked(row: int, column: int) -> None:
         state.put(true=classes[row], given=classes[column])
 
-    board = st.grid(3 if len(classes) <= 8 else 2, min_column_width=340, gap="small")
-    missing = False
-    for source in (choice.run, beside):
-        drawn = services.confusions.one_confusion(dataset, reference, source, choice.seed, at, names[chosen])
-        missing |= drawn is None
-        if drawn is not None:
-            with board.cell():
-                figure(
-                    drawn,
-                    f"one-{'run' if source == choice.run else 'beside'}",
-                    name=f"{dataset}-confusion-{names[chosen]}-{source[:8]}",
-                    alt=f"Confusion of {names[chosen]}: true classes downwards, given labels to the right",
-                    data=partial(
-                        services.confusions.one_confusion_table,
-                        *(dataset, reference, source, choice.seed, at, names[chosen]),
-                    ),
-                    cell=marked,
-                    on_cell=clicked,
-                )
-    if not missing:
+    board = st.grid(3, min_column_width=min(150 + 28 * len(classes), 700), gap="small")
+    for source in services.panels.side_by_side(dataset, view, choice.beside):
+        drawn = services.confusions.one_confusion(dataset, reference, source, choice.beside, at, names[chosen], scale)
+        if drawn is None:
+            continue
         with board.cell():
-            difference(choice._replace(beside=beside), at, marked)
-    else:
-        st.caption("What is beside has no common confusion to compare with.")
+            key = source.run if source.run != view.run else f"learnt{source.seed}"
+            figure(
+                drawn,
+                f"one-{key}",
+                name=f"{dataset}-confusion-{names[chosen]}-{key[:8]}",
+                alt=f"Confusion of {names[chosen]}: true classes downwards, given labels to the right",
+                data=partial(services.confusions.table_of, *(dataset, reference, [source], at, names[chosen])),
+                cell=marked,
+                on_cell=clicked,
+            )
+    if view.seed != services.recovered.EACH:
+        difference(choice, at, marked, board)
     tasks(at, names[chosen], marked)
 
 
-def difference(choice: Choice, at: int, marked: tuple[int, int] | None) -> None:
-    """The run's matrix minus the other."""
-    dataset, reference = state.get("dataset"), state.get("reference")
+def difference(choice: Choice, at: int, marked: tuple[int, int] | None, board: GridContainer) -> None:
+    """The run's matrix minus that of the other run, else the truth's, else the observed one."""
+    dataset, reference, view = state.get("dataset"), state.get("reference"), choice.view
     classes = services.dataset(dataset).classes
-    drawn = services.confusions.one_difference(dataset, reference, choice.run, choice.beside, choice.seed, at)
+    basis = services.panels.TRUTH if services.panels.has_truth(dataset) else services.panels.OBSERVED
+    other = view._replace(run=choice.beside or basis)
+    dark = st.context.theme.type == "dark"
+    drawn = services.confusions.difference(dataset, reference, view, other, at, dark)
     if drawn is None:
         return
-    figure(
-        drawn,
-        "difference",
-        name=f"{dataset}-confusion-difference-{choice.run[:8]}",
-        alt="The run's confusion minus the other one",
-        data=partial(
-            services.confusions.one_difference_table,
-            *(dataset, reference, choice.run, choice.beside, choice.seed, at),
-        ),
-        cell=marked,
-        on_cell=lambda row, column: state.put(true=classes[row], given=classes[column]),
-    )
+    with board.cell():
+        figure(
+            drawn,
+            "difference",
+            name=f"{dataset}-confusion-difference-{view.run[:8]}",
+            alt="The run's confusion minus the other one",
+            data=partial(services.confusions.difference_table, *(dataset, reference, view, other, at)),
+            cell=marked,
+            on_cell=lambda row, column: state.put(true=classes[row], given=classes[column]),
+        )
 
 
 def tasks(at: int, name: str, marked: tuple[int, int] | None) -> None:
@@ -177,8 +195,8 @@ def tasks(at: int, name: str, marked: tuple[int, int] | None) -> None:
 
 def _in_numbers(choice: Choice, worker: int) -> str:
     """What sums a worker up."""
-    found = services.recovered.recovered(state.get("dataset"), choice.run, choice.seed)
-    words = [count(found.n_annotations[worker], "annotation"), f"skill **{number(found.skill[worker])}**"]
+    found = services.recovered.recovered(state.get("dataset"), choice.view)
+    words = [count(found.n_annotations[worker], "annotation"), f"skill **{percent(found.skill[worker])}**"]
     if found.distance is not None:
         words.append(f"distance from common **{number(found.distance[worker], 5)}**")
     if found.common_share is not None:

@@ -20,32 +20,31 @@ def ranking(choice: Choice) -> None:
     dataset, reference, hidden = state.get("dataset"), state.get("reference"), hidden_names()
     names = services.workers(dataset, hidden)
     chosen = state.index_of("worker", names)
+    view = choice.view
     figure(
-        services.confusions.skills_figure(dataset, reference, choice.run, choice.beside, choice.seed, chosen, hidden),
+        services.worker_skills.skills_figure(dataset, reference, view, choice.beside, chosen, hidden),
         "skills",
-        name=f"{dataset}-skills-{choice.run[:8]}",
+        name=f"{dataset}-skills-{view.run[:8]}",
         alt="Learnt skill of each worker beside the observed one",
-        data=lambda: services.confusions.skills_table(dataset, reference, choice.run, choice.seed, hidden),
+        data=lambda: services.worker_skills.skills_table(dataset, reference, view, hidden),
     )
-    found = services.recovered.skill_comparison(dataset, reference, choice.run, choice.seed)
+    found = services.recovered.skill_comparison(dataset, reference, view)
     st.caption(
         as_text(
-            f"Correlation of learnt with observed skill ({reference}): {number(found.correlation, 2)}, weighted by "
-            f"annotations {number(found.weighted, 2)}, by ranks {number(found.rank_correlation, 2)}. "
-            + services.recovered.epochs_in_words(choice.run, choice.seed)
+            f"Correlation of learnt with observed skill ({reference}; {found.combined}): "
+            f"{number(found.correlation, 2)}, weighted by annotations {number(found.weighted, 2)}, "
+            f"by ranks {number(found.rank_correlation, 2)}."
         )
     )
-    sort = named("Order", "sort", services.panels.sorts(dataset, choice.run, choice.seed), width=220)
-    frame = services.confusions.recovered_workers(
-        dataset, reference, choice.run, choice.beside, choice.seed, sort, hidden
-    )
+    sort = named("Order", "sort", services.panels.sorts(dataset, view), width=220)
+    frame = services.worker_skills.recovered_workers(dataset, reference, view, choice.beside, sort, hidden)
 
     def opened(worker: int) -> None:
         state.put(worker=names[worker], view="Matrices")
 
-    table(frame, "workers", name=f"{dataset}-workers-{choice.run[:8]}", noun="worker", rows=14, on_row=opened)
+    table(frame, "workers", name=f"{dataset}-workers-{view.run[:8]}", noun="worker", rows=14, on_row=opened)
     st.caption(
-        "Skill: mean of the diagonal. Distance: mean squared difference from the common confusion, cell by cell. "
-        "Common noise: mean ω of the worker's annotations. ±: standard deviation over seeds. Observed skill: over the "
-        "classes that the worker labelled. Click a row to see the worker's matrix."
+        f"The table shows {found.combined}. Skill: mean of the diagonal. Distance from common: mean squared "
+        "difference, cell by cell. Common noise: mean ω of the worker's annotations. ±: standard deviation over seeds. "
+        "Observed skill: over the classes that the worker labelled. Click a row to see the worker's matrix."
     )

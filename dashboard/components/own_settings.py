@@ -1,0 +1,143 @@
+"""The form of one chosen method behind a button; what its fields show is what its run uses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import streamlit as st
+
+from dashboard import services
+from dashboard.components.method_form import method_form
+from dashboard.components.text import as_text
+
+__all__ = ["method_titled", "own_settings", "what_comes"]
+
+
+def method_titled(line: str) -> str:
+    """A method for people: its registered name, and the settings of its own or else its title."""
+    try:
+        method, settings = services.read_method(line)
+    except services.Refusal:
+        return line
+    if not settings:
+        return f"{method} · {services.learners()[method]}"
+    return " · ".join([method, *services.settings_in_words(settings, method)])
+
+
+def what_comes(lines: list[str]) -> dict[str, str]:
+    """Setting of the trainer -> what is used while nobody chooses: what methods bring along, else the default."""
+    brought: dict[str, dict[str, Any]] = {}
+    for line in lines:
+        try:
+            brought[line] = {**services.train.along(line), **services.read_method(line)[1]}
+        except services.Refusal:
+            continue
+    times = Counter(line.split()[0] for line in lines)
+    short = {line: line.split()[0] if times[line.split()[0]] == 1 else method_titled(line) for line in brought}
+    found, said = {}, services.value_in_words
+    for name, field in services.training_schema()["properties"].items():
+        words = ", ".join(f"{short[line]} {said(given[name])}" for line, given in brought.items() if name in given)
+        everywhere = lines and all(name in brought.get(line, {}) for line in lines)
+        found[name] = words if everywhere else f"{words}; else {said(field.get('default'))}".removeprefix("; else ")
+    return found
+
+
+def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
+    """Draw the form of a line.
+
+    Args:
+        line: of the method.
+        lines: of all methods chosen.
+
+    Returns:
+        The line or lines that its fields now stand for, and why they cannot be trained with; "" if they can.
+    """
+    try:
+        method, values = services.read_method(line)
+    except services.Refusal as refusal:
+        return [line], str(refusal)
+    told, key = services.about_method(method), _key(line, lines)
+    with st.popover(
+        as_text(" · ".join([method, *services.settings_in_words(values, method)])), type="tertiary", key=key
+    ):
+        st.markdown(f"**{as_text(told['title'])}**  \n{as_text(told['paper'])}")
+        st.caption(as_text(told["words"].replace("``", "")))
+        st.caption("Grey is what is used while nothing is entered.")
+        chosen = {**_own(line, told, values, key), **_training(line, values, told, key)}
+        plain = services.spell_method(method, {})
+        beside = st.button(
+            "Add it with its defaults, too",
+            key=f"{key}-beside",
+            icon=":material/add:",
+            disabled=plain in lines,
+            help="To compare these settings with the defaults.",
+        )
+    try:
+        new = services.spell_method(*services.read_method(services.train.spell_line(method, chosen)))
+    except services.Refusal as refusal:
+        return [line], f"{method}: {refusal}"
+    _keep(line, new, key)
+    return [new, *([plain] if beside else [])], ""
+
+
+def _own(line: str, told: dict[str, Any], values: dict[str, Any], key: str) -> dict[str, Any]:
+    """The method's own settings; those that nobody chose show what comes along."""
+    properties = told["schema"].get("properties", {})
+    usual = {name: field.get("default") for name, field in properties.items()} | services.train.along(line)
+    grey = {name: services.value_in_words(usual[name]) for name in properties}
+    drawn = method_form(told["schema"], values, f"own-{key}", open=grey)
+    others = {name: value for name, value in values.items() if name in properties and name not in drawn}
+    return others | {name: value for name, value in drawn.items() if value is not None}
+
+
+def _training(line: str, values: dict[str, Any], told: dict[str, Any], key: str) -> dict[str, Any]:
+    """Settings of the trainer that hold for this method alone."""
+    possible, schema = services.train.row_settings(), services.training_schema()
+    comes = {name: value for name, value in services.train.along(line).items() if name in possible}
+    if comes:
+        listed = ", ".join(services.settings_in_words(comes))
+        st.caption(as_text(f"Comes with {listed}, unless something else is chosen here or under Training."))
+    names = st.multiselect(
+        "Training settings for this method alone",
+        possible,
+        [name for name in possible if name in values],
+        format_func=services.setting_title,
+        key=f"{key}-alone",
+        placeholder="As under Training",
+        wrap=True,
+    )
+    if not names:
+        return {}
+    return method_form(
+        schema,
+        {**comes, **values},
+        f"alone-{key}",
+        without=[name for name in schema["properties"] if name not in names],
+    )
+
+
+def _entries() -> dict[str, str]:
+    """Line -> key of its fields, which stays the same while its settings change."""
+    return st.session_state.setdefault("train-entries", {})  # type: ignore[no-any-return]
+
+
+def _key(line: str, lines: list[str]) -> str:
+    entries = _entries()
+    for gone in set(entries) - set(lines):
+        del entries[gone]
+    if line not in entries:
+        taken, number = set(entries.values()), st.session_state.get("train-entered", 0)
+        fresh = line.replace(" ", "-")
+        if fresh in taken or f"{fresh}-alone" in st.session_state:
+            st.session_state["train-entered"] = number + 1
+            fresh = f"{fresh}-{number + 1}"
+        entries[line] = fresh
+    return entries[line]
+
+
+def _keep(line: str, new: str, key: str) -> None:
+    if new != line:
+        entries = _entries()
+        entries.pop(line, None)
+        entries.setdefault(new, key)

@@ -1,0 +1,165 @@
+"""What can be done with the runs chosen in the table: look at them, compare, name, cancel, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from dashboard import services, state
+from dashboard.components.text import as_text, count
+from dashboard.services import run_actions, run_table
+
+if TYPE_CHECKING:
+    from crowdcore.runs import Run
+
+__all__ = ["about_chosen"]
+
+LISTED = 12  # names that the question before deleting lists
+PLACES = 4  # datasets with links of their own
+_FREE: dict[str, Any] = {"accept_new_options": True, "placeholder": "Choose, or type one and press Enter"}
+
+
+def about_chosen(chosen: list[Run]) -> None:
+    """Links, buttons, differences, and what people put on runs."""
+    said = st.session_state.pop("runs-said", "")
+    if said:
+        st.error(as_text(said), icon=":material/block:")
+    if st.session_state.pop("runs-saved", False):
+        st.toast("Saved.", icon=":material/save:")
+    if not chosen:
+        return
+    names = services.run_names(chosen)
+    title = as_text(names[chosen[0].id]) if len(chosen) == 1 else f"{count(len(chosen), 'run')} chosen"
+    st.subheader(title)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _links(chosen)
+        _cancel(chosen)
+        _delete(chosen, names)
+    if len(chosen) == 1:
+        _marks(chosen[0])
+        return
+    _differences(chosen)
+    _tags(chosen)
+
+
+def _links(chosen: Sequence[Run]) -> None:
+    """To the runs on Train, and to Compare; one of each for every dataset."""
+    places: dict[str, list[str]] = {}
+    for run in chosen:
+        ids = places.setdefault(run_table.app_dataset(run), [])
+        ids += [found for found in [run.spec.parent or run.id] if found not in ids]
+    elsewhere = places.pop("", [])
+    on = len(places) > 1
+    for name, ids in list(places.items())[:PLACES]:
+        _link("train", "Open", "open_in_full", name, ids, on, "Progress, curves, log and model")
+    for name, ids in list(run_table.comparable(chosen).items())[:PLACES]:
+        _link("compare", f"Compare {len(ids)}", "leaderboard", name, ids, on, "Accuracies, tests, curves")
+    if elsewhere:
+        about = "Trained from the command line on files that the app has not opened: "
+        st.caption(as_text(f"{about}{count(len(elsewhere), 'run')}."))
+
+
+def _link(page: str, label: str, icon: str, dataset: str, ids: list[str], on: bool, about: str) -> None:
+    st.page_link(
+        f"views/{page}.py",
+        label=as_text(f"{label} on {dataset}" if on else label),
+        icon=f":material/{icon}:",
+        help=about,
+        query_params=state.address(page, dataset=dataset, runs=ids),
+    )
+
+
+def _cancel(chosen: Sequence[Run]) -> None:
+    live = [run.id for run in chosen if not run.has_ended]
+    if live:
+        label = f"Cancel {len(live)}" if len(chosen) > 1 else "Cancel"
+        about = "Stop them; what they have learnt is kept"
+        st.button(label, icon=":material/stop_circle:", help=about, on_click=_done, args=(_cancel_all, live))
+
+
+def _cancel_all(run_ids: Sequence[str]) -> None:
+    for run_id in run_ids:
+        run_actions.cancel(run_id)
+
+
+def _delete(chosen: Sequence[Run], names: dict[str, str]) -> None:
+    """Say which runs will be gone, and delete exactly those."""
+    ids = [run.id for run in chosen]
+    live = sum(not run.has_ended for run in chosen)
+    with st.popover("Delete" if len(ids) == 1 else f"Delete {len(ids)}", icon=":material/delete:"):
+        if live:
+            st.markdown(f"{count(live, 'of these still waits or runs', 'of these still wait or run')}: cancel first.")
+            return
+        st.markdown(f"Delete {count(len(ids), 'run')} with curves, models and logs? This cannot be undone.")
+        lines = [f"- {as_text(f'{names[run.id]}, {run.spec.dataset}')}" for run in chosen[:LISTED]]
+        if len(chosen) > LISTED:
+            lines.append(f"- and {len(chosen) - LISTED} more")
+        st.markdown("\n".join(lines))
+        trials = sum(run.spec.parent in ids and run.id not in ids for run in services.all_runs())
+        if trials:
+            st.caption(f"{count(trials, 'trial')} of these searches stay; “Trials of searches” lists them.")
+        label = f"Delete {count(len(ids), 'run')} for good"
+        st.button(label, type="primary", key="delete-chosen", on_click=_done, args=(run_actions.delete, ids))
+
+
+def _differences(chosen: Sequence[Run]) -> None:
+    frame = run_table.difference_table(chosen)
+    st.markdown("**What differs**")
+    if len(frame):
+        st.dataframe(frame, hide_index=True, column_config={"setting": st.column_config.TextColumn("", pinned=True)})
+    else:
+        st.caption("They were asked for the same, with the same seeds, on the same data.")
+
+
+def _marks(run: Run) -> None:
+    """Name, note and tags of one run."""
+    keys = {what: f"mark-{what}-{run.id}" for what in ("name", "note", "tags")}
+    with st.form(f"marks-{run.id}", border=False):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            _field(st.text_input, "Name", keys["name"], run.name, max_chars=120, placeholder=run.title)
+            _field(st.multiselect, "Tags", keys["tags"], list(run.tags), options=_known_tags(), **_FREE)
+        _field(st.text_area, "Note", keys["note"], run.note, max_chars=4000, height=80)
+        st.form_submit_button("Save", icon=":material/save:", on_click=_done, args=(_save, run, keys))
+
+
+def _field(draw: Callable[..., Any], label: str, key: str, value: object, **options: Any) -> None:
+    """A widget that starts with what the record says, and anew when the record changes."""
+    if st.session_state.get(f"{key}-known") != value:
+        st.session_state[key] = st.session_state[f"{key}-known"] = value
+    draw(label, key=key, **options)
+
+
+def _known_tags() -> list[str]:
+    return sorted({tag for run in services.all_runs() for tag in run.tags}, key=str.casefold)
+
+
+def _save(run: Run, keys: dict[str, str]) -> None:
+    values = {what: st.session_state[key] for what, key in keys.items()}
+    run_actions.rename(run.id, values["name"])
+    run_actions.set_note(run.id, values["note"])
+    run_actions.change_tags([run.id], values["tags"], [tag for tag in run.tags if tag not in values["tags"]])
+    st.session_state["runs-saved"] = True
+
+
+def _tags(chosen: Sequence[Run]) -> None:
+    """Put tags on all of them, or take them away."""
+    ids = [run.id for run in chosen]
+    with st.form("tags-of-several", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        st.multiselect("Tags", _known_tags(), key="tags-chosen", **_FREE)
+        st.form_submit_button("Put on all", icon=":material/new_label:", on_click=_done, args=(_tag, ids, True))
+        st.form_submit_button("Take off all", icon=":material/label_off:", on_click=_done, args=(_tag, ids, False))
+
+
+def _tag(run_ids: Sequence[str], on: bool) -> None:
+    words = st.session_state["tags-chosen"]
+    run_actions.change_tags(run_ids, *((words, []) if on else ([], words)))
+
+
+def _done(act: Callable[..., None], *arguments: Any) -> None:
+    """Do it; a refusal is said when the page is drawn."""
+    try:
+        act(*arguments)
+    except services.Refusal as refusal:
+        st.session_state["runs-said"] = str(refusal)

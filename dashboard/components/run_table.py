@@ -1,0 +1,185 @@
+"""All runs of the workspace as a table to filter, sort and choose from."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from dashboard import services, state
+from dashboard.components.collector import spare
+from dashboard.components.download import download
+from dashboard.components.guard import refusals
+from dashboard.components.run_choice import about_chosen
+from dashboard.components.text import as_text, count
+from dashboard.services import run_table
+
+if TYPE_CHECKING:
+    from crowdcore.runs import Run
+
+__all__ = ["board"]
+
+EVERY, SELDOM = 2.0, 5.0  # seconds between looks: while something runs, and for runs that others start
+ROWS = 14  # that are seen before the table scrolls
+_ROW, _HEADER = 33, 35  # pixels, at the theme's font size
+FILTERS = {"datasets": "Dataset", "methods": "Method", "states": "State", "tags": "Tag"}
+
+
+def board() -> None:
+    """The filters, the table, and what can be done with the rows chosen."""
+    with st.spinner("Looking up the runs …"):
+        listed = services.all_runs()
+    _watch(listed)
+    if not listed:
+        st.info(
+            "Nothing has been trained in this workspace yet. Start a run, and it is listed here.",
+            icon=":material/model_training:",
+        )
+        st.page_link("views/train.py", label="Train", icon=":material/model_training:")
+        return
+    found = _filtered(listed)
+    if not found:
+        st.info(f"None of the {count(len(listed), 'run')} passes these filters.", icon=":material/filter_alt_off:")
+        return
+    _told(found)
+    about_chosen(_chosen(found))
+
+
+def _filtered(listed: list[Run]) -> list[Run]:
+    """The runs that pass what the filters say."""
+    offered = run_table.run_choices(listed)
+    asked: dict[str, list[str]] = {}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        for key, label in FILTERS.items():
+            names = offered[key]
+            asked[key] = [value for value in state.get_many(key) if value in names]
+            st.multiselect(
+                label,
+                list(names),
+                format_func=names.__getitem__,
+                placeholder="Any",
+                disabled=not names,
+                width=190,
+                **state.bind(key, asked[key]),
+            )
+        st.text_input(
+            "Containing",
+            placeholder="Name, setting, note …",
+            icon=":material/search:",
+            width=220,
+            **state.bind("find", state.get("find")),
+        )
+        if any(run.spec.parent for run in listed):
+            trials = state.get("trials") == "yes"
+            st.toggle("Trials of searches", **state.bind("trials", trials))
+    return run_table.matching_runs(
+        listed,
+        asked["datasets"],
+        asked["methods"],
+        asked["states"],
+        asked["tags"],
+        state.get("find"),
+        state.get("trials") == "yes",
+    )
+
+
+def _told(found: list[Run]) -> None:
+    """How many, what the star means, and all of them as a file."""
+    datasets = len({run.spec.dataset for run in found})
+    words = f"{count(len(found), 'run')} on {count(datasets, 'dataset')}"
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(words)
+        download(
+            "CSV",
+            lambda: run_table.runs_csv(found),
+            "runs.csv",
+            "text/csv",
+            key="csv-runs",
+            help=f"Download {count(len(found), 'run')}",
+            type="tertiary",
+            icon=":material/download:",
+        )
+
+
+def _chosen(found: list[Run]) -> list[Run]:
+    """Draw the table; returns the runs of the rows chosen."""
+    frame = run_table.runs_on_screen(found)
+    ids = [run.id for run in found]
+    asked = state.get_many("runs")
+    rows = [ids.index(name) for name in asked if name in ids]
+    # One widget for each list of runs: a row that was chosen never becomes another run's.
+    widget = f"runs-table-{hashlib.blake2b(''.join(ids).encode(), digest_size=6).hexdigest()}"
+
+    def chosen() -> None:
+        picked = sorted(st.session_state[widget].selection.rows)
+        state.put(runs=[ids[row] for row in picked if row < len(ids)])
+
+    state.show(widget, {"selection": {"rows": rows, "columns": [], "cells": []}})
+    st.dataframe(
+        frame,
+        key=widget,
+        hide_index=True,
+        column_config=_columns(),
+        height=_HEADER + _ROW * min(ROWS, len(found)) + 2,
+        on_select=chosen,
+        selection_mode="multi-row",
+        placeholder="",
+        alt="Training runs, newest first",
+    )
+    words = ["Choose rows by the box at their left, or with the arrow keys and Shift+Space; click a heading to sort."]
+    if "best" in frame:
+        words.insert(0, "★ has the highest validation accuracy among the runs shown of the same data; test has no say.")
+    st.caption(" ".join(words))
+    if len(rows) < len(asked):
+        gone = count(len(asked) - len(rows), "chosen run")
+        st.caption(as_text(f"{gone} left out: deleted, or not among those that pass the filters."))
+    return [found[row] for row in rows]
+
+
+def _columns() -> dict[str, Any]:
+    """What each column is called, and how its numbers are written."""
+    column, number = st.column_config.TextColumn, st.column_config.NumberColumn
+    share: dict[str, Any] = {"format": "%.1f %%", "width": 92}
+    spread: dict[str, Any] = {
+        "format": "%.1f",
+        "width": 56,
+        "help": "Standard deviation over seeds, in points",
+    }
+    return {
+        "best": column("★", width=32, help="Highest validation accuracy of its dataset among the runs shown"),
+        "name": column("Name", pinned=True, help="The begin of its id where nobody has named it"),
+        "dataset": column("Dataset"),
+        "method": column("Method"),
+        "settings": column("Settings that differ", width=240, help="Among the runs shown, defaults included"),
+        "seeds": number("Seeds", width=60),
+        "state": column("State", width=80),
+        "test_selected": number("Test, selected", help="Test accuracy at the epoch selected on validation", **share),
+        "test_selected_std": number("±", **spread),
+        "test_last": number("Test, last", help="Test accuracy at the last epoch", **share),
+        "test_last_std": number("±", **spread),
+        "validation": number("Validation", help="Accuracy on what selected the epoch, at that epoch", **share),
+        "seconds": number("Seconds", format="%.1f", width=76, help="Wall time of training, all seeds together"),
+        "started": st.column_config.DatetimeColumn("Started", format="D MMM YYYY, HH:mm", width=140),
+        "note": column("Note", width=200),
+        "tags": column("Tags", width=120),
+    }
+
+
+def _watch(drawn: list[Run]) -> None:
+    """Draw the page anew once a run begins, ends, or is changed elsewhere."""
+    before = set(map(_stage, drawn))
+    lively = any(not run.has_ended for run in drawn)
+
+    def look() -> None:
+        spare()
+        with refusals():
+            if set(map(_stage, services.all_runs())) != before:
+                state.put()  # nothing, but the session now wins over an address bar that may lag behind it
+                st.rerun()
+
+    st.fragment(look, run_every=EVERY if lively else SELDOM)()
+
+
+def _stage(run: Run) -> tuple[object, ...]:
+    return run.id, run.state, run.has_result, run.name, run.note, run.tags

@@ -1,0 +1,118 @@
+"""What to plant: a simulator with its settings, what varies, a look at the first crowd, and the button."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from dashboard import services, state
+from dashboard.components.figure import figure
+from dashboard.components.guard import fragment, refusals
+from dashboard.components.sandbox.crowd_form import crowd_form
+from dashboard.components.text import as_text, count, number, percent
+from dashboard.services import sandbox
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from crowdcore.learning.recovery_plan import RecoveryPlan
+
+__all__ = ["planting"]
+
+MANY = 40  # crowds from which planting is refused: nobody waits for so many trainings
+
+
+@fragment
+def planting() -> None:
+    """The form and what it would plant."""
+    dataset = state.get("dataset")
+    _presets()
+    grid = st.grid(2, min_column_width=420, gap="medium")
+    with grid.cell():
+        wanted = crowd_form(dataset)
+    with grid.cell(), refusals():
+        found = sandbox.plan(dataset, *wanted)
+        _preview(dataset, found)
+        _button(dataset, found)
+
+
+def _presets() -> None:
+    """README's tables, each by one click."""
+    titles = sandbox.presets()
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        st.caption("Presets", width="content", help="Each fills in the form for one of README's simulated tables.")
+        for name, title in titles.items():
+            st.button(
+                name.capitalize(), key=f"preset-{name}", help=title, type="tertiary", on_click=_fill, args=(name,)
+            )
+
+
+def _fill(name: str) -> None:
+    """Have the address say what a preset plants and trains."""
+    found = sandbox.preset(name)
+    if found.dataset and found.dataset != state.get("dataset"):
+        if found.dataset not in services.names():
+            st.session_state["sandbox-said"] = (
+                f"The preset {name} plants on {found.dataset}, which is not here. "
+                f"`crowdcore datasets` lists what is; CROWDCORE_DATA can name more folders."
+            )
+            return
+        state.put(dataset=found.dataset)
+    settings = {key: value for key, value in found.model_dump(mode="json")["tasks"].items() if value}
+    state.put(
+        crowd=sandbox.spell_crowd(found.simulation, found.settings),
+        vary=[sandbox.spell_vary(setting, values) for setting, values in found.over.items()],
+        tasks=sandbox.spell_tasks(settings),
+        repeats=str(found.crowds) if found.crowds > 1 else None,
+        methods=sandbox.spell_methods(found),
+        training=sandbox.spell_training({**found.training, "seeds": found.seeds}),
+        planted=None,
+    )
+
+
+def _preview(dataset: str, found: RecoveryPlan) -> None:
+    """The first crowd: numbers, a sentence, matrices."""
+    with st.spinner("Planting …"):
+        crowd, judged = sandbox.preview(dataset, found)
+    cells = {
+        "Right labels": percent(judged.right),
+        "Right votes": percent(judged.majority),
+        "Workers": f"{crowd.n_workers:,}",
+        "Labels per task": number(crowd.n_annotations / max(int(crowd.annotated.sum()), 1), 2),
+    }
+    cards = st.grid(4, min_column_width=120, gap="xsmall")
+    for label, value in cells.items():
+        with cards.cell():
+            about = "Tasks whose majority vote is right." if label == "Right votes" else None
+            st.metric(label, value, border=True, help=about)
+    say = st.warning if len(judged.misleading) else st.info
+    say(as_text(judged.sentence), icon=":material/priority_high:" if len(judged.misleading) else ":material/check:")
+
+    def data() -> pd.DataFrame:
+        return judged.frame()
+
+    figure(
+        sandbox.preview_figure(crowd, judged),
+        "planted",
+        name=f"{crowd.name}-planted",
+        alt="Confusion matrices that are planted, and the labels by true class that come of them",
+        data=data,
+    )
+    for note in crowd.notes:
+        st.caption(as_text(note))
+
+
+def _button(dataset: str, found: RecoveryPlan) -> None:
+    """Keep the crowds."""
+    n = len(found.points()) * found.crowds
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button(f"Plant {count(n, 'crowd')}", type="primary", icon=":material/potted_plant:", disabled=n > MANY):
+            with refusals(), st.spinner(f"Planting {count(n, 'crowd')} …"):
+                state.put(planted=sandbox.plant(dataset, found), shown=None, worker=None)
+                st.rerun()
+        words = f"At most {MANY} crowds at once." if n > MANY else sandbox.plan_words(found) if n > 1 else ""
+        st.caption(as_text(f"{words}{'. Shown above: the first.' if 1 < n <= MANY else ''}") or " ", width="stretch")
+    said: Any = st.session_state.pop("sandbox-said", "")
+    if said:
+        st.error(as_text(said), icon=":material/block:")

@@ -1,0 +1,158 @@
+"""Who found again what was planted: the runs as they go, then errors and matrices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from dashboard import services, state
+from dashboard.components.figure import figure
+from dashboard.components.guard import fragment, refusals
+from dashboard.components.table import table
+from dashboard.components.text import as_text, count, duration
+from dashboard.services import run_actions, sandbox, sandbox_results
+
+if TYPE_CHECKING:
+    from crowdcore.figures import Exhibit
+    from crowdcore.runs import Run
+
+__all__ = ["results"]
+
+EVERY = 1.0  # seconds between looks at live runs
+PAGES = {
+    "compare": ("Compare", ":material/leaderboard:"),
+    "confusions": ("Confusions", ":material/apps:"),
+    "omega": ("Noise source ω", ":material/scatter_plot:"),
+    "train": ("Train", ":material/model_training:"),
+}
+
+
+def results() -> None:
+    """The runs of the chosen crowds, and what they came to."""
+    known = sandbox.planted_before()
+    names = [name for name in state.get_many("planted") if name in known]
+    if not names or services.missing_extras():
+        return
+    runs = sandbox_results.runs_on(names)
+    if runs:
+        st.subheader("Who recovered what")
+        _follow(names, runs)
+        _recovered()
+
+
+def _follow(names: list[str], drawn: list[tuple[str, Run]]) -> None:
+    """Live runs, anew every second; the whole page when one ends."""
+    before = [(run.id, run.state) for _, run in drawn]
+    if all(run.has_ended for _, run in drawn):
+        ended = [run for _, run in drawn if run.state in ("failed", "cancelled")]
+        for run in ended:
+            _row(run, "")
+        return
+
+    def look() -> None:
+        with refusals():
+            found = sandbox_results.runs_on(names)
+            if [(run.id, run.state) for _, run in found] != before:
+                state.put()
+                st.rerun()
+            words = sandbox_results.crowd_words(names) if len(names) > 1 else dict.fromkeys(names, "")
+            done = sum(run.has_ended for _, run in found)
+            st.progress(done / len(found), f"{done} of {count(len(found), 'run')} ended")
+            for name, run in found:
+                if run.state in ("running", "failed", "cancelled"):
+                    _row(run, words[name])
+
+    st.fragment(look, run_every=EVERY)()
+    waiting = [run.id for _, run in drawn if not run.has_ended]
+    st.button("Cancel all", icon=":material/stop_circle:", type="tertiary", on_click=_cancel, args=(waiting,))
+
+
+def _row(run: Run, crowd: str) -> None:
+    """One run: what, how far, and what can be done."""
+    with st.container(key=f"sandbox-run-{run.id}", horizontal=True, vertical_alignment="center", gap="small"):
+        words = [services.run_title(run), *([crowd] if crowd else []), run.state]
+        if run.state == "running":
+            words.append(f"epoch {run.epoch} of {run.epochs}" if run.epochs else "starting")
+            words += [f"{duration(run.remaining)} left"] if run.remaining is not None else []
+        elif run.message:
+            words.append(run.message.splitlines()[0])
+        st.caption(as_text(" · ".join(words)))
+        if run.state in ("failed", "cancelled"):
+            st.button(
+                "Resume", key=f"resume-{run.id}", icon=":material/resume:", type="tertiary",
+                on_click=_act, args=(run_actions.resume, run.id),
+            )  # fmt: skip
+
+
+def _cancel(ids: list[str]) -> None:
+    for name in ids:
+        _act(run_actions.cancel, name)
+
+
+def _act(act: object, name: str) -> None:
+    """Do it; a run that has ended meanwhile needs nothing."""
+    try:
+        act(name)  # type: ignore[operator]
+    except services.Refusal as refusal:
+        st.session_state["sandbox-said"] = str(refusal)
+
+
+@fragment
+def _recovered() -> None:
+    """The table, its figure, and matrices beside the truth."""
+    known = sandbox.planted_before()
+    names = [name for name in state.get_many("planted") if name in known]
+    with st.spinner("Comparing with the truth …"):
+        found = sandbox_results.errors(names)
+    if found is None:
+        return
+    if found.figure is not None:
+        figure(found.figure, "recovery", name="recovery", alt=found.title, data=lambda: found.table)
+    table(found.table, "recovery", name="recovery", noun="method", rows=min(len(found.table), 12))
+    for note in found.notes:
+        st.caption(as_text(note))
+    _matrices(names)
+
+
+def _matrices(names: list[str]) -> None:
+    """The planted matrix of a crowd beside the learnt ones."""
+    words = sandbox_results.crowd_words(names)
+    st.subheader("Planted beside learnt")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = names[state.index_of("shown", names) or 0]
+        if len(names) > 1:
+            st.selectbox("Crowd", names, format_func=words.__getitem__, width=320, **state.bind("shown", name))
+        kinds = sandbox_results.matrix_kinds(name)
+        if not kinds:
+            st.caption("This simulator has no confusion matrices.")
+            return
+        kind = list(kinds)[state.index_of("matrix", list(kinds)) or 0]
+        st.selectbox("Matrix", list(kinds), format_func=kinds.__getitem__, width=220, **state.bind("matrix", kind))
+        workers = sandbox_results.learnt_workers(name)
+        worker = workers[state.index_of("worker", workers) or 0]
+        if kind != sandbox_results.COMMON:
+            st.selectbox("Worker", workers, width=140, **state.bind("worker", worker))
+    shown = sandbox_results.matrices(name, kind, worker)
+    if shown is None:
+        st.info("No finished method learns this matrix.", icon=":material/block:")
+    else:
+        _drawn(shown)
+    _onwards(name)
+
+
+def _drawn(shown: Exhibit) -> None:
+    if shown.figure is not None:
+        figure(shown.figure, "matrices", name=shown.name, alt=shown.title, data=lambda: shown.table)
+    for note in shown.notes:
+        st.caption(as_text(note))
+
+
+def _onwards(name: str) -> None:
+    """The pages that open the same runs."""
+    runs = [run.id for (_, _), run in sandbox_results.newest([name]).items()]
+    with st.container(horizontal=True):
+        for page, (label, icon) in PAGES.items():
+            query = {**state.address(page), **state.address(page, runs=runs), "dataset": name}
+            query.pop("reference", None)
+            st.page_link(f"views/{page}.py", label=label, icon=icon, query_params=query)

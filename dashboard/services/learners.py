@@ -1,0 +1,252 @@
+"""What can be trained, in which words, and which values its settings take; torch is never loaded here."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+import json
+import math
+import operator
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, entry_points, version
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from crowdcore.core.errors import CrowdError, SettingError
+from dashboard.services._cache import dataset
+
+__all__ = [
+    "about_backbone",
+    "about_method",
+    "backbones",
+    "check",
+    "devices",
+    "fields_of",
+    "learners",
+    "setting_title",
+    "settings_in_words",
+    "training_schema",
+    "untrainable",
+    "value_in_words",
+]
+
+_PATIENCE = 180.0  # seconds
+FIRST = ("crowd-layer", "trace", "conal")
+_BOUNDS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
+    ("minimum", "at least", operator.ge),
+    ("exclusiveMinimum", "more than", operator.gt),
+    ("maximum", "at most", operator.le),
+    ("exclusiveMaximum", "less than", operator.lt),
+)
+_KINDS = {"integer": "a whole number", "number": "a number", "boolean": "true or false", "string": "text"}
+
+
+@functools.cache
+def _stamp() -> str:
+    """Changes whenever what can be trained may have changed."""
+    import crowdcore
+
+    folder = Path(crowdcore.__file__).parent / "learning"
+    files = [(str(f), f.stat().st_mtime_ns) for f in sorted(folder.rglob("*.py"))]
+    others = sorted(f"{e.name} {e.value}" for e in entry_points(group="crowdcore.methods"))
+    try:
+        torch = version("torch")
+    except PackageNotFoundError:
+        torch = ""
+    return hashlib.blake2b(repr([files, others, torch, sys.version]).encode(), digest_size=10).hexdigest()
+
+
+@st.cache_resource(show_spinner="Looking up the methods …")
+def _described(stamp: str) -> dict[str, Any]:
+    """`crowdcore.learning.describe`, by a process of its own, kept on disk."""
+    from crowdcore.data.catalogue import cache_folder
+
+    file = cache_folder().parent / "methods" / f"{stamp}.json"
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+    except (OSError, ValueError):
+        command = [sys.executable, "-m", "crowdcore.learning.describe"]
+        told = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+    if told.returncode:
+        last = (told.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise CrowdError(f"What can be trained could not be looked up: {last}")
+    _keep(file, told.stdout)
+    return json.loads(told.stdout)  # type: ignore[no-any-return]
+
+
+def _keep(file: Path, text: str) -> None:
+    partial = file.with_suffix(f".{os.getpid()}.part")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(file)
+    except OSError:
+        pass  # looked up anew next time
+
+
+def learners() -> dict[str, str]:
+    """Name -> title of every learning method, the papers' comparison first."""
+    found = _described(_stamp())["methods"]
+    names = [*(name for name in FIRST if name in found), *(name for name in found if name not in FIRST)]
+    return {name: found[name]["title"] for name in names}
+
+
+def about_method(name: str) -> dict[str, Any]:
+    """``title``, ``paper``, ``words``, ``schema`` and ``training``; see `crowdcore.learning.describe`.
+
+    Raises:
+        SettingError: no such method.
+    """
+    found = _described(_stamp())["methods"]
+    if name not in found:
+        raise SettingError("method", "name one that exists", name, f"Known: {', '.join(found)}.")
+    return found[name]  # type: ignore[no-any-return]
+
+
+def about_backbone(name: str) -> dict[str, Any]:
+    """``title``, ``words``, ``schema`` and ``images`` of one of `backbones`."""
+    return _described(_stamp())["backbones"][name]  # type: ignore[no-any-return]
+
+
+def training_schema() -> dict[str, Any]:
+    """The JSON schema of the trainer's settings."""
+    return _described(_stamp())["training"]  # type: ignore[no-any-return]
+
+
+def untrainable(name: str) -> str:
+    """Why nothing can be trained on a dataset, and what would help; empty if something can."""
+    opened = dataset(name)
+    if opened.n_annotations == 0:
+        return (
+            "It has no annotations, so there is nothing to learn from. Open a file on the Data page that has a label "
+            "per row: task, worker, label."
+        )
+    if opened.features is None and (opened.media is None or opened.media.images is None):
+        return (
+            "It has neither features nor images, so a classifier has nothing to look at. Bring a ZIP of a dataset "
+            "folder to the Data page, with `features_train.npy` (a row per task, in the order of `tasks.csv`) or "
+            "`images_train.npz`, and the same for other splits. Without them the labels can still be aggregated."
+        )
+    return ""
+
+
+def backbones(name: str) -> dict[str, str]:
+    """Name -> title of the networks that fit a dataset, the first one best."""
+    opened = dataset(name)
+    pictures = opened.media is not None and opened.media.images is not None
+    found = _described(_stamp())["backbones"]
+    fitting = [b for b in found if pictures or not found[b]["images"]]
+    usual = "cnn" if opened.features is None and "cnn" in fitting else "mlp"
+    fitting.sort(key=lambda b: b != usual)
+    return {b: found[b]["title"] for b in fitting}
+
+
+def devices() -> dict[str, str]:
+    """What "device" can be here, and in words: the processor, and the CUDA devices that the driver lists."""
+    cards = Path("/proc/driver/nvidia/gpus")
+    n = len(list(cards.iterdir())) if cards.is_dir() else 0
+    own = {f"cuda:{k}": f"GPU {k}" for k in range(n if n > 1 else 0)}
+    return {"auto": "Automatic", "cpu": "CPU", **({"cuda": "GPU"} if n else {}), **own}
+
+
+def fields_of(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Setting -> its field: references followed, ``T | None`` as T with ``optional``, ``title`` always in words."""
+    definitions = schema.get("$defs", {})
+    return {
+        name: {**(field := _resolved(described, definitions)), "title": _title(name, field)}
+        for name, described in schema.get("properties", {}).items()
+    }
+
+
+def _resolved(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    found = dict(field)
+    if "anyOf" in found:
+        kinds = [k for k in found.pop("anyOf") if k.get("type") != "null"]
+        optional = len(kinds) < len(field["anyOf"])
+        if len(kinds) > 1 and all(k.get("type") == "boolean" or "const" in k for k in kinds):
+            choices = [[k["const"]] if "const" in k else [True, False] for k in kinds]
+            return {**found, "enum": sorted(itertools.chain(*choices), key=lambda c: isinstance(c, bool))}
+        found = {**(kinds[0] if len(kinds) == 1 else {}), **found, "optional": optional}
+    if "$ref" in found:
+        found = {**definitions.get(str(found.pop("$ref")).rsplit("/", 1)[-1], {}), **found}
+    return found
+
+
+def _title(name: str, field: Mapping[str, Any]) -> str:
+    """Its title, unless pydantic made it from the name."""
+    title = str(field.get("title", ""))
+    return title if title and title != name.replace("_", " ").title() else name.replace("_", " ").capitalize()
+
+
+def setting_title(name: str, method: str = "") -> str:
+    """A setting of a method, or of the trainer, in words."""
+    try:
+        schemas = [training_schema(), *([about_method(method)["schema"]] if method else [])]
+    except CrowdError:  # a method that is no longer there
+        schemas = []
+    return next((f[name]["title"] for f in map(fields_of, schemas[::-1]) if name in f), name.replace("_", " "))
+
+
+def settings_in_words(settings: Mapping[str, Any], method: str = "") -> list[str]:
+    """``Learning rate 0.01`` for each setting of a method or of the trainer."""
+    words = []
+    for name, value in settings.items():
+        if name == "backbone_settings" and isinstance(value, Mapping):
+            words += _network_in_words(str(settings.get("backbone", "mlp")), value)
+        else:
+            words.append(f"{setting_title(name, method)} {value_in_words(value)}")
+    return words
+
+
+def _network_in_words(network: str, settings: Mapping[str, Any]) -> list[str]:
+    try:
+        fields = fields_of(about_backbone(network)["schema"])
+    except (CrowdError, KeyError):  # a network of one's own
+        fields = {}
+    return [f"{fields.get(name, {}).get('title', name)} {value_in_words(value)}" for name, value in settings.items()]
+
+
+def value_in_words(value: object) -> str:
+    """The value of a setting for people."""
+    return ("no", "yes")[value] if isinstance(value, bool) else "none" if value is None else str(value)
+
+
+def check(schema: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Refuse what training would refuse.
+
+    Raises:
+        SettingError: a setting that is not there, or a value that it does not take.
+    """
+    fields = fields_of(schema)
+    for name, value in values.items():
+        if name not in fields:
+            raise SettingError("a setting", f"be one of {', '.join(fields) or 'none'}", name)
+        must = _must(fields[name], value)
+        if must:
+            raise SettingError(fields[name]["title"], must, value)
+
+
+def _must(field: Mapping[str, Any], value: Any) -> str:
+    """What a value has to be and is not; "" if it is fine."""
+    if value is None:
+        return "" if field.get("optional") else "be given"
+    if "enum" in field:
+        return "" if value in field["enum"] else f"be one of {', '.join(map(str, field['enum']))}"
+    kind = str(field.get("type"))
+    if kind in {"integer", "number"}:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            return f"be {_KINDS[kind]}"
+        if kind == "integer" and not float(value).is_integer():
+            return f"be {_KINDS[kind]}"
+        for bound, how, holds in _BOUNDS:
+            if bound in field and not holds(value, field[bound]):
+                return f"be {how} {field[bound]:g}"
+        return ""
+    python = {"boolean": bool, "string": str, "object": dict}.get(kind, object)
+    return "" if isinstance(value, python) else f"be {_KINDS.get(kind, kind)}"

@@ -1,0 +1,120 @@
+"""Runs on all datasets as a table: which there are, which pass the filters, how they look on screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from crowdcore.core.errors import CrowdError
+from dashboard.services._cache import workspace
+from dashboard.services.learners import settings_in_words
+from dashboard.services.runs import readable, viewer_zone
+from dashboard.services.tables import csv
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from crowdcore.runs import Run
+
+__all__ = [
+    "app_dataset",
+    "comparable",
+    "difference_table",
+    "matching_runs",
+    "run_choices",
+    "runs_csv",
+    "runs_on_screen",
+]
+
+_SHORT = 8  # digits of an id
+
+
+def matching_runs(
+    listed: Sequence[Run],
+    datasets: Sequence[str],
+    methods: Sequence[str],
+    states: Sequence[str],
+    tags: Sequence[str],
+    words: str,
+    trials: bool,
+) -> list[Run]:
+    """The runs that pass every filter; see `crowdcore.runs.matching`."""
+    from crowdcore import runs
+
+    return runs.matching(
+        listed, datasets=datasets, methods=methods, states=states, tags=tags, words=words, trials=trials
+    )
+
+
+def run_choices(listed: Sequence[Run]) -> dict[str, dict[str, str]]:
+    """What the filters offer: datasets, methods, states and tags that occur -> words."""
+    from crowdcore import runs
+
+    methods = sorted({run.spec.method for run in listed})
+    tags = sorted({tag for run in listed for tag in run.tags}, key=str.casefold)
+    states = [state for state in runs.STATES if any(run.state == state for run in listed)]
+    datasets = runs.dataset_names(listed)
+    return {
+        "datasets": dict(sorted(datasets.items(), key=lambda one: one[1].casefold())),
+        "methods": dict(zip(methods, methods, strict=True)),
+        "states": {state: state for state in states},
+        "tags": dict(zip(tags, tags, strict=True)),
+    }
+
+
+def runs_on_screen(shown: Sequence[Run]) -> pd.DataFrame:
+    """`crowdcore.runs.run_table` for reading: percentages, the viewer's clock, a star, no column without content."""
+    from crowdcore import runs
+
+    frame = runs.run_table(shown, settings_in_words)
+    accuracies = [name for name in frame if str(name).startswith("test_") or name == "validation"]
+    started = frame["started"].dt.tz_convert(ZoneInfo(viewer_zone())).dt.tz_localize(None)
+    frame = frame.assign(
+        best=np.where(frame["best"], "★", ""),
+        name=frame["name"].where(frame["name"] != "", frame["id"].str[:_SHORT]),
+        started=started,
+        **{str(name): 100 * frame[name] for name in accuracies},
+    )
+    maybe = ("best", "settings", "test_selected_std", "test_last_std", "note", "tags")
+    empty = [name for name in maybe if not frame[name].replace("", np.nan).notna().any()]
+    return frame.drop(columns=["id", "validated_on", *empty])
+
+
+def runs_csv(shown: Sequence[Run]) -> bytes:
+    """The whole table, accuracies between 0 and 1, times in UTC."""
+    from crowdcore import runs
+
+    return csv(runs.run_table(shown))
+
+
+def difference_table(chosen: Sequence[Run]) -> pd.DataFrame:
+    """One row for each thing in which the runs differ, one column per run."""
+    from crowdcore import runs
+
+    return runs.settings_table(chosen)
+
+
+def app_dataset(run: Run) -> str:
+    """What the app calls the dataset of a run; "" where the app cannot open it."""
+    path = Path(run.spec.dataset)
+    if not path.is_absolute():
+        return run.spec.dataset
+    return path.name if path.parent == workspace() / "datasets" else ""
+
+
+def comparable(chosen: Sequence[Run]) -> dict[str, list[str]]:
+    """Dataset -> those of the runs that can be compared on it; datasets with fewer than two are left out."""
+    found: dict[str, list[str]] = {}
+    for run in chosen:
+        name = app_dataset(run)
+        try:
+            fits = bool(name) and not run.spec.parent and run.spec.search is None and readable(run, name)
+        except CrowdError:  # its dataset cannot be opened any more
+            continue
+        if fits:
+            found.setdefault(name, []).append(run.id)
+    return {name: runs for name, runs in found.items() if len(runs) > 1}

@@ -1,0 +1,275 @@
+"""The sandbox: crowds whose mistakes are known, planted into the workspace, and who found the mistakes again."""
+
+from __future__ import annotations
+
+import io
+import math
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from crowdcore.core.errors import SettingError
+from dashboard.services import spelling
+from dashboard.services._cache import dataset, kept, upload_folder, workspace
+from dashboard.services.sandbox_lines import (
+    MOST_SEEDS,
+    read_tasks,
+    read_training,
+    read_values,
+    read_vary,
+    spell_tasks,
+    spell_training,
+    spell_vary,
+)
+from dashboard.services.train import changed
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from crowdcore import CrowdDataset
+    from crowdcore.analysis import Planted
+    from crowdcore.data.simulate import Simulation
+    from crowdcore.learning.recovery_plan import RecoveryPlan
+
+__all__ = [
+    "MOST_SEEDS",
+    "about_simulator",
+    "archive",
+    "plan",
+    "plan_words",
+    "plant",
+    "planted_before",
+    "preset",
+    "presets",
+    "preview",
+    "preview_figure",
+    "read_crowd",
+    "read_tasks",
+    "read_training",
+    "read_values",
+    "read_vary",
+    "simulators",
+    "spell_crowd",
+    "spell_methods",
+    "spell_tasks",
+    "spell_training",
+    "spell_vary",
+    "usual_training",
+]
+
+FIRST = ("synthetic", "conal")
+LARGE, VALID = 4000, 1  # training tasks; the validation split
+MOST = 5_000_000  # labels, or numbers of an array
+FEW = 6  # classes of which three matrices fit beside each other
+
+
+def simulators() -> dict[str, str]:
+    """Name -> title, the papers' own tasks first; those for benchmarks are left out."""
+    from crowdcore.data import simulate
+
+    names = [*FIRST, *(name for name in simulate.names() if name not in (*FIRST, "large"))]
+    return {name: simulate.get(name).title for name in names}
+
+
+def about_simulator(name: str) -> dict[str, Any]:
+    """``title``, ``paper``, ``words``, ``schema`` and ``makes_tasks`` of a simulator.
+
+    Raises:
+        SettingError: there is none.
+    """
+    from crowdcore.data import simulate
+
+    found = simulate.get(name)
+    return {
+        "title": found.title,
+        "paper": found.paper,
+        "words": " ".join((found.__doc__ or "").split("\n\n")[0].split()),
+        "schema": found.model_json_schema(),
+        "makes_tasks": found.makes_tasks,
+    }
+
+
+def read_crowd(line: str) -> tuple[str, dict[str, Any]]:
+    """Simulator and settings of a line such as ``synthetic common_strength=0.7``.
+
+    Raises:
+        SettingError: no such simulator or setting, or a value out of bounds.
+    """
+    from crowdcore.data import simulate
+
+    name, settings = spelling.read(line)
+    simulate.get(name)(**settings)
+    return name, settings
+
+
+def spell_crowd(name: str, settings: Mapping[str, Any]) -> str:
+    """The line of a simulator whose settings are these; those that equal their default are left out."""
+    return spelling.spell(name, changed(about_simulator(name)["schema"], settings))
+
+
+def usual_training(name: str) -> dict[str, Any]:
+    """Seeds and settings of the trainer that suit a planted crowd; classes are named by gold where there is any."""
+    opened = dataset(name)
+    large = int((opened.split <= 0).sum()) >= LARGE
+    gold = bool((opened.gold[opened.split == VALID] >= 0).any())
+    return {
+        "seeds": 1,
+        **({"epochs": 20, "batch_size": 256} if large else {"epochs": 50}),
+        "lr": 0.005,
+        "schedule": "cosine",
+        **({"names": "validation-gold"} if gold else {}),
+    }
+
+
+def spell_methods(found: RecoveryPlan) -> list[str]:
+    """The lines of a plan's methods."""
+    return [spelling.spell(c.method, c.settings) for c in found.methods]
+
+
+def presets() -> dict[str, str]:
+    """Name -> what it is."""
+    from crowdcore.learning.recovery_plan import PRESETS
+
+    return {name: title for name, (title, _) in PRESETS.items()}
+
+
+def preset(name: str) -> RecoveryPlan:
+    """The plan of one of `presets`."""
+    from crowdcore.learning import recovery_plan
+
+    return recovery_plan.preset(name)
+
+
+def plan(name: str, crowd: str, vary: Sequence[str], tasks: str, crowds: int) -> RecoveryPlan:
+    """What is planted, from what the address says.
+
+    Args:
+        name: the dataset whose gold is planted on, by simulators that make no tasks.
+        crowd: a line of `spell_crowd`.
+        vary: lines ``setting=[…]``.
+        tasks: ``tasks classes=[…] n_train=…``, or empty for all.
+        crowds: how many at each point.
+
+    Raises:
+        SettingError: what cannot be.
+    """
+    from crowdcore.learning.recovery_plan import RecoveryPlan
+
+    simulator, settings = read_crowd(crowd)
+    own = about_simulator(simulator)["makes_tasks"]
+    found = RecoveryPlan(
+        simulation=simulator,
+        settings=settings,
+        over=read_vary(vary),
+        dataset="" if own else name,
+        tasks={} if own else read_tasks(tasks),
+        crowds=crowds,
+    )
+    for point in found.points():
+        _bounded(found.simulator(point))
+    return found
+
+
+def _bounded(simulator: Simulation) -> None:
+    """Refuse crowds that would fill the memory of an app that others use too."""
+    for names in (("n_tasks", "per_task"), ("n_tasks", "n_features"), ("n_workers", "n_classes", "n_classes")):
+        n = math.prod(getattr(simulator, name, None) or 1 for name in names)
+        if n > MOST:
+            words = " × ".join(dict.fromkeys(names))
+            raise SettingError(
+                words, f"be at most {MOST:,} in the app", n, "`crowdcore simulate` plants larger crowds."
+            )
+
+
+def plan_words(found: RecoveryPlan) -> str:
+    """How many crowds, and what sets them apart."""
+    n = len(found.points()) * found.crowds
+    varied = [f"{name.replace('_', ' ')} {', '.join(map(str, values))}" for name, values in found.over.items()]
+    return f"{n} crowd{'s' if n > 1 else ''}" + (f": {'; '.join(varied)}" if varied else "")
+
+
+@kept
+def _first(opened: CrowdDataset, spelled: str) -> CrowdDataset:
+    from crowdcore.learning.recovery_plan import RecoveryPlan, plant
+
+    found = RecoveryPlan.model_validate_json(spelled)
+    return plant(found, found.points()[0], 0, opened if found.dataset else None)
+
+
+def preview(name: str, found: RecoveryPlan) -> tuple[CrowdDataset, Planted]:
+    """The first crowd of a plan, and what can be said of it.
+
+    Raises:
+        CrowdError: there is no gold to plant on, or the simulator does not fit the classes.
+    """
+    from crowdcore import analysis
+
+    crowd = _first(name, found.model_copy(update={"methods": (), "training": {}, "seeds": 1}).model_dump_json())
+    return crowd, analysis.planted(crowd)
+
+
+def preview_figure(crowd: CrowdDataset, found: Planted) -> go.Figure:
+    """The common confusion, a worker's own, and the labels that come of them; two of these where room is short."""
+    from crowdcore import figures
+
+    truth = crowd.truth
+    shown = {}
+    if truth is not None and truth.common_confusion is not None and truth.common_confusion.ndim == 2:
+        shown["common to all workers"] = truth.common_confusion
+    if truth is not None and truth.worker_confusion is not None and (not shown or crowd.n_classes <= FEW):
+        shown[f"{crowd.worker_ids[0]}'s own"] = truth.worker_confusion[0]
+    shown["labels of all workers"] = found.confusion
+    return figures.confusion(
+        list(shown.values()),
+        _drawn(crowd.classes),
+        names=_drawn(shown),
+        scale_max=1.0,
+        title="What is planted",
+        subtitle="row: true class · column: given label",
+    )
+
+
+def plant(name: str, found: RecoveryPlan) -> list[str]:
+    """Keep every crowd of a plan as a dataset of the workspace; returns their names."""
+    from crowdcore.data.writers import write_folder
+    from crowdcore.learning.recovery_plan import plant
+
+    names, folder = [], workspace() / "datasets"
+    folder.mkdir(parents=True, exist_ok=True)
+    for point in found.points():
+        for k in range(found.crowds):
+            crowd = plant(found, point, k, dataset(name) if found.dataset else None)
+            called = f"{'-'.join(crowd.name.lower().split())[:40]}-{crowd.fingerprint[:10]}"
+            if not (folder / called).exists():
+                write_folder(crowd, folder / called)
+            names.append(called)
+    uploads = st.session_state.setdefault("uploads", [])
+    uploads[:0] = [called for called in names if called not in uploads]
+    return names
+
+
+def planted_before() -> list[str]:
+    """Planted crowds of the workspace, the newest first."""
+    folders = [file.parent for file in (workspace() / "datasets").glob("*/truth.npz")]
+    return [f.name for f in sorted(folders, key=lambda f: (-f.stat().st_mtime_ns, f.name))]
+
+
+def archive(name: str) -> bytes:
+    """The files of a planted crowd as a ZIP."""
+    folder, out = upload_folder(name), io.BytesIO()
+    if folder is None:
+        raise SettingError("planted", "name a crowd of this workspace", name)
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
+        for file in sorted(f for f in folder.rglob("*") if f.is_file()):
+            packed.write(file, Path(name) / file.relative_to(folder))
+    return out.getvalue()
+
+
+def _drawn(names: Sequence[str] | Mapping[str, Any]) -> list[str]:
+    """Plotly reads tags in names."""
+    from dashboard.services.aggregate import escaped
+
+    return [escaped(name) for name in names]

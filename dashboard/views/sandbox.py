@@ -1,0 +1,24 @@
+"""Sandbox: plant a crowd whose mistakes are known, and see which methods find them again."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.components.frame import page
+from dashboard.components.sandbox import planting, results, training
+
+
+def draw() -> None:
+    """The page."""
+    st.title("Sandbox")
+    st.caption(
+        "Plant a crowd whose mistakes are known, train methods on it, and see which of them find the mistakes again."
+    )
+    st.subheader("Plant")
+    planting()
+    st.subheader("Train")
+    training()
+    results()
+
+
+page("sandbox", draw)
