@@ -26,22 +26,22 @@ from tests.browser.steps import open_page
 
 CLICKS, BOUND = 40, 300.0  # clicks of each kind; milliseconds
 SEEDS, EPOCHS = 5, 1_000_000
-METRICS = ("Loss", "Accuracy, validation", "Accuracy, test")
-# The vertical axis of the curves; what the open tab of the form ends with.
-CURVE = "document.querySelector('.st-key-figure-curves .ytitle')?.textContent === '{}'"
+SMOOTH = (3, 5, 9)  # epochs
+# The subtitle of the curves; what the open tab of the form ends with.
+CURVE = "document.querySelector('.st-key-figure-curves .gtitle-subtitle')?.textContent.includes('mean of {} epochs')"
 SAYS = "document.querySelector('[data-testid=stMain]').innerText.includes('{}')"
 
 
-def metric_change(page: Page, address: str, run: Run) -> Redraw:
-    """Another metric until its curve is drawn."""
+def curve_change(page: Page, address: str, run: Run) -> Redraw:
+    """Another smoothing until the curves are drawn."""
     open_page(page, f"{address}/train?dataset={run.spec.dataset}&runs={run.id}")
     page.locator(".st-key-figure-curves .js-plotly-plot .main-svg").first.wait_for(timeout=120_000)
 
     def redraw(k: int) -> float:
-        page.get_by_role("combobox", name="Curve").click()
-        option = page.get_by_role("option", name=METRICS[k % 3], exact=True)
+        page.get_by_role("combobox", name="Smoothing").click()
+        option = page.get_by_role("option", name=f"Mean of {SMOOTH[k % 3]} epochs", exact=True)
         option.wait_for()
-        return timed(page, CURVE.format(METRICS[k % 3]), option.click)
+        return timed(page, CURVE.format(SMOOTH[k % 3]), option.click)
 
     return redraw
 
@@ -108,7 +108,7 @@ def measure(browser: Browser, floor: str, address: str, dataset: str, run: Run) 
     doing = "nothing trains" if run.has_ended else f"{run.spec.method} trains with {SEEDS} seeds"
     print(f"{doing}, {dataset}; 95th percentile (median) of {CLICKS} clicks")
     for name, click in (
-        ("another curve", lambda page: metric_change(page, address, run)),
+        ("another curve", lambda page: curve_change(page, address, run)),
         ("another form", lambda page: tab_change(page, address, run)),
         ("a cell of the heatmap", lambda page: cell_click(page, address, dataset)),
     ):

@@ -22,11 +22,11 @@ from crowdcore.data.rows import Rows
 from crowdcore.learning import methods, train
 from crowdcore.learning.api import split_settings
 from crowdcore.learning.data import Data, Feed
+from crowdcore.learning.loop import Replica, make_replicas
 from crowdcore.learning.optimiser import Optimiser
 from crowdcore.learning.problem import pose
 from crowdcore.learning.replicas import Replicas
 from crowdcore.learning.steps import Steps
-from crowdcore.learning.trainer import Replica, make_replicas
 
 METHODS = (
     "dl-mv",
@@ -195,7 +195,16 @@ def large() -> None:
         torch.cuda.reset_peak_memory_stats()
     start = time.perf_counter()
     result = train(
-        crowd, "conal", seeds=1, epochs=1, batch_size=1024, rank=4, lr=5e-3, device=str(DEVICE), select_on="none"
+        crowd,
+        "conal",
+        seeds=1,
+        epochs=1,
+        batch_size=1024,
+        rank=4,
+        variant="paper",
+        lr=5e-3,
+        device=str(DEVICE),
+        select_on="none",
     )
     seconds = time.perf_counter() - start
     factors = sum(v[0].size for k, v in result.model.items() if k.startswith("individual")) * 4 / 2**20

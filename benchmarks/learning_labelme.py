@@ -2,17 +2,18 @@
 
     CROWDCORE_DATA=<their folder> python -m benchmarks.learning_labelme [labelme|music] [seeds] [method …]
 
-Protocol: network of 128 ReLU units with 50 % dropout, Adam, cosine schedule, batches of 64; selected on the 500
-validation tasks of LabelMe, on 70 of Music's 700 training songs (another 70 for every seed). The authors' variant of
-CoNAL runs as its authors run it. The figures of public code are those of five seeds (CoNAL's authors: fifteen on
-LabelMe), measured once on the same features and splits: test accuracy best, last, selected, and the standard
-deviation of each.
+The presets `labelme-table` and `music-table`: network of 128 ReLU units with 50 % dropout, Adam, cosine schedule,
+batches of 64; selected on the 500 validation tasks of LabelMe, on 70 of Music's 700 training songs (another 70 for
+every seed). The authors' variant of CoNAL runs as its authors run it. The figures of public code are those of five
+seeds (CoNAL's authors: fifteen on LabelMe), measured once on the same features and splits: test accuracy best, last,
+selected, and the standard deviation of each.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,102 +22,78 @@ import torch
 from crowdcore.core.types import FloatArray
 from crowdcore.data import load_dataset
 from crowdcore.learning import methods, train
+from crowdcore.learning.presets import get
 
-COMMON = {"batch_size": 64, "schedule": "cosine"}
-PROTOCOL: dict[str, dict[str, Any]] = {
-    "labelme": {**COMMON, "epochs": 50, "lr": 1e-3},
-    "music": {**COMMON, "epochs": 100, "lr": 5e-3, "backbone_settings": {"batch_norm": True}},
-}
-AUTHORS: dict[str, dict[str, Any]] = {
-    "labelme": {"variant": "authors", "epochs": 100, "lr": 1e-2, "batch_size": 1024, "schedule": "constant"},
+# what public code calls it: (best, last, selected), their standard deviations, seeds
+Peer = tuple[str, tuple[float, ...], tuple[float, ...], int]
+PEERS: dict[str, dict[str, Peer]] = {
+    "labelme": {
+        "dl-mv": ("maml", (85.34, 80.22, 84.34), (0.89, 0.42, 0.87), 5),
+        "dl-mv (targets=hard)": ("maml", (85.34, 80.22, 84.34), (0.89, 0.42, 0.87), 5),
+        "dl-ds": ("maml + crowd-kit", (85.98, 82.39, 85.39), (0.62, 0.32, 0.76), 5),
+        "crowd-layer": ("maml", (87.76, 85.22, 87.10), (0.65, 0.39, 1.23), 5),
+        "trace": ("maml", (85.69, 82.49, 84.75), (0.57, 0.49, 1.05), 5),
+        "conal": ("maml", (86.87, 82.37, 86.60), (0.34, 0.39, 0.74), 5),
+        "conal (variant=authors)": ("authors", (87.54, 82.22, 86.50), (1.96, 2.81, 2.28), 15),
+        "dl-true": ("maml", (94.24, 93.45, 93.72), (0.22, 0.25, 0.28), 5),
+    },
     "music": {
-        "variant": "authors",
-        "epochs": 200,
-        "lr": 1e-2,
-        "batch_size": 1024,
-        "schedule": "constant",
-        "normalise": "worker",
-        "embedding": 80,
+        "dl-mv": ("maml", (67.93, 64.33, 63.13), (0.90, 2.20, 1.28), 5),
+        "dl-mv (targets=hard)": ("maml", (67.93, 64.33, 63.13), (0.90, 2.20, 1.28), 5),
+        "dl-ds": ("maml + crowd-kit", (69.27, 67.60, 65.40), (1.36, 1.70, 1.02), 5),
+        "crowd-layer": ("maml", (69.87, 68.47, 66.60), (1.15, 1.02, 0.98), 5),
+        "trace": ("maml", (68.07, 64.67, 64.07), (1.10, 1.49, 1.29), 5),
+        "conal": ("maml", (68.93, 67.27, 66.73), (1.36, 1.14, 1.18), 5),
+        "conal (variant=authors)": ("authors", (73.47, 68.47, 69.13), (1.15, 1.50, 1.69), 5),
+        "dl-true": ("maml", (80.80, 80.20, 79.33), (0.81, 1.15, 0.63), 5),
     },
 }
-# method, settings, what public code calls it: (best, last, selected), their standard deviations, seeds
-ROWS: dict[str, list[tuple[str, dict[str, Any], str, tuple[float, ...], tuple[float, ...], int]]] = {
-    "labelme": [
-        ("dl-mv", {}, "maml", (85.34, 80.22, 84.34), (0.89, 0.42, 0.87), 5),
-        ("dl-mv", {"targets": "hard"}, "maml", (85.34, 80.22, 84.34), (0.89, 0.42, 0.87), 5),
-        ("dl-ds", {}, "maml + crowd-kit", (85.98, 82.39, 85.39), (0.62, 0.32, 0.76), 5),
-        ("vanilla", {}, "", (), (), 0),
-        ("soft-bootstrap", {}, "", (), (), 0),
-        ("single-cm", {}, "", (), (), 0),
-        ("dl-em", {}, "", (), (), 0),
-        ("dl-em", {"e_step": "batch"}, "", (), (), 0),
-        ("generalized-em", {}, "", (), (), 0),
-        ("crowd-layer", {}, "maml", (87.76, 85.22, 87.10), (0.65, 0.39, 1.23), 5),
-        ("crowd-layer", {"connection": "vw"}, "", (), (), 0),
-        ("crowd-layer", {"connection": "vw+b"}, "", (), (), 0),
-        ("crowd-layer-over", {}, "", (), (), 0),
-        ("trace", {}, "maml", (85.69, 82.49, 84.75), (0.57, 0.49, 1.05), 5),
-        ("conal", {}, "maml", (86.87, 82.37, 86.60), (0.34, 0.39, 0.74), 5),
-        ("conal", {"lr": 5e-3}, "", (), (), 0),
-        ("conal", AUTHORS["labelme"], "authors", (87.54, 82.22, 86.50), (1.96, 2.81, 2.28), 15),
-        ("conal-groups", {}, "", (), (), 0),
-        ("dl-true", {}, "maml", (94.24, 93.45, 93.72), (0.22, 0.25, 0.28), 5),
-    ],
-    "music": [
-        ("dl-mv", {}, "maml", (67.93, 64.33, 63.13), (0.90, 2.20, 1.28), 5),
-        ("dl-mv", {"targets": "hard"}, "maml", (67.93, 64.33, 63.13), (0.90, 2.20, 1.28), 5),
-        ("dl-ds", {}, "maml + crowd-kit", (69.27, 67.60, 65.40), (1.36, 1.70, 1.02), 5),
-        ("vanilla", {}, "", (), (), 0),
-        ("soft-bootstrap", {}, "", (), (), 0),
-        ("single-cm", {}, "", (), (), 0),
-        ("dl-em", {}, "", (), (), 0),
-        ("dl-em", {"e_step": "batch"}, "", (), (), 0),
-        ("generalized-em", {}, "", (), (), 0),
-        ("crowd-layer", {}, "maml", (69.87, 68.47, 66.60), (1.15, 1.02, 0.98), 5),
-        ("crowd-layer", {"connection": "vw"}, "", (), (), 0),
-        ("crowd-layer", {"connection": "vw+b"}, "", (), (), 0),
-        ("crowd-layer-over", {}, "", (), (), 0),
-        ("trace", {}, "maml", (68.07, 64.67, 64.07), (1.10, 1.49, 1.29), 5),
-        ("conal", {}, "maml", (68.93, 67.27, 66.73), (1.36, 1.14, 1.18), 5),
-        ("conal", AUTHORS["music"], "authors", (73.47, 68.47, 69.13), (1.15, 1.50, 1.69), 5),
-        ("conal-groups", {}, "", (), (), 0),
-        ("dl-true", {}, "maml", (80.80, 80.20, 79.33), (0.81, 1.15, 0.63), 5),
-    ],
-}
+TELLING = ("targets", "e_step", "connection", "variant", "start", "leave_one_out", "folds")
+TEST = 2  # the test split among the splits of a result
 COLUMNS = ("best", "last", "selected")
 
 
-def accuracies(dataset: str, method: str, settings: dict[str, Any], seeds: int) -> dict[str, FloatArray]:
-    """Test accuracy in percent per column, (seeds,) each."""
-    crowd, given = load_dataset(dataset), {**PROTOCOL[dataset], **settings}
+def label(method: str, settings: Mapping[str, Any]) -> str:
+    """The method with the settings that tell it from its other rows."""
+    telling = {k: v for k, v in settings.items() if k in TELLING}
+    if "lr" in settings and "variant" not in settings:
+        telling["lr"] = settings["lr"]
+    return f"{method} ({', '.join(f'{k}={v}' for k, v in telling.items())})" if telling else method
+
+
+def accuracies(dataset: str, method: str, given: dict[str, Any], seeds: int) -> tuple[dict[str, FloatArray], float]:
+    """Test accuracy in percent per column, (seeds,) each; and that of the mean of all seeds' selected predictions."""
+    crowd = load_dataset(dataset)
     if dataset == "labelme":
         results = [train(crowd, method, seeds=seeds, **given)]
     else:
         results = [train(crowd, method, seeds=[s], holdout_seed=s, **given) for s in range(seeds)]
-    return {at: 100 * np.concatenate([r.accuracy("test", at=at) for r in results]) for at in COLUMNS}
+    mean = np.concatenate([r.posterior("test") for r in results]).mean(0).argmax(1)
+    together = 100 * float((mean == results[0].gold[results[0].split == TEST]).mean())
+    return {at: 100 * np.concatenate([r.accuracy("test", at=at) for r in results]) for at in COLUMNS}, together
 
 
 def main() -> None:
     torch.set_num_threads(1)
-    datasets = [a for a in sys.argv[1:] if a in ROWS] or list(ROWS)
+    datasets = [a for a in sys.argv[1:] if a in PEERS] or list(PEERS)
     seeds = next((int(a) for a in sys.argv[1:] if a.isdigit()), 10)
     asked = [a for a in sys.argv[1:] if a in methods.names()] or methods.names()
     for dataset in datasets:
-        print(f"{dataset}, {seeds} seeds, test accuracy in % (mean ± standard deviation): {', '.join(COLUMNS)}")
+        print(
+            f"{dataset}, {seeds} seeds, test accuracy in % (mean ± standard deviation): {', '.join(COLUMNS)}; "
+            "ensemble: mean of the selected models' predictions"
+        )
         reached: dict[str, bool] = {}
-        for method, settings, peer, means, deviations, n in ROWS[dataset]:
+        preset = get(f"{dataset}-table")
+        for (method, own), (_, settings) in zip(preset.methods, preset.runs, strict=True):
             if method not in asked:
                 continue
             start = time.perf_counter()
-            found = accuracies(dataset, method, settings, seeds)
-            options = ", ".join(
-                f"{k}={v}"
-                for k, v in settings.items()
-                if k in ("targets", "e_step", "connection", "variant") or (k == "lr" and "variant" not in settings)
-            )
-            name = f"{method}{f' ({options})' if options else ''}"
-            line = f"  {name:28s}" + " ".join(f"{v.mean():6.2f} ± {v.std():4.2f}" for v in found.values())
-            if peer:
+            (found, together), name = accuracies(dataset, method, settings, seeds), label(method, own)
+            line = f"  {name:44s}" + " ".join(f"{v.mean():6.2f} ± {v.std():4.2f}" for v in found.values())
+            line += f"  ensemble {together:6.2f}"
+            if name in PEERS[dataset]:
+                peer, means, deviations, n = PEERS[dataset][name]
                 error = [
                     np.hypot(d / np.sqrt(n), v.std() / np.sqrt(seeds))
                     for d, v in zip(deviations, found.values(), strict=True)

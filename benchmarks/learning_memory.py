@@ -44,7 +44,7 @@ def main() -> None:
             during.append(resident("VmHWM"))
 
     result = train(
-        crowd, "conal", seeds=1, epochs=1, batch_size=BATCH, rank=RANK, lr=5e-3, device="cpu", select_on="none",
+        crowd, "conal", seeds=1, epochs=1, batch_size=BATCH, rank=RANK, variant="paper", device="cpu", select_on="none",
         on_event=listen,
     )  # fmt: skip
     seconds = time.perf_counter() - start

@@ -22,11 +22,11 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning import methods
 from crowdcore.learning.api import split_settings
 from crowdcore.learning.data import Data, Feed
+from crowdcore.learning.loop import Replica, make_replicas
 from crowdcore.learning.optimiser import Optimiser
 from crowdcore.learning.problem import pose
 from crowdcore.learning.replicas import Replicas
 from crowdcore.learning.steps import Steps
-from crowdcore.learning.trainer import Replica, make_replicas
 
 HIDDEN, EMBEDDING, ROUNDS = 128, 20, 9
 
@@ -106,7 +106,8 @@ def our_epoch(crowd: CrowdDataset, batch_size: int, seeds: int, variant: str) ->
     problem = pose(crowd, training)
     data = Data(problem, torch.device("cpu"))
     replicas = Replicas(make_replicas(problem, method, [Replica(own, s) for s in range(seeds)], training), data.device)
-    optimiser = Optimiser(list(replicas.parameters.values()), training)
+    rates = [method.rate(own, name) for name in replicas.parameters]
+    optimiser = Optimiser(list(replicas.parameters.values()), training, rates)
     feed = Feed(data, tuple(range(seeds)), batch_size, fixed_width=True)
     steps = Steps(replicas, optimiser, feed, record=True)
     count = iter(range(10**9))
@@ -165,6 +166,7 @@ def main() -> None:
         tasks = {
             "authors": authors_epoch(crowd, batch_size),
             "ours, authors' variant": our_epoch(crowd, batch_size, 1, "authors"),
+            "ours, mixture": our_epoch(crowd, batch_size, 1, "mixture"),
             "ours": our_epoch(crowd, batch_size, 1, "paper"),
             "ours ×5": our_epoch(crowd, batch_size, 5, "paper"),
             "ours ×10": our_epoch(crowd, batch_size, 10, "paper"),
