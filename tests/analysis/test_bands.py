@@ -7,7 +7,7 @@ import statistics
 import numpy as np
 import pytest
 
-from crowdcore.analysis import band, band_frame
+from crowdcore.analysis import band, band_frame, smoothed
 from crowdcore.core.errors import SettingError
 
 
@@ -38,3 +38,15 @@ def test_the_table_is_long():
     assert frame["run"].tolist() == ["one", "one", "other"]
     assert frame["loss mean"].tolist() == [1, 1, 0]
     assert list(band_frame([], "epoch", "loss").columns) == list(frame.columns)
+
+
+def test_smoothing_takes_the_mean_around_each_position() -> None:
+    values = np.array([[1.0, 2.0], [4.0, 4.0], [np.nan, np.nan], [0.0, 2.0]])
+    b = band("one", "conal", [1, 2, 3, 4], values)
+    found = smoothed(b, 3)
+    np.testing.assert_allclose(found.mean, [2.75, 2.75, np.nan, 1.0])
+    np.testing.assert_allclose(found.std, [b.std[:2].mean(), b.std[:2].mean(), np.nan, b.std[3]])
+    assert smoothed(b, 1) is b
+    for wrong in (0, 2, -1):
+        with pytest.raises(SettingError, match="odd"):
+            smoothed(b, wrong)

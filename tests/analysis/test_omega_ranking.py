@@ -65,7 +65,9 @@ def test_correlations_are_spearman_s_and_pearson_s(crowd):
     entropy = annotation_entropy(crowd).entropy
     np.testing.assert_array_equal(found.class_entropy, entropy)
     assert found.class_correlation == pytest.approx(scipy.stats.spearmanr(mean, entropy).statistic)
-    between = np.corrcoef(omega)[np.triu_indices(3, 1)].mean()
+    each = [omega_ranking(crowd, omega[[s]], seeds=(s,)) for s in range(3)]
+    means = np.stack([one.omega[np.argsort(one.task)] for one in each])
+    between = scipy.stats.spearmanr(means, axis=1).statistic[np.triu_indices(3, 1)].mean()
     assert found.seed_correlation == pytest.approx(between)
 
 
@@ -73,9 +75,18 @@ def test_one_seed_by_its_name(crowd):
     omega = omegas(crowd, 3)
     found = omega_ranking(crowd, omega, seeds=(7, 8, 9), seed=8)
     np.testing.assert_array_equal(found.omega, omega_ranking(crowd, omega[1:2], seeds=(8,)).omega)
-    assert np.isnan(found.seed_correlation)
+    assert found.seed_correlation == omega_ranking(crowd, omega, seeds=(7, 8, 9)).seed_correlation
+    assert np.isnan(omega_ranking(crowd, omega[:1], seeds=(7,)).seed_correlation)
     assert found.combined == "seed 8"
     assert "omega_std" not in found.frame()
+
+
+def test_histograms_count_every_task_once(crowd):
+    found = omega_ranking(crowd, omegas(crowd, 1), seeds=(0,))
+    edges, counts = found.histogram(20)
+    for c in range(crowd.n_classes):
+        np.testing.assert_array_equal(counts[c], np.histogram(found.omega[found.label == c], edges)[0])
+    np.testing.assert_array_equal(counts[-1], np.histogram(found.omega, edges)[0])
 
 
 def test_frames(crowd):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdcore.analysis.paired_tests import paired_tests
+from crowdcore.analysis.paired_tests import PairedTests, paired_tests
 from crowdcore.core.errors import SettingError
 
 
@@ -46,7 +46,25 @@ def test_holm_multiplies_the_smallest_by_the_number_of_pairs() -> None:
 def test_five_seeds_can_never_be_significant_and_the_caveat_says_so() -> None:
     result = paired_tests({"a": np.linspace(0.8, 0.9, 5), "b": np.zeros(5)})
     assert result.p_value[0] == pytest.approx(0.0625)
-    assert "0.0625" in result.caveat and "no difference can be called significant" in result.caveat
+    assert result.caveat == (
+        "With 5 seeds this test cannot reach significance (smallest possible p: 0.0625). Train at least 6 seeds."
+    )
+
+
+@pytest.mark.parametrize("methods", [2, 3, 4])
+def test_the_caveat_names_the_fewest_seeds_with_which_a_difference_can_be_significant(methods: int) -> None:
+    def found(n: int) -> PairedTests:
+        return paired_tests({str(m): 0.1 * m + np.linspace(0.5, 0.6, n) ** (m + 1) for m in range(methods)})
+
+    needed = int(found(2).caveat.split("at least ")[1].split(" seeds")[0])
+    assert found(needed).adjusted.min() <= 0.05 < found(needed - 1).adjusted.min()
+    assert "cannot" in found(needed - 1).caveat
+    assert found(needed).caveat.startswith(f"Rests on {needed} seeds")
+
+
+def test_accuracies_that_differ_by_the_same_number_of_tasks_tie() -> None:
+    a, b = np.array([0.3, 0.2, 0.9, 0.7, 0.8]), np.array([0.2, 0.1, 0.8, 0.6, 0.9])  # 0.3 - 0.2 != 0.2 - 0.1
+    assert paired_tests({"a": a, "b": b}).p_value[0] == literal_wilcoxon(np.array([1, 1, 1, 1, -1.0]))
 
 
 def test_equal_runs_have_no_p_value() -> None:

@@ -7,7 +7,7 @@ import statistics
 import numpy as np
 import pytest
 
-from crowdcore.analysis import recovered_confusion
+from crowdcore.analysis import effective_confusion, recovered_confusion
 from crowdcore.core.errors import SettingError
 from tests.analysis.crowds import make_crowd
 from tests.conftest import simulate_crowd
@@ -126,3 +126,13 @@ def test_refusals(change, words):
     arguments = {"worker_confusion": own, "common_confusion": common, "omega": omega, "seeds": SEEDS} | change
     with pytest.raises(SettingError, match=words):
         recovered_confusion(crowd, **arguments)
+
+
+def test_what_all_labels_follow_is_summed_up_instead_but_distances_stay(crowd):
+    own, common, omega, _ = learned(crowd)
+    effective = effective_confusion(crowd, own, common, omega)
+    found = recovered_confusion(crowd, own, common, omega, seeds=SEEDS, effective=effective)
+    plain = recovered_confusion(crowd, own, common, omega, seeds=SEEDS)
+    np.testing.assert_allclose(found.matrices, effective.mean(0))
+    np.testing.assert_allclose(found.skill, np.trace(effective, axis1=2, axis2=3).mean(0) / crowd.n_classes)
+    np.testing.assert_array_equal(found.distance, plain.distance)

@@ -33,6 +33,7 @@ PAGES = {
     "aggregate": "/aggregate?dataset={}&methods=majority-vote&methods=dawid-skene&methods=conal-em",
     "tasks": "/tasks?dataset={}&show=misled",
     "train": "/train?dataset={}&{all}",
+    "runs": "/runs?dataset={}&{all}",
     "compare": "/compare?dataset={}&{all}",
     "curves": "/compare?dataset={}&{all}&view=Curves",
     "confusions": "/confusions?dataset={}&{conal}",

@@ -14,8 +14,9 @@ from crowdcore.learning.inputs import Preparation
 from crowdcore.learning.result import TrainingResult
 from crowdcore.runs import RunSpec, Workspace
 from crowdcore.runs.artefacts import keep_result
-from crowdcore.runs.recorder import Recorder, spread
+from crowdcore.runs.recorder import Recorder
 from crowdcore.runs.schema import client_of
+from crowdcore.runs.scores import accuracy_scores
 from crowdcore.runs.store import create, set_state
 
 __all__ = ["invented", "record"]
@@ -98,7 +99,7 @@ def record(
     Returns:
         The run's id.
     """
-    from mlflow.entities import Metric
+    from mlflow.entities import Metric, Param
 
     place = workspace if isinstance(workspace, Workspace) else Workspace.open(workspace)
     opened = dataset if dataset is not None else cc.load_dataset(result.dataset)
@@ -115,11 +116,11 @@ def record(
     with Recorder(place, run.id) as recorder:
         recorder.restore(result.seeds, result.curves)
     keep_result(run.id, result, opened, place)
-    scores = {
-        name: value
-        for at in ("selected", "last", "best")
-        for name, value in spread(f"test_accuracy_{at}", result.accuracy("test", at=at).tolist()).items()  # type: ignore[arg-type]
-    }
-    client_of(place).log_batch(run.id, [Metric(name, value, 0, 0) for name, value in scores.items()])
+    scores = {"seconds": result.seconds, **accuracy_scores(result)}
+    client_of(place).log_batch(
+        run.id,
+        [Metric(name, value, 0, 0) for name, value in scores.items()],
+        [Param(name, str(value)) for name, value in {**result.training, **result.settings, **settings}.items()],
+    )
     set_state(run.id, "finished", workspace=place)
     return run.id

@@ -77,7 +77,7 @@ def test_a_refusal_and_a_warning_in_words(page: Page, data_folder: Path) -> None
 def test_other_settings_beside_the_present_ones(page: Page) -> None:
     opened(page, "/aggregate?dataset=demo&methods=dawid-skene")
     main(page).get_by_test_id("stPopover").get_by_role("button", name="Dawid–Skene").click()
-    field = page.get_by_role("spinbutton", name="Smoothing", exact=True)
+    field = page.get_by_role("spinbutton", name="Smoothing of confusions")
     expect(field).to_have_value("0.01")
     field.fill("2")
     page.get_by_role("button", name="Run beside it").click()

@@ -21,7 +21,7 @@ from tests.browser.steps import charts, click_cell, main, open_page, settled
 from tests.learning.made_up import made_up
 
 METHODS = ("conal", "crowd-layer", "dl-mv")
-TABS = ("Accuracy", "Curves", "Calibration", "Differences", "Sweeps")
+TABS = ("Accuracy", "Significance", "Selection", "Curves", "Calibration", "Differences", "Sweeps")
 
 
 @pytest.fixture(scope="module")
@@ -65,11 +65,12 @@ def test_the_table_is_what_the_command_line_says(page: Page, demo: str, results:
     open_page(page, f"/compare?{demo}")
     content = download(page, main(page).locator(".st-key-csv-accuracy").get_by_role("button"))
     rows = {row["run"]: row for row in csv.DictReader(content.decode().splitlines())}
-    assert list(rows) == list(METHODS)
+    assert list(rows) == [f"{m}{kind}" for m in METHODS for kind in ("", ", ensemble")]
     for name, result in results.items():
         said = comparison.row(result)
         assert float(rows[name]["selected %"]) == pytest.approx(100 * said["selected_mean"])
         assert float(rows[name]["best, optimistic ±"]) == pytest.approx(100 * said["best_std"])
+        assert float(rows[f"{name}, ensemble"]["last %"]) == pytest.approx(100 * said["ensemble_last"])
 
 
 def test_from_a_difference_to_the_task_and_back(page: Page, demo: str, results: dict[str, TrainingResult]) -> None:
@@ -83,7 +84,7 @@ def test_from_a_difference_to_the_task_and_back(page: Page, demo: str, results: 
     unlike = (opened.split == 2) & (one != other)
     words = f"differ on {unlike.sum()} tasks of {(opened.split == 2).sum()}"
     expect(main(page).get_by_text(words)).to_be_visible()
-    link = main(page).locator(".stPageLink a").first
+    link = main(page).locator(".stPageLink a[href^='tasks']").first
     task = link.inner_text()
     assert task in set(opened.task_ids[unlike])
     link.click()
@@ -151,7 +152,7 @@ def test_the_folder_hides_names_and_draws_every_figure(page: Page, demo: str) ->
         text = archive.read("report.html").decode()
     tables = [name for name in names if name.endswith(".csv")]
     figures = [name for name in names if name.endswith(".svg")]
-    assert len(figures) == text.count('class="plot"') == 4
+    assert len(figures) == text.count('class="plot"') == 5
     assert len(tables) == text.count("<h3>")
     workers = cc.load_dataset("demo").worker_ids
     assert not any(f">{worker}<" in text for worker in workers)

@@ -44,10 +44,14 @@ def missed(page: Page, *controls: str) -> set[str]:
 @pytest.mark.parametrize(
     ("view", "controls"),
     [
-        ("train", ("Methods", "Seeds", "Epochs", "Network", "Device", "Start 3 runs", "Runs shown", "Curve")),
+        (
+            "train",
+            ("Methods", "Seeds", "Epochs", "Network", "Device", "Start 3 runs", "Runs shown", "Curves", "Smoothing"),
+        ),
         ("train", ("Run", "Run again with …", "Use as reference", "Predictions", "Model (PyTorch)", "Model (ONNX)")),
-        ("compare", ("Runs", "Accuracy", "Filter runs", "CSV")),
-        ("confusions", ("Run", "Seeds", "Beside", "Matrices", "Workers", "Diagonal", "Next page", "CSV")),
+        ("runs", ("Dataset", "Method", "State", "Containing", "CSV", "Open", "Compare 2", "Tags", "Put on all")),
+        ("compare", ("Runs", "Choose in a table", "Accuracy", "Filter runs", "CSV")),
+        ("confusions", ("Run", "Seeds", "Compare with", "Matrices", "Workers", "Diagonal", "Next page", "CSV")),
         ("omega", ("Run", "Tasks", "CSV")),
         ("report", ("Runs", "Show worker names", "HTML page", "Folder (ZIP)")),
     ],
@@ -60,7 +64,8 @@ def test_tab_leads_to_every_control(page: Page, two: str, view: str, controls: t
 def test_tabs_of_compare_are_changed_by_arrows(page: Page, two: str) -> None:
     open_page(page, f"/compare?{two}")
     assert not missed(page, "Accuracy")
-    page.keyboard.press("ArrowRight")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("view=Curves"))
     settled(page)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from playwright.sync_api import Page, expect
 import crowdcore as cc
 from crowdcore import analysis
 from crowdcore.learning.result import TrainingResult
-from dashboard.services.train import learners
+from dashboard.services.learners import learners
 from tests.browser.conftest import hostile_crowd
 from tests.browser.recorded_runs import invented, record
 from tests.browser.steps import charts, choose, main, open_page, settled
@@ -57,20 +56,20 @@ def test_from_a_cell_of_a_worker_to_the_tasks_behind_it(page: Page, runs: dict) 
     run, result = runs["conal"]
     demo = cc.load_dataset("demo")
     open_page(page, f"/confusions?dataset=demo&runs={run}&sort=skilled")
-    skill = np.trace(result.worker_confusion.mean(0), axis1=1, axis2=2)
+    own = analysis.effective_confusion(demo, *result.recovered_at()).mean(0)
+    skill = np.trace(own, axis1=1, axis2=2) / demo.n_classes
     best = int(np.argsort(-skill, kind="stable")[0])
     n = demo.n_classes
-    click(page, "grid", n + max(1, round(n / 10)) + 3, 5)  # the matrix after the common one
+    click(page, f"small-{best}", n + max(1, round(n / 10)) + 3, 5)  # the matrix after the truth
     worker, true, given = demo.worker_ids[best], demo.classes[5], demo.classes[3]
     expect(page).to_have_url(re.compile(f"worker={worker}&true={true}&given={given}"))
-    own = analysis.recovered_confusion(demo, result.worker_confusion, seeds=result.seeds)
-    expect(main(page).get_by_text(f"skill {own.skill[best]:.3f}")).to_be_visible()
-    shown = own.matrices[best][own.matrices[best] >= 0.005]
-    labels = page.locator(".st-key-figure-one-run .heatmap-label")
+    expect(main(page).get_by_text(f"skill {100 * skill[best]:.1f} %")).to_be_visible()
+    shown = own[best][own[best] >= 0.005]
+    labels = page.locator(".st-key-figure-one-learnt .heatmap-label")
     expect(labels).to_have_count(len(shown))  # while it is drawn anew, the old ones are there too
     settled(page)
     numbers = labels.all_text_contents()
-    assert sorted(numbers) == sorted(f"{value:.2f}".replace("0.", ".") for value in shown)
+    assert sorted(numbers) == sorted(f"{100 * value:.0f}" for value in shown)
     page.reload()
     settled(page)
     main(page).get_by_role("link", name=f"{worker} labelled {given}").click()
@@ -82,30 +81,55 @@ def test_two_runs_side_by_side_and_back_by_the_address(page: Page, runs: dict) -
     open_page(
         page, f"/confusions?dataset=demo&runs={runs['conal'][0]}&runs={runs['crowd-layer'][0]}&seed=1&worker={worker}"
     )
-    rows = page.locator(".st-key-figure-grid .annotation-text")
-    expect(rows.filter(has_text="conal, seed 1")).to_be_visible()
-    expect(rows.filter(has_text="crowd-layer, seed 1")).to_be_visible()
-    expect(charts(page)).to_have_count(4)
+    titles = page.locator(".st-key-figure-one-learnt1 .gtitle-subtitle")
+    expect(titles.filter(has_text="conal, seed 1")).to_be_visible()
+    expect(main(page).locator(".gtitle-subtitle").filter(has_text=re.compile("^crowd-layer, seed 1"))).to_be_visible()
     choose(page, "Seeds", "Mean of 3 seeds")
-    expect(rows.filter(has_text="conal, mean of 3 seeds")).to_be_visible()
+    mean = page.locator(".st-key-figure-one-learnt .gtitle-subtitle")
+    expect(mean.filter(has_text="conal, mean of 3 seeds")).to_be_visible()
     page.go_back()
-    expect(rows.filter(has_text="conal, seed 1")).to_be_visible()
+    expect(titles.filter(has_text="conal, seed 1")).to_be_visible()
 
 
-def test_a_point_of_the_ranking_tells_its_task(page: Page, runs: dict) -> None:
+def test_truth_learnt_and_observed_keep_their_labels_in_a_narrow_window(page: Page, runs: dict) -> None:
+    for width in (1440, 900, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        open_page(page, f"/confusions?dataset=demo&runs={runs['conal'][0]}")
+        common = page.locator(".st-key-figure-common-1")
+        expect(common.locator(".annotation-text").filter(has_text="truth")).to_be_visible()
+        expect(common.locator(".annotation-text").filter(has_text="error")).to_have_count(1)
+        expect(common.locator(".ytick text")).to_have_count(10)
+        expect(common.locator(".xtick text")).to_have_count(30)
+        expect(common.locator(".xtick text").first).to_be_visible(visible=width > 390)  # rows carry the same names
+        cell = common.locator(".js-plotly-plot").evaluate(
+            "e => e._fullLayout.xaxis.l2p(1) - e._fullLayout.xaxis.l2p(0)"
+        )
+        assert cell >= 6, f"{cell} pixels a cell at a width of {width}"
+        assert main(page).evaluate("e => e.scrollWidth <= e.clientWidth")
+    numbers = page.locator(".st-key-figure-one-learnt .heatmap-label")
+    expect(numbers.first).to_be_attached()
+    expect(numbers.first).to_be_hidden()  # cells below 28 pixels carry no numbers
+
+
+def test_from_a_bar_of_the_spread_to_a_task(page: Page, runs: dict) -> None:
     run, result = runs["conal"]
     demo = cc.load_dataset("demo")
     ranking = analysis.omega_ranking(demo, result.omega, seeds=result.seeds)
+    edges, counts = ranking.histogram()
+    first = int(np.argsort(-ranking.class_omega, kind="stable")[0])
+    fullest = int(counts[first].argmax())
     open_page(page, f"/omega?dataset=demo&runs={run}")
-    n = len(ranking.task)
-    click(page, "ranking", n // 2, float(ranking.omega[n // 2 - 1]))
-    expect(page).to_have_url(re.compile("task="))
-    task = parse_qs(urlsplit(page.url).query)["task"][0]
-    rank = list(ranking.task_ids).index(task) + 1
-    assert abs(rank - n // 2) < n / 20
-    expect(main(page).get_by_text(f"rank {rank:,} of {n:,} · ω̄ {ranking.omega[rank - 1]:.3f}")).to_be_visible()
-    main(page).get_by_role("link", name=f"Task {task}").click()
-    expect(main(page).get_by_role("heading", name=task)).to_be_visible()
+    click(page, "ranking", float(edges[fullest] + edges[fullest + 1]) / 2, -0.6)  # the strip below that of all tasks
+    expect(page).to_have_url(re.compile(f"half=bin-{fullest}&true={demo.classes[first]}"))
+    n = int(counts[first, fullest])
+    expect(main(page).get_by_text(f"{n} task{'s' if n > 1 else ''}, largest ω̄ first.")).to_be_visible()
+    k = int(np.flatnonzero((ranking.label == first) & (ranking.omega >= edges[fullest]))[-1])
+    open_page(page, f"/omega?dataset=demo&runs={run}&task={ranking.task_ids[k]}")
+    expect(
+        main(page).get_by_text(f"rank {k + 1:,} of {len(ranking.task):,} · ω̄ {ranking.omega[k]:.3f}")
+    ).to_be_visible()
+    main(page).get_by_role("link", name=f"Task {ranking.task_ids[k]}").click()
+    expect(main(page).get_by_role("heading", name=ranking.task_ids[k])).to_be_visible()
 
 
 @pytest.mark.parametrize("address", ["/confusions", "/confusions?view=Workers", "/omega", "/omega?view=Workers"])

@@ -142,9 +142,8 @@ def finished(lab: Lab, browser: Browser) -> dict[str, Run]:
         row(page, started[2]).get_by_role("button", name="Resume").click()
         expect(row(page, started[2]).get_by_role("button", name="Resume")).to_have_count(0)
         for name in started:
-            expect(row(page, name).get_by_text(re.compile(r"test accuracy .* selected \| .* last"))).to_be_visible(
-                timeout=LONG
-            )
+            reached = row(page, name).get_by_text(re.compile(r"test accuracy: .* \(selected epoch\) · .* \(last\)"))
+            expect(reached).to_be_visible(timeout=LONG)
         expect(main(page).get_by_role("link", name="Compare")).to_have_attribute(
             "href", re.compile("&".join(f"runs={name}" for name in started))
         )
@@ -152,11 +151,11 @@ def finished(lab: Lab, browser: Browser) -> dict[str, Run]:
         return {run.spec.method: run for name, run in lab.runs().items() if name in started}
 
 
-def test_three_methods_with_five_seeds_from_the_page(lab: Lab, finished: dict[str, Run]) -> None:
+def test_three_methods_with_six_seeds_from_the_page(lab: Lab, finished: dict[str, Run]) -> None:
     assert finished.keys() == set(METHODS)
     for method, run in finished.items():
         assert run.state == "finished"
-        assert run.spec.seeds == (0, 1, 2, 3, 4)
+        assert run.spec.seeds == (0, 1, 2, 3, 4, 5)
         result = runs.result(run.id, workspace=lab.workspace)
         assert result.method == method
         assert run.scores["test_accuracy_selected"] == pytest.approx(result.accuracy("test").mean(), abs=1e-6)
@@ -170,7 +169,7 @@ def test_what_the_page_says_of_a_finished_run_is_what_it_came_to(
         run = finished["conal"]
         open_page(page, f"/train?dataset=labelme&runs={run.id}")
         mean, std = run.scores["test_accuracy_selected"], run.scores["test_accuracy_selected_std"]
-        expect(row(page, run.id)).to_contain_text(f"{100 * mean:.1f} % ± {100 * std:.1f} selected")
+        expect(row(page, run.id)).to_contain_text(f"{100 * mean:.1f} ± {100 * std:.1f} % (selected epoch)")
         with page.expect_download() as download:
             main(page).get_by_role("button", name="Predictions").click()
         lines = Path(download.value.path()).read_text().splitlines()
@@ -181,7 +180,7 @@ def test_compare_confusions_and_omega_say_what_the_command_line_says(
     lab: Lab, finished: dict[str, Run], browser: Browser
 ) -> None:
     methods = [word for method in METHODS for word in ("--method", method)]
-    command = [sys.executable, "-m", "crowdcore", "compare", "labelme", *methods, "--seeds", "5", "--epochs", EPOCHS]
+    command = [sys.executable, "-m", "crowdcore", "compare", "labelme", *methods, "--seeds", "6", "--epochs", EPOCHS]
     command = [*map(str, command), "--device", "cpu", "--json"]
     done = subprocess.run(command, check=True, capture_output=True, env={**os.environ, **ONE_THREAD})
     said = {row["method"]: row for row in json.loads(done.stdout)["learning"]}
@@ -236,6 +235,38 @@ def test_runs_outlive_the_tab_and_the_server(lab: Lab, browser: Browser) -> None
         expect(row(elsewhere, first).get_by_text("what was learnt by then is kept")).to_be_visible()
     for name in (first, second):
         assert lab.runs()[name].state == "cancelled"
+
+
+def test_the_form_starts_what_it_shows_and_keeps_it(lab: Lab, browser: Browser) -> None:
+    with opened(browser, lab) as page:
+        open_page(page, "/train?dataset=labelme&methods=dl-em")
+        expect(main(page).get_by_text("dl-em · Expectation-maximisation (AggNet)")).to_be_visible()
+        before, start = set(lab.runs()), page.get_by_role("button", name="Start 1 run")
+        epochs, seeds = page.get_by_role("spinbutton", name="Epochs"), page.get_by_role("textbox", name="Seeds")
+        epochs.fill("0")
+        start.click()  # what was typed has not been confirmed
+        expect(main(page).get_by_text("must be at least 1, but got 0")).to_be_visible()
+        expect(start).to_be_disabled()
+        assert set(lab.runs()) == before
+        seeds.fill("3, 7")
+        seeds.press("Enter")
+        settled(page)
+        epochs.fill("400")
+        epochs.press("Enter")
+        expect(main(page).get_by_text("must be at least 1, but got 0")).to_have_count(0)
+        settled(page)
+        epochs.fill("300")
+        start.click()  # nor has this
+        until(lambda: bool(set(lab.runs()) - before), page)
+        [new] = set(lab.runs()) - before
+        assert lab.runs()[new].spec.settings == {"epochs": 300}
+        assert lab.runs()[new].spec.seeds == (3, 7)
+        expect(row(page, new)).to_be_visible()
+        page.reload()
+        expect(epochs).to_have_value("300")
+        expect(seeds).to_have_value("3,7")
+        row(page, new).get_by_role("button", name="Cancel").click()
+        expect(row(page, new).get_by_text("cancelled")).to_be_visible()
 
 
 def test_a_run_is_deleted_once_confirmed(lab: Lab, browser: Browser) -> None:

@@ -48,7 +48,7 @@ def test_a_run_on_another_dataset_takes_part_in_the_sweep(run, folder, tmp_path,
     asked = [word for name in ids for word in ("--run", name)]
     done = run("report", folder, *asked, "--part", "accuracy", "--part", "sweeps", "--no-svg", "--out", out)
     assert done.code == 0, done.err
-    assert len((out / "tables" / "01-accuracy.csv").read_text().splitlines()) == 2
+    assert len((out / "tables" / "01-accuracy.csv").read_text().splitlines()) == 3  # with its ensemble
     along = pd.read_csv(next((out / "tables").glob("*-along-workers.csv"))).set_index("workers")["accuracy mean"]
     expected = {each.n_workers: r.accuracy("test").mean() for each, r in zip(opened, results, strict=True)}
     assert along.to_dict() == pytest.approx(expected)

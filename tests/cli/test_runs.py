@@ -69,9 +69,12 @@ def test_a_run_is_a_reference(finished: Run, crowdcore: Callable[..., Any], comm
         np.testing.assert_allclose(found["mistakes"]["percent"], cc.analysis.shared_mistakes(data, truth).percent)
 
 
-def test_refusals(workspace, refused: Callable[..., str]) -> None:  # noqa: F811
+def test_refusals(make: Callable[..., Run], refused: Callable[..., str]) -> None:  # noqa: F811
     assert "no run whose id begins with" in refused("runs", "show", "abc")
     assert "There is no run" in refused("runs", "log", "f" * 32)
+    assert "name a second one" in refused("runs", "diff", make().id)
+    assert "--add TAG" in refused("runs", "tag", make().id)
+    assert "one line" in refused("runs", "rename", make().id, "x" * 200)
     assert "There is no run" in refused("mistakes", "demo", "--reference", f"run:{'0' * 32}")
 
 
@@ -81,6 +84,34 @@ def test_delete_asks_first(finished: Run, run, refused, crowdcore, monkeypatch: 
     assert len(list_runs()) == 1
     assert crowdcore("runs", "delete", finished.id[:9], "--yes") == {"deleted": [finished.id]}
     assert list_runs() == []
+
+
+def test_runs_are_found_marked_and_told_apart(make, finished: Run, crowdcore, run, tmp_path: Path) -> None:  # noqa: F811
+    other = make("conal", epochs=3)
+    named = crowdcore("runs", "rename", other.id[:10], "Longer")
+    assert named == [{"id": other.id, "name": "Longer", "note": "", "tags": []}]
+    crowdcore("runs", "note", other.id, "Three epochs, for Table 2")
+    tagged = crowdcore("runs", "tag", other.id, finished.id[:9], "--add", "paper", "--add", "old")
+    assert [r["tags"] for r in tagged] == [["paper", "old"]] * 2
+    crowdcore("runs", "tag", other.id, "--remove", "old")
+
+    def listed(*options: str) -> list[str]:
+        return [r["id"] for r in crowdcore("runs", "list", *options)]
+
+    assert listed("--find", "TABLE longer") == listed("--tag", "paper", "--state", "queued") == [other.id]
+    assert listed("--tag", "old") == listed("--method", "conal", "--state", "finished") == [finished.id]
+    assert listed("--dataset", "nothing") == []
+    assert crowdcore("runs", "list")[0]["differs_in"] == {"epochs": "3"}
+    printed = run("runs", "list", "--out", tmp_path / "runs.csv").out
+    assert "Longer" in printed and "epochs 3" in printed and "Three epochs, for" in printed
+    table = pd.read_csv(tmp_path / "runs.csv").set_index("id")
+    reached = finished.scores["valid_accuracy_selected"]
+    assert table.loc[finished.id, "validation"] == pytest.approx(reached)
+    assert reached == pytest.approx(finished.scores["valid_accuracy"], abs=0.5)
+    difference = {r["setting"]: r for r in crowdcore("runs", "diff", other.id, finished.id)}
+    assert difference["epochs"]["Longer"] == "3"
+    assert crowdcore("runs", "cancel", other.id, finished.id)[1] == {"id": finished.id, "state": "finished"}
+    assert crowdcore("runs", "delete", other.id, finished.id, "--yes") == {"deleted": [other.id, finished.id]}
 
 
 def test_what_waits_is_not_deleted(make: Callable[..., Run], refused: Callable[..., str]) -> None:  # noqa: F811

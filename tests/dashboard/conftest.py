@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -56,3 +57,23 @@ def trainable_crowd(record: Path, workspace: Path, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("crowdcore.runs.searching.submit", store.create)
     monkeypatch.setattr(estimates._Estimator, "look", lambda *_: Estimate(61.0, 3 * 10**9, "By a test."))
     monkeypatch.setattr(estimates, "_SETTLED", 0.0)
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    """Finished runs on a crowd with known truth, recorded once."""
+    from tests.dashboard.recovered_crowd import record_runs
+
+    return record_runs(tmp_path_factory.mktemp("recorded"))
+
+
+@pytest.fixture
+def found(recorded: SimpleNamespace, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The app sees what was recorded, and is told what methods recover without asking torch."""
+    from tests.dashboard.recovered_crowd import ABLE
+
+    monkeypatch.setenv("CROWDCORE_DATA", str(recorded.home / "found"))
+    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(recorded.home / "workspace"))
+    monkeypatch.setattr("dashboard.services.recovered.learners", lambda: dict.fromkeys(ABLE, ""))
+    monkeypatch.setattr("dashboard.services.recovered.about_method", lambda name: {"recovers": ABLE[name]})
+    return recorded

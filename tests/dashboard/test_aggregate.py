@@ -133,10 +133,10 @@ def test_shown_gold_is_not_judged(crowd: cc.CrowdDataset) -> None:
     row = table(test, "log-likelihood").iloc[0]
     assert row["method"] == "dawid-skene gold=20%"
     assert row["accuracy"] == pytest.approx(100 * (result.labels == crowd.gold)[known < 0].mean())
-    assert "Accuracy by the 240 tasks" in words(test)
+    assert "Accuracy on the 240 tasks with hidden gold" in words(test)
     nothing = open_page(["dawid-skene"], gold="100")
     assert "accuracy" not in table(nothing, "log-likelihood").columns
-    assert "No gold is left to judge by" in words(nothing)
+    assert "No task with hidden gold is left" in words(nothing)
     assert "Calibration needs gold" in words(nothing)
 
 
@@ -149,7 +149,7 @@ def test_without_gold_nothing_is_said_of_accuracy(crowd: cc.CrowdDataset) -> Non
 
 def test_settings_run_instead_of_or_beside_the_present_ones(crowd: cc.CrowdDataset) -> None:
     test = open_page(["dawid-skene"])
-    next(field for field in test.number_input if field.label == "Smoothing").set_value(2.0)
+    next(field for field in test.number_input if field.label.startswith("Smoothing of confusions")).set_value(2.0)
     test = click(test, "Run beside it")
     assert test.query_params["methods"] == ["dawid-skene", "dawid-skene smoothing=2.0"]
     frame = table(test, "log-likelihood").set_index("method")
@@ -157,7 +157,7 @@ def test_settings_run_instead_of_or_beside_the_present_ones(crowd: cc.CrowdDatas
     expected = 100 * (direct.labels == crowd.gold).mean()
     assert frame.loc["dawid-skene smoothing=2.0", "accuracy"] == pytest.approx(expected)
     test = open_page(["dawid-skene"])
-    next(field for field in test.number_input if field.label == "Max iterations").set_value(2)
+    next(field for field in test.number_input if field.label == "Iterations at most").set_value(2)
     test = click(test, "Run with these")
     assert test.query_params["methods"] == "dawid-skene max_iterations=2"
     assert "It has not converged: cap of 2 iterations reached" in words(test)

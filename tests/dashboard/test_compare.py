@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 import crowdcore as cc
 from crowdcore.data import simulate
 from crowdcore.data.writers import write_folder
-from crowdcore.learning import comparison
+from crowdcore.learning import comparison, exhibits
 from crowdcore.runs import Workspace, delete
 from crowdcore.runs.artefacts import keep_result
 from crowdcore.runs.report import parts as report_parts
@@ -98,15 +98,16 @@ def table(test: AppTest, column: str):
 def test_the_accuracy_table_holds_the_numbers_of_compare_on_the_command_line(recorded: Recorded) -> None:
     test = page(runs=recorded.of(*METHODS))
     frame = table(test, "selected %").set_index("run")
-    assert list(frame.index) == list(METHODS)
+    assert list(frame.index) == [f"{m}{kind}" for m in METHODS for kind in ("", ", ensemble")]
     for name, result in ((m, recorded.results[m]) for m in METHODS):
         row = comparison.row(result)  # what `crowdcore compare --json` prints
         for head, at in (("selected", "selected"), ("last", "last"), ("best, optimistic", "best")):
             assert frame.loc[name, f"{head} %"] == pytest.approx(100 * row[f"{at}_mean"])
             assert frame.loc[name, f"{head} ±"] == pytest.approx(100 * row[f"{at}_std"])
-    tests = cc.analysis.paired_tests({m: recorded.results[m].accuracy("test") for m in METHODS})
-    assert table(test, "adjusted")["p_value"].tolist() == pytest.approx(tests.p_value.tolist())
-    assert tests.caveat in words(test)
+            if at != "best":
+                assert frame.loc[f"{name}, ensemble", f"{head} %"] == pytest.approx(100 * row[f"ensemble_{at}"])
+    assert set(frame["selected by"]) == {"gold of validation"}
+    assert set(frame["names"]) == {"as trained"}
     assert "optimistic: compare it only with papers" in words(test)
     cost = table(test, "annotations/s")
     assert cost["seconds"].tolist() == [3.5] * 3
@@ -114,35 +115,45 @@ def test_the_accuracy_table_holds_the_numbers_of_compare_on_the_command_line(rec
 
 def test_the_epoch_is_chosen_for_what_rests_on_one(recorded: Recorded) -> None:
     runs = tuple(recorded.of(*METHODS))
-    test = page(runs=list(runs), at="last")
-    last = cc.analysis.paired_tests({m: recorded.results[m].accuracy("test", at="last") for m in METHODS})
-    assert table(test, "adjusted")["difference"].tolist() == pytest.approx(last.difference.tolist())
-    shown = 100 * np.array([recorded.results[m].scores("test", "last")["accuracy"].mean() for m in METHODS])
-    assert table(test, "macro_f1")["accuracy"].tolist() == pytest.approx(shown.tolist())
-    assert "no predictions are kept" in words(page(runs=list(runs), at="best"))
+    scores = table(page(runs=list(runs), at="last"), "macro F1 %").set_index("run")
+    shown = [100 * recorded.results[m].scores("test", "last")["accuracy"].mean() for m in METHODS]
+    assert scores.loc[list(METHODS), "accuracy %"].tolist() == pytest.approx(shown)
+    assert "Predictions are not stored for the best test epoch" in words(page(runs=list(runs), at="best"))
 
 
 def test_runs_on_other_data_cannot_be_chosen(recorded: Recorded) -> None:
     test = page(runs=recorded.of("conal", "gone", "conal 0.4"))
-    assert table(test, "selected %")["run"].tolist() == ["conal"]
+    assert table(test, "selected %")["run"].tolist() == ["conal", "conal, ensemble"]
     assert "2 runs of this address cannot be shown" in words(test)
     assert len(test.multiselect[0].options) == 4
-    assert "two runs with two seeds in common" in words(test)
 
 
 def test_a_second_run_of_a_method_is_named_by_what_differs(recorded: Recorded) -> None:
     runs = recorded.of("conal", "λ")
-    assert table(page(runs=runs), "selected %")["run"].tolist() == [
+    assert table(page(runs=runs), "selected %")["run"].tolist()[::2] == [
         "conal, regularisation 1e-05",
         "conal, regularisation 0.5",
     ]
 
 
-@pytest.mark.parametrize("view", ["Curves", "Calibration", "Differences", "Sweeps"])
+@pytest.mark.parametrize("view", ["Significance", "Selection", "Curves", "Calibration", "Differences", "Sweeps"])
 def test_every_tab_draws_and_its_address_opens_it(recorded: Recorded, view: str) -> None:
     test = page(runs=recorded.of("conal", "crowd-layer"), view=view)
     assert test.query_params["view"] == view
     assert "Recovery" not in [tab.label for tab in test.tabs]
+
+
+def test_several_curves_stand_side_by_side(recorded: Recorded) -> None:
+    runs = recorded.of("conal", "crowd-layer")
+    test = page(runs=runs, view="Curves", metric=["loss", "valid_accuracy"], smooth="3", axes=["log_values"])
+    assert test.multiselect(key="compare-metric").value == ["loss", "valid_accuracy"]
+    drawn = [json.loads(chart.proto.spec)["layout"] for chart in test.get("plotly_chart")]
+    titles = [layout["title"]["text"] for layout in drawn if "title" in layout]
+    assert titles == ["Loss", "Accuracy, validation"]
+    assert [layout["yaxis"]["type"] for layout in drawn if "title" in layout] == ["log", "log"]
+    assert all("mean of 3 epochs" in layout["title"]["subtitle"]["text"] for layout in drawn if "title" in layout)
+    test.multiselect(key="compare-metric").set_value(["test_accuracy"]).run()
+    assert "test_accuracy" in test.query_params["metric"]
 
 
 def test_differences_lead_to_the_tasks(recorded: Recorded) -> None:
@@ -180,7 +191,8 @@ def test_a_sweep_over_simulated_crowds_takes_other_datasets_when_asked(recorded:
 def test_recovery_on_a_simulated_crowd(recorded: Recorded) -> None:
     test = page(dataset="strength-0.8", view="Recovery")
     opened = cc.load_dataset("strength-0.8")
-    frame = table(test, "skill correlation").set_index("run")
+    frame = table(test, "individual recovery error").set_index("run")
+    assert "Not defined here: skill correlation." in words(test)  # all workers are equally good
     for method, result in recorded.strengths["strength-0.8"].items():
         expected = comparison.recovery(result, opened)["individual recovery error"]
         assert frame.loc[method, "individual recovery error"] == pytest.approx(expected.mean())
@@ -237,7 +249,7 @@ def test_a_run_that_went_on_is_shown_with_what_it_came_to(recorded: Recorded) ->
     log.write_text("Finished.\n")
     now = services.result(run), compare.scores("crowd", (run,), "selected"), services.reference("crowd", reference)
     assert np.array_equal(now[0].accuracy(), after.accuracy())
-    assert now[1].table.equals(comparison.scores({now[1].table["run"][0]: after}))
+    assert now[1].table.equals(exhibits.scores({now[1].table["run"][0]: after}).table)
     assert not now[1].table.equals(shown[1].table)
     assert np.array_equal(now[2].posterior, after.mean_posterior(recorded.crowd.n_tasks), equal_nan=True)
     delete([run], workspace=place)

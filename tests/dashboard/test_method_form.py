@@ -23,7 +23,7 @@ def script() -> None:
 
     class Settings(BaseModel):
         n_groups: int = Field(2, ge=1, le=20, description="Groups of *workers*.")
-        above: int = Field(3, gt=2)
+        above: int = Field(3, gt=2, title="More than two")
         rate: float = Field(1e-6, gt=0, le=1)
         clusters: int | None = Field(None, ge=1)
         hard: bool = False
@@ -61,16 +61,34 @@ def test_it_shows_the_values_it_is_given() -> None:
     assert test.session_state["chosen"] == DEFAULTS | {"n_groups": 5, "ties": "random", "clusters": 4, "hard": True}
 
 
-def test_bounds_and_descriptions_come_from_the_schema() -> None:
+def test_words_and_descriptions_come_from_the_schema() -> None:
     test = AppTest.from_function(script).run()
     groups, above, rate, clusters = test.number_input
-    assert (groups.label, groups.min, groups.max, groups.step) == ("N groups", 1, 20, 1)
+    assert (groups.label, groups.step) == ("N groups", 1)
     assert groups.help == r"Groups of \*workers\*\."
-    assert above.min == 3
-    assert 0 < rate.min < 1e-9
-    assert rate.max == 1
+    assert above.label == "More than two"
     assert rate.step == pytest.approx(1e-7)
-    assert (clusters.min, clusters.value) == (1, None)
+    assert clusters.value is None
+
+
+@pytest.mark.parametrize(
+    ("number", "value", "sentence"),
+    [
+        (0, 0, "`N groups` must be at least 1, but got 0."),
+        (0, 21, "`N groups` must be at most 20, but got 21."),
+        (1, 2, "`More than two` must be more than 2, but got 2."),
+        (2, 0.0, "`Rate` must be more than 0, but got 0.0."),
+        (3, -1, "`Clusters` must be at least 1, but got -1."),
+    ],
+)
+def test_a_value_out_of_bounds_is_the_field_s_value_and_refused_below_it(
+    number: int, value: float, sentence: str
+) -> None:
+    test = AppTest.from_function(script).run()
+    test.number_input[number].set_value(value)
+    test.run()
+    assert list(test.session_state["chosen"].values())[number] == value
+    assert [part.value.replace("\\", "") for part in test.caption] == [f":red[{sentence}]"]
 
 
 def test_changes_are_returned() -> None:

@@ -1,63 +1,30 @@
-"""The pages on confusions and on ω in-process: their numbers are the library's, and what is missing is said."""
+"""The page on confusions in-process: its numbers are the library's, and what is missing is said."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from crowdcore import analysis, read_dataset
-from crowdcore.data.dataset import SimulatedTruth
-from crowdcore.data.writers import write_folder
+from crowdcore import analysis, figures
+from crowdcore.core.types import FloatArray
 from crowdcore.learning.result import TrainingResult
 from dashboard import services
-from tests.browser.recorded_runs import invented, record
-from tests.conftest import simulate_crowd
+from dashboard.services.recovered import View
 from tests.dashboard.test_pages import open_page, words
 
-ABLE = {"conal": ["common_confusion", "worker_confusion", "omega"], "trace": ["worker_confusion"], "dl-mv": []}
 
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
-    """A crowd with known truth, written to a folder, and three finished runs on it in a workspace."""
-    home = tmp_path_factory.mktemp("recorded")
-    rng = np.random.default_rng(0)
-    crowd = replace(simulate_crowd(), name="crowd")
-    truth = SimulatedTruth(
-        worker_confusion=rng.dirichlet(np.ones(4), (12, 4)),
-        common_confusion=rng.dirichlet(np.ones(4), 4),
-        omega=rng.random(crowd.n_annotations),
-        used_common=rng.random(crowd.n_annotations) < 0.5,
-    )
-    (home / "found").mkdir()
-    write_folder(replace(crowd, truth=truth), home / "found" / "crowd")
-    write_folder(simulate_crowd(60), home / "found" / "fresh")
-    crowd = read_dataset(home / "found" / "crowd")
-    results = {method: invented(crowd, method) for method in ABLE}
-    ids = {method: record(home / "workspace", results[method], crowd) for method in reversed(ABLE)}
-    return SimpleNamespace(home=home, crowd=crowd, results=results, ids=ids)
-
-
-@pytest.fixture
-def found(recorded: SimpleNamespace, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """The app sees what was recorded, and is told what methods recover without asking torch."""
-    monkeypatch.setenv("CROWDCORE_DATA", str(recorded.home / "found"))
-    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(recorded.home / "workspace"))
-    monkeypatch.setattr("dashboard.services.recovered.learners", lambda: dict.fromkeys(ABLE, ""))
-    monkeypatch.setattr("dashboard.services.recovered.about_method", lambda name: {"recovers": ABLE[name]})
-    return recorded
+def effective(found: SimpleNamespace, method: str = "conal", at: str | int = "selected") -> FloatArray:
+    parts = found.results[method].recovered_at(at)
+    return analysis.effective_confusion(found.crowd, *parts)
 
 
 def recovered(found: SimpleNamespace, method: str = "conal", seed: int | None = None) -> analysis.RecoveredConfusion:
+    """What the pages show by default: what all labels of a worker follow."""
     result: TrainingResult = found.results[method]
-    assert result.worker_confusion is not None
     return analysis.recovered_confusion(
-        found.crowd, result.worker_confusion, result.common_confusion, result.omega, seeds=result.seeds, seed=seed
+        found.crowd, *result.recovered_at(), seeds=result.seeds, seed=seed, effective=effective(found, method)
     )
 
 
@@ -66,10 +33,16 @@ def test_the_pages_draw_the_newest_run_that_has_what_they_show(found: SimpleName
         test = open_page(page, dataset="crowd")
         assert not test.exception
         assert not test.error
-        assert "From the selected epochs 20, 19, 18 of 20." in words(test)
+        assert "Values at the epochs chosen on validation (20, 19 and 18 of 20)." in words(test)
         boxes = {box.label: box.value for box in test.selectbox}
         assert boxes["Run"] == found.ids["conal"]
         assert boxes["Seeds"] == ""
+
+
+def true_confusion(found: SimpleNamespace) -> FloatArray:
+    """What all labels of each worker truly follow."""
+    truth = found.crowd.truth
+    return analysis.effective_confusion(found.crowd, truth.worker_confusion, truth.common_confusion, truth.omega)
 
 
 @pytest.mark.parametrize("seed", ["", "1"])
@@ -79,20 +52,28 @@ def test_the_table_of_workers_is_the_library_s(found: SimpleNamespace, seed: str
     shown = test.dataframe[0].value.set_index("worker")
     order = np.argsort(-expected.distance, kind="stable")
     assert list(shown.index) == list(found.crowd.worker_ids[order])
-    np.testing.assert_allclose(shown["skill"], expected.skill[order])
+    np.testing.assert_allclose(shown["skill"], 100 * expected.skill[order])  # shares are shown in percent
     np.testing.assert_allclose(shown["distance from common"], expected.distance[order])
-    np.testing.assert_allclose(shown["common noise"], 100 * expected.common_share[order])  # shown in percent
+    np.testing.assert_allclose(shown["common noise"], 100 * expected.common_share[order])
     observed = analysis.worker_quality(found.crowd).skill
-    np.testing.assert_allclose(shown["observed skill"], observed[order])
-    true = np.trace(found.crowd.truth.worker_confusion, axis1=1, axis2=2) / 4
-    np.testing.assert_allclose(shown["true skill"], true[order])
+    np.testing.assert_allclose(shown["observed skill"], 100 * observed[order])
+    true = true_confusion(found)
+    np.testing.assert_allclose(shown["true skill"], 100 * np.trace(true, axis1=1, axis2=2)[order] / 4)
+    error = ((expected.matrices - true) ** 2).sum(2).mean(1)
+    np.testing.assert_allclose(shown["error"], error[order])
     assert ("skill ±" in shown) == (not seed)
 
 
-@pytest.mark.parametrize("beside", ["observed", "truth", "trace"])
+@pytest.mark.parametrize("beside", ["truth", "observed", "trace"])
 def test_one_matrix_is_compared_with_what_is_beside_it(found: SimpleNamespace, beside: str) -> None:
     other = found.ids.get(beside, beside)
-    where = {"runs": found.ids["conal"], "beside": other, "worker": "w003", "true": "class 1", "given": "class 2"}
+    where = {
+        "runs": found.ids["conal"],
+        "beside": found.ids.get(beside, ""),
+        "worker": "w003",
+        "true": "class 1",
+        "given": "class 2",
+    }
     test = open_page("confusions", dataset="crowd", **where)
     assert not test.error
     behind = (found.crowd.worker == 3) & (found.crowd.gold[found.crowd.task] == 1) & (found.crowd.label == 2)
@@ -100,90 +81,139 @@ def test_one_matrix_is_compared_with_what_is_beside_it(found: SimpleNamespace, b
     n = len(np.unique(found.crowd.task[behind]))
     assert any(f"{n} task" in link and "w003 labelled class 2" in link for link in links)
     expected = recovered(found)
-    assert f"skill **{expected.skill[3]:.3f}**" in words(test)
+    assert f"skill **{100 * expected.skill[3]:.1f} %**" in words(test)
     second = {
         "observed": analysis.worker_confusion(found.crowd).matrices[3],
-        "truth": found.crowd.truth.worker_confusion[3],
+        "truth": true_confusion(found)[3],
         "trace": found.results["trace"].worker_confusion.mean(0)[3],
     }[beside]
-    table = services.confusions.one_difference_table("crowd", "gold", found.ids["conal"], other, "", 3)
+    table = services.confusions.difference_table("crowd", "gold", View(found.ids["conal"]), View(other), 3)
     np.testing.assert_allclose(table["difference"].to_numpy().reshape(4, 4), expected.matrices[3] - second, atol=1e-12)
 
 
 def test_a_link_with_two_runs_puts_them_side_by_side(found: SimpleNamespace) -> None:
     test = open_page("confusions", dataset="crowd", runs=[found.ids["conal"], found.ids["trace"]])  # type: ignore[arg-type]
     boxes = {box.label: box.value for box in test.selectbox}
-    assert (boxes["Run"], boxes["Beside"]) == (found.ids["conal"], found.ids["trace"])
+    assert (boxes["Run"], boxes["Compare with"]) == (found.ids["conal"], found.ids["trace"])
     assert test.query_params["runs"] in (found.ids["conal"], [found.ids["conal"]])
 
 
-def test_a_click_in_the_grid_means_matrix_and_cell(found: SimpleNamespace) -> None:
-    which = "crowd", "gold", found.ids["conal"], "observed", "", (4, 7)
-    drawn = services.confusions.confusion_grid(*which, hidden=False, diagonal=True)
+def test_truth_learnt_and_observed_stand_side_by_side(found: SimpleNamespace) -> None:
+    view = View(found.ids["conal"])
+    drawn = services.confusions.small_confusions("crowd", "gold", view, "", 7, "w007")
     z = np.asarray(drawn.data[0].z)
-    hits = {}
+    shown = np.full((3, 4, 4), np.nan)
     for row, column in np.ndindex(z.shape):
-        hit = services.confusions.confusion_cell(*which, row, column)
-        if hit is not None and row < 4:
-            hits[hit] = z[row, column]
-    expected = recovered(found)
-    assert len(hits) == 3 * 16
-    assert hits[-1, 1, 0] == pytest.approx(expected.common[1, 0], rel=1e-6)
-    assert hits[7, 2, 3] == pytest.approx(expected.matrices[7, 2, 3], rel=1e-6)
-    table = services.confusions.confusion_grid_table(*which, hidden=False)
-    assert len(table) == 2 * 3 * 16
-    assert set(table["who"]) == {"common", "all workers", "w004", "w007"}
+        place = figures.grid_cell(row, column, 4)
+        if place is not None and place[0] < 3:
+            shown[place] = z[row, column]
+            assert services.confusions.small_cell("crowd", view, "", row, column) == place[1:]
+    truth, learnt, observed = shown
+    seen = analysis.worker_confusion(found.crowd).matrices[7]
+    np.testing.assert_allclose(truth, true_confusion(found)[7], rtol=1e-6)
+    np.testing.assert_allclose(learnt, recovered(found).matrices[7], rtol=1e-6)
+    np.testing.assert_allclose(observed, seen, rtol=1e-6)
+    errors = [((m - true_confusion(found)[7]) ** 2).sum(1).mean() for m in (learnt, seen)]
+    notes = [note.text for note in drawn.layout.annotations]
+    assert notes == [
+        "<b>truth</b>",
+        "<b>learnt</b>",
+        f"error {errors[0]:.4f}",
+        "<b>observed</b>",
+        f"error {errors[1]:.4f}",
+    ]
+    table = services.confusions.table_of("crowd", "gold", [view, view._replace(run="observed")], 7, "w007")
+    assert len(table) == 2 * 16
+    assert set(table["who"]) == {"w007"}
+
+
+def test_a_worker_s_own_part_is_not_compared_with_the_labels(found: SimpleNamespace) -> None:
+    view = View(found.ids["conal"], part="own")
+    drawn = services.confusions.small_confusions("crowd", "gold", view, "", 7, "w007")
+    own = found.results["conal"].worker_confusion.mean(0)[7]
+    error = ((own - found.crowd.truth.worker_confusion[7]) ** 2).sum(1).mean()
+    notes = [note.text for note in drawn.layout.annotations]
+    assert notes == ["<b>truth</b>", "<b>learnt</b>", f"error {error:.4f}", "<b>observed</b>"]
+    assert services.recovery_errors.error_in_words("crowd", "gold", view._replace(run="observed"), 7) == ""
+
+
+def test_seeds_one_by_one(found: SimpleNamespace) -> None:
+    view = View(found.ids["conal"], seed="each")
+    drawn = services.confusions.small_confusions("crowd", "gold", view, "", -1, "common", "log")
+    names = [note.text for note in drawn.layout.annotations if note.text.startswith("<b>")]
+    assert names == [f"<b>{name}</b>" for name in ("truth", "seed 0", "seed 1", "seed 2", "observed, all workers")]
+    test = open_page("confusions", dataset="crowd", runs=found.ids["conal"], seed="each", view="Workers")
+    assert not test.error
+    assert "The table shows seed 0." in words(test)
+
+
+def test_seeds_that_are_not_comparable_have_no_mean(found: SimpleNamespace) -> None:
+    run = found.ids["another order"]
+    test = open_page("confusions", dataset="crowd", runs=run)
+    seeds = next(box for box in test.selectbox if box.label == "Seeds")
+    assert seeds.options == ["All 3 seeds, one by one", "Seed 0", "Seed 1", "Seed 2"]
+    assert (
+        "The mean over seeds is not offered: seed 2 has its classes in another order (what seed 0 calls class 0, it "
+        "calls class 1)."
+    ) in words(test)
+    assert services.recovered.recovered("crowd", View(run)).seeds == (0,)
+
+
+def test_matrices_of_any_kept_epoch(found: SimpleNamespace) -> None:
+    test = open_page("confusions", dataset="crowd", runs=found.ids["conal"], epoch="10", worker="w003")
+    slider = next(iter(test.select_slider))
+    assert slider.options == ["start", "epoch 10", "selected (18 to 20)", "last (20)"]
+    assert slider.value == "10"
+    assert "Values after epoch 10 of 20." in words(test)
+    expected = np.trace(effective(found, at=10).mean(0)[3]) / 4
+    assert f"skill **{100 * expected:.1f} %**" in words(test)
+    start = open_page("confusions", dataset="crowd", runs=found.ids["conal"], epoch="0")
+    assert "Values at the start, before any training." in words(start)
+    old = open_page("confusions", dataset="crowd", runs=found.ids["trace"], epoch="10")
+    assert not old.select_slider
+    assert "Values at the epochs chosen on validation" in words(old)
+
+
+def test_what_has_not_left_its_start_is_said_by_distance(found: SimpleNamespace) -> None:
+    test = open_page("confusions", dataset="crowd", runs=found.ids["conal"])
+    banner, own = (warning.value.replace("\\", "") for warning in test.warning)
+    moved = found.results["conal"].moved("common_confusion").mean()
+    assert f"From the start the common confusion has moved {100 * moved:.1f} %." in banner
+    assert "This matrix has hardly left its start" in own
+    assert "largest confusions" not in words(test), "a start says nothing of the workers"
+    far = open_page("confusions", dataset="crowd", runs=found.ids["conal"], worker="w003")
+    assert len(far.warning) == 1, "the worker's own matrix has moved"
+
+
+def test_the_largest_shared_confusions_are_told_with_their_tasks(found: SimpleNamespace) -> None:
+    test = open_page("confusions", dataset="crowd", runs=found.ids["flat"])
+    common = found.results["flat"].common_confusion.mean(0)
+    seen = analysis.worker_confusion(found.crowd).crowd
+    expected = analysis.largest_confusions(common, seen, found.crowd.classes)
+    assert f"has **{expected.both} of the 5 largest confusions** that the labels show" in words(test)
+    true, given = expected.recovered[0]
+    n = len(analysis.mistake_cell(found.crowd, "gold", int(true), int(given)).tasks)
+    links = [link.proto.label.replace("\\", "") for link in test.get("page_link")]
+    assert any(f"class {true} → class {given} ({n} task" in link for link in links)
+    share = (
+        f"**{100 * common[true, given]:.1f} %** · truth {100 * found.crowd.truth.common_confusion[true, given]:.1f} %"
+    )
+    assert f"{share} · observed: {100 * seen[true, given]:.1f} % of the labels on class {true} tasks" in words(test)
+
+
+def test_names_that_votes_would_swap_are_warned_of(found: SimpleNamespace) -> None:
+    test = open_page("confusions", dataset="crowd", runs=found.ids["misled"])
+    assert "Labels alone cannot name these classes" in words(test)
+    assert "class 1 on tasks that are class 0; class 0 on tasks that are class 1" in words(test)
+    assert "Labels alone" not in words(open_page("confusions", dataset="crowd", runs=found.ids["conal"]))
 
 
 def test_workers_come_in_pages(found: SimpleNamespace) -> None:
-    pages = services.panels.worker_pages("crowd", found.ids["conal"], "", "skilled")
+    pages = services.panels.worker_pages("crowd", View(found.ids["conal"]), "skilled")
     assert [len(page) for page in pages] == [5, 5, 2]
     assert np.concatenate(pages).tolist() == np.argsort(-recovered(found).skill, kind="stable").tolist()
     test = open_page("confusions", dataset="crowd", runs=found.ids["conal"], group="99", sort="nonsense")
     assert not test.error
-
-
-def test_tasks_are_ranked_by_omega(found: SimpleNamespace) -> None:
-    result = found.results["conal"]
-    expected = analysis.omega_ranking(found.crowd, result.omega, seeds=result.seeds)
-    test = open_page("omega", dataset="crowd", half="bottom", true="class 2")
-    keep = (np.arange(300) >= expected.n_top) & (expected.label == 2)
-    shown = test.dataframe[0].value
-    assert shown["task"].tolist() == expected.task_ids[keep][::-1].tolist()
-    np.testing.assert_allclose(shown["mean ω"], expected.omega[keep][::-1])
-    metrics = {metric.label: metric.value for metric in test.metric}
-    assert metrics["Mean ω"] == f"{result.omega.mean():.3f}"
-    assert metrics["Seeds agree"] == f"{expected.seed_correlation:.2f}"
-    assert f"{keep.sum()} tasks, smallest ω̄ first" in words(test)
-
-
-def test_a_chosen_task_is_told(found: SimpleNamespace) -> None:
-    test = open_page("omega", dataset="crowd", task="t00042")
-    result = found.results["conal"]
-    expected = analysis.omega_ranking(found.crowd, result.omega, seeds=result.seeds)
-    k = int(np.flatnonzero(expected.task == 42)[0])
-    assert f"rank **{k + 1}** of 300 · ω̄ **{expected.omega[k]:.3f}** · 3 workers" in words(test)
-
-
-@pytest.mark.parametrize("view", ["Classes", "Workers"])
-def test_groups_have_the_library_s_numbers(found: SimpleNamespace, view: str) -> None:
-    result = found.results["conal"]
-    by = "class" if view == "Classes" else "worker"
-    expected = analysis.omega_spread(found.crowd, result.omega, by, seeds=result.seeds)
-    test = open_page("omega", dataset="crowd", view=view)
-    shown = test.dataframe[0].value
-    order = np.argsort(-expected.mean, kind="stable")
-    assert shown[by].tolist() == expected.names[order].tolist()
-    np.testing.assert_allclose(shown["mean ω"], expected.mean[order])
-    np.testing.assert_allclose(shown["50 %"], expected.quantiles[order, 2])
-
-
-def test_the_truth_has_a_tab_where_it_is_known(found: SimpleNamespace) -> None:
-    result = found.results["conal"]
-    expected = analysis.omega_truth(found.crowd, result.omega, seeds=result.seeds)
-    metrics = {m.label: m.value for m in open_page("omega", dataset="crowd", view="Truth").metric}
-    assert metrics["Correlation"] == f"{expected.correlation:.2f}"
-    assert metrics["AUC"] == f"{expected.auc:.3f} of {expected.auc_limit:.3f}"
 
 
 @pytest.mark.parametrize(
@@ -214,5 +244,19 @@ def test_hidden_workers_appear_nowhere(found: SimpleNamespace) -> None:
         boxes = "\n".join(str(box.options) for box in test.selectbox)
         figures = "\n".join(str(chart.proto) for chart in test.get("plotly_chart"))
         assert "w00" not in frames + boxes + figures
-    table = services.confusions.confusion_grid_table("crowd", "gold", found.ids["conal"], "", "", (0, 1), hidden=True)
-    assert not pd.Series(table["who"]).str.startswith("w0").any()
+
+
+def test_without_the_diagonal_all_matrices_keep_one_scale(found: SimpleNamespace) -> None:
+    view, other = View(found.ids["conal"]), found.ids["trace"]
+    top = services.confusions.most_frequent_mistake("crowd", "gold", view, other, (-1, 4, 7))
+    off = ~np.eye(4, dtype=bool)
+    shown = [
+        services.confusions.table_of("crowd", "gold", services.panels.side_by_side("crowd", view, other), at, "")
+        for at in (-1, 4, 7)
+    ]
+    assert top == pytest.approx(max(t["share"].to_numpy().reshape(-1, 4, 4)[:, off].max() for t in shown))
+    for at in (-1, 4, 7):
+        drawn = services.confusions.small_confusions("crowd", "gold", view, other, at, "", without_diagonal=top)
+        assert drawn.layout.coloraxis.cmax == top
+    titles = [note.text for note in drawn.layout.annotations if note.text.startswith("<b>")]
+    assert titles == ["<b>truth</b>", "<b>conal</b>", "<b>observed</b>", "<b>trace</b>"]

@@ -11,7 +11,9 @@ import pytest
 
 from crowdcore import runs
 from crowdcore.data import load_dataset
+from crowdcore.runs.estimation import RefusedError
 from dashboard import services
+from dashboard.services import estimates
 from tests.conftest import ROOT
 from tests.dashboard.train_page import asked, button, page, words
 
@@ -36,65 +38,45 @@ def test_start_records_a_run_per_method_and_shows_them() -> None:
     assert found["conal"].spec.settings == {"regularisation": 0}
     for run in found.values():
         assert run.state == "queued"
-        assert run.spec.seeds == (0, 1, 2, 3, 4)
+        assert run.spec.seeds == (0, 1, 2, 3, 4, 5)
         assert run.spec.fingerprint == load_dataset("crowd").fingerprint
     assert len({run.spec.group for run in found.values()}) == 1
     assert sorted(test.query_params["runs"]) == sorted(run.id for run in found.values())
     assert words(test).count("waits for its turn") == 2
 
 
-def test_what_is_changed_in_the_forms_is_asked_for_and_nothing_else() -> None:
-    test = page(methods="conal")
-    test.number_input(key="train-0-epochs").set_value(7)
-    test.number_input(key="train-0-seeds").set_value(2)
-    test.number_input(key="train-0-training-lr-open").set_value(0.01)
-    test.number_input(key="train-0-network-mlp-hidden").set_value(16)
-    test.selectbox(key="train-0-device").set_value("cpu")
+def test_run_again_starts_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {"epochs": 3, "lr": 0.001, "embedding": 40, "backbone": "linear", "weight_decay": 0.5}
+    old = asked(settings=settings, seeds=(5,), device="cpu", priority=3)
+    test = page(runs=[old.id])
+    next(b for b in test.button if b.label.startswith("Run again")).click()
     test.run()
-    assert "Changed: lr 0.01" in words(test)
+    assert not test.exception
     button(test, "Start 1 run").click()
     test.run()
-    (run,) = runs.list_runs("crowd")
-    assert run.spec.settings == {"epochs": 7, "lr": 0.01, "backbone_settings": {"hidden": 16}}
-    assert run.spec.seeds == (0, 1)
-    assert run.spec.device == "cpu"
+    new = runs.list_runs("crowd")[0]
+    assert new.id != old.id
+    assert (new.spec.settings, new.spec.seeds, new.spec.device) == (settings, (5,), "cpu")
 
 
-def test_what_a_method_does_its_own_way_is_left_to_it_unless_it_is_set() -> None:
-    test = page(methods=["conal", "trace"])
-    rate = test.number_input(key="train-0-training-lr-open")
-    assert rate.value is None
-    assert rate.placeholder == "conal 0.005; else 0.001"
-    rate.set_value(0.001)
+def test_a_preset_fills_the_form_with_all_its_runs() -> None:
+    test = page()
+    test.selectbox(key="train-preset").set_value("labelme-table-2")
     test.run()
-    assert "Changed: lr 0.001" in words(test)
-    button(test, "Start 2 runs").click()
+    assert not test.exception
+    assert test.text_input[0].value == "5"
+    button(test, "Start 4 runs").click()
     test.run()
-    found = {run.spec.method: run.spec.settings for run in runs.list_runs("crowd")}
-    assert found == {"conal": {"lr": 0.001}, "trace": {}}
-
-
-def test_a_method_s_own_form_replaces_it_or_adds_another() -> None:
-    test = page(methods="conal")
-    test.number_input(key="own-conal-embedding").set_value(40)
-    next(b for b in test.button if b.label == "Add beside it").click()
-    test.run()
-    assert test.query_params["methods"] == ["conal", "conal embedding=40"]
-    assert button(test, "Start 2 runs")
+    assert len({run.spec.group for run in runs.list_runs("crowd")}) == 1
+    found = {run.spec.settings.get("regularisation", 1e-5): run.spec.settings for run in runs.list_runs("crowd")}
+    assert found.keys() == {0.0, 1e-4, 1e-5, 1e-6}
+    assert found[0.0] == {"regularisation": 0.0, "epochs": 50, "schedule": "cosine", "lr": 0.001}
 
 
 def test_the_estimate_is_shown_before_the_start() -> None:
     test = page(methods=["conal", "trace"])
     test.run()  # it has been found out meanwhile
     assert "About **2 min** and **3.0 GB** of memory. By a test." in words(test)
-
-
-def test_an_address_cannot_name_what_a_method_does_not_have() -> None:
-    test = page(methods="conal backbone=os:system")
-    assert "`a setting of conal` must be one of" in words(test)
-    button(test, "Start 1 run").click()
-    test.run()
-    assert runs.list_runs("crowd") == []
 
 
 def test_a_search_asks_for_what_the_form_says() -> None:
@@ -114,9 +96,10 @@ def test_a_search_asks_for_what_the_form_says() -> None:
     assert plan.trials == 6
     assert plan.space == {
         "embedding": runs.Range(low=20, high=40, integer=True),
-        "variant": runs.Choice(values=("paper", "authors")),
+        "variant": runs.Choice(values=("mixture", "paper", "authors")),
     }
-    assert "search of embedding, variant" in words(test)
+    titles = [services.setting_title(name, "conal") for name in plan.space]
+    assert f"search of {', '.join(titles)}" in words(test)
 
 
 def test_a_dataset_with_nothing_to_look_at_says_what_would_help() -> None:
@@ -158,3 +141,11 @@ assert "torch" not in sys.modules, sorted(m for m in sys.modules if m.startswith
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=200, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_what_a_trial_was_refused_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimates._Estimator, "look", lambda *_: RefusedError("There is no gold to name classes by."))
+    test = page(methods="conal")
+    test.run()  # it has been found out meanwhile
+    assert "There is no gold to name classes by." in words(test)
+    assert button(test, "Start 1 run").disabled

@@ -65,6 +65,20 @@ def test_a_queue_can_be_put_in_order_and_cancelled(monkeypatch: pytest.MonkeyPat
     assert f"Run {first.id[:3]} has just ended" in words(test)
 
 
+def test_a_run_that_stops_is_waited_for_or_stopped_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = asked()
+    store.set_state(run.id, "running")
+    Workspace.open().request_cancel(run.id)
+    test = page()
+    assert "stopping after this epoch" in next(part.proto.text for part in test.get("progress"))
+    assert not [b for b in test.button if b.key == f"Cancel-{run.id}"]
+    told: list[tuple[str, bool]] = []
+    monkeypatch.setattr(runs, "cancel", lambda name, now: told.append((name, now)), raising=False)
+    test.button(key=f"Stop now-{run.id}").click()
+    test.run()
+    assert told == [(run.id, True)]
+
+
 def test_deleting_asks_first() -> None:
     run = asked()
     store.set_state(run.id, "cancelled", "Cancelled before it began.")
@@ -95,6 +109,6 @@ def test_a_run_that_trains_shows_how_far_it_is() -> None:
     shown = next(part.proto.text for part in test.get("progress"))
     assert shown.replace("\\", "") == "epoch 30 of 120 · 90 s left · test accuracy 75.0 % · cpu"
     assert [b.label for b in test.button if b.key == f"Cancel-{run.id}"] == ["Cancel"]
-    assert test.selectbox(key="train-metric").options == ["Accuracy, test"]
+    assert test.multiselect(key="train-metric").options == ["Accuracy, test"]
     table = services.curves(run.id)
     assert table[["epoch", "mean"]].to_numpy().tolist() == [[1, 0.5], [2, 0.75]]

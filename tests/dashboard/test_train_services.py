@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError, SettingError
-from crowdcore.learning import TrainSettings, methods, split_settings
+from crowdcore.learning import TrainSettings, methods, presets, split_settings
 from crowdcore.runs import Estimate, Run, RunSpec
 from dashboard import services
 from dashboard.services import estimates, spelling, training_figures
@@ -41,17 +41,61 @@ def test_a_line_is_read_back(settings: dict[str, object]) -> None:
 def test_a_line_leaves_out_defaults_and_refuses_what_a_method_lacks() -> None:
     assert services.spell_method("conal", {"regularisation": 1e-5, "embedding": 40}) == "conal embedding=40"
     assert services.read_method("conal embedding=40") == ("conal", {"embedding": 40})
-    for wrong in ("conall", "conal lr=1", "conal backbone=os:system", "conal embedding"):
+    assert services.read_method("conal lr=0.01 epochs=3") == ("conal", {"lr": 0.01, "epochs": 3})
+    wrongs = ("conall", "conal lr=0", "conal embedding=0", "conal embedding=2.5", "conal variant=best", "conal lr=NaN")
+    for wrong in (*wrongs, "conal backbone=os:system", "conal backbone_settings={}", "conal embedding", "conal lr=yes"):
         with pytest.raises(SettingError):
             services.read_method(wrong)
 
 
+@given(st.lists(st.integers(0, 2**40), min_size=1, max_size=12, unique=True))
+def test_seeds_are_read_back(seeds: list[int]) -> None:
+    assert spelling.read_seeds(spelling.spell_seeds(seeds)) == tuple(seeds)
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "1.5", "a", "1,,2", ",", "2,2", "1001", "99999999999999", "１"])
+def test_seeds_that_cannot_be_are_refused(text: str) -> None:
+    with pytest.raises(SettingError, match="Seeds"):
+        spelling.read_seeds(text)
+
+
+@pytest.mark.usefixtures("trainable_crowd")
+@pytest.mark.parametrize("name", presets.PRESETS)
+def test_the_form_asks_for_the_very_runs_of_a_preset(name: str) -> None:
+    draft, _ = services.train.draft_of_preset(name)
+    again = services.train.read_draft("crowd", services.train.spell_draft("crowd", draft))
+    asked = services.train.specs("crowd", {**again, "methods": draft["methods"]})
+    wanted = presets.get(name)
+    assert [spec.method for spec in asked] == [method for method, _ in wanted.runs]
+    for spec, (method, settings) in zip(asked, wanted.runs, strict=True):
+        assert split_settings(methods.get(method), spec.settings) == split_settings(methods.get(method), settings)
+        assert spec.seeds == wanted.seeds
+
+
+@pytest.mark.parametrize("method", methods.names())
+def test_what_training_refuses_the_form_refuses(method: str) -> None:
+    own = methods.get(method).Settings
+    for model, schema in ((TrainSettings, services.training_schema()), (own, services.about_method(method)["schema"])):
+        for name, field in services.fields_of(schema).items():
+            for value in (0, 1, -1, 0.5, 1.5, True, None, "no", "auto", "paper", 3.0, 1e9):
+                try:
+                    services.check(schema, {name: value})
+                except SettingError:
+                    continue
+                if field.get("type") not in {"object", "string"}:
+                    model(**{name: value})
+
+
 def test_what_a_method_brings_along_is_what_training_uses() -> None:
-    assert services.own_training("trace") == {}
+    assert services.train.along("trace") == {}
     for line, settings in (("conal", {}), ("conal variant=authors", {"variant": "authors"})):
-        own = services.own_training(line)
+        own = services.train.along(line)
         assert own
-        assert TrainSettings(**own) == split_settings(methods.get("conal"), settings)[0]
+        conal = methods.get("conal")
+        trainer = {name: value for name, value in own.items() if name in TrainSettings.model_fields}
+        assert TrainSettings(**trainer) == split_settings(conal, settings)[0]
+        rest = {name: value for name, value in own.items() if name not in trainer}
+        assert conal.Settings(**rest, **settings) == split_settings(conal, settings)[1]
 
 
 def test_labels_of_runs_tell_them_apart_and_stay_as_they_are() -> None:
@@ -61,7 +105,8 @@ def test_labels_of_runs_tell_them_apart_and_stay_as_they_are() -> None:
     assert len(set(after.values())) == 3
     assert {name: after[name] for name in before} == before
     assert before[first.id] == "conal · 2 seeds · 2 Jan 2026, 03:04"
-    assert services.run_names([first, other]) == {first.id: "conal", other.id: "conal · embedding 40"}
+    embedding = services.setting_title("embedding", "conal")
+    assert services.run_names([first, other]) == {first.id: "conal", other.id: f"conal · {embedding} 40"}
     assert len(set(services.run_names([later, first]).values())) == 2
     assert services.run_label(replace(first, state="running", epoch=3)) == before[first.id]
 
@@ -84,9 +129,15 @@ def test_every_setting_offered_to_a_search_can_be_searched_and_trained(method: s
 
 def test_curves_are_offered_by_name_without_the_scores_that_are_none() -> None:
     scores = dict.fromkeys(["loss", "loss_std", "test_accuracy", "test_accuracy_best", "test_accuracy_best_std"], 0.5)
-    scores |= dict.fromkeys(["seconds", "startup_seconds", "peak_bytes", "my_term"], 1.0)
+    scores |= dict.fromkeys(["seconds", "startup_seconds", "annotations_per_second", "peak_bytes", "my_term"], 1.0)
+    scores |= dict.fromkeys(["omega_std", "omega_std_std"], 0.1)
     found = training_figures.curve_metrics([replace(run(1), scores=scores)])
-    assert found == {"test_accuracy": "Accuracy, test", "loss": "Loss", "my_term": "My term"}
+    assert found == {
+        "test_accuracy": "Accuracy, test",
+        "loss": "Loss",
+        "omega_std": "Spread of ω over annotations",
+        "my_term": "My term",
+    }
 
 
 class _Slow:

@@ -13,6 +13,7 @@ from crowdcore.analysis import calibration as calibrated
 from crowdcore.analysis import credible_intervals
 from crowdcore.analysis.label_disagreement import label_disagreement
 from crowdcore.figures import theme
+from tests.figures.cells import words
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def test_disagreement_in_percent_with_an_empty_diagonal(crowd, results):
     assert np.isnan(np.diag(shown)).all()
     off = ~np.eye(4, dtype=bool)
     assert shown[off] == pytest.approx(100 * found.share[off])
-    assert fig.data[0].text[0][1] == f"{100 * found.share[0, 1]:.1f}"
+    assert words(fig.data[0].text)[0][1] == f"{100 * found.share[0, 1]:.1f}"
     assert f"differ on {found.differ[0, 1]} of {crowd.n_tasks} tasks" in fig.data[0].customdata[0][1]
     assert f"one-coin on {found.row_right[3, 2]}" in fig.data[0].customdata[2][3]
 
@@ -94,7 +95,7 @@ def test_confusion_with_intervals(crowd, results):
     fig = figures.confusion_intervals(intervals, 2, crowd.classes, result.counts[2])
     assert np.allclose(np.array(fig.data[0].z, float), 100 * result.confusion[2])
     low, high = 100 * intervals.low[2, 1, 0], 100 * intervals.high[2, 1, 0]
-    assert fig.data[0].text[1][0].endswith(f"<sub>{low:.0f} – {high:.0f}</sub>")
+    assert words(fig.data[0].text)[1][0].endswith(f"<sub>{low:.0f} – {high:.0f}</sub>")
     assert f"({low:.1f} – {high:.1f} %)" in fig.data[0].customdata[1][0]
     nothing = replace(intervals, estimate=np.full_like(intervals.estimate, np.nan))
     fig = figures.confusion_intervals(nothing, 0, crowd.classes)

@@ -10,39 +10,31 @@ from crowdcore.analysis import band, critical_difference
 from crowdcore.figures import theme
 
 
-@pytest.fixture
-def bands():
-    rng = np.random.default_rng(0)
-    values = [rng.random((5, 3)) for _ in range(3)]
-    values[1][3:] = np.nan
-    methods = ("conal", "trace", "conal")
-    return [band(f"run {k}", m, np.arange(1, 6), v) for k, (m, v) in enumerate(zip(methods, values, strict=True))]
+def test_a_single_seed_has_no_band_no_bar_and_no_deviation():
+    [b] = [band("one", "conal", [1, 2], np.array([[0.5], [0.6]]))]
+    drawn = [
+        figures.learning_curves([b], "accuracy", selected=[np.array([2])]),
+        figures.accuracy_along([b], "λ"),
+        figures.class_accuracy([b]),
+    ]
+    drawn += [figures.seed_accuracies([np.array([0.5])], [band("one", "conal", ["last"], [np.array([0.5])])])]
+    for fig in drawn:
+        assert "±" not in fig.to_json() and "\\u00b1" not in fig.to_json()
+        assert all(t.error_y.array is None and t.error_x.array is None for t in fig.data)
 
 
-def named(fig, name, mode):
-    return [t for t in fig.data if t.name == name and t.mode == mode]
-
-
-def test_curves_are_the_means_within_a_band_of_one_deviation(bands):
-    fig = figures.learning_curves(bands, "accuracy", selected=[np.array([2, 2, 4])] * 3)
-    for b in bands:
-        area, line = named(fig, b.name, "lines")
-        some = ~np.isnan(b.mean)
-        assert np.array_equal(line.x, b.x[some])
-        assert np.array_equal(line.y, b.mean[some])
-        n = some.sum()
-        assert area.y[:n] == pytest.approx(b.mean[some] + np.nan_to_num(b.std[some]))
-        assert area.y[n:][::-1] == pytest.approx(b.mean[some] - np.nan_to_num(b.std[some]))
-        assert line.line.color == theme.method_color(b.method)
-        [mark] = named(fig, b.name, "markers")
-        assert (mark.x[0], mark.y[0]) == (2.0, b.mean[1])
-    solid, dashed = (named(fig, name, "lines")[1].line.dash for name in ("run 0", "run 2"))
-    assert (solid, dashed) == ("solid", "dash")
-
-
-def test_a_loss_is_no_percentage(bands):
-    assert figures.learning_curves(bands, "loss", percent=False).layout.yaxis.tickformat is None
-    assert "%" in figures.learning_curves(bands, "accuracy").layout.yaxis.tickformat
+def test_bars_end_at_0_and_100_percent():
+    values = np.array([[0.0, 0.1, 0.4], [0.9, 1.0, 1.0]])
+    b = band("conal", "conal", ["a", "b"], values)
+    for fig in (figures.class_accuracy([b]), figures.accuracy_along([b], "what")):
+        bars = fig.data[0].error_y
+        assert b.mean[0] - bars.arrayminus[0] == pytest.approx(0)
+        assert b.mean[0] + bars.array[0] == pytest.approx(b.mean[0] + np.std(values[0], ddof=1))
+        assert b.mean[1] + bars.array[1] == pytest.approx(1)
+    seeds = figures.seed_accuracies([values[1]], [band("conal", "conal", ["last"], [values[1]])], [0.97])
+    bars, star = seeds.data[1].error_x, seeds.data[2]
+    assert values[1].mean() + bars.array[0] == pytest.approx(1)
+    assert (star.x[0], star.marker.symbol) == (0.97, "star")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +53,8 @@ def test_the_axis_suits_what_varies(x, kind, places):
     [line] = fig.data
     assert list(line.x) == pytest.approx(places)
     assert np.array_equal(line.y, values.mean(1))
-    assert line.error_y.array == pytest.approx(values.std(1, ddof=1))
+    assert line.error_y.array == pytest.approx(np.minimum(values.std(1, ddof=1), 1 - values.mean(1)))
+    assert line.error_y.arrayminus == pytest.approx(np.minimum(values.std(1, ddof=1), values.mean(1)))
     assert fig.layout.xaxis.type == kind
     assert list(fig.layout.xaxis.ticktext) == [v if isinstance(v, str) else f"{v:g}" for v in x]
 
@@ -83,7 +76,7 @@ def test_seeds_are_dots_below_their_mean():
     assert (dots.x.tolist(), dots.y.tolist()) == ([0.8, 0.9], [0, 0])
     assert mean.x.tolist() == pytest.approx([0.85])
     assert mean.error_x.array.tolist() == pytest.approx([np.std([0.8, 0.9], ddof=1)])
-    assert fig.data[3].error_x.array.tolist() == [0.0]
+    assert len(fig.data) == 3  # one seed is its own mean
     assert fig.layout.yaxis.ticktext == ("one", "two")
 
 
@@ -111,6 +104,6 @@ def test_the_many_single_points_of_a_search_are_one_cloud_that_names_each():
     assert (line.name, line.mode, cloud.name, cloud.mode) == ("trace", "lines+markers", "conal, 5 settings", "markers")
     np.testing.assert_allclose(cloud.x, [k / 10 for k in range(5)])
     np.testing.assert_allclose(cloud.y, [0.15 * k for k in range(5)])
-    assert [row[3] for row in cloud.customdata] == [b.name for b in points]
+    assert [row[2] for row in cloud.customdata] == [b.name for b in points]
     few = figures.accuracy_along(points[:3], "λ")
     assert [trace.name for trace in few.data] == [b.name for b in points[:3]]

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from crowdcore.figures.heatmap import IMAGE_SIDE, MAX_CELLS, MAX_LABELS, MAX_NUMBERS, heatmap
+from tests.figures.cells import words
 
 
 def square(n: int, **settings):
@@ -22,7 +23,7 @@ def test_small_matrices_carry_numbers_and_names():
     values, fig = square(4)
     (trace,) = fig.data
     np.testing.assert_array_equal(trace.z, values)
-    assert trace.text[1][2] == "6.0"
+    assert words(trace.text)[1][2] == "6.0"
     assert fig.layout.yaxis.ticktext == ("name 0", "name 1", "name 2", "name 3")
     assert fig.layout.yaxis.range == (3.5, -0.5), "row 0 is at the top"
     assert (fig.layout.coloraxis.cmin, fig.layout.coloraxis.cmax) == (0, 15)
@@ -51,8 +52,8 @@ def test_large_matrices_are_images_with_the_colours_of_the_scale():
     assert image.shape == (n, n, 4)
     assert (image[0, :, 3] == 0).all(), "NaN is see-through"
     assert (image[1:, :, 3] == 255).all()
-    np.testing.assert_allclose(image[1, 0, :3], [0x10, 0x31, 0x6B], atol=2)
-    np.testing.assert_allclose(image[1, -1, :3], [0xFD, 0xE3, 0x4B], atol=2)
+    np.testing.assert_allclose(image[1, 0, :3], [0x00, 0x22, 0x4E], atol=2)
+    np.testing.assert_allclose(image[1, -1, :3], [0xFE, 0xE8, 0x38], atol=2)
     assert fig.layout.coloraxis.colorbar.thickness is not None
 
 

@@ -9,6 +9,7 @@ import crowdcore as cc
 from crowdcore import figures
 from crowdcore.analysis import shared_mistakes
 from tests.conftest import simulate_crowd
+from tests.figures.cells import words
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,7 @@ def test_cells_are_percentages_without_the_diagonal(result):
     assert np.isnan(np.diag(shown)).all()
     off = ~np.eye(4, dtype=bool) & (result.percent > 0)
     np.testing.assert_array_equal(shown[off], result.percent[off])
-    assert fig.data[0].text[0][1] == f"{result.percent[0, 1]:.1f}"
+    assert words(fig.data[0].text)[0][1] == f"{result.percent[0, 1]:.1f}"
     assert "reference: gold" in fig.layout.title.subtitle.text
     assert fig.layout.xaxis.title.text == "given label"
     np.testing.assert_array_equal(np.array(figures.shared_mistakes(result, diagonal=True).data[0].z), result.percent)

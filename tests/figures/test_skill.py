@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,20 @@ def test_bars_are_observed_and_points_learnt():
     np.testing.assert_allclose(fig.data[1].y, one.learned[order])
     np.testing.assert_allclose(fig.data[2].y, two.learned[order])
     np.testing.assert_allclose(fig.data[1].error_y.array, one.learned_spread[order])
+
+
+def test_error_bars_stay_within_0_and_100_percent():
+    one = compared()
+    wide = replace(one, learned_spread=np.full(12, 0.9))
+    bars = figures.skills({"conal": wide}).data[1]
+    assert (bars.y + bars.error_y.array).max() == pytest.approx(1)
+    assert (bars.y - bars.error_y.arrayminus).min() == pytest.approx(0)
+
+
+def test_bars_carry_names_and_their_correlation():
+    one, two = compared(), compared(seed=1)
+    fig = figures.skills({"conal": one, "trace": two}, highlight=3)
+    order = np.argsort(-one.observed, kind="stable")
     assert list(fig.layout.xaxis.ticktext) == [f"w{r:03d}" for r in order]
     assert f"r = {one.correlation:.2f}" in fig.data[1].name
     assert fig.data[3].x[0] == int(np.flatnonzero(order == 3)[0])

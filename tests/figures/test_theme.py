@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from plotly.colors import hex_to_rgb
 
 from crowdcore import figures
 from crowdcore.figures import theme
+from crowdcore.learning import methods as learning_methods
+
+# How deuteranopes, protanopes and others see linear light (Machado, Oliveira & Fernandes 2009, severity 1).
+SIGHTS = [
+    np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
+    np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
+    np.eye(3),
+]
+TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+
+
+def linear(color: str) -> np.ndarray:
+    part = np.array(hex_to_rgb(color)) / 255
+    return np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4)
 
 
 def luminance(color: str) -> float:
-    part = np.array(hex_to_rgb(color)) / 255
-    linear = np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4)
-    return float(linear @ [0.2126, 0.7152, 0.0722])
+    return float(linear(color) @ [0.2126, 0.7152, 0.0722])
+
+
+def seen_apart(one: str, other: str, sight: np.ndarray) -> float:
+    """ΔE (CIE 1976) between two colours as somebody sees them."""
+
+    def lab(color: str) -> np.ndarray:
+        x = TO_XYZ @ np.clip(sight @ linear(color), 0, 1) / np.array([0.95047, 1, 1.08883])
+        f = np.where(x > 0.008856, np.cbrt(x), 7.787 * x + 16 / 116)
+        return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+    return float(np.linalg.norm(lab(one) - lab(other)))
 
 
 def contrast(one: str, other: str) -> float:
@@ -32,13 +57,34 @@ def test_text_and_marks_show_on_light_and_dark(background):
 def test_the_sequential_scale_gets_lighter_step_by_step():
     steps = [luminance(color) for _, color in theme.SEQUENTIAL]
     assert (np.diff(steps) > 0.01).all()
-    assert [at for at, _ in theme.SEQUENTIAL] == pytest.approx(np.linspace(0, 1, 9))
+    assert [at for at, _ in theme.SEQUENTIAL] == pytest.approx(np.linspace(0, 1, 10))
 
 
 def test_a_method_keeps_its_colour():
     assert theme.method_color("dawid-skene") == theme.method_color("dl-ds")
     assert theme.method_color("a new method") == theme.method_color("a new method")
     assert theme.method_color("a new method") in theme.PALETTE
+
+
+def test_no_two_curves_of_a_figure_look_alike_to_any_kind_of_colour_vision():
+    methods = learning_methods.names()
+    looks = theme.looks([*methods, "conal", "conal", "somebody's", "somebody else's"])
+    assert len(set(looks)) == len(looks)
+    assert len({look.color for look in theme.looks(methods[:10])}) == 10
+    for one, other in itertools.combinations(looks, 2):
+        if one.dash == other.dash:
+            assert min(seen_apart(one.color, other.color, sight) for sight in SIGHTS) > 9.9
+
+
+def test_a_method_keeps_its_look_whatever_the_order_and_one_colour_for_all_its_runs():
+    methods = ["trace", "dl-mv", "crowd-layer", "soft-bootstrap", "vanilla", "a new method"]
+    colors = {m: look.color for m, look in zip(methods, theme.looks(methods), strict=True)}
+    backwards = {m: look.color for m, look in zip(methods[::-1], theme.looks(methods[::-1]), strict=True)}
+    assert colors == backwards
+    assert all(colors[m] == theme.method_color(m) for m in methods[:5])
+    runs = theme.looks(["conal", "trace", "conal"])
+    assert (runs[0].color, runs[2].color) == (theme.method_color("conal"),) * 2
+    assert (runs[0].dash, runs[2].dash, runs[2].symbol) == ("solid", "dash", "square")
 
 
 def test_figures_are_see_through_and_carry_their_subtitle():

@@ -14,8 +14,8 @@ from crowdcore.learning import methods
 from crowdcore.learning.api import split_settings
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.data import Batch, Data
+from crowdcore.learning.loop import Replica, make_replicas
 from crowdcore.learning.problem import Problem, pose
-from crowdcore.learning.trainer import Replica, make_replicas
 from tests.conftest import simulate_crowd
 
 CPU = torch.device("cpu")

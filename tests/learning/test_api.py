@@ -11,8 +11,8 @@ import torch
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data.rows import Rows
 from crowdcore.learning import EpochEvent, NoteEvent, split_settings, train
+from crowdcore.learning.loop import DivergedError
 from crowdcore.learning.methods import get
-from crowdcore.learning.trainer import DivergedError
 from tests.learning.helpers import featured_crowd
 
 
@@ -27,8 +27,9 @@ def test_events_tell_how_it_goes(crowd):
     notes = [e for e in events if isinstance(e, NoteEvent)]
     epochs = [e for e in events if isinstance(e, EpochEvent)]
     assert [n.message for n in notes] == ["Epochs are selected on: gold labels of the valid split."]
-    assert [e.epoch for e in epochs] == [1, 2, 3]
-    assert [e.done for e in epochs] == pytest.approx([1 / 3, 2 / 3, 1])
+    assert [e.epoch for e in epochs] == [0, 1, 2, 3], "the first stage is announced as epoch 0"
+    assert [e.done for e in epochs] == pytest.approx([1 / 4, 2 / 4, 3 / 4, 1])
+    assert epochs[0].metrics == {}
     last = epochs[-1]
     assert last.remaining == pytest.approx(0)
     assert last.method == "conal" and last.seeds == (0, 1) and last.epochs == 3
@@ -100,7 +101,7 @@ def test_divergence_is_told(crowd):
 def test_the_authors_variant_brings_its_training_along():
     training, settings = split_settings(get("conal"), {"variant": "authors"})
     assert (training.batch_size, training.lr, training.restart_optimizer) == (1024, 0.01, True)
-    assert settings.variant == "authors"
+    assert (settings.variant, settings.normalise, settings.noise_lr) == ("authors", "both", 1.0)
     assert split_settings(get("conal"), {"variant": "authors", "lr": 0.1})[0].lr == 0.1
 
 
@@ -108,14 +109,14 @@ def forget_beyond(monkeypatch, limit):
     """Steps of more than ``limit`` tasks × replicas do as if memory were full."""
     from crowdcore.learning.steps import Steps
 
-    compute = Steps._compute
+    step = Steps._step
 
-    def checked(self, parameters, buffers, fields):
-        if self.replicas.size * fields[0].shape[-2] > limit:
+    def checked(self, index):
+        if self.replicas.size * (index[0].shape[1] if index else self.feed.n) > limit:
             raise torch.OutOfMemoryError("CUDA out of memory.")
-        return compute(self, parameters, buffers, fields)
+        return step(self, index)
 
-    monkeypatch.setattr(Steps, "_compute", checked)
+    monkeypatch.setattr(Steps, "_step", checked)
 
 
 def test_full_memory_first_splits_the_stack_then_the_batch(crowd, monkeypatch):
@@ -148,7 +149,7 @@ def test_the_learning_rate_follows_its_schedule():
         out = []
         for epoch in range(8):
             optimiser.start_epoch(epoch)
-            out.append(optimiser._inner.param_groups[0]["lr"])
+            out.append(float(optimiser._inner.param_groups[0]["lr"]))
         return out
 
     assert rates("constant") == [1.0] * 8

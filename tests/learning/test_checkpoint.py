@@ -29,7 +29,7 @@ def same(a, b):
     [("conal", "all", True), ("conal", "none", False), ("dl-em", "none", True), ("crowd-layer", "all", False)],
 )
 def test_resume_is_bit_for_bit(tmp_path, monkeypatch, method, stack, record):
-    monkeypatch.setattr("crowdcore.learning.trainer._WORTH_RECORDING", 1)
+    monkeypatch.setattr("crowdcore.learning.loop._WORTH_RECORDING", 1)
     crowd, run = featured_crowd(), {**RUN, "stack": stack, "record": record}
     whole = train(crowd, method, **run)
     seen = []
@@ -38,13 +38,28 @@ def test_resume_is_bit_for_bit(tmp_path, monkeypatch, method, stack, record):
         return len(seen) == 4
 
     def count(event):
-        seen.extend([event] if isinstance(event, EpochEvent) else [])
+        seen.extend([event] if isinstance(event, EpochEvent) and event.epoch else [])
 
     partial = train(crowd, method, **run, checkpoint=tmp_path, checkpoint_every=3, on_event=count, should_stop=stop)
     assert len(partial.curves["loss"]) == 4
     resumed = train(crowd, method, **run, checkpoint=tmp_path, checkpoint_every=3)
     same(whole, resumed)
     same(whole, train(crowd, method, **run, checkpoint=tmp_path))
+
+
+@pytest.mark.parametrize("stop_after", [1, 3])
+def test_a_first_stage_is_resumed_bit_for_bit(tmp_path, stop_after):
+    crowd, run = featured_crowd(), {**RUN, "start": "best-of", "start_epochs": 0.5}
+    whole = train(crowd, "conal", **run)
+    seen = []
+
+    def count(event):
+        seen.extend([event] if isinstance(event, EpochEvent) else [])
+
+    run_here = {**run, "checkpoint": tmp_path, "checkpoint_every": 1}
+    partial = train(crowd, "conal", **run_here, on_event=count, should_stop=lambda: len(seen) >= stop_after)
+    assert len(partial.curves["loss"]) == 1, "one epoch of the second stage makes a result of what was learnt"
+    same(whole, train(crowd, "conal", **run_here))
 
 
 def test_patience_survives_a_resume(tmp_path):
@@ -84,3 +99,34 @@ def test_another_runs_checkpoint_is_refused(tmp_path):
     next(tmp_path.rglob("*.safetensors")).write_bytes(b"broken")
     with pytest.raises(DataError, match="cannot be read"):
         train(crowd, "vanilla", **{**RUN, "epochs": 12}, checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("stack", ["all", "none"])
+def test_asked_to_stop_at_once_its_state_is_the_result(tmp_path, stack):
+    crowd, run = featured_crowd(), {**RUN, "seeds": 3, "stack": stack}
+    seen = []
+
+    def stop():  # in the second seed, where they train one after another
+        return len(seen) == (4 if stack == "all" else 13)
+
+    def count(event):
+        seen.extend([event] if isinstance(event, EpochEvent) else [])
+
+    partial = train(crowd, "trace", **run, checkpoint=tmp_path, on_event=count, should_stop=stop)
+    seen.clear()
+    same(partial, train(crowd, "trace", **run, checkpoint=tmp_path, on_event=count, should_stop=lambda: True))
+    assert not seen
+    same(train(crowd, "trace", **run), train(crowd, "trace", **run, checkpoint=tmp_path))
+
+
+def test_long_epochs_write_a_checkpoint_each(tmp_path, monkeypatch):
+    crowd, seen = featured_crowd(), []
+    folder = tmp_path / "0-0" / "state.json"
+
+    def look(event):
+        seen.extend([folder.exists()] if isinstance(event, EpochEvent) else [])
+
+    train(crowd, "vanilla", **RUN, checkpoint=tmp_path / "rare", checkpoint_every=100, on_event=look)
+    monkeypatch.setattr("crowdcore.learning.loop._CHECKPOINT_SECONDS", 0.0)
+    train(crowd, "vanilla", **RUN, checkpoint=tmp_path, checkpoint_every=100, on_event=look)
+    assert seen == [False] * 9 + [False] + [True] * 8

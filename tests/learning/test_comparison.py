@@ -8,11 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from crowdcore.analysis.task_tests import SEEDS_AND_TASKS
 from crowdcore.data import simulate
-from crowdcore.learning import comparison, exhibits
+from crowdcore.learning import comparison, exhibits, tested
 from crowdcore.learning.predictions import GOLD, gold_of, labellings
+from crowdcore.learning.variation import facts as facts_of
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
+
+TESTS = (exhibits.over_tasks, exhibits.over_seeds, exhibits.ranks)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +54,10 @@ def test_tests_rest_on_the_seeds_that_all_have_in_one_order(crowd):
     assert comparison.common_seeds([one, other]) == (5, 3)
     assert found["one"].tolist() == one.accuracy("test", at="last")[[0, 2]].tolist()
     assert found["other"].tolist() == other.accuracy("test", at="last")[[2, 0]].tolist()
-    assert any("2 are in all of them" in words for words in comparison.warnings({"one": one, "other": other}))
+    assert any(
+        "2 are in all, and tests over seeds rest on those" in words
+        for words in comparison.warnings({"one": one, "other": other})
+    )
 
 
 def test_class_accuracy_is_that_of_a_loop(crowd, results):
@@ -78,15 +85,82 @@ def test_what_differs_between_the_runs_is_said(crowd, results):
         inputs="e" * 32,
     )
     said = " ".join(comparison.warnings({"conal": results["conal"], "trace": other}))
-    assert "what selected their epoch: conal: gold labels of the valid split; trace: nothing" in said
-    assert "the network: conal: mlp; trace: linear" in said
-    assert "crowdcore's version: conal: 0.1.0; trace: 9" in said
+    selection = "what selected their epoch: gold of validation: conal; none (last): trace. Compare them at their last"
+    assert selection in said
+    assert "the network: mlp: conal; linear: trace" in said
+    assert "crowdcore's version: 0.1.0: conal; 9: trace" in said
     assert "their data" in said
-    assert "trace: eeeeeeee" in said
+    assert "eeeeeeee: trace" in said
+
+
+def test_names_ways_and_tasks_of_validation_that_differ_are_said(crowd, results):
+    trace = results["trace"]
+    matched = replace(trace, training={**trace.training, "names": "validation-gold"})
+    [said] = comparison.warnings({"conal": results["conal"], "trace": matched})
+    assert said.endswith("how their classes got their names: as trained: conal; matched on validation gold: trace.")
+    table = exhibits.accuracies({"conal": results["conal"], "trace": matched}).table.set_index("run")
+    assert table.loc["trace", "names"] == table.loc["trace, ensemble", "names"] == "matched on validation gold"
+    held = replace(trace, validated_on="gold labels of 20 training tasks held out (seed 0)")
+    [said] = comparison.warnings({"conal": results["conal"], "trace": held})
+    assert said.startswith("These runs were not validated on the same tasks: gold labels of the valid split: conal; ")
+
+
+def test_one_class_on_the_test_split_is_said(results):
+    conal = results["conal"]
+    one = replace(conal, gold=np.where((conal.split == 2) & (conal.gold != 0), -1, conal.gold))
+    [said] = comparison.warnings({"conal": one})
+    assert said.startswith(f"All test tasks of {conal.dataset} with gold are of the class {conal.classes[0]!r}")
+
+
+def test_the_ensemble_is_the_mean_of_the_seeds_probabilities(crowd, results):
+    table = exhibits.accuracies(results).table.set_index("run")
+    scores = exhibits.scores(results, "last").table.set_index("run")
+    for name, result in results.items():
+        test = result.split == 2
+        for at in ("selected", "last"):
+            labels = [sum(p[t].astype(float) for p in result.probabilities[at]).argmax() for t in np.flatnonzero(test)]
+            assert table.loc[f"{name}, ensemble", f"{at} %"] == pytest.approx(100 * np.mean(labels == crowd.gold[test]))
+        assert scores.loc[f"{name}, ensemble", "accuracy %"] == pytest.approx(table.loc[f"{name}, ensemble", "last %"])
+        mean = np.mean([p[test] for p in result.probabilities["last"].astype(float)], 0)
+        nll = -np.mean([np.log(p[g]) for p, g in zip(mean, crowd.gold[test], strict=True)])
+        assert scores.loc[f"{name}, ensemble", "NLL (nats)"] == pytest.approx(nll, rel=1e-5)
+        assert np.isnan(scores.loc[f"{name}, ensemble", "accuracy ±"])
+
+
+def test_nothing_is_said_of_deviations_over_one_seed(crowd):
+    one = {m: made_up(crowd, m, (0,)) for m in ("conal", "trace")}
+    shown = [exhibits.accuracies(one), exhibits.seeds(one), exhibits.classes(one), exhibits.scores(one)]
+    shown += [exhibits.curves(one), exhibits.calibration(one)]
+    facts = [facts_of(r) for r in one.values()]
+    shown += [exhibits.along(list(one.values()), [{**f, "lr": k} for k, f in enumerate(facts)], "lr")]
+    for exhibit in shown:
+        said = f"{exhibit.title} {exhibit.notes} {list(exhibit.table.columns)}".lower()
+        drawn = "" if exhibit.figure is None else exhibit.figure.to_json()
+        assert "±" not in said and "std" not in said and "ensemble" not in said
+        assert "\\u00b1" not in drawn and "deviation" not in drawn and "over seeds" not in drawn
+        assert exhibit.table.notna().all(axis=None)
+    mixed = {"conal": one["conal"], "trace": made_up(crowd, "trace")}
+    assert exhibits.accuracies(mixed).table.set_index("run")["selected ±"].isna().tolist() == [True, False, True]
+
+
+def test_without_a_basis_there_is_a_sentence_and_no_figure(crowd, results):
+    blind = {n: replace(r, gold=np.where(r.split == 2, -1, r.gold)) for n, r in results.items()}
+    without = {n: replace(r, split=np.where(r.split == 2, 0, r.split)) for n, r in results.items()}
+    for kind, words in ((blind, "has no gold labels"), (without, "has no test split")):
+        makers = (exhibits.accuracies, exhibits.seeds, exhibits.classes, exhibits.scores, *TESTS)
+        for exhibit in (make(kind) for make in makers):
+            assert exhibit.figure is None
+            assert exhibit.table.empty
+            assert len(exhibit.notes) == 1 and words in exhibit.notes[0]
+        assert len(exhibits.tests(kind)) == 1  # why is said once
+        assert words in exhibits.rank_changes(kind)[0].notes[0]
+        assert words in exhibits.along([*kind.values()], [{"lr": k} for k in range(3)], "lr").notes[0]
+    alone = exhibits.tests({"conal": results["conal"]})
+    assert [e.notes for e in alone] == [("Choose at least two runs to test whether they differ.",)]
 
 
 def test_the_same_calibration_error_in_the_figure_and_in_the_scores(results):
-    scores = comparison.scores(results).set_index("run")["calibration_error"]
+    scores = comparison.scores(results).set_index("run").loc[list(results), "calibration_error"]
     found = exhibits.calibration(results)
     legend = {t.name for t in found.figure.data if t.name}
     assert legend == {f"{name} ({100 * error:.1f} %)" for name, error in scores.items()}
@@ -114,9 +188,21 @@ def test_recovery_is_measured_where_truth_and_method_have_the_same():
     assert exhibits.recovery({"a": conal, "b": nothing}, crowd).table["run"].tolist() == ["a"]
 
 
+def alike(result):
+    """The result with the confusions of its first seed for all seeds, but for a little."""
+    own, shared = result.worker_confusion, result.common_confusion
+    near = [None if m is None else 0.999 * m[:1] + 0.001 * m for m in (own, shared)]
+    epochs = np.full_like(result.selected_epoch, result.selected_epoch[0])
+    return replace(result, worker_confusion=near[0], common_confusion=near[1], selected_epoch=epochs)
+
+
 def test_truth_beside_what_was_learnt_on_one_scale():
     crowd = simulate.synthetic(n_tasks=60, n_valid=20, n_test=20, n_workers=5)
-    results = {m: made_up(crowd, m) for m in ("conal", "trace", "dl-mv")}
+    apart = {m: made_up(crowd, m) for m in ("conal", "trace", "dl-mv")}
+    assert list(exhibits.truth(apart, crowd, None).table.columns)[-1] == "conal, seed 0", (
+        "these seeds are not comparable"
+    )
+    results = {m: alike(r) for m, r in apart.items()}
     common = exhibits.truth(results, crowd, None)
     assert list(common.table.columns) == ["true", "given", "truth", "conal"]
     assert common.table["truth"].to_numpy().reshape(6, 6) == pytest.approx(crowd.truth.common_confusion)
@@ -127,13 +213,38 @@ def test_truth_beside_what_was_learnt_on_one_scale():
     assert exhibits.truth(results, replace(crowd, truth=None), 3) is None
 
 
-def test_paired_tests_need_two_runs_and_two_seeds(crowd, results):
-    assert exhibits.differences({"conal": results["conal"]}) is None
-    assert exhibits.differences({"a": made_up(crowd, "conal", (0,)), "b": made_up(crowd, "trace", (0,))}) is None
-    tests, ranks = exhibits.differences(results)
-    assert len(tests.table) == 3
-    assert "3 seeds" in tests.notes[0]
+def test_tests_over_seeds_need_two_seeds_and_tests_over_tasks_do_not(crowd, results):
+    tasks, seeds = exhibits.tests({"a": made_up(crowd, "conal", (0,)), "b": made_up(crowd, "trace", (0,))})
+    assert len(tasks.table) == 1
+    assert seeds.table.empty
+    assert seeds.notes == ("Tests over seeds need two seeds that all runs have; these runs have one in common.",)
+    tasks, seeds, ranks = exhibits.tests(results)
+    assert len(tasks.table) == len(seeds.table) == 3
+    assert "3 seeds" in seeds.notes[0]
     assert set(ranks.table["run"]) == set(results)
+    assert (ranks.figure is not None, SEEDS_AND_TASKS in tasks.notes) == (True, True)
+
+
+def test_tests_over_tasks_rest_on_the_tasks_that_all_were_judged_on(crowd, results):
+    conal, trace = results["conal"], results["trace"]
+    keep = np.arange(crowd.n_tasks) % 3 > 0
+    fewer = replace(
+        trace,
+        task=trace.task[keep],
+        split=trace.split[keep],
+        gold=trace.gold[keep],
+        probabilities={at: p[:, keep] for at, p in trace.probabilities.items()},
+    )
+    found = tested.over_tasks({"conal": conal, "trace": fewer}, "last")
+    rows = np.flatnonzero(keep & (crowd.split == 2))
+    last = [r.probabilities["last"] for r in (conal, trace)]
+    share = [np.mean([[p[t].argmax() == crowd.gold[t] for t in rows] for p in of]) for of in last]
+    assert found.n_tasks == len(rows)
+    assert found.difference[0] == pytest.approx(share[0] - share[1])
+    votes = [[of[:, t].mean(0).argmax() == crowd.gold[t] for t in rows] for of in last]
+    assert found.only_first[0] == sum(a and not b for a, b in zip(*votes, strict=True))
+    other = replace(fewer, fingerprint="0" * 32)
+    assert "share no test task" in tested.over_tasks({"conal": conal, "trace": other})
 
 
 def test_a_run_s_labels_are_those_of_the_mean_over_seeds(crowd, results):
@@ -157,7 +268,8 @@ def test_every_name_is_escaped_for_plotly_and_kept_for_the_table(crowd):
         exhibits.classes(results),
         exhibits.curves(results),
         exhibits.calibration(results),
-        *exhibits.differences(results),
+        *exhibits.tests(results),
+        *exhibits.rank_changes(results),
     ]
     for exhibit in shown:
         assert exhibit.figure is None or hostile not in exhibit.figure.to_json().replace("\\u003c", "<").replace(

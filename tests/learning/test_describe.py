@@ -39,7 +39,8 @@ def test_every_method_and_backbone_has_words_and_a_schema(told):
 
 def test_a_choice_brings_its_own_training(told):
     training = {json.dumps(choice): given for choice, given in told["methods"]["conal"]["training"]}
-    assert training['{"variant": "authors"}'] == {"batch_size": 1024, "lr": 0.01, "restart_optimizer": True}
+    assert training['{"variant": "authors"}'] == methods.get("conal").variants["authors"]
+    assert training["{}"] == methods.get("conal").variants["mixture"]
     assert told["methods"]["dl-true"]["training"] == []
 
 

@@ -27,7 +27,7 @@ class Largest(TorchDispatchMode):
 @pytest.mark.parametrize(("rank", "dense"), [(1, False), (None, True)])
 def test_a_step_of_low_rank_makes_nothing_as_large_as_all_matrices(rank, dense):
     crowd = featured_crowd(n_tasks=40, n_workers=400, n_classes=9)
-    module, _, batch = built("conal", crowd, rank=rank)
+    module, _, batch = built("conal", crowd, rank=rank, variant="paper")
     with Largest() as largest:
         gradients(module, batch)
     assert (largest.numbers >= 400 * 9 * 9) == dense

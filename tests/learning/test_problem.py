@@ -107,3 +107,11 @@ def test_features_are_standardised_when_their_scales_differ_wildly():
     train = wild[problem.order[: problem.n_train]]
     np.testing.assert_allclose(problem.preparation.mean, train.mean(0), rtol=1e-5)
     np.testing.assert_allclose(problem.preparation.scale, train.std(0), rtol=1e-5)
+
+
+def test_crowd_labels_can_select_where_gold_is_known():
+    problem = pose(featured_crowd(), TrainSettings(select_on="crowd", holdout=0.2))
+    assert "majority vote of" in problem.validated_on and "held out" in problem.validated_on
+    assert (problem.valid_label >= 0).all()
+    gold = problem.gold[problem.splits["valid"]]
+    assert (problem.valid_label != gold).any(), "workers' labels, not gold"

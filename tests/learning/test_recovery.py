@@ -44,22 +44,26 @@ def test_labelmes_common_confusion_shows_inside_city_taken_for_street(data_folde
     crowd = load_dataset("labelme")
     result = train(crowd, "conal", seeds=3, epochs=20)
     city, street = crowd.classes.index("insidecity"), crowd.classes.index("street")
-    start = 1 / (np.exp(2) + 7)  # every wrong label, before training
-    assert (result.common_confusion[:, city, street] > 1.1 * start).all()
     mean = result.common_confusion.mean(0)
-    np.fill_diagonal(mean, 0)
-    assert np.unravel_index(mean.argmax(), mean.shape) == (city, street)
+    assert mean[city, street] > 0.12
+    observed = np.zeros_like(mean)
+    known = crowd.gold[crowd.task] >= 0
+    np.add.at(observed, (crowd.gold[crowd.task][known], crowd.label[known]), 1)
+    observed /= observed.sum(1, keepdims=True)
+    largest = [set(np.argsort(-(m * (1 - np.eye(8))).ravel())[:5]) for m in (mean, observed)]
+    assert len(largest[0] & largest[1]) >= 3, "the largest shared confusions are the ones observed"
+    assert np.nanstd(result.omega, axis=1).min() > 0.1
     assert result.accuracy("test").mean() > 0.86
 
 
 def test_conal_finds_common_and_individual_confusions_and_their_shares():
     crowd = simulate.synthetic(n_tasks=4400, n_valid=200, n_test=200, common_strength=0.5, proportion=0.5)
     result = train(crowd, "conal", seeds=2, epochs=25, lr=0.01, batch_size=128)
-    truth = crowd.truth
-    common = recovery_error(truth.common_confusion[None], result.common_confusion[:, None])
+    truth, found = crowd.truth, result.recovered_at("last")  # accuracy is selected long before confusions are learnt
+    common = recovery_error(truth.common_confusion[None], found.common_confusion[:, None])
     guess = recovery_error(truth.common_confusion[None], np.eye(6)[None])
     assert (common < 0.1 * guess).all(), (common, guess)
-    assert (recovery_error(truth.worker_confusion, result.worker_confusion) < 0.18).all()
-    assert (omega_correlation(truth.omega, result.omega) > 0.4).all()
+    assert (recovery_error(truth.worker_confusion, found.worker_confusion) < 0.1).all()
+    assert (omega_correlation(truth.omega, found.omega) > 0.6).all()
     baseline = train(crowd, "dl-mv", seeds=2, epochs=25, lr=0.01, batch_size=128)
     assert result.accuracy("test").min() > baseline.accuracy("test").max()

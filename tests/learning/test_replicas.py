@@ -32,12 +32,21 @@ def test_alone_and_among_others(method):
 @pytest.mark.parametrize("method", methods.names())
 def test_recorded_steps_compute_the_same_numbers(method, monkeypatch):
     crowd = featured_crowd()
-    monkeypatch.setattr("crowdcore.learning.trainer._WORTH_RECORDING", 1)
+    monkeypatch.setattr("crowdcore.learning.loop._WORTH_RECORDING", 1)
     recorded = run(crowd, method, 2)
     eager = run(crowd, method, 2, record=False)
     for name, rows in recorded.curves.items():
         np.testing.assert_allclose(rows, eager.curves[name], rtol=1e-5, atol=1e-6, err_msg=name)
     np.testing.assert_allclose(recorded.probabilities["last"], eager.probabilities["last"], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_recorded_steps_follow_the_learning_rate(optimizer, monkeypatch):
+    crowd, settings = featured_crowd(), {"optimizer": optimizer, "schedule": "cosine", "weight_decay": 0.01}
+    monkeypatch.setattr("crowdcore.learning.loop._WORTH_RECORDING", 1)
+    recorded = run(crowd, "conal", 2, **settings)
+    eager = run(crowd, "conal", 2, record=False, **settings)
+    np.testing.assert_allclose(recorded.curves["loss"], eager.curves["loss"], rtol=1e-5)
 
 
 def test_seeds_differ_and_repeat():

@@ -167,6 +167,30 @@ def test_a_cancelled_run_keeps_what_it_has_and_can_go_on(
     assert curves(run.id)["epoch"].value_counts().unique().tolist() == [len(expected.curves)]
 
 
+def test_a_cancelled_run_makes_its_checkpoint_the_result(make: Make, train: Train, workspace: Workspace) -> None:
+    run = make("trace", epochs=7)
+    expected, asked = uninterrupted(run), iter([False, False, True])
+    cc.learning.train(
+        cc.read_dataset(run.spec.dataset),
+        run.spec.method,
+        seeds=run.spec.seeds,
+        device="cpu",
+        checkpoint=workspace.run_folder(run.id) / "checkpoint",
+        should_stop=lambda: next(asked),
+        **run.spec.settings,
+    )
+    workspace.request_cancel(run.id)
+    assert train(run) == child.CANCELLED
+    found = get_run(run.id)
+    assert (found.state, found.has_result) == ("cancelled", True)
+    assert "after epoch 3;" in found.message
+    np.testing.assert_array_equal(result(run.id).curves["loss"], expected.curves["loss"][:3])
+    workspace.forget_cancel(run.id)
+    store.set_state(run.id, "queued")
+    assert train(run) == child.FINISHED
+    assert_same(result(run.id), expected)
+
+
 def test_cancelled_before_it_began(make: Make, train: Train, workspace: Workspace) -> None:
     run = make()
     workspace.request_cancel(run.id)

@@ -103,8 +103,10 @@ def test_killed_training_process(workspace):
     assert not processes(workspace)
     stopped = runs.get_run(run.id, workspace=workspace)
     assert stopped.state == "queued" and "engine was stopped" in stopped.message
-    runs.cancel(run.id, workspace=workspace)
-    assert runs.get_run(run.id, workspace=workspace).state == "cancelled"
+    runs.cancel(run.id, workspace=workspace)  # the engine comes back to make the checkpoint a result
+    cancelled = ended(workspace, run.id)
+    assert cancelled.state == "cancelled" and cancelled.message.startswith("Cancelled after epoch")
+    assert runs.result(run.id, workspace=workspace).last_epoch.item() >= 5
 
 
 def test_killed_worker_scheduler_and_keeper(workspace):
@@ -150,14 +152,34 @@ def test_cancel_of_a_stuck_and_of_a_waiting_run(workspace):
     assert (run.state, run.message) == ("cancelled", "Cancelled before it started.")
     assert workspace.child(waiting.id) == {}
 
+    at_epoch(workspace, stuck.id, 6)  # there is a checkpoint now
     [pid] = children(workspace, stuck.id)
     os.kill(pid, signal.SIGSTOP)
-    begun = time.monotonic()
     runs.cancel(stuck.id, workspace=workspace)
-    run = ended(workspace, stuck.id, 5)
-    assert time.monotonic() - begun < 5
-    assert run.state == "cancelled" and "did not stop by itself" in run.message
+    time.sleep(5)
+    assert children(workspace, stuck.id) == [pid]  # it is waited for
+    runs.cancel(stuck.id, now=True, workspace=workspace)
+    run = ended(workspace, stuck.id)
+    assert run.state == "cancelled" and run.message.startswith("Cancelled after epoch"), run.message
+    assert runs.result(stuck.id, workspace=workspace).last_epoch.item() >= 5
     assert not children(workspace, stuck.id)
+
+
+def test_cancel_of_a_run_whose_epochs_are_long(workspace):
+    slow = {"backbone": "tests.runs.slow_network:Slow"}
+    run = runs.submit(spec(4, settings=slow), workspace=workspace)
+    before = at_epoch(workspace, run.id, 1)
+    begun = time.monotonic()
+    runs.cancel(run.id, workspace=workspace)
+    cancelled = ended(workspace, run.id, 60)
+    assert time.monotonic() - begun > 4  # longer than any patience of old
+    assert cancelled.message.startswith(f"Cancelled after epoch {before.epoch + 1};")
+    assert runs.result(run.id, workspace=workspace).last_epoch.tolist() == [before.epoch + 1]
+    assert runs.resume(run.id, workspace=workspace).state == "queued"
+    at_epoch(workspace, run.id, before.epoch + 1)
+    runs.cancel(run.id, now=True, workspace=workspace)
+    assert ended(workspace, run.id).state == "cancelled"
+    assert runs.result(run.id, workspace=workspace).last_epoch.item() >= before.epoch + 1
 
 
 def test_dataset_deleted_while_a_run_uses_it(workspace):

@@ -7,7 +7,6 @@ import json
 import re
 import zipfile
 from dataclasses import replace
-from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
 
@@ -32,13 +31,10 @@ from crowdcore.runs.report import (
 )
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
+from tests.runs.report_page import Page, trained
 from tests.test_import_tiers import loaded_after
 
 HOSTILE = ("<script>document.title='owned'</script>", "=1+1", '<img src=x onerror="alert(1)"> & "q"')
-
-
-def trained(dataset, *methods):
-    return [Trained(f"{k}" * 32, made_up(dataset, m), f"crowdcore train x --method {m}") for k, m in enumerate(methods)]
 
 
 @pytest.fixture(scope="module")
@@ -49,33 +45,6 @@ def crowd():
 @pytest.fixture(scope="module")
 def report(crowd):
     return build(crowd, trained(crowd, "conal", "trace", "dl-mv"), command="crowdcore report x")
-
-
-class Page(HTMLParser):
-    """Tags, scripts and visible text of a page."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.scripts: list[str] = []
-        self.text: list[str] = []
-        self.inside = ""
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        self.inside = tag
-        if tag == "script":
-            self.scripts.append("")
-
-    def handle_endtag(self, tag):
-        self.inside = ""
-
-    def handle_data(self, data):
-        if self.inside == "script":
-            self.scripts[-1] += data
-        elif self.inside != "style":
-            self.text.append(data)
 
 
 def test_every_part_of_a_simulated_crowd_has_something_to_show(report):
@@ -113,7 +82,7 @@ def test_runs_on_other_crowds_take_part_in_sweeps_only():
     runs = [*trained(there, "conal"), *trained(here, "conal", "dl-mv")]
     found = build(here, runs, crowds=[there])
     by = {e.name: e for e in found.exhibits}
-    assert by["accuracy"].table["run"].tolist() == ["conal", "dl-mv"]
+    assert by["accuracy"].table["run"].tolist() == ["conal", "conal, ensemble", "dl-mv", "dl-mv, ensemble"]
     along = by["along-common-strength"]
     assert along.notes == ("Runs on crowd-2 take part here only.",)
     expected = {
@@ -194,7 +163,9 @@ def test_plotly_comes_once_and_nothing_from_elsewhere(report):
 def test_spreadsheets_find_no_formula(hostile, tmp_path):
     written, _ = write_report(hostile, tmp_path, svg=False)
     tables = [file for file in written if file.suffix == ".csv"]
-    assert len(tables) == len(hostile.exhibits)
+    [alone] = [e for e in hostile.exhibits if e.table.empty]
+    assert alone.notes == ("Choose at least two runs to test whether they differ.",)
+    assert len(tables) == len(hostile.exhibits) - 1
     cells = [cell for file in tables for line in csv.reader(file.read_text().splitlines()) for cell in line]
     assert not [c for c in cells if re.match(r"[=@\t\r]|[+-](?![\d.])", c)]
     assert any(c.startswith("'=1+1") for c in cells)

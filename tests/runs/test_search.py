@@ -10,7 +10,6 @@ import pytest
 
 from crowdcore import runs
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.runs.coordinator import validation_accuracy
 from crowdcore.runs.lease import read_note
 from crowdcore.runs.processes import is_alive
 from crowdcore.runs.study import distributions
@@ -100,8 +99,6 @@ def test_refusals(workspace):
     runs.cancel(no_search.id, workspace=workspace)
     with pytest.raises(DataError, match="is no search"):
         runs.search_trials(no_search.id, workspace=workspace)
-    with pytest.raises(DataError):
-        validation_accuracy(no_search.id, workspace)
 
 
 def test_grid_points():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crowdcore.core.errors import SettingError
+from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import simulate
 from crowdcore.data.simulate.ccc import PATTERN_SETS
 
@@ -32,7 +32,7 @@ def test_rodrigues_sensitivities_and_specificities() -> None:
 
 
 def test_rodrigues_refusals() -> None:
-    with pytest.raises(SettingError, match="two classes"):
+    with pytest.raises(DataError, match="made for two"):
         simulate.rodrigues(gold(50))
     with pytest.raises(SettingError, match="one value for each of the 2 workers"):
         simulate.rodrigues(gold(50, 2), sensitivity=(0.5, 0.6), specificity=(0.5,))
@@ -66,7 +66,7 @@ def test_tanno_diverse_four() -> None:
     assert semantic[3, 5] == semantic[5, 3] == semantic[1, 9] == semantic[9, 1] == 0.45  # cat-dog, automobile-truck
     assert neighbour[0, 9] == neighbour[0, 1] == 0.245
     assert (adversary.argmax(1) != np.arange(10)).all() and len(set(adversary.argmax(1))) == 10
-    with pytest.raises(SettingError, match="10 classes"):
+    with pytest.raises(DataError, match="made for ten"):
         simulate.tanno(gold(50, 3), kind="diverse")
     with pytest.raises(SettingError, match="`n_workers` must be 4"):
         simulate.tanno(gold(50), kind="diverse", n_workers=6)
@@ -103,7 +103,7 @@ def test_ccc_truth_holds_what_the_pattern_says() -> None:
     np.testing.assert_allclose(np.diag(by_class), [0.1, 1, 0.1, 1, 1, 0.1, 1, 0.1, 1, 0.1])
     np.testing.assert_allclose(dummy, 0.1)
     assert ds.truth.worker_role[:5:2] == ("symmetrical 0.3", "symmetrical 0.5", "pair 0.6")
-    with pytest.raises(SettingError, match="10 classes"):
+    with pytest.raises(DataError, match="made for ten"):
         simulate.ccc(gold(50, 3))
 
 

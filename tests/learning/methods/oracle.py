@@ -116,25 +116,33 @@ def crowd_layer_over(s: State) -> float:
     return np.mean(nll)
 
 
-def omega(s: State, i: int, r: int, source: str, both: bool, known: Array | None = None) -> float:
+def omega(s: State, i: int, r: int, source: str, scaled: str, known: Array | None = None) -> float:
     net = "omega_network."
+    x = s.x[i]
+    if net + "centre" in s.tensors:
+        x = (x - s[net + "centre"]) * s[net + "scale"]
     if source == "task":
         v = s[net + "task"][i]
     elif source == "two-layer":
-        inner = s.x[i] @ s[net + "inner.weight"] + s[net + "inner.bias"]
+        inner = x @ s[net + "inner.weight"] + s[net + "inner.bias"]
         v = inner @ s[net + "outer.weight"] + s[net + "outer.bias"]
     else:
-        v = s.x[i] @ s[net + "outer.weight"] + s[net + "outer.bias"]
+        v = x @ s[net + "outer.weight"] + s[net + "outer.bias"]
     e = np.eye(len(s[net + "worker.weight"]))[r] if known is None else known[r]
-    u = normalise(e @ s[net + "worker.weight"] + s[net + "worker.bias"])
-    return sigmoid(u @ (normalise(v) if both else v))
+    u = e @ s[net + "worker.weight"] + s[net + "worker.bias"]
+    u = u if scaled == "none" else normalise(u)
+    bias = float(s[net + "bias"]) if net + "bias" in s.tensors else 0.0
+    return sigmoid(u @ (normalise(v) if scaled == "both" else v) + bias)
 
 
-def conal(s: State, variant: str, source: str, both: bool, known: Array | None = None) -> float:
+def conal(s: State, variant: str, source: str, scaled: str, known: Array | None = None) -> float:
     nll, common, n_workers = [], s["common"], 0
     for i, r, y in s.annotations:
-        p, own, w = s.p(i), worker_matrix(s, r, "individual", 2.0), omega(s, i, r, source, both, known)
-        if variant == "paper":
+        p, own, w = s.p(i), worker_matrix(s, r, "individual", 2.0), omega(s, i, r, source, scaled, known)
+        if variant == "mixture":
+            of_rows = [w * softmax(common[c])[y] + (1 - w) * softmax(own[c])[y] for c in range(len(p))]
+            probability = p @ np.array(of_rows)
+        elif variant == "paper":
             probability = w * softmax(p @ common)[y] + (1 - w) * softmax(p @ own)[y]
         else:
             probability = softmax(w * (p @ common) + (1 - w) * (p @ own))[y]
@@ -144,11 +152,11 @@ def conal(s: State, variant: str, source: str, both: bool, known: Array | None =
     return np.mean(nll) - float(s["regularisation"]) * distance
 
 
-def conal_groups(s: State) -> float:
+def conal_groups(s: State, scaled: str) -> float:
     nll, distance = [], 0.0
     gamma = np.array([softmax(m) for m in s["membership"]])
     for i, r, y in s.annotations:
-        p, w = s.p(i), omega(s, i, r, "features", True)
+        p, w = s.p(i), omega(s, i, r, "features", scaled)
         shared = sum(gamma[r, g] * softmax(p @ s["common"][g])[y] for g in range(gamma.shape[1]))
         nll.append(-np.log(w * shared + (1 - w) * softmax(p @ s["individual.weight"][r])[y]))
     for r in range(len(gamma)):

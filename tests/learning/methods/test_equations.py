@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from crowdcore.core.errors import SettingError
 from crowdcore.learning import methods
 from crowdcore.learning.base import EpochContext
 from tests.learning.helpers import N_WORKERS, built, featured_crowd, gradients, numerical_gradient, objective
@@ -28,13 +29,20 @@ CASES = {
     + [({"rank": 2}, lambda s: oracle.crowd_layer(s, "mw"))],
     "crowd-layer-over": [({}, oracle.crowd_layer_over)],
     "conal": [
-        ({"regularisation": 0.02}, lambda s: oracle.conal(s, "paper", "features", True)),
-        ({"variant": "authors", "regularisation": 0.02}, lambda s: oracle.conal(s, "authors", "two-layer", True)),
-        ({"normalise": "worker"}, lambda s: oracle.conal(s, "paper", "features", False)),
-        ({"omega_input": "task"}, lambda s: oracle.conal(s, "paper", "task", True)),
-        ({"rank": 2, "regularisation": 0.02}, lambda s: oracle.conal(s, "paper", "features", True)),
+        ({"regularisation": 0.02}, lambda s: oracle.conal(s, "mixture", "features", "none")),
+        ({"variant": "paper", "regularisation": 0.02}, lambda s: oracle.conal(s, "paper", "features", "both")),
+        ({"variant": "authors", "regularisation": 0.02}, lambda s: oracle.conal(s, "authors", "two-layer", "both")),
+        ({"normalise": "worker"}, lambda s: oracle.conal(s, "mixture", "features", "worker")),
+        ({"omega_input": "task"}, lambda s: oracle.conal(s, "mixture", "task", "none")),
+        (
+            {"variant": "paper", "rank": 2, "regularisation": 0.02},
+            lambda s: oracle.conal(s, "paper", "features", "both"),
+        ),
     ],
-    "conal-groups": [({"regularisation": 0.02}, oracle.conal_groups)],
+    "conal-groups": [
+        ({"regularisation": 0.02}, lambda s: oracle.conal_groups(s, "none")),
+        ({"normalise": "both"}, lambda s: oracle.conal_groups(s, "both")),
+    ],
     "generalized-em": [({}, oracle.generalized_em), ({"smoothing": 2.0}, oracle.generalized_em)],
 }
 FLAT = [(name, settings, expected) for name, cases in CASES.items() for settings, expected in cases]
@@ -58,8 +66,8 @@ def test_conal_takes_worker_features():
     crowd = featured_crowd(n_tasks=40)
     from crowdcore.learning.api import split_settings
     from crowdcore.learning.data import Data
+    from crowdcore.learning.loop import Replica, make_replicas
     from crowdcore.learning.problem import pose
-    from crowdcore.learning.trainer import Replica, make_replicas
     from tests.learning.helpers import CPU, in_double, small
 
     conal = methods.get("conal")
@@ -69,7 +77,7 @@ def test_conal_takes_worker_features():
     batch = in_double(Data(problem, CPU).stretch(slice(0, problem.n_train)))
     state = oracle.State(module, batch)
     assert objective(module, batch).item() == pytest.approx(
-        oracle.conal(state, "paper", "features", True, KNOWN.astype(float)), rel=1e-10
+        oracle.conal(state, "mixture", "features", "none", KNOWN.astype(float)), rel=1e-10
     )
 
 
@@ -112,6 +120,44 @@ def test_incremental_em_is_em_when_the_batch_is_everything():
     np.testing.assert_allclose(module.counts.numpy(), counts, atol=1e-6)
     state.target = q
     assert loss == pytest.approx(oracle.target_cross_entropy(state), rel=1e-10)
+
+
+@pytest.mark.parametrize("name", ["dl-em", "generalized-em"])
+def test_a_task_can_be_left_out_of_the_confusions_that_judge_it(name):
+    module, _, batch = built(name, featured_crowd(n_tasks=40), smoothing=0.5, leave_one_out=True)
+    state = oracle.State(module, batch)
+    votes, counts = module.q.numpy().copy(), state["counts"].copy()
+    q = np.array([state.p(i) for i in range(state.n)])
+    for i, r, y in state.annotations:
+        own = counts[r].copy()
+        for j, s, label in state.annotations:
+            if (i, r, y) == (j, s, label):
+                own[:, y] -= votes[i]
+        q[i] *= (own + 0.5)[:, y] / (own + 0.5).sum(1)
+    q /= q.sum(1, keepdims=True)
+    log_p = torch.tensor(np.log([state.p(i) for i in range(state.n)]))
+    with torch.no_grad():
+        module.start_epoch(EpochContext(1, log_p, batch.row, batch.worker, batch.label))
+    np.testing.assert_allclose(module.q.numpy(), q, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["dl-em", "generalized-em"])
+def test_a_network_learns_nothing_from_its_own_fold(name):
+    module, problem, batch = built(name, featured_crowd(n_tasks=40), folds=2)
+    objective(module, batch).backward()
+    seen = [module.classifier.networks[k].output.bias.grad.clone() for k in range(2)]
+    alone = batch._replace(features=torch.where((module.fold == 0)[:, None], batch.features, 0 * batch.features))
+    module.zero_grad()
+    objective(module, alone).backward()
+    torch.testing.assert_close(module.classifier.networks[1].output.bias.grad, seen[1])
+    assert not torch.allclose(module.classifier.networks[0].output.bias.grad, seen[0])
+    with torch.no_grad():
+        own = module.train_log_probs(batch.features, batch.task)
+        each = module.classifier.each(batch.features)
+        torch.testing.assert_close(own, each[torch.arange(problem.n_train), module.fold])
+        torch.testing.assert_close(module.log_probs(batch.features).exp(), each.exp().mean(1))
+    with pytest.raises(SettingError, match="`folds` must be 0"):
+        built(name, featured_crowd(n_tasks=40), folds=1)
 
 
 def test_generalised_em_has_the_gradient_of_em_with_a_fresh_posterior():

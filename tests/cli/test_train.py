@@ -1,0 +1,56 @@
+"""`crowdcore train`, by a method or by a preset."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from crowdcore import runs
+from crowdcore.learning import presets
+from tests.runs.conftest import crowd_folder, make, one_thread, record_template, workspace  # noqa: F401
+
+SHORT = ("--epochs", 1, "--device", "cpu", "--set", 'backbone_settings={"hidden": 8}')
+
+
+def test_presets_are_listed(run: Callable[..., Any]) -> None:
+    done = run("train", "--presets")
+    assert done.code == 0
+    for name in presets.PRESETS:
+        assert name in done.out
+
+
+def test_a_preset_trains_each_of_its_rows_and_keeps_them_apart(
+    crowdcore: Callable[..., Any],
+    crowd_folder: Path,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "kept"
+    found = crowdcore("train", crowd_folder, "--preset", "labelme-table-3", *SHORT, "--seeds", 2, "--out", out)
+    assert [row["method"] for row in found] == ["crowd-layer", "crowd-layer-over", "conal"]
+    assert [len(row["seeds"]) for row in found] == [2, 2, 2]
+    assert {folder.name for folder in out.iterdir()} == {"crowd-layer", "crowd-layer-over", "conal"}
+    kept = json.loads(next((out / "conal").glob("*.json")).read_text())
+    assert kept["training"]["schedule"] == "cosine"
+    assert kept["training"]["epochs"] == 1
+
+
+def test_a_preset_in_the_background_is_a_run_for_each_row(
+    crowdcore: Callable[..., Any],
+    crowd_folder: Path,  # noqa: F811
+    monkeypatch,
+    workspace,  # noqa: F811
+) -> None:
+    monkeypatch.setattr(runs, "submit", runs.store.create, raising=False)
+    crowdcore("runs", "start", crowd_folder, "--preset", "labelme-table-2")
+    found = runs.list_runs()
+    assert sorted(run.spec.settings["regularisation"] for run in found) == [0.0, 1e-6, 1e-5, 1e-4]
+    assert {run.spec.seeds for run in found} == {(0, 1, 2, 3, 4)}
+    assert len({run.spec.group for run in found}) == 1
+
+
+def test_what_does_not_fit_together_is_refused(refused: Callable[..., str]) -> None:
+    assert "Did you mean 'labelme-table'" in refused("train", "--preset", "labelme-tabel")
+    assert "--preset" in refused("train", "demo", "--preset", "labelme-table", "-m", "conal")
+    assert "DATASET" in refused("train")

@@ -1,0 +1,75 @@
+"""The page on ω in-process: its numbers are the library's, and a ranking that cannot be read is said to be none."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from crowdcore import analysis
+from dashboard import services
+from dashboard.services.recovered import View
+from tests.dashboard.test_pages import open_page, words
+
+
+def test_omega_that_does_not_vary_ranks_nothing(found: SimpleNamespace) -> None:
+    test = open_page("omega", dataset="crowd", runs=found.ids["flat"])
+    assert "ω hardly varies" in words(test)
+    assert "there is no ranking to read" in words(test)
+
+
+def test_a_bar_of_the_spread_lists_its_tasks(found: SimpleNamespace) -> None:
+    view = View(found.ids["conal"])
+    drawn = services.omega.omega_ranking_figure("crowd", "gold", view, None)
+    for strip in (drawn.data[0], drawn.data[1]):
+        low, high, n, _, code = strip.customdata[len(strip.customdata) // 2]
+        true, part = services.omega.bar_clicked("crowd", code)
+        listed = services.omega.omega_tasks("crowd", "gold", view, part, true)
+        assert len(listed) == n
+        assert listed["mean ω"].between(low - 1e-9, high).all()
+        assert part in services.omega.ranges("crowd", "gold", view)
+
+
+def test_tasks_are_ranked_by_omega(found: SimpleNamespace) -> None:
+    result = found.results["conal"]
+    expected = analysis.omega_ranking(found.crowd, result.omega, seeds=result.seeds)
+    test = open_page("omega", dataset="crowd", half="bottom", true="class 2")
+    keep = (np.arange(300) >= expected.n_top) & (expected.label == 2)
+    shown = test.dataframe[0].value
+    assert shown["task"].tolist() == expected.task_ids[keep][::-1].tolist()
+    np.testing.assert_allclose(shown["mean ω"], expected.omega[keep][::-1])
+    metrics = {metric.label: metric.value for metric in test.metric}
+    assert metrics["Mean ω"] == f"{result.omega.mean():.3f}"
+    assert metrics["Seeds agree"] == f"{expected.seed_correlation:.2f} · poor"
+    assert "do not read a ranking" in words(test)
+    assert f"{keep.sum()} tasks, smallest ω̄ first" in words(test)
+
+
+def test_a_chosen_task_is_told(found: SimpleNamespace) -> None:
+    test = open_page("omega", dataset="crowd", task="t00042")
+    result = found.results["conal"]
+    expected = analysis.omega_ranking(found.crowd, result.omega, seeds=result.seeds)
+    k = int(np.flatnonzero(expected.task == 42)[0])
+    assert f"rank **{k + 1}** of 300 · ω̄ **{expected.omega[k]:.3f}** · 3 workers" in words(test)
+
+
+@pytest.mark.parametrize("view", ["Classes", "Workers"])
+def test_groups_have_the_library_s_numbers(found: SimpleNamespace, view: str) -> None:
+    result = found.results["conal"]
+    by = "class" if view == "Classes" else "worker"
+    expected = analysis.omega_spread(found.crowd, result.omega, by, seeds=result.seeds)
+    test = open_page("omega", dataset="crowd", view=view)
+    shown = test.dataframe[0].value
+    order = np.argsort(-expected.mean, kind="stable")
+    assert shown[by].tolist() == expected.names[order].tolist()
+    np.testing.assert_allclose(shown["mean ω"], expected.mean[order])
+    np.testing.assert_allclose(shown["50 %"], expected.quantiles[order, 2])
+
+
+def test_the_truth_has_a_tab_where_it_is_known(found: SimpleNamespace) -> None:
+    result = found.results["conal"]
+    expected = analysis.omega_truth(found.crowd, result.omega, seeds=result.seeds)
+    metrics = {m.label: m.value for m in open_page("omega", dataset="crowd", view="Truth").metric}
+    assert metrics["Correlation"] == f"{expected.correlation:.2f}"
+    assert metrics["AUC"] == f"{expected.auc:.3f} of {expected.auc_limit:.3f}"

@@ -1,0 +1,129 @@
+"""The page Runs in-process: what it lists, what it leaves out, and what it does with the rows chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from crowdcore import runs
+from crowdcore.data import load_dataset
+from crowdcore.runs import RunSpec, Workspace, store
+from crowdcore.runs.schema import client_of
+from dashboard import services
+from dashboard.services import run_table
+from tests.conftest import ROOT
+from tests.dashboard.train_page import button, words
+
+pytestmark = pytest.mark.usefixtures("trainable_crowd")
+
+
+def finished(dataset: str = "crowd", valid: float = 0.5, std: float | None = 0.01, **spec: Any) -> str:
+    """A run whose record says that it has ended with a result."""
+    asked = RunSpec(dataset=dataset, fingerprint=load_dataset(dataset).fingerprint, **{"method": "conal", **spec})
+    run = store.create(asked)
+    client = client_of(Workspace.open())
+    scores = {"valid_accuracy_selected": valid, "test_accuracy_selected": 1 - valid, "test_accuracy_last": 0.25}
+    for name, value in (scores | ({} if std is None else {"test_accuracy_selected_std": std})).items():
+        client.log_metric(run.id, name, value)
+    client.set_tag(run.id, "crowdcore.result", "yes")
+    store.set_state(run.id, "finished")
+    return run.id
+
+
+def page(**address: str | list[str]) -> AppTest:
+    test = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=120).run()
+    test.switch_page("views/runs.py")
+    test.query_params.clear()
+    for key, value in {"dataset": "crowd", **address}.items():
+        test.query_params[key] = value
+    test.run()
+    assert not test.exception
+    assert not [error.value for error in test.error]
+    return test
+
+
+def test_runs_of_all_datasets_with_the_best_on_validation() -> None:
+    first = finished(valid=0.6, seeds=(0, 1))
+    better = finished(valid=0.8, std=None, settings={"embedding": 40})
+    alone = finished("bare", valid=0.9, method="dl-mv", seeds=(0, 1))
+    finished(valid=0.99, parent=first)
+    frame = page().dataframe[0].value
+    assert frame["name"].tolist() == [alone[:8], better[:8], first[:8]]
+    assert frame["best"].tolist() == ["", "★", ""]
+    assert frame["dataset"].tolist() == ["bare", "crowd", "crowd"]
+    assert frame["settings"].tolist() == ["", "Embedding size 40", ""]
+    assert frame["test_selected"].tolist() == pytest.approx([10.0, 20.0, 40.0])
+    assert frame["test_selected_std"].notna().tolist() == [True, False, True]
+    assert len(page(trials="yes").dataframe[0].value) == 4
+
+
+def test_filters_are_in_the_address() -> None:
+    tagged, other = finished(), finished("bare", method="dl-mv")
+    runs.change_tags([tagged], ["paper"])
+    runs.set_note(other, "A note")
+    for address in ({"tags": ["paper"]}, {"methods": ["conal"]}, {"datasets": ["crowd"]}):
+        assert page(**address).dataframe[0].value["name"].tolist() == [tagged[:8]]
+    assert page(find="NOTE").dataframe[0].value["name"].tolist() == [other[:8]]
+    nothing = page(find="nothing like it")
+    assert "None of the 2 runs passes these filters" in words(nothing)
+    nothing.multiselect(key="runs-states").select("finished").run()
+    assert "finished" in nothing.query_params["states"]
+
+
+def test_one_run_is_named_noted_and_tagged() -> None:
+    run = finished(settings={"embedding": 40})
+    test = page(runs=[run])
+    test.text_input(key=f"mark-name-{run}").input("Wide")
+    test.text_area(key=f"mark-note-{run}").input("Forty\ndimensions")
+    button(test, "Save").click()
+    test.run()
+    found = runs.get_run(run)
+    assert (found.name, found.note, found.tags) == ("Wide", "Forty\ndimensions", ())
+    assert test.dataframe[0].value["name"].tolist() == ["Wide"]
+    assert services.run_label(found).startswith("Wide · conal · Embedding size 40 · 1 seed")
+
+
+def test_several_runs_differ_and_are_tagged_cancelled_and_deleted_together() -> None:
+    waiting = store.create(RunSpec(dataset="crowd", method="trace"))
+    done = [finished(settings={"embedding": k}) for k in (10, 20)]
+    test = page(runs=[waiting.id, *done])
+    difference = test.dataframe[1].value.set_index("setting")
+    assert difference.loc["embedding"].tolist() == ["", "10", "20"]
+    test.multiselect(key="tags-chosen").set_value(["sweep"])
+    button(test, "Put on all").click()
+    test.run()
+    assert {found.tags for found in runs.list_runs()} == {("sweep",)}
+    assert "1 of these still waits or runs" in words(test)
+    assert not [b for b in test.button if b.key == "delete-chosen"]
+    test = page(runs=done)
+    assert "This cannot be undone" in words(test)
+    assert "conal · Embedding size 10, crowd" in words(test)
+    test.button(key="delete-chosen").click()
+    test.run()
+    assert [found.id for found in runs.list_runs()] == [waiting.id]
+
+
+def test_cancelling_the_chosen_ones_asks_each_that_has_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = [store.create(RunSpec(dataset="crowd", method="trace")).id for _ in range(2)]
+    asked: list[str] = []
+    monkeypatch.setattr(runs, "cancel", asked.append, raising=False)
+    test = page(runs=[*waiting, finished()])
+    button(test, "Cancel 2").click()
+    test.run()
+    assert asked == waiting
+
+
+def test_links_lead_to_the_datasets_of_the_runs() -> None:
+    pair, other = [finished(), finished(method="trace")], finished("bare", method="dl-mv")
+    chosen = [run for run in runs.list_runs() if run.id in {*pair, other}]
+    assert run_table.comparable(chosen) == {"crowd": pair[::-1]}
+    assert [run_table.app_dataset(run) for run in chosen] == ["bare", "crowd", "crowd"]
+    elsewhere = store.create(RunSpec(dataset="/somewhere/votes.csv", method="trace"))
+    test = page(runs=[elsewhere.id])
+    assert "files that the app has not opened: 1 run." in words(test)
+
+
+def test_without_runs_the_page_says_what_to_do() -> None:
+    assert "Nothing has been trained in this workspace yet" in words(page())

@@ -1,0 +1,229 @@
+"""The page Sandbox in-process: what it plants is what the library plants, and its runs are ordinary runs."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import crowdcore as cc
+from crowdcore import analysis, runs
+from crowdcore.data import simulate
+from crowdcore.data.writers import write_folder
+from crowdcore.learning.recovery_measures import judge, true_effective
+from crowdcore.learning.recovery_plan import preset
+from dashboard.services import Refusal, sandbox, sandbox_results
+from tests.browser.recorded_runs import record
+from tests.conftest import ROOT, simulate_crowd
+from tests.learning.made_up import made_up
+
+SMALL = {"n_tasks": 300, "n_valid": 50, "n_test": 50, "n_workers": 6, "n_classes": 3}
+LINE = sandbox.spell_crowd("synthetic", SMALL)
+
+pytestmark = pytest.mark.usefixtures("trainable_crowd")
+
+
+def page(**address: str | list[str]) -> AppTest:
+    test = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=120).run()
+    test.switch_page("views/sandbox.py")
+    test.query_params.clear()
+    for key, value in {"dataset": "crowd", **address}.items():
+        test.query_params[key] = value
+    test.run()
+    assert not test.exception
+    return test
+
+
+def words(test: AppTest) -> str:
+    found = [*test.markdown, *test.caption, *test.error, *test.warning, *test.info, *test.subheader]
+    return "\n".join(str(part.value).replace("\\", "").replace("\u2060", "") for part in found)
+
+
+def button(test: AppTest, label: str):
+    return next(b for b in test.button if b.label == label)
+
+
+def field(test: AppTest, label: str):
+    return next(f for f in (*test.number_input, *test.selectbox, *test.multiselect) if f.label == label)
+
+
+def said(test: AppTest, key: str) -> str:
+    """The only value of a key of the address."""
+    value = test.query_params[key]
+    return value if isinstance(value, str) else value[0]
+
+
+def test_it_shows_what_would_be_planted() -> None:
+    test = page(crowd=LINE)
+    found = analysis.planted(simulate.synthetic(**SMALL))
+    shown = {m.label: m.value for m in test.metric}
+    assert shown["Right labels"] == f"{100 * found.right:.1f} %"
+    assert shown["Right votes"] == f"{100 * found.majority:.1f} %"
+    assert found.sentence in words(test)
+    assert "Nothing has been planted yet" in words(test)
+    assert "Individual strength .7 is read as" in words(test) and "ω spread 4" in words(test)
+
+
+def test_a_change_of_a_field_is_in_the_address_and_in_the_preview() -> None:
+    test = page(crowd=LINE)
+    next(f for f in test.number_input if str(f.key).endswith("-common_strength")).set_value(0.9).run()
+    assert not test.exception
+    assert sandbox.read_crowd(said(test, "crowd")) == (
+        "synthetic",
+        {**SMALL, "common_strength": 0.9},
+    )
+    expected = analysis.planted(simulate.synthetic(**SMALL, common_strength=0.9))
+    assert next(m.value for m in test.metric) == f"{100 * expected.right:.1f} %"
+
+
+def test_planted_crowds_are_datasets_and_training_starts_ordinary_runs(workspace: Path) -> None:
+    test = page(crowd=LINE, vary="common_strength=[0.2,0.8]")
+    button(test, "Plant 2 crowds").click().run()
+    assert not test.exception
+    names = test.query_params["planted"]
+    for name, strength in zip(names, (0.2, 0.8), strict=True):
+        kept = cc.read_dataset(workspace / "datasets" / name)
+        assert kept.fingerprint == simulate.synthetic(**SMALL, common_strength=strength).fingerprint
+        assert kept.truth is not None and kept.truth.settings["common_strength"] == strength
+        assert name.endswith(kept.fingerprint[:10])
+    field(test, "Methods").set_value(["conal start=best-of", "dl-mv"]).run()
+    for _ in range(20):  # the estimate is found out beside the page
+        if "About" in words(test):
+            break
+        test.run()
+    assert "About **4 min** in all" in words(test)  # 2 crowds × 2 methods × 61 s
+    button(test, "Train: 4 runs").click().run()
+    assert not test.exception
+    started = {(Path(r.spec.dataset).name, r.spec.method): r.spec for r in runs.list_runs()}
+    assert set(started) == {(name, method) for name in names for method in ("conal", "dl-mv")}
+    spec = started[names[0], "conal"]
+    assert spec.settings["start"] == "best-of"
+    assert (spec.settings["epochs"], spec.settings["names"]) == (50, "validation-gold")
+    assert spec.fingerprint == cc.read_dataset(workspace / "datasets" / names[0]).fingerprint
+    assert "Who recovered what" in words(test)
+    assert button(test, "Cancel all")
+
+
+def recorded(workspace: Path, *lines: str) -> tuple[list[str], dict]:
+    """Planted crowds with two finished runs each."""
+    names = sandbox.plant("crowd", sandbox.plan("crowd", LINE, list(lines), "", 1))
+    results = {}
+    for name in names:
+        folder = workspace / "datasets" / name
+        crowd = cc.read_dataset(folder)
+        for method in ("conal", "crowd-layer"):
+            results[name, method] = replace(made_up(crowd, method), dataset=str(folder.resolve()))
+            record(workspace, results[name, method], crowd)
+    return names, results
+
+
+def test_the_table_holds_the_measures_of_every_crowd_and_method(workspace: Path) -> None:
+    names, results = recorded(workspace, "common_strength=[0.2,0.8]")
+    test = page(crowd=LINE, planted=names)
+    frame = next(f.value for f in test.dataframe if "effective error" in f.value.columns)
+    assert frame["method"].tolist() == ["conal", "crowd-layer", "identity", "counted with gold"] * 2
+    for name, strength in zip(names, (0.2, 0.8), strict=True):
+        crowd = cc.read_dataset(workspace / "datasets" / name)
+        rows = frame[frame["common strength"] == strength].set_index("method")
+        for method in ("conal", "crowd-layer"):
+            expected = judge(results[name, method], crowd)
+            for measure in ("common error", "own error", "effective error", "ω correlation"):
+                assert rows.loc[method, measure] == pytest.approx(expected[measure].mean(), nan_ok=True)
+            assert rows.loc[method, "accuracy"] == pytest.approx(100 * expected["accuracy"].mean())
+
+
+def test_crowds_that_stand_together_are_called_by_what_sets_them_apart() -> None:
+    plan = sandbox.plan("crowd", LINE, ["pattern=[%22asymmetric%22,%22symmetric%22]"], "", 1)
+    names = sandbox.plant("crowd", plan)
+    assert list(sandbox_results.crowd_words(names).values()) == ["pattern asymmetric", "pattern symmetric"]
+    alike = sandbox.plant("crowd", sandbox.plan("crowd", LINE, [], "", 2))
+    assert list(sandbox_results.crowd_words(alike).values()) == ["crowd, seed 0", "crowd, seed 1"]
+    assert list(sandbox_results.crowd_words(names[:1]).values()) == names[:1]
+
+
+def test_the_planted_matrix_stands_beside_the_learnt_ones(workspace: Path) -> None:
+    [name], results = recorded(workspace)
+    crowd = cc.read_dataset(workspace / "datasets" / name)
+    shown = sandbox_results.matrices(name, "common", "")
+    assert shown.table["planted"].tolist() == pytest.approx(crowd.truth.common_confusion.ravel().tolist())
+    learnt = results[name, "conal"].common_confusion
+    assert shown.table["conal"].tolist() == pytest.approx(learnt.mean(0).ravel().tolist())
+    assert "crowd-layer" not in shown.table
+    test = page(crowd=LINE, planted=name, matrix="effective", worker="w3")
+    assert field(test, "Matrix").value == "effective"
+    assert field(test, "Worker").value == "w3"
+    shown = sandbox_results.matrices(name, "effective", "w3")
+    assert shown.table["planted"].tolist() == pytest.approx(true_effective(crowd)[2].ravel().tolist())
+    own = results[name, "crowd-layer"].worker_confusion[:, 2]
+    assert shown.table["crowd-layer"].tolist() == pytest.approx(own.mean(0).ravel().tolist())
+
+
+def test_a_planted_crowd_leaves_as_files_with_its_truth(workspace: Path) -> None:
+    [name] = sandbox.plant("crowd", sandbox.plan("crowd", LINE, [], "", 1))
+    with zipfile.ZipFile(io.BytesIO(sandbox.archive(name))) as packed:
+        assert {f"{name}/truth.npz", f"{name}/annotations.parquet"} <= set(packed.namelist())
+    with pytest.raises(Refusal):
+        sandbox.archive("../..")
+
+
+def test_planting_on_given_tasks_names_the_dataset_and_refuses_without_gold(tmp_path: Path) -> None:
+    test = page(crowd="conal")
+    assert "Planted on the gold of **crowd**" in words(test)
+    crowd = simulate_crowd()
+    nothing = replace(crowd, gold=np.full(crowd.n_tasks, -1), name="goldless")
+    write_folder(nothing, tmp_path / "found" / "goldless")
+    bare = page(dataset="goldless", crowd="conal")
+    assert "goldless has no training task with a known true class" in words(bare)
+    assert not [b for b in bare.button if b.label.startswith("Plant")]
+
+
+@pytest.mark.parametrize(
+    ("address", "words_said"),
+    [
+        ({"crowd": "conel"}, "Did you mean 'conal'"),
+        ({"crowd": "synthetic common_strength=7"}, "common_strength"),
+        ({"crowd": "ccc"}, "made for ten"),
+        ({"crowd": "synthetic n_tasks=300"}, "exceed n_valid"),
+        ({"crowd": "synthetic n_tasks=900000000"}, "`crowdcore simulate` plants larger crowds"),
+        ({"crowd": "conal", "tasks": "tasks n_train=many"}, "n_train"),
+        ({"planted": "gone"}, "1 planted crowd of this address cannot be found"),
+    ],
+)
+def test_what_an_address_asks_in_vain_is_said_in_one_sentence(address: dict, words_said: str) -> None:
+    assert words_said in words(page(**address))
+
+
+def test_a_preset_fills_in_the_form() -> None:
+    test = page()
+    next(b for b in test.button if b.label == "Recovery").click().run()
+    assert not test.exception
+    plan = preset("recovery")
+    assert sandbox.read_crowd(said(test, "crowd")) == ("synthetic", plan.settings)
+    assert sandbox.read_vary(test.query_params["vary"]) == {k: list(v) for k, v in plan.over.items()}
+    assert button(test, "Plant 4 crowds")
+
+
+def test_a_preset_on_data_that_is_not_here_says_so() -> None:
+    test = page()
+    next(b for b in test.button if b.label == "Flippers").click().run()
+    assert "plants on mnist, which is not here" in words(test)
+
+
+def test_lines_of_the_address_read_back() -> None:
+    assert sandbox.read_vary([sandbox.spell_vary("pattern", ["asymmetric", "symmetric"])]) == {
+        "pattern": ["asymmetric", "symmetric"]
+    }
+    assert sandbox.read_values("0.4, 0.7,x") == [0.4, 0.7, "x"]
+    assert sandbox.read_tasks(sandbox.spell_tasks({"classes": ["a b", "ü"]})) == {"classes": ["a b", "ü"]}
+    training = {"seeds": 2, "epochs": 5, "lr": 0.01}
+    assert sandbox.read_training(sandbox.spell_training(training)) == training
+    for wrong in ("training rate=1", "training seeds=0", "training lr=-1"):
+        with pytest.raises(Refusal):
+            sandbox.read_training(wrong)
+    with pytest.raises(Refusal):
+        sandbox.plan("crowd", "synthetic", ["common_strength=[2]"], "", 1)
