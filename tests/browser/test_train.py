@@ -196,7 +196,7 @@ def test_compare_confusions_and_omega_say_what_the_command_line_says(
             skill = {row["worker"]: float(row["skill"]) for row in table(page, "csv-workers")}
             assert skill == pytest.approx(said[method]["recovered"]["worker_skill"], abs=1e-5)
         open_page(page, f"/confusions?dataset=labelme&runs={finished['conal'].id}")
-        cells = [float(row["share"]) for row in table(page, "data-grid") if row["who"].lower() == "common"]
+        cells = [float(row["share"]) for row in table(page, "data-one-learnt")]
         common = said["conal"]["recovered"]["common_confusion"]
         assert cells == pytest.approx([cell for line in common for cell in line], abs=1e-5)
         open_page(page, f"/omega?dataset=labelme&runs={finished['conal'].id}")
