@@ -25,7 +25,7 @@ from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.data import CrowdDataset, load_dataset, simulate
 from crowdcore.data.simulate.base import as_tasks
 from crowdcore.learning import train
-from crowdcore.learning.metrics import omega_correlation, recovery_error, skill_correlation
+from crowdcore.learning.training.metrics import omega_correlation, recovery_error, skill_correlation
 
 SEEDS = 2
 AS_PUBLISHED: dict[str, Any] = {"start": "identity", "noise_lr": 1.0}  # one learning rate, from the identity

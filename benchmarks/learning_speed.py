@@ -21,12 +21,12 @@ from crowdcore.data import load_dataset
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning import methods
 from crowdcore.learning.api import split_settings
-from crowdcore.learning.data import Data, Feed
-from crowdcore.learning.loop import Replica, make_replicas
-from crowdcore.learning.optimiser import Optimiser
-from crowdcore.learning.problem import pose
-from crowdcore.learning.replicas import Replicas
-from crowdcore.learning.steps import Steps
+from crowdcore.learning.training.data import Data, Feed
+from crowdcore.learning.training.loop import Replica, make_replicas
+from crowdcore.learning.training.optimiser import Optimiser
+from crowdcore.learning.training.problem import pose
+from crowdcore.learning.training.replicas import Replicas
+from crowdcore.learning.training.steps import Steps
 
 HIDDEN, EMBEDDING, ROUNDS = 128, 20, 9
 

@@ -30,8 +30,8 @@ from crowdcore.analysis import effective_confusion
 from crowdcore.core.types import FloatArray
 from crowdcore.data import CrowdDataset, load_dataset, simulate
 from crowdcore.learning import TrainingResult, sweep, train
-from crowdcore.learning.metrics import omega_correlation, recovery_error
 from crowdcore.learning.presets import get
+from crowdcore.learning.training.metrics import omega_correlation, recovery_error
 
 STRENGTHS, PROPORTIONS = (0.4, 0.5, 0.6, 0.7, 0.8), (0.0, 0.3, 0.4, 0.5, 0.6, 0.7)
 TWO_STARTS = [{"start": "dawid-skene"}, {"start": "trace"}]

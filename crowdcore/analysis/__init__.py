@@ -3,18 +3,18 @@
 Everything public is an attribute of this package: ``analysis.shared_mistakes(dataset, "gold").percent``.
 """
 
-from crowdcore.analysis.agreement import Agreement, Coefficient, agreement
-from crowdcore.analysis.bands import Band, band, band_frame, smoothed
-from crowdcore.analysis.bound import MinimaxBound, minimax_bound
-from crowdcore.analysis.calibration import Calibration, calibration, calibration_of_seeds
-from crowdcore.analysis.cohen import PairKappa, pair_kappa
-from crowdcore.analysis.critical_difference import CriticalDifference, critical_difference
-from crowdcore.analysis.effective_confusion import effective_confusion, names_at_risk
-from crowdcore.analysis.judgement import Judgement, judge, show_gold
-from crowdcore.analysis.label_disagreement import LabelDisagreement, label_difference, label_disagreement
-from crowdcore.analysis.largest_confusions import LargestConfusions, confusion_error, largest_confusions
-from crowdcore.analysis.mistake_cell import MistakeCell, mistake_cell, mistake_list
-from crowdcore.analysis.noise import (
+from crowdcore.analysis.evaluation.calibration import Calibration, calibration, calibration_of_seeds
+from crowdcore.analysis.evaluation.critical_difference import CriticalDifference, critical_difference
+from crowdcore.analysis.evaluation.gold_scores import Judgement, judge, show_gold
+from crowdcore.analysis.evaluation.paired_bootstrap import PairedBootstrap, paired_bootstrap
+from crowdcore.analysis.evaluation.paired_tests import PairedTests, paired_tests
+from crowdcore.analysis.evaluation.seed_bands import Band, band, band_frame, smoothed
+from crowdcore.analysis.evaluation.task_tests import TaskTests, task_tests
+from crowdcore.analysis.labels.agreement import Agreement, Coefficient, agreement
+from crowdcore.analysis.labels.cohen import PairKappa, pair_kappa
+from crowdcore.analysis.labels.label_disagreement import LabelDisagreement, label_difference, label_disagreement
+from crowdcore.analysis.labels.minimax_bound import MinimaxBound, minimax_bound
+from crowdcore.analysis.labels.noise import (
     AnnotationEntropy,
     ClassBalance,
     NoiseRates,
@@ -22,27 +22,27 @@ from crowdcore.analysis.noise import (
     class_balance,
     noise_rates,
 )
-from crowdcore.analysis.omega_judgement import OmegaJudgement, judge_omega
-from crowdcore.analysis.omega_ranking import OmegaRanking, omega_ranking
-from crowdcore.analysis.omega_spread import OmegaSpread, omega_spread
-from crowdcore.analysis.omega_truth import OmegaTruth, omega_truth
-from crowdcore.analysis.pair_mistakes import PairMistakes, pair_mistakes
-from crowdcore.analysis.paired_bootstrap import PairedBootstrap, paired_bootstrap
-from crowdcore.analysis.paired_tests import PairedTests, paired_tests
-from crowdcore.analysis.planted import Planted, planted
-from crowdcore.analysis.recovered import RecoveredConfusion, recovered_confusion
+from crowdcore.analysis.labels.summary import Summary, summary
+from crowdcore.analysis.mistakes.largest_confusions import LargestConfusions, confusion_error, largest_confusions
+from crowdcore.analysis.mistakes.mistake_detail import MistakeCell, mistake_cell, mistake_list
+from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes, pair_mistakes
+from crowdcore.analysis.mistakes.shared_mistakes import SharedMistakes, shared_mistakes
+from crowdcore.analysis.recovery.effective_confusion import effective_confusion, names_at_risk
+from crowdcore.analysis.recovery.omega_judgement import OmegaJudgement, judge_omega
+from crowdcore.analysis.recovery.omega_ranking import OmegaRanking, omega_ranking
+from crowdcore.analysis.recovery.omega_spread import OmegaSpread, omega_spread
+from crowdcore.analysis.recovery.omega_truth import OmegaTruth, omega_truth
+from crowdcore.analysis.recovery.planted import Planted, planted
+from crowdcore.analysis.recovery.recovered import RecoveredConfusion, recovered_confusion
+from crowdcore.analysis.recovery.seeds_comparable import SeedsComparable, seeds_comparable
+from crowdcore.analysis.recovery.skill_comparison import SkillComparison, skill_comparison
 from crowdcore.analysis.reference import Reference, ReferenceLike, available_references, resolve_reference
-from crowdcore.analysis.seeds_comparable import SeedsComparable, seeds_comparable
-from crowdcore.analysis.shared_mistakes import SharedMistakes, shared_mistakes
-from crowdcore.analysis.skill_comparison import SkillComparison, skill_comparison
-from crowdcore.analysis.summary import Summary, summary
-from crowdcore.analysis.task_tests import TaskTests, task_tests
-from crowdcore.analysis.uncertainty import ConfusionIntervals, bootstrap_confusion, credible_intervals
-from crowdcore.analysis.what_if import WhatIf, WithoutEach, what_if, without_each
-from crowdcore.analysis.worker_confusion import WorkerConfusion, worker_confusion
-from crowdcore.analysis.worker_distance import WorkerDistance, confusion_distance, worker_distance
-from crowdcore.analysis.worker_order import WorkerOrder, order_workers
-from crowdcore.analysis.worker_quality import WorkerQuality, worker_quality
+from crowdcore.analysis.workers.confusion import WorkerConfusion, worker_confusion
+from crowdcore.analysis.workers.distance import WorkerDistance, confusion_distance, worker_distance
+from crowdcore.analysis.workers.order import WorkerOrder, order_workers
+from crowdcore.analysis.workers.quality import WorkerQuality, worker_quality
+from crowdcore.analysis.workers.uncertainty import ConfusionIntervals, bootstrap_confusion, credible_intervals
+from crowdcore.analysis.workers.what_if import WhatIf, WithoutEach, what_if, without_each
 
 __all__ = [
     "Agreement",

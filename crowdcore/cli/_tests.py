@@ -64,8 +64,8 @@ def _joined(title: str, by_dataset: Mapping[str, Results], make: Callable[[Resul
 
 
 def _over_tasks(results: Results) -> list[Told]:
-    from crowdcore.analysis.task_tests import SEEDS_AND_TASKS
-    from crowdcore.learning import tested
+    from crowdcore.analysis.evaluation.task_tests import SEEDS_AND_TASKS
+    from crowdcore.learning.comparison import tested
 
     found = tested.over_tasks(results)
     if isinstance(found, str):
@@ -83,7 +83,7 @@ def _over_tasks(results: Results) -> list[Told]:
 
 
 def _over_seeds(results: Results) -> list[Told]:
-    from crowdcore.learning import tested
+    from crowdcore.learning.comparison import tested
 
     found = tested.over_seeds(results)
     if isinstance(found, str):
@@ -94,7 +94,7 @@ def _over_seeds(results: Results) -> list[Told]:
 
 
 def _selection(results: Results) -> list[Told]:
-    from crowdcore.learning.rank_changes import rank_changes
+    from crowdcore.learning.comparison.rank_changes import rank_changes
 
     told = []
     for found in rank_changes(results):

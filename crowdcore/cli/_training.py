@@ -23,7 +23,7 @@ def _progress(title: str) -> Iterator[Any]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from crowdcore.learning.events import EpochEvent
+    from crowdcore.learning.training.events import EpochEvent
 
     console = Console(stderr=True)
     columns = (
@@ -69,8 +69,8 @@ def table(rows: list[dict[str, Any]], kinds: bool = False) -> pd.DataFrame:
         rows: from `comparison.row`.
         kinds: say too what selected the epochs and named the classes.
     """
-    from crowdcore.learning.comparison import NAMES, together_name
-    from crowdcore.learning.selected_by import WAYS
+    from crowdcore.learning.comparison.selected_by import WAYS
+    from crowdcore.learning.comparison.summary import NAMES, together_name
 
     def spread(entry: dict[str, Any], at: str) -> str:
         mean, std = 100 * entry[f"{at}_mean"], 100 * entry[f"{at}_std"]

@@ -67,7 +67,7 @@ def compare(
     learnt: list[dict[str, Any]] = []
     if results:
         from crowdcore.cli._training import over_seeds, table
-        from crowdcore.learning.comparison import row, together_name
+        from crowdcore.learning.comparison.summary import row, together_name
 
         learnt = [row(r) for r in results]
         frame = table(learnt, kinds=True)
@@ -129,15 +129,15 @@ def _trained(
 
 
 def _recovered(result: TrainingResult, ds: CrowdDataset) -> dict[str, Any]:
-    from crowdcore.learning.comparison import recovered
+    from crowdcore.learning.comparison.summary import recovered
 
     return recovered(result, ds)
 
 
 def _compared(results: list[TrainingResult]) -> tuple[str, ...]:
     """What selected the epochs and named the classes, and what else to bear in mind."""
-    from crowdcore.learning.comparison import NAMES, names_by, warnings
-    from crowdcore.learning.selected_by import WAYS, selected_by
+    from crowdcore.learning.comparison.selected_by import WAYS, selected_by
+    from crowdcore.learning.comparison.summary import NAMES, names_by, warnings
 
     ways = ", ".join(dict.fromkeys(WAYS[selected_by(r.validated_on)] for r in results))
     names = ", ".join(dict.fromkeys(NAMES.get(names_by(r), names_by(r)) for r in results))

@@ -17,7 +17,7 @@ from crowdcore.data import CrowdDataset
 from crowdcore.data import simulate as simulators
 
 if TYPE_CHECKING:
-    from crowdcore.learning.recovery_plan import RecoveryPlan
+    from crowdcore.learning.recovery.plan import RecoveryPlan
 
 __all__ = ["simulate"]
 
@@ -86,7 +86,7 @@ def simulate(
 
 def _list(json: bool) -> None:
     """What can be planted."""
-    from crowdcore.learning.recovery_plan import PRESETS
+    from crowdcore.learning.recovery.plan import PRESETS
 
     known = {name: simulators.get(name) for name in simulators.names()}
     if json:
@@ -135,7 +135,7 @@ def _plan(
     train: dict[str, Any],
 ) -> RecoveryPlan:
     """The plan that the options describe; those of a preset are replaced one by one."""
-    from crowdcore.learning import recovery_plan
+    from crowdcore.learning.recovery import plan as recovery_plan
 
     base = recovery_plan.RecoveryPlan() if preset is None else recovery_plan.preset(preset)
     if preset is not None and simulator not in (None, base.simulation):
@@ -175,7 +175,7 @@ def _plant(plan: RecoveryPlan, out: Path | None, figure: Path | None, json: bool
     """Plant one crowd: write it, and say what is in it."""
     from crowdcore import analysis, figures
     from crowdcore.data.writers import write_folder
-    from crowdcore.learning.recovery_plan import plant
+    from crowdcore.learning.recovery.plan import plant
 
     points = plan.points()
     if len(points) * plan.crowds > 1:
@@ -221,8 +221,8 @@ def _facts(crowd: CrowdDataset) -> dict[str, Any]:
 def _study(plan: RecoveryPlan, device: str, out: Path | None, figure: Path | None, json: bool) -> None:
     """Train on what is planted, and compare with the truth."""
     from crowdcore.learning import study_recovery
-    from crowdcore.learning.recovery_exhibits import errors
-    from crowdcore.learning.recovery_measures import MEASURES, spelled
+    from crowdcore.learning.recovery.exhibits import errors
+    from crowdcore.learning.recovery.measures import MEASURES, spelled
 
     if out is not None and out.suffix not in {".csv", ".parquet"}:
         raise SettingError("--out", "end in .csv or .parquet where methods are trained", str(out))

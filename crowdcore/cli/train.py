@@ -48,7 +48,7 @@ def train(
     Accuracies are of the selected | last | best epoch on the test split.
     """
     from crowdcore.cli._training import table, train_one
-    from crowdcore.learning.comparison import row
+    from crowdcore.learning.comparison.summary import row
 
     given = settings(set) | ({} if epochs is None else {"epochs": epochs})
     name, rows, which = rows_of(preset, dataset, [method] if method else None, given, seeds or 0, seed)

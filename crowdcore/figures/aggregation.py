@@ -8,9 +8,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from crowdcore.aggregation.base import AggregationResult
-from crowdcore.analysis.calibration import Calibration
-from crowdcore.analysis.label_disagreement import LabelDisagreement, p_in_words
-from crowdcore.analysis.uncertainty import ConfusionIntervals
+from crowdcore.analysis.evaluation.calibration import Calibration
+from crowdcore.analysis.labels.label_disagreement import LabelDisagreement, p_in_words
+from crowdcore.analysis.workers.uncertainty import ConfusionIntervals
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.figures import theme
 from crowdcore.figures.heatmap import MAX_LABELS, heatmap

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from crowdcore.analysis.bands import Band
+from crowdcore.analysis.evaluation.seed_bands import Band
 from crowdcore.core.types import FloatArray
 from crowdcore.figures import theme
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import plotly.graph_objects as go
 
-from crowdcore.analysis.bands import Band, smoothed
+from crowdcore.analysis.evaluation.seed_bands import Band, smoothed
 from crowdcore.core.types import FloatArray
 from crowdcore.figures import theme
 

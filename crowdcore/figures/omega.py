@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from crowdcore.analysis.omega_ranking import OmegaRanking
-from crowdcore.analysis.omega_spread import OmegaSpread
-from crowdcore.analysis.omega_truth import OmegaTruth
+from crowdcore.analysis.recovery.omega_ranking import OmegaRanking
+from crowdcore.analysis.recovery.omega_spread import OmegaSpread
+from crowdcore.analysis.recovery.omega_truth import OmegaTruth
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.figures import theme
 from crowdcore.figures.colors import percent_ticks

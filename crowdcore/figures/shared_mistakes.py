@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import plotly.graph_objects as go
 
-from crowdcore.analysis.shared_mistakes import SharedMistakes
+from crowdcore.analysis.mistakes.shared_mistakes import SharedMistakes
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.figures import theme

@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import plotly.graph_objects as go
 
-from crowdcore.analysis.agreement import Agreement
-from crowdcore.analysis.noise import AnnotationEntropy, ClassBalance
-from crowdcore.analysis.summary import Summary
+from crowdcore.analysis.labels.agreement import Agreement
+from crowdcore.analysis.labels.noise import AnnotationEntropy, ClassBalance
+from crowdcore.analysis.labels.summary import Summary
 from crowdcore.figures import theme
 
 __all__ = ["agreement", "annotation_entropy", "class_balance", "labels_per_task", "labels_per_worker"]

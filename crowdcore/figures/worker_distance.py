@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from crowdcore.analysis.worker_distance import WorkerDistance
-from crowdcore.analysis.worker_order import WorkerOrder
+from crowdcore.analysis.workers.distance import WorkerDistance
+from crowdcore.analysis.workers.order import WorkerOrder
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.figures import theme
 from crowdcore.figures.heatmap import MAX_CELLS, heatmap

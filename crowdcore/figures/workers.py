@@ -8,8 +8,8 @@ from typing import Literal, get_args
 import numpy as np
 import plotly.graph_objects as go
 
-from crowdcore.analysis.pair_mistakes import PairMistakes
-from crowdcore.analysis.worker_quality import WorkerQuality
+from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
+from crowdcore.analysis.workers.quality import WorkerQuality
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray
 from crowdcore.figures import theme

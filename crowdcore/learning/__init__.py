@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from crowdcore.learning import backbones, methods
     from crowdcore.learning.api import split_settings, sweep, train
     from crowdcore.learning.classifier import CrowdClassifier
-    from crowdcore.learning.events import EpochEvent, Event, NoteEvent
-    from crowdcore.learning.recovery_plan import RecoveryPlan
-    from crowdcore.learning.recovery_study import RecoveryStudy, study_recovery
-    from crowdcore.learning.result import TrainingResult
-    from crowdcore.learning.result_files import load_result
+    from crowdcore.learning.recovery.plan import RecoveryPlan
+    from crowdcore.learning.recovery.study import RecoveryStudy, study_recovery
+    from crowdcore.learning.results.result import TrainingResult
+    from crowdcore.learning.results.result_files import load_result
     from crowdcore.learning.settings import TrainSettings
+    from crowdcore.learning.training.events import EpochEvent, Event, NoteEvent
 
 __all__ = [
     "CrowdClassifier",
@@ -41,16 +41,16 @@ __all__ = [
 _FOLDERS = {"backbones", "methods"}
 _HOME = {
     "CrowdClassifier": "classifier",
-    "EpochEvent": "events",
-    "Event": "events",
-    "NoteEvent": "events",
-    "RecoveryPlan": "recovery_plan",
-    "RecoveryStudy": "recovery_study",
+    "EpochEvent": "training.events",
+    "Event": "training.events",
+    "NoteEvent": "training.events",
+    "RecoveryPlan": "recovery.plan",
+    "RecoveryStudy": "recovery.study",
     "TrainSettings": "settings",
-    "TrainingResult": "result",
-    "load_result": "result_files",
+    "TrainingResult": "results.result",
+    "load_result": "results.result_files",
     "split_settings": "api",
-    "study_recovery": "recovery_study",
+    "study_recovery": "recovery.study",
     "sweep": "api",
     "train": "api",
 }

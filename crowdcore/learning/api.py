@@ -13,14 +13,14 @@ from crowdcore.core.types import AnyArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning import backbones, methods
 from crowdcore.learning.base import CrowdMethod
-from crowdcore.learning.conclusion import conclude
-from crowdcore.learning.device import deterministic_kernels, resolve_device
-from crowdcore.learning.events import Listener, NoteEvent
-from crowdcore.learning.loop import Replica
-from crowdcore.learning.problem import Problem, pose
-from crowdcore.learning.result import TrainingResult
-from crowdcore.learning.schedule import Job, Session, run_jobs
+from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import SEEDS, TrainSettings
+from crowdcore.learning.training.conclusion import conclude
+from crowdcore.learning.training.device import deterministic_kernels, resolve_device
+from crowdcore.learning.training.events import Listener, NoteEvent
+from crowdcore.learning.training.loop import Replica
+from crowdcore.learning.training.problem import Problem, pose
+from crowdcore.learning.training.schedule import Job, Session, run_jobs
 
 __all__ = ["split_settings", "sweep", "train"]
 

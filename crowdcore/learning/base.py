@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
-from crowdcore.learning.data import Batch
-from crowdcore.learning.likelihood import log_softmax
-from crowdcore.learning.problem import Problem
+from crowdcore.learning.networks.likelihood import log_softmax
+from crowdcore.learning.training.data import Batch
+from crowdcore.learning.training.problem import Problem
 
 __all__ = ["CrowdMethod", "EpochContext", "Network", "Recovered", "swept"]
 

@@ -10,9 +10,9 @@ from typing import Any
 from crowdcore.data.simulate import synthetic
 from crowdcore.learning import backbones, methods
 from crowdcore.learning.base import CrowdMethod
-from crowdcore.learning.loop import Replica, make_replicas
-from crowdcore.learning.problem import Problem, pose
 from crowdcore.learning.settings import TrainSettings
+from crowdcore.learning.training.loop import Replica, make_replicas
+from crowdcore.learning.training.problem import Problem, pose
 
 __all__ = ["describe"]
 

@@ -18,7 +18,7 @@ from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
     from crowdcore.data.dataset import CrowdDataset
-    from crowdcore.learning.result import TrainingResult
+    from crowdcore.learning.results.result import TrainingResult
 
 __all__ = ["export_model", "log_lines", "predictions", "result"]
 
@@ -32,7 +32,7 @@ def result(run_id: str, *, workspace: Workspace | None = None) -> TrainingResult
     Raises:
         DataError: there is nothing (yet), or its files are gone.
     """
-    from crowdcore.learning.result_files import load_result
+    from crowdcore.learning.results.result_files import load_result
 
     return load_result(_artefact(run_id, "result", workspace or Workspace.open()))
 
@@ -49,8 +49,8 @@ def predictions(run_id: str, *, workspace: Workspace | None = None) -> pd.DataFr
 def export_model(
     run_id: str, folder: Path | str, kind: Literal["torch", "onnx"] = "torch", *, workspace: Workspace | None = None
 ) -> list[Path]:
-    """Write a run's classifier for use without crowdcore; see `crowdcore.learning.export.export_model`."""
-    from crowdcore.learning.export import export_model as write
+    """Write a run's classifier for use without crowdcore; see `crowdcore.learning.results.export.export_model`."""
+    from crowdcore.learning.results.export import export_model as write
 
     return write(result(run_id, workspace=workspace), folder, kind)
 

@@ -32,7 +32,7 @@ from crowdcore.runs.usage import peak_bytes, process_age
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
-    from crowdcore.learning.result import TrainingResult
+    from crowdcore.learning.results.result import TrainingResult
 
 __all__ = ["main", "work"]
 
@@ -138,7 +138,7 @@ def _describe(workspace: Workspace, run: Run, parameters: dict[str, Any]) -> Non
     """Parameters as used, the environment, the device."""
     from mlflow.entities import Param
 
-    from crowdcore.learning.device import resolve_device
+    from crowdcore.learning.training.device import resolve_device
 
     client = client_of(workspace)
     client.log_batch(run.id, params=[Param(name, str(value)[:6000]) for name, value in parameters.items()])

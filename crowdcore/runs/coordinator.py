@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdcore.core.errors import CrowdError, DataError
-from crowdcore.learning.events import EpochEvent
+from crowdcore.learning.training.events import EpochEvent
 from crowdcore.runs import store
 from crowdcore.runs.artefacts import result
 from crowdcore.runs.engine import engine_state

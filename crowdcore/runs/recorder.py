@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from crowdcore.core.types import FloatArray
-from crowdcore.learning.events import Event, NoteEvent
+from crowdcore.learning.training.events import Event, NoteEvent
 from crowdcore.runs.run import TAG
 from crowdcore.runs.schema import client_of
 from crowdcore.runs.store import as_json, now

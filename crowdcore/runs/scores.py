@@ -12,14 +12,14 @@ from crowdcore.core.types import FloatArray
 from crowdcore.runs.recorder import spread
 
 if TYPE_CHECKING:
-    from crowdcore.learning.result import TrainingResult
+    from crowdcore.learning.results.result import TrainingResult
 
 __all__ = ["accuracy_scores", "validation_accuracy"]
 
 
 def accuracy_scores(result: TrainingResult) -> dict[str, float]:
     """Test accuracies of three epochs, validation accuracy of one: means over seeds, and ``…_std`` from two on."""
-    from crowdcore.learning.result import At
+    from crowdcore.learning.results.result import At
 
     scores: dict[str, float] = {}
     for at in get_args(At):

@@ -19,7 +19,7 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
 from crowdcore.learning import methods, split_settings, train
-from crowdcore.learning.events import EpochEvent, Event
+from crowdcore.learning.training.events import EpochEvent, Event
 from crowdcore.runs.datasets import open_dataset
 from crowdcore.runs.usage import peak_bytes, process_age
 from crowdcore.runs.workspace import Workspace

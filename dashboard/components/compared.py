@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from crowdcore.figures import Exhibit
-    from crowdcore.learning.result import At
+    from crowdcore.learning.results.result import At
 
 __all__ = ["accuracy", "calibration", "curves", "disagreement", "recovery", "selection", "significance", "sweeps"]
 

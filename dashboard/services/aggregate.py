@@ -132,8 +132,8 @@ def most_different(found: LabelDisagreement) -> tuple[int, int]:
 
 def pair_in_words(found: LabelDisagreement, first: int, second: int) -> str:
     """Which of two is right more often where they differ, as far as gold tells."""
-    from crowdcore.analysis.label_disagreement import p_in_words
-    from crowdcore.analysis.paired_tests import LEVEL
+    from crowdcore.analysis.evaluation.paired_tests import LEVEL
+    from crowdcore.analysis.labels.label_disagreement import p_in_words
 
     names = found.names
     if GOLD in (names[first], names[second]):

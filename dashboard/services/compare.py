@@ -1,4 +1,4 @@
-"""Training runs side by side; what there is to see of them comes from `crowdcore.learning.exhibits`."""
+"""Training runs side by side; what there is to see of them comes from `crowdcore.learning.comparison.exhibits`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from crowdcore import CrowdDataset
     from crowdcore.analysis import LabelDisagreement
     from crowdcore.figures import Exhibit
-    from crowdcore.learning.result import At, TrainingResult
+    from crowdcore.learning.results.result import At, TrainingResult
     from crowdcore.runs import Run
 
 __all__ = [
@@ -54,7 +54,7 @@ SPLITS = {"test": "Test tasks", "train": "Training tasks", "valid": "Validation 
 
 @kept
 def _names(opened: CrowdDataset, runs: Runs) -> list[str]:
-    from crowdcore.learning import variation
+    from crowdcore.learning.comparison import variation
 
     return variation.names([variation.facts(result(run)) for run in runs])
 
@@ -66,14 +66,14 @@ def compared(name: str | CrowdDataset, runs: Runs) -> dict[str, TrainingResult]:
 
 def basis(name: str, runs: Runs) -> str:
     """Why nothing can be said of their test accuracy; "" where it can."""
-    from crowdcore.learning import judged
+    from crowdcore.learning.comparison import judged
 
     return judged.basis(list(compared(name, runs).values()))
 
 
 def at_words() -> dict[At, str]:
     """The three columns that are never mixed, in words."""
-    from crowdcore.learning.comparison import AT_WORDS
+    from crowdcore.learning.comparison.summary import AT_WORDS
 
     return dict(AT_WORDS)
 
@@ -86,7 +86,7 @@ def kept_at(at: At) -> At:
 @kept
 def accuracies(opened: CrowdDataset, runs: Runs) -> Exhibit:
     """Selected, last, best."""
-    from crowdcore.learning import exhibits
+    from crowdcore.learning.comparison import exhibits
 
     return exhibits.accuracies(compared(opened, runs))
 
@@ -94,7 +94,7 @@ def accuracies(opened: CrowdDataset, runs: Runs) -> Exhibit:
 @kept
 def seeds(opened: CrowdDataset, runs: Runs, at: At) -> Exhibit:
     """Every seed."""
-    from crowdcore.learning import exhibits
+    from crowdcore.learning.comparison import exhibits
 
     return exhibits.seeds(compared(opened, runs), at)
 
@@ -102,7 +102,7 @@ def seeds(opened: CrowdDataset, runs: Runs, at: At) -> Exhibit:
 @kept
 def classes(opened: CrowdDataset, runs: Runs, at: At) -> Exhibit:
     """Per class."""
-    from crowdcore.learning import exhibits
+    from crowdcore.learning.comparison import exhibits
 
     return exhibits.classes(compared(opened, runs), "last" if at == "last" else "selected")
 
@@ -110,7 +110,7 @@ def classes(opened: CrowdDataset, runs: Runs, at: At) -> Exhibit:
 @kept
 def scores(opened: CrowdDataset, runs: Runs, at: At) -> Exhibit:
     """F1, likelihood, calibration error."""
-    from crowdcore.learning import exhibits
+    from crowdcore.learning.comparison import exhibits
 
     return exhibits.scores(compared(opened, runs), "last" if at == "last" else "selected")
 
@@ -118,7 +118,7 @@ def scores(opened: CrowdDataset, runs: Runs, at: At) -> Exhibit:
 @kept
 def cost(opened: CrowdDataset, runs: Runs) -> Exhibit:
     """Time and device."""
-    from crowdcore.learning import exhibits
+    from crowdcore.learning.comparison import exhibits
 
     return exhibits.cost(compared(opened, runs))
 
@@ -126,7 +126,7 @@ def cost(opened: CrowdDataset, runs: Runs) -> Exhibit:
 @kept
 def tests(opened: CrowdDataset, runs: Runs, at: At) -> list[Exhibit]:
     """Over test tasks and over seeds."""
-    from crowdcore.learning import exhibits
+    from crowdcore.learning.comparison import exhibits
 
     return exhibits.tests(compared(opened, runs), at)
 
@@ -134,14 +134,14 @@ def tests(opened: CrowdDataset, runs: Runs, at: At) -> list[Exhibit]:
 @kept
 def rank_changes(opened: CrowdDataset, runs: Runs) -> list[Exhibit]:
     """What selects the epoch, and what that changes."""
-    from crowdcore.learning import exhibits
+    from crowdcore.learning.comparison import exhibits
 
     return exhibits.rank_changes(compared(opened, runs))
 
 
 def curve_metrics(name: str, runs: Runs) -> dict[str, str]:
     """Metric -> words."""
-    from crowdcore.learning import exhibits
+    from crowdcore.learning.comparison import exhibits
 
     return exhibits.curve_metrics(compared(name, runs))
 
@@ -149,7 +149,7 @@ def curve_metrics(name: str, runs: Runs) -> dict[str, str]:
 @kept
 def curves(opened: CrowdDataset, runs: Runs, metric: str, smooth: int, axes: tuple[str, ...]) -> Exhibit:
     """One metric by epoch; ``axes`` as in `dashboard.components.curve_choice.AXES`."""
-    from crowdcore.learning import exhibits
+    from crowdcore.learning.comparison import exhibits
 
     wanted = dict.fromkeys(axes, True)
     return exhibits.curves(compared(opened, runs), metric, smooth, **wanted)
@@ -158,7 +158,7 @@ def curves(opened: CrowdDataset, runs: Runs, metric: str, smooth: int, axes: tup
 @kept
 def calibration(opened: CrowdDataset, runs: Runs) -> Exhibit | None:
     """Reliability on the test split; None without gold there."""
-    from crowdcore.learning import exhibits
+    from crowdcore.learning.comparison import exhibits
 
     return exhibits.calibration(compared(opened, runs))
 
@@ -166,7 +166,7 @@ def calibration(opened: CrowdDataset, runs: Runs) -> Exhibit | None:
 @kept
 def recovery(opened: CrowdDataset, runs: Runs) -> Exhibit | None:
     """Recovery errors; None where no truth is known."""
-    from crowdcore.learning import exhibits
+    from crowdcore.learning.comparison import exhibits
 
     return exhibits.recovery(compared(opened, runs), opened)
 
@@ -174,7 +174,7 @@ def recovery(opened: CrowdDataset, runs: Runs) -> Exhibit | None:
 @kept
 def truth(opened: CrowdDataset, runs: Runs, worker: int | None, called: str) -> Exhibit | None:
     """The truth beside what was learnt, of one worker or in common."""
-    from crowdcore.learning import exhibits
+    from crowdcore.learning.comparison import exhibits
 
     return exhibits.truth(compared(opened, runs), opened, worker, called)
 
@@ -222,7 +222,7 @@ def _kind(one: Run) -> tuple[str, dict[str, object]]:
 
 @kept
 def _facts(opened: CrowdDataset, runs: Runs, crowds: tuple[str, ...]) -> list[dict[str, object]]:
-    from crowdcore.learning import variation
+    from crowdcore.learning.comparison import variation
 
     by_print = {each.fingerprint: each for each in (opened, *map(dataset, crowds))}
     return [variation.facts(found, by_print.get(found.fingerprint)) for found in map(result, runs)]
@@ -230,7 +230,7 @@ def _facts(opened: CrowdDataset, runs: Runs, crowds: tuple[str, ...]) -> list[di
 
 def axes(name: str, runs: Runs, crowds: tuple[str, ...], searches: Runs) -> list[str]:
     """What varies among the runs, of this dataset and of others; what the searches varied comes first."""
-    from crowdcore.learning import variation
+    from crowdcore.learning.comparison import variation
 
     plans = [one.spec.search for one in runs_of(name) if one.id in searches]
     searched = {setting for plan in plans if plan is not None for setting in plan.space}
@@ -239,7 +239,7 @@ def axes(name: str, runs: Runs, crowds: tuple[str, ...], searches: Runs) -> list
 
 def axis_words(x: str) -> str:
     """What varies, in words."""
-    from crowdcore.learning import variation
+    from crowdcore.learning.comparison import variation
 
     return variation.in_words(x)
 
@@ -247,7 +247,7 @@ def axis_words(x: str) -> str:
 @kept
 def sweep(opened: CrowdDataset, runs: Runs, crowds: tuple[str, ...], x: str, at: At) -> Exhibit:
     """Accuracy along what varies."""
-    from crowdcore.learning import exhibits
+    from crowdcore.learning.comparison import exhibits
 
     return exhibits.along([result(run) for run in runs], _facts(opened, runs, crowds), x, at)
 
@@ -256,7 +256,7 @@ def sweep(opened: CrowdDataset, runs: Runs, crowds: tuple[str, ...], x: str, at:
 def disagreement(opened: CrowdDataset, runs: Runs, split: str) -> LabelDisagreement:
     """The runs' labels (most probable class of the mean over seeds) and gold, in pairs, on the tasks of a split."""
     from crowdcore import analysis
-    from crowdcore.learning import predictions
+    from crowdcore.learning.results import predictions
 
     labellings = predictions.labellings(compared(opened, runs), opened, split)
     return analysis.label_disagreement(opened, labellings, predictions.gold_of(compared(opened, runs), opened, split))
@@ -279,7 +279,7 @@ def disagreement_figure(opened: CrowdDataset, runs: Runs, split: str) -> go.Figu
 def differing_tasks(opened: CrowdDataset, runs: Runs, split: str, first: str, second: str) -> pd.DataFrame:
     """The tasks of a split that two runs (or a run and gold) label differently; index = task number."""
     from crowdcore import analysis
-    from crowdcore.learning import predictions
+    from crowdcore.learning.results import predictions
 
     results = compared(opened, runs)
     labellings, gold = predictions.labellings(results, opened, split), predictions.gold_of(results, opened, split)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from crowdcore import CrowdDataset
     from crowdcore.analysis import RecoveredConfusion, SkillComparison
     from crowdcore.core.types import FloatArray
-    from crowdcore.learning.result import RecoveredAt, TrainingResult
+    from crowdcore.learning.results.result import RecoveredAt, TrainingResult
 
 __all__ = [
     "EACH",

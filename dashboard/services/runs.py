@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from crowdcore.learning.result import TrainingResult
+    from crowdcore.learning.results.result import TrainingResult
     from crowdcore.runs import EngineState, Run
 
 __all__ = [

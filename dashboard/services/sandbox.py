@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from crowdcore import CrowdDataset
     from crowdcore.analysis import Planted
     from crowdcore.data.simulate import Simulation
-    from crowdcore.learning.recovery_plan import RecoveryPlan
+    from crowdcore.learning.recovery.plan import RecoveryPlan
 
 __all__ = [
     "MOST_SEEDS",
@@ -131,14 +131,14 @@ def spell_methods(found: RecoveryPlan) -> list[str]:
 
 def presets() -> dict[str, str]:
     """Name -> what it is."""
-    from crowdcore.learning.recovery_plan import PRESETS
+    from crowdcore.learning.recovery.plan import PRESETS
 
     return {name: title for name, (title, _) in PRESETS.items()}
 
 
 def preset(name: str) -> RecoveryPlan:
     """The plan of one of `presets`."""
-    from crowdcore.learning import recovery_plan
+    from crowdcore.learning.recovery import plan as recovery_plan
 
     return recovery_plan.preset(name)
 
@@ -156,7 +156,7 @@ def plan(name: str, crowd: str, vary: Sequence[str], tasks: str, crowds: int) ->
     Raises:
         SettingError: what cannot be.
     """
-    from crowdcore.learning.recovery_plan import RecoveryPlan
+    from crowdcore.learning.recovery.plan import RecoveryPlan
 
     simulator, settings = read_crowd(crowd)
     own = about_simulator(simulator)["makes_tasks"]
@@ -193,7 +193,7 @@ def plan_words(found: RecoveryPlan) -> str:
 
 @kept
 def _first(opened: CrowdDataset, spelled: str) -> CrowdDataset:
-    from crowdcore.learning.recovery_plan import RecoveryPlan, plant
+    from crowdcore.learning.recovery.plan import RecoveryPlan, plant
 
     found = RecoveryPlan.model_validate_json(spelled)
     return plant(found, found.points()[0], 0, opened if found.dataset else None)
@@ -235,7 +235,7 @@ def preview_figure(crowd: CrowdDataset, found: Planted) -> go.Figure:
 def plant(name: str, found: RecoveryPlan) -> list[str]:
     """Keep every crowd of a plan as a dataset of the workspace; returns their names."""
     from crowdcore.data.writers import write_folder
-    from crowdcore.learning.recovery_plan import plant
+    from crowdcore.learning.recovery.plan import plant
 
     names, folder = [], workspace() / "datasets"
     folder.mkdir(parents=True, exist_ok=True)

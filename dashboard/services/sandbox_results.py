@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from crowdcore import CrowdDataset
     from crowdcore.figures import Exhibit
-    from crowdcore.learning.recovery_measures import Learnt
+    from crowdcore.learning.recovery.measures import Learnt
     from crowdcore.runs import Run
 
 __all__ = [
@@ -65,7 +65,7 @@ def runs_on(names: Sequence[str]) -> list[tuple[str, Run]]:
 
 def _called(run: Run) -> str:
     """A method with its own settings."""
-    from crowdcore.learning.recovery_plan import Candidate
+    from crowdcore.learning.recovery.plan import Candidate
 
     method, settings = spelling.read(draft_of(run.spec)["methods"][0])
     return Candidate(method=method, settings=settings).name
@@ -78,7 +78,7 @@ def newest(names: Sequence[str]) -> dict[tuple[str, str], Run]:
 
 @st.cache_resource(show_spinner=False, max_entries=256)
 def _judged(name: str, run_id: str, version: int) -> pd.DataFrame:
-    from crowdcore.learning.recovery_measures import judge
+    from crowdcore.learning.recovery.measures import judge
 
     found = result(run_id)
     return judge(found, dataset(name)).assign(seconds=found.seconds / len(found.seeds))
@@ -86,15 +86,15 @@ def _judged(name: str, run_id: str, version: int) -> pd.DataFrame:
 
 @kept
 def _bounds(opened: CrowdDataset) -> pd.DataFrame:
-    from crowdcore.learning.recovery_measures import bounds
+    from crowdcore.learning.recovery.measures import bounds
 
     return bounds(opened)
 
 
 def errors(names: Sequence[str]) -> Exhibit | None:
     """Who recovered what of these crowds; None while no run has ended."""
-    from crowdcore.learning.recovery_exhibits import errors
-    from crowdcore.learning.recovery_measures import assembled, spelled
+    from crowdcore.learning.recovery.exhibits import errors
+    from crowdcore.learning.recovery.measures import assembled, spelled
 
     found = newest(names)
     if not found:
@@ -117,7 +117,7 @@ def errors(names: Sequence[str]) -> Exhibit | None:
 
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _learnt(name: str, run_id: str, version: int) -> Learnt:
-    from crowdcore.learning.recovery_measures import learnt_of
+    from crowdcore.learning.recovery.measures import learnt_of
 
     return learnt_of(result(run_id), dataset(name))
 
@@ -149,8 +149,8 @@ def matrices(name: str, kind: str, worker: str) -> Exhibit | None:
         kind: one of `matrix_kinds`.
         worker: whose, unless it is the common one.
     """
-    from crowdcore.learning import recovery_exhibits
-    from crowdcore.learning.recovery_measures import true_effective
+    from crowdcore.learning.recovery import exhibits as recovery_exhibits
+    from crowdcore.learning.recovery.measures import true_effective
 
     opened = dataset(name)
     truth, at = opened.truth, [str(w) for w in opened.worker_ids].index(worker) if kind != COMMON else 0

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from crowdcore import CrowdDataset
-    from crowdcore.analysis.task_disagreement import TaskDisagreement
+    from crowdcore.analysis.labels.task_disagreement import TaskDisagreement
     from crowdcore.core.types import BoolArray
 
 __all__ = ["SHOWS", "disagreement", "task_answers", "task_labels", "task_list", "task_number"]
@@ -30,7 +30,7 @@ SHOWS = {
 @kept
 def disagreement(opened: CrowdDataset, which: str) -> TaskDisagreement:
     """How the labels of every task spread."""
-    from crowdcore.analysis.task_disagreement import task_disagreement
+    from crowdcore.analysis.labels.task_disagreement import task_disagreement
 
     return task_disagreement(opened, reference(opened, which))
 

@@ -23,7 +23,7 @@ _ONCE = ("_selected", "_last", "_best", "seconds", "_second", "_bytes")  # ends 
 
 def curve_metrics(shown: Sequence[Run]) -> dict[str, str]:
     """Metric -> what it is, of all that any of these runs has measured, the most telling first."""
-    from crowdcore.learning import curve_metrics as measured
+    from crowdcore.learning.results import curve_metrics as measured
     from crowdcore.runs.run import is_spread
 
     return measured.curve_metrics(
@@ -42,7 +42,7 @@ def curves_figure(shown: Sequence[Run], metric: str, smooth: int = 1, axes: Sequ
     """
     from crowdcore import figures
     from crowdcore.analysis import Band
-    from crowdcore.learning import curve_metrics as measured
+    from crowdcore.learning.results import curve_metrics as measured
 
     bands, names = [], run_names(shown)
     for run in shown:

@@ -10,8 +10,8 @@ import numpy as np
 
 import crowdcore as cc
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.learning.inputs import Preparation
-from crowdcore.learning.result import TrainingResult
+from crowdcore.learning.results.result import TrainingResult
+from crowdcore.learning.training.inputs import Preparation
 from crowdcore.runs import RunSpec, Workspace
 from crowdcore.runs.artefacts import keep_result
 from crowdcore.runs.recorder import Recorder

@@ -13,8 +13,8 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 import crowdcore as cc
-from crowdcore.learning import comparison
-from crowdcore.learning.result import TrainingResult
+from crowdcore.learning.comparison import summary as comparison
+from crowdcore.learning.results.result import TrainingResult
 from tests.browser.conftest import HOSTILE, hostile_crowd
 from tests.browser.recorded_runs import record
 from tests.browser.steps import charts, click_cell, main, open_page, settled

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 import crowdcore as cc
 from crowdcore import analysis
-from crowdcore.learning.result import TrainingResult
+from crowdcore.learning.results.result import TrainingResult
 from dashboard.services.learners import learners
 from tests.browser.conftest import hostile_crowd
 from tests.browser.recorded_runs import invented, record

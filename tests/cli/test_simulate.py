@@ -11,7 +11,7 @@ import pytest
 import crowdcore as cc
 from crowdcore.data import simulate
 from crowdcore.learning import study_recovery
-from crowdcore.learning.recovery_plan import PRESETS, RecoveryPlan, preset
+from crowdcore.learning.recovery.plan import PRESETS, RecoveryPlan, preset
 
 SMALL = {"n_tasks": 300, "n_valid": 50, "n_test": 50, "n_workers": 6, "n_classes": 3}
 SET = [word for name, value in SMALL.items() for word in ("--set", f"{name}={value}")]

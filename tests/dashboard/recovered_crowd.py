@@ -11,7 +11,7 @@ import numpy as np
 from crowdcore import read_dataset
 from crowdcore.data.dataset import CrowdDataset, SimulatedTruth
 from crowdcore.data.writers import write_folder
-from crowdcore.learning.result import TrainingResult
+from crowdcore.learning.results.result import TrainingResult
 from tests.browser.recorded_runs import invented, record
 from tests.conftest import simulate_crowd
 

@@ -11,7 +11,7 @@ import streamlit as st
 import crowdcore as cc
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.writers import write_folder
-from crowdcore.learning.result import TrainingResult
+from crowdcore.learning.results.result import TrainingResult
 from crowdcore.runs import Choice, RunSpec, SearchPlan, Workspace
 from crowdcore.runs.artefacts import keep_result
 from crowdcore.runs.store import create, set_state

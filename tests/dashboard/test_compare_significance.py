@@ -11,7 +11,7 @@ import streamlit as st
 
 import crowdcore as cc
 from crowdcore.data.writers import write_folder
-from crowdcore.learning import tested
+from crowdcore.learning.comparison import tested
 from tests.browser.recorded_runs import record
 from tests.dashboard.test_compare import METHODS, page, table, words
 from tests.learning.helpers import featured_crowd

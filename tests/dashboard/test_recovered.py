@@ -9,7 +9,7 @@ import pytest
 
 from crowdcore import analysis, figures
 from crowdcore.core.types import FloatArray
-from crowdcore.learning.result import TrainingResult
+from crowdcore.learning.results.result import TrainingResult
 from dashboard import services
 from dashboard.services.recovered import View
 from tests.dashboard.test_pages import open_page, words

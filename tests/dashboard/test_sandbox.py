@@ -15,8 +15,8 @@ import crowdcore as cc
 from crowdcore import analysis, runs
 from crowdcore.data import simulate
 from crowdcore.data.writers import write_folder
-from crowdcore.learning.recovery_measures import judge, true_effective
-from crowdcore.learning.recovery_plan import preset
+from crowdcore.learning.recovery.measures import judge, true_effective
+from crowdcore.learning.recovery.plan import preset
 from dashboard.services import Refusal, sandbox, sandbox_results
 from tests.browser.recorded_runs import record
 from tests.conftest import ROOT, simulate_crowd

@@ -9,7 +9,7 @@ import crowdcore as cc
 from crowdcore import analysis, figures
 from crowdcore.figures import theme
 from tests.analysis.crowds import make_crowd
-from tests.analysis.test_worker_quality import planted
+from tests.analysis.workers.test_quality import planted
 
 
 def test_dots_are_ranked_and_coloured_by_what_is_wrong():

@@ -13,9 +13,9 @@ from crowdcore.data.rows import Rows
 from crowdcore.learning import methods
 from crowdcore.learning.api import split_settings
 from crowdcore.learning.base import CrowdMethod
-from crowdcore.learning.data import Batch, Data
-from crowdcore.learning.loop import Replica, make_replicas
-from crowdcore.learning.problem import Problem, pose
+from crowdcore.learning.training.data import Batch, Data
+from crowdcore.learning.training.loop import Replica, make_replicas
+from crowdcore.learning.training.problem import Problem, pose
 from tests.conftest import simulate_crowd
 
 CPU = torch.device("cpu")

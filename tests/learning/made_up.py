@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.learning.inputs import Preparation
-from crowdcore.learning.result import TrainingResult
+from crowdcore.learning.results.result import TrainingResult
+from crowdcore.learning.training.inputs import Preparation
 
 EPOCHS = 6
 

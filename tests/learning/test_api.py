@@ -11,8 +11,8 @@ import torch
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data.rows import Rows
 from crowdcore.learning import EpochEvent, NoteEvent, split_settings, train
-from crowdcore.learning.loop import DivergedError
 from crowdcore.learning.methods import get
+from crowdcore.learning.training.loop import DivergedError
 from tests.learning.helpers import featured_crowd
 
 
@@ -107,7 +107,7 @@ def test_the_authors_variant_brings_its_training_along():
 
 def forget_beyond(monkeypatch, limit):
     """Steps of more than ``limit`` tasks × replicas do as if memory were full."""
-    from crowdcore.learning.steps import Steps
+    from crowdcore.learning.training.steps import Steps
 
     step = Steps._step
 
@@ -141,8 +141,8 @@ def test_schedules_and_sgd_run(crowd, schedule):
 
 
 def test_the_learning_rate_follows_its_schedule():
-    from crowdcore.learning.optimiser import Optimiser
     from crowdcore.learning.settings import TrainSettings
+    from crowdcore.learning.training.optimiser import Optimiser
 
     def rates(schedule):
         optimiser = Optimiser([torch.zeros(1, requires_grad=True)], TrainSettings(epochs=8, lr=1.0, schedule=schedule))
@@ -158,8 +158,8 @@ def test_the_learning_rate_follows_its_schedule():
 
 
 def test_adam_is_torchs_and_restarting_forgets():
-    from crowdcore.learning.optimiser import Optimiser
     from crowdcore.learning.settings import TrainSettings
+    from crowdcore.learning.training.optimiser import Optimiser
 
     for restart in (False, True):
         start = torch.randn(4)

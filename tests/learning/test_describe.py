@@ -10,7 +10,7 @@ import pytest
 
 from crowdcore.learning import backbones, methods
 from crowdcore.learning.describe import describe
-from crowdcore.learning.result import TrainingResult
+from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import TrainSettings
 
 

@@ -16,7 +16,7 @@ RUN = {"epochs": 4, "batch_size": 13, "select_on": "gold", "lr": 0.01}
 
 @pytest.mark.parametrize("method", methods.names())
 def test_device_stack_recording_and_streaming_do_not_matter(method, monkeypatch):
-    monkeypatch.setattr("crowdcore.learning.loop._WORTH_RECORDING", 1)
+    monkeypatch.setattr("crowdcore.learning.training.loop._WORTH_RECORDING", 1)
     crowd = featured_crowd()
     reference = train(crowd, method, seeds=[3], device="cpu", **RUN).curves["loss"][:, 0]
     for seeds, settings in [([3], {}), ([1, 3, 4], {}), ([1, 3], {"record": False}), ([1, 3], {"feed": "stream"})]:

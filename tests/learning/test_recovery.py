@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 
 from crowdcore.data import load_dataset, simulate
 from crowdcore.learning import train
-from crowdcore.learning.metrics import omega_correlation, recovery_error, skill_correlation
+from crowdcore.learning.training.metrics import omega_correlation, recovery_error, skill_correlation
 
 
 def test_the_crowd_layer_finds_rodrigues_five_binary_annotators():

@@ -15,8 +15,8 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.core.errors import DataError
-from crowdcore.learning.events import EpochEvent, Event
-from crowdcore.learning.result import TrainingResult
+from crowdcore.learning.results.result import TrainingResult
+from crowdcore.learning.training.events import EpochEvent, Event
 from crowdcore.runs import Run, Workspace, child, curves, get_run, log_lines, predictions, result, store
 from crowdcore.runs.recorder import Recorder
 from crowdcore.runs.schema import client_of

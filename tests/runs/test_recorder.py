@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowdcore.learning.events import EpochEvent
+from crowdcore.learning.training.events import EpochEvent
 from crowdcore.runs import RunSpec, Workspace, curves, get_run, store
 from crowdcore.runs.recorder import Recorder, spread
 from crowdcore.runs.schema import client_of

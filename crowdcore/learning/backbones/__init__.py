@@ -12,7 +12,7 @@ from torch import nn
 from crowdcore.core.errors import SettingError
 from crowdcore.core.registry import Registry
 from crowdcore.learning.backbones.base import Backbone
-from crowdcore.learning.layers import own_dropout
+from crowdcore.learning.networks.layers import own_dropout
 
 __all__ = ["REGISTRY", "build", "fills_device", "names", "wants_images"]
 

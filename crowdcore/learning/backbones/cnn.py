@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.backbones.base import Backbone, image_channels
-from crowdcore.learning.layers import Dropout
+from crowdcore.learning.networks.layers import Dropout
 
 __all__ = ["Cnn", "CnnSettings"]
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from crowdcore.learning.backbones.base import Backbone
-from crowdcore.learning.layers import Linear
+from crowdcore.learning.networks.layers import Linear
 
 __all__ = ["LinearBackbone"]
 

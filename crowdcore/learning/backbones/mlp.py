@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.backbones.base import Backbone
-from crowdcore.learning.layers import Dropout, Linear
+from crowdcore.learning.networks.layers import Dropout, Linear
 
 __all__ = ["Mlp", "MlpSettings"]
 

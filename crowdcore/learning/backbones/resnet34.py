@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from crowdcore.learning.residual import Residual
+from crowdcore.learning.networks.residual import Residual
 
 __all__ = ["Resnet34"]
 

@@ -11,12 +11,12 @@ from torch.nn.functional import logsigmoid
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
-from crowdcore.learning.data import Batch
-from crowdcore.learning.likelihood import log_label, log_softmax, softmax, take
-from crowdcore.learning.noise_layers import WorkerMatrices
-from crowdcore.learning.omega import OmegaNetwork
-from crowdcore.learning.problem import Problem
-from crowdcore.learning.start import StartSettings, split_confusion
+from crowdcore.learning.networks.likelihood import log_label, log_softmax, softmax, take
+from crowdcore.learning.networks.noise_layers import WorkerMatrices
+from crowdcore.learning.networks.omega import OmegaNetwork
+from crowdcore.learning.training.data import Batch
+from crowdcore.learning.training.problem import Problem
+from crowdcore.learning.training.start import StartSettings, split_confusion
 
 __all__ = ["ConalGroups", "ConalGroupsSettings"]
 

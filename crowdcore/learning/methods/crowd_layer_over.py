@@ -9,11 +9,11 @@ from torch import Tensor
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
-from crowdcore.learning.data import Batch
-from crowdcore.learning.likelihood import log_label, softmax, take
-from crowdcore.learning.noise_layers import WorkerMatrices
-from crowdcore.learning.problem import Problem
-from crowdcore.learning.start import StartSettings
+from crowdcore.learning.networks.likelihood import log_label, softmax, take
+from crowdcore.learning.networks.noise_layers import WorkerMatrices
+from crowdcore.learning.training.data import Batch
+from crowdcore.learning.training.problem import Problem
+from crowdcore.learning.training.start import StartSettings
 
 __all__ = ["CrowdLayerOver"]
 

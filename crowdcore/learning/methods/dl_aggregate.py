@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from crowdcore.core.settings import Settings
-from crowdcore.learning.targets import AggregateSettings, AggregateThenTrain
+from crowdcore.learning.networks.targets import AggregateSettings, AggregateThenTrain
 
 __all__ = ["DlAggregate", "DlAggregateSettings"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from crowdcore.learning.targets import AggregateThenTrain
+from crowdcore.learning.networks.targets import AggregateThenTrain
 
 __all__ = ["DlDs"]
 

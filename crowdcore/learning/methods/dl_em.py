@@ -10,10 +10,10 @@ from torch import Tensor
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import EpochContext, Network
-from crowdcore.learning.data import Batch
-from crowdcore.learning.em import EmSettings, ExpectationMaximisation
-from crowdcore.learning.likelihood import expected_counts, posterior
-from crowdcore.learning.problem import Problem
+from crowdcore.learning.networks.em import EmSettings, ExpectationMaximisation
+from crowdcore.learning.networks.likelihood import expected_counts, posterior
+from crowdcore.learning.training.data import Batch
+from crowdcore.learning.training.problem import Problem
 
 __all__ = ["DlEm", "DlEmSettings"]
 

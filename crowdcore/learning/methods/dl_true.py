@@ -9,9 +9,9 @@ from torch import Tensor
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray
 from crowdcore.learning.base import CrowdMethod
-from crowdcore.learning.data import Batch
-from crowdcore.learning.problem import Problem
-from crowdcore.learning.targets import cross_entropy
+from crowdcore.learning.networks.targets import cross_entropy
+from crowdcore.learning.training.data import Batch
+from crowdcore.learning.training.problem import Problem
 
 __all__ = ["DlTrue"]
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from crowdcore.learning.data import Batch
-from crowdcore.learning.em import ExpectationMaximisation
+from crowdcore.learning.networks.em import ExpectationMaximisation
+from crowdcore.learning.training.data import Batch
 
 __all__ = ["GeneralizedEm"]
 

@@ -11,10 +11,10 @@ from torch.nn import functional
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
-from crowdcore.learning.data import Batch
-from crowdcore.learning.likelihood import take
-from crowdcore.learning.problem import Problem
-from crowdcore.learning.start import NoiseLayerSettings
+from crowdcore.learning.networks.likelihood import take
+from crowdcore.learning.training.data import Batch
+from crowdcore.learning.training.problem import Problem
+from crowdcore.learning.training.start import NoiseLayerSettings
 
 __all__ = ["SingleCm", "SingleCmSettings"]
 

@@ -11,8 +11,8 @@ from torch import Tensor
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
 from crowdcore.learning.base import CrowdMethod, Network, swept
-from crowdcore.learning.data import Batch
-from crowdcore.learning.problem import Problem
+from crowdcore.learning.training.data import Batch
+from crowdcore.learning.training.problem import Problem
 
 __all__ = ["SoftBootstrap", "SoftBootstrapSettings"]
 

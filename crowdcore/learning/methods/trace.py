@@ -8,8 +8,8 @@ from pydantic import Field
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import swept
-from crowdcore.learning.start import NoiseLayerSettings
-from crowdcore.learning.worker_model import WorkerModel
+from crowdcore.learning.training.start import NoiseLayerSettings
+from crowdcore.learning.training.worker_model import WorkerModel
 
 __all__ = ["Trace", "TraceSettings"]
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 from torch import Tensor
 
 from crowdcore.learning.base import CrowdMethod
-from crowdcore.learning.data import Batch
-from crowdcore.learning.likelihood import log_label, take
+from crowdcore.learning.networks.likelihood import log_label, take
+from crowdcore.learning.training.data import Batch
 
 __all__ = ["Vanilla"]
 

@@ -16,8 +16,8 @@ from crowdcore.core.errors import CrowdError, DataError, SettingError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.pseudonyms import pseudonyms
 from crowdcore.figures import Exhibit
-from crowdcore.learning import variation
-from crowdcore.learning.result import TrainingResult
+from crowdcore.learning.comparison import variation
+from crowdcore.learning.results.result import TrainingResult
 from crowdcore.runs.report.parts import PARTS, RUN_PARTS, Material
 
 __all__ = ["Report", "Section", "Trained", "build", "command_line"]

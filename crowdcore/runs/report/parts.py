@@ -16,10 +16,10 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.figures import Exhibit
 from crowdcore.figures.heatmap import MAX_CELLS
 from crowdcore.figures.theme import looks
-from crowdcore.learning import exhibits, variation
-from crowdcore.learning.comparability import shown_seed
-from crowdcore.learning.judged import basis
-from crowdcore.learning.result import TrainingResult
+from crowdcore.learning.comparison import exhibits, variation
+from crowdcore.learning.comparison.comparability import shown_seed
+from crowdcore.learning.comparison.judged import basis
+from crowdcore.learning.results.result import TrainingResult
 
 __all__ = ["DATA_PARTS", "PARTS", "RUN_PARTS", "Material"]
 

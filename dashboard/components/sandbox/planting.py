@@ -16,7 +16,7 @@ from dashboard.services import sandbox
 if TYPE_CHECKING:
     import pandas as pd
 
-    from crowdcore.learning.recovery_plan import RecoveryPlan
+    from crowdcore.learning.recovery.plan import RecoveryPlan
 
 __all__ = ["planting"]
 

@@ -13,8 +13,8 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.data.dataset import Media
 from crowdcore.data.rows import Rows
 from crowdcore.learning import backbones, train
-from crowdcore.learning.layers import Dropout
-from crowdcore.learning.network import Augment
+from crowdcore.learning.networks.layers import Dropout
+from crowdcore.learning.networks.network import Augment
 from tests.learning.helpers import featured_crowd
 
 

@@ -11,8 +11,8 @@ import torch
 
 from crowdcore.learning import methods, train
 from crowdcore.learning.base import CrowdMethod
-from crowdcore.learning.data import Batch
 from crowdcore.learning.settings import TrainSettings
+from crowdcore.learning.training.data import Batch
 from tests.learning.helpers import EMBEDDING, HIDDEN, N_CLASSES, N_WORKERS, built, featured_crowd, gradients, objective
 
 NAMES = methods.names()

@@ -65,9 +65,9 @@ def test_every_method_has_an_equation_to_compare_with():
 def test_conal_takes_worker_features():
     crowd = featured_crowd(n_tasks=40)
     from crowdcore.learning.api import split_settings
-    from crowdcore.learning.data import Data
-    from crowdcore.learning.loop import Replica, make_replicas
-    from crowdcore.learning.problem import pose
+    from crowdcore.learning.training.data import Data
+    from crowdcore.learning.training.loop import Replica, make_replicas
+    from crowdcore.learning.training.problem import pose
     from tests.learning.helpers import CPU, in_double, small
 
     conal = methods.get("conal")

@@ -1,0 +1,1 @@
+"""Scores against gold, calibration, and tests of one method against another."""

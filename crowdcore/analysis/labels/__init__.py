@@ -1,0 +1,1 @@
+"""Labels as they are: counts, noise, agreement and disagreement."""

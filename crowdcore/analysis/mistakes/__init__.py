@@ -1,0 +1,1 @@
+"""Mistakes and who shares them."""

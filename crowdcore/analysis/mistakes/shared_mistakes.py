@@ -1,0 +1,208 @@
+"""Which mistakes do workers share (CoNAL, Fig. 1), how sure is that, and is it more than chance?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+
+from crowdcore.analysis.evaluation.bootstrap import interval, weights
+from crowdcore.analysis.mistakes.significance import NULL, benjamini_hochberg, sharing_p_values
+from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
+from crowdcore.core.errors import DataError
+from crowdcore.core.kernels_mistakes import MistakeTriples, SoftMistakes, mistake_triples, soft_mistakes
+from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["MAX_CLASSES", "SharedMistakes", "shared_mistakes"]
+
+MAX_CLASSES = 2_000  # of a C x C result: 32 MB for each of its arrays
+
+TWO_CLASSES = (
+    "With two classes every mistake on a true class is the same mistake: that workers share it is certain and "
+    "says nothing, so no cell is tested."
+)
+CONSENSUS = (
+    "The reference {name!r} comes from the same labels: where most workers share a mistake it takes the mistake for "
+    "the truth, so such a mistake is missing from its own cell and those who were right appear in the mirrored one."
+)
+UNTESTED = (
+    "Not tested: mistakes on {classes}. Fewer than two workers gave some wrong labels there more often than others."
+)
+SOFT = "Workers, tasks and annotations are expected numbers under the reference's posterior."
+SOFT_TEST = "The test takes each task's most probable class for its truth and leaves out tasks where two tie."
+
+
+@dataclass(frozen=True, eq=False)
+class SharedMistakes:
+    """Row = true class, column = given label; the diagonal holds correct labels.
+
+    Attributes:
+        reference: what was taken for the truth.
+        classes: class names.
+        n_workers: R, all workers of the dataset, the denominator of ``percent``.
+        percent: (C, C) ``100 / R * workers``.
+        workers: (C, C) workers who gave label b to at least one task of true class a (expected number when soft).
+        tasks: (C, C) tasks behind each cell (expected number when soft).
+        annotations: (C, C) annotations behind each cell (expected number when soft).
+        low: (C, C) lower end of the bootstrap interval of ``percent`` over workers; None if not asked for.
+        high: (C, C) its upper end; None if not asked for.
+        expected: (C, C) number of workers to expect in each cell under ``null``; NaN where not tested.
+        p_value: (C, C) chance under ``null`` that the label ranks at least as high among the workers' wrong labels
+            for the class (see `significance`); NaN on the diagonal and where not tested.
+        q_value: (C, C) the same after Benjamini-Hochberg over the tested cells.
+        null: the null hypothesis in one sentence.
+        notes: what to bear in mind, one sentence each.
+    """
+
+    reference: str
+    classes: tuple[str, ...]
+    n_workers: int
+    percent: FloatArray
+    workers: FloatArray
+    tasks: FloatArray
+    annotations: FloatArray
+    low: FloatArray | None
+    high: FloatArray | None
+    expected: FloatArray
+    p_value: FloatArray
+    q_value: FloatArray
+    null: str
+    notes: tuple[str, ...]
+
+    def frame(self) -> pd.DataFrame:
+        """One row per cell, the most shared mistakes first, correct labels last."""
+        n = len(self.classes)
+        true, given = np.divmod(np.arange(n * n), n)
+        names = np.array(self.classes, dtype=object)
+        columns: dict[str, object] = {"true": names[true], "given": names[given]}
+        for key in ("percent", "low", "high", "workers", "expected", "tasks", "annotations", "p_value", "q_value"):
+            values = getattr(self, key)
+            if values is not None:
+                columns[key] = values.ravel()
+        order = np.lexsort((-self.tasks.ravel(), -self.percent.ravel(), true == given))
+        return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
+
+
+def shared_mistakes(
+    dataset: CrowdDataset,
+    reference: ReferenceLike = "gold",
+    *,
+    significance: bool = True,
+    resamples: int = 0,
+    level: float = 0.95,
+    seed: int = 0,
+) -> SharedMistakes:
+    """``F[a, b] = 100 / R * #{workers who gave label b to at least one task whose true class is a}``.
+
+    With a soft reference q the number is the expected one, ``sum_r 1 - prod_{i: y_i^r = b} (1 - q_i(a))``.
+
+    The bootstrap draws workers with replacement: its interval says where the percentage would lie for as many other
+    workers of the same kind on the same tasks. (Drawing tasks would lose a third of them in each resample and bias
+    "at least one" downwards.) Where no worker, or every worker, is in a cell the bootstrap cannot see the other
+    side; there the exact binomial (Clopper-Pearson) limit stands in.
+
+    Args:
+        dataset: the annotations.
+        reference: what to take for the truth.
+        significance: test the cells.
+        resamples: bootstrap resamples, 0 = no interval.
+        level: of the interval.
+        seed: of the bootstrap.
+
+    Raises:
+        DataError: the reference cannot be had, or more than `MAX_CLASSES` classes.
+    """
+    truth = resolve_reference(dataset, reference)
+    n, n_workers = dataset.n_classes, dataset.n_workers
+    if n > MAX_CLASSES:
+        raise DataError(
+            f"{dataset.name} has {n} classes, too many for a table of all pairs (at most {MAX_CLASSES})",
+            "Use `analysis.mistake_list`, which holds only the mistakes that were made.",
+        )
+    table = dataset.task, dataset.worker, dataset.label
+    found = mistake_triples(*table, _decided(truth), n_workers, n)
+    if truth.posterior is None:
+        made = _certain(found, n)
+    else:
+        made = soft_mistakes(*table, truth.posterior, n_workers)
+    workers = np.zeros((n, n))
+    np.add.at(workers.ravel(), made.cell, made.chance)
+    p_value, expected = np.full((2, n, n), np.nan)
+    if significance:
+        p_value, expected = sharing_p_values(found.cell, found.worker, found.times, n)
+    low, high = _worker_bootstrap(made, n, n_workers, resamples, level, seed) if resamples else (None, None)
+    return SharedMistakes(
+        truth.name,
+        dataset.classes,
+        n_workers,
+        100 / max(n_workers, 1) * workers,
+        workers,
+        made.tasks,
+        made.annotations,
+        low,
+        high,
+        expected,
+        p_value,
+        benjamini_hochberg(p_value),
+        NULL,
+        _notes(truth, dataset.classes, made, p_value if significance else None),
+    )
+
+
+def _certain(found: MistakeTriples, n_classes: int) -> SoftMistakes:
+    """Triples with one true class for each task: they happened for sure."""
+    tasks, annotations = np.zeros(n_classes**2), np.zeros(n_classes**2)
+    tasks[found.cells] = found.tasks
+    np.add.at(annotations, found.cell, found.times.astype(np.float64))
+    shape = (n_classes, n_classes)
+    sure = np.ones(len(found.cell))
+    return SoftMistakes(found.cell, found.worker, sure, tasks.reshape(shape), annotations.reshape(shape))
+
+
+def _decided(truth: Reference) -> IntArray:
+    """Labels with -1 where two classes tie: broken by a rule, ties would look like mistakes that workers share."""
+    if truth.posterior is None:
+        return truth.labels
+    top = np.where(truth.known, truth.posterior[np.arange(len(truth.labels)), truth.labels], np.nan)
+    tied = (truth.posterior >= top[:, None] - 1e-9).sum(1) > 1
+    return np.where(tied, -1, truth.labels)
+
+
+def _notes(
+    truth: Reference, classes: tuple[str, ...], made: SoftMistakes, p_value: FloatArray | None
+) -> tuple[str, ...]:
+    untested = ""
+    if p_value is not None and len(classes) > 2:
+        mistakes = made.tasks.sum(1) - np.diag(made.tasks)
+        names = [classes[a] for a in np.flatnonzero(np.isnan(p_value).all(1) & (mistakes > 0))]
+        untested = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return (
+        *([TWO_CLASSES] if len(classes) == 2 else []),
+        *([UNTESTED.format(classes=untested)] if untested else []),
+        *([SOFT] if truth.soft else []),
+        *([SOFT_TEST] if truth.soft and p_value is not None else []),
+        *([CONSENSUS.format(name=truth.name)] if truth.name != "gold" else []),
+    )
+
+
+def _worker_bootstrap(
+    made: SoftMistakes, n_classes: int, n_workers: int, resamples: int, level: float, seed: int
+) -> tuple[FloatArray, FloatArray]:
+    """Percentile interval of ``percent`` under resampling of workers, (C, C) each."""
+    drawn = weights(np.ones(n_workers, np.int64), resamples, np.random.default_rng(seed))
+    cells, row = np.unique(made.cell, return_inverse=True)
+    who = scipy.sparse.csr_matrix((made.chance.astype(np.float32), (row, made.worker)), (len(cells), n_workers))
+    low, high = np.zeros(n_classes**2), np.zeros(n_classes**2)
+    step = max(1, 4_000_000 // resamples)
+    for first in range(0, len(cells), step):
+        block = slice(first, first + step)
+        percent = 100 / n_workers * np.asarray(who[block] @ drawn, np.float64)
+        low[cells[block]], high[cells[block]] = interval(percent, level)
+    unseen = (1 - level) / 2
+    total = np.bincount(made.cell, weights=made.chance, minlength=n_classes**2)
+    high[total == 0] = 100 * (1 - unseen ** (1 / n_workers))
+    low[total == n_workers] = 100 * unseen ** (1 / n_workers)
+    return low.reshape(n_classes, n_classes), high.reshape(n_classes, n_classes)

@@ -1,0 +1,1 @@
+"""Workers: their confusion matrices, distances, order and quality."""

@@ -1,0 +1,132 @@
+"""An order of the workers in which similar ones are neighbours, and groups of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.analysis.workers.distance import WorkerDistance
+from crowdcore.analysis.workers.leaf_order import optimal_leaves
+from crowdcore.core.errors import SettingError
+from crowdcore.core.types import FloatArray, IntArray
+
+__all__ = ["MOST_OPTIMAL", "WorkerOrder", "order_workers"]
+
+MOST_OPTIMAL = 1000  # workers up to which leaves are ordered optimally (cubic time)
+MOST_GROUPS = 10  # groups that are considered when their number is left open
+
+
+@dataclass(frozen=True, eq=False)
+class WorkerOrder:
+    """Workers clustered by their distances.
+
+    Args:
+        order: (n_workers,) worker numbers, similar ones adjacent.
+        linkage: (n_workers - 1, 4) merges as SciPy has them: two clusters, their distance, members.
+        groups: (n_workers,) group of each worker, numbered 0, 1, ... along ``order``.
+        worker_ids: (n_workers,) names.
+        method: how order, groups and unknown distances came about, in words.
+    """
+
+    order: IntArray
+    linkage: FloatArray
+    groups: IntArray
+    worker_ids: pd.Index[str]
+    method: str
+
+    @property
+    def n_groups(self) -> int:
+        """Groups that the tree was cut into."""
+        return int(self.groups.max(initial=-1)) + 1
+
+    def frame(self) -> pd.DataFrame:
+        """One line per worker in the order found: worker, position, group."""
+        return pd.DataFrame(
+            {
+                "worker": self.worker_ids[self.order],
+                "position": np.arange(len(self.order)),
+                "group": self.groups[self.order],
+            }
+        )
+
+
+def order_workers(distance: WorkerDistance, n_groups: int | None = None) -> WorkerOrder:
+    """Cluster workers hierarchically (average linkage) and cut the tree into groups.
+
+    The leaves are ordered so that the distances between neighbours add up to the least (Bar-Joseph et al. 2001);
+    beyond `MOST_OPTIMAL` workers they keep the tree's own order. An unknown distance is taken as the mean of the
+    two workers' mean known distances, so that it neither joins nor parts them.
+
+    Args:
+        distance: distances between workers.
+        n_groups: groups to cut the tree into; None: at most 10, cut below the merge that rises most above its sides.
+
+    Raises:
+        SettingError: fewer than one group, or more than there are workers.
+    """
+    from scipy.cluster.hierarchy import leaves_list, linkage  # half a second: only when a tree is wanted
+    from scipy.spatial.distance import squareform
+
+    n = len(distance.matrix)
+    if n_groups is not None and not 1 <= n_groups <= max(n, 1):
+        raise SettingError("n_groups", f"be between 1 and the {n} workers", n_groups)
+    if n < 2:
+        return WorkerOrder(
+            np.arange(n), np.empty((0, 4)), np.zeros(n, np.int64), distance.worker_ids, "fewer than two workers"
+        )
+    matrix, n_unknown = _filled(distance.matrix)
+    flat = squareform(matrix, checks=False)
+    tree = linkage(flat, "average")
+    optimal = n <= MOST_OPTIMAL
+    order = optimal_leaves(tree, matrix) if optimal else leaves_list(tree)
+    count = n_groups if n_groups is not None else _widest(tree)
+    words = "average linkage, " + (
+        "optimal leaf order" if optimal else f"the tree's own order (optimal only up to {MOST_OPTIMAL:,} workers)"
+    )
+    words += f"; {count} groups" + (
+        "" if n_groups is not None else ", cut below the merge that rises most above its sides"
+    )
+    if n_unknown:
+        words += f"; {n_unknown:,} unknown distances taken as the mean of their workers' mean known distances"
+    return WorkerOrder(order, tree, _cut(tree, count, order), distance.worker_ids, words)
+
+
+def _filled(matrix: FloatArray) -> tuple[FloatArray, int]:
+    """The distances with unknown ones replaced, and how many pairs those are."""
+    unknown = np.isnan(matrix)
+    if not unknown.any():
+        return matrix, 0
+    known = ~unknown
+    np.fill_diagonal(known, False)
+    total = np.where(known, matrix, 0)
+    overall = total.sum() / known.sum() if known.any() else 0.0
+    mean = np.divide(total.sum(1), known.sum(1), out=np.full(len(matrix), overall), where=known.any(1))
+    filled = np.where(unknown, (mean[:, None] + mean) / 2, matrix)
+    return filled, int(unknown.sum()) // 2
+
+
+def _widest(tree: FloatArray) -> int:
+    """Groups, at most `MOST_GROUPS`, just before the merge that stands highest above the merges of its two sides.
+
+    Merges of a single worker do not count: an outlier is no group.
+    """
+    n = len(tree) + 1
+    sides = tree[:, :2].astype(np.int64)
+    height = np.concatenate([np.zeros(n), tree[:, 2]])
+    size = np.concatenate([np.ones(n), tree[:, 3]])
+    rise = np.where(size[sides].min(1) > 1, tree[:, 2] - height[sides].max(1), -1.0)[1 - MOST_GROUPS :]
+    return 1 + len(rise) - int(np.argmax(rise)) if rise.max() > 0 else 1
+
+
+def _cut(tree: FloatArray, count: int, order: IntArray) -> IntArray:
+    """(n_workers,) the groups left when the last ``count - 1`` merges are undone, numbered along the order."""
+    n = len(order)
+    root = np.arange(n + len(tree))
+    for merge in range(n - count - 1, -1, -1):
+        root[tree[merge, :2].astype(np.int64)] = root[n + merge]
+    _, first, group = np.unique(root[:n][order], return_index=True, return_inverse=True)
+    out = np.empty(n, np.int64)
+    out[order] = np.argsort(np.argsort(first))[group]
+    return out

@@ -1,0 +1,1 @@
+"""Several results side by side."""

@@ -1,0 +1,95 @@
+"""What may be compared with what: in which respects results side by side differ, one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from crowdcore.analysis.recovery.seeds_comparable import seeds_comparable
+from crowdcore.learning.comparison.judged import gold_on_test
+from crowdcore.learning.comparison.selected_by import WAYS, selected_by
+from crowdcore.learning.results.result import TrainingResult
+
+__all__ = ["NAMES", "common_seeds", "names_by", "shown_seed", "warnings"]
+
+NAMES = {"as-trained": "as trained", "validation-gold": "matched on validation gold"}
+"""Which latent class bears which name, in words."""
+SELECTION = "what selected their epoch"
+
+
+def names_by(result: TrainingResult) -> str:
+    """How a result's latent classes got their names: a key of `NAMES`."""
+    return str(result.training.get("names", "as-trained"))
+
+
+def common_seeds(results: Sequence[TrainingResult]) -> tuple[int, ...]:
+    """Seeds that all results have, in the order of the first."""
+    return tuple(s for s in results[0].seeds if all(s in r.seeds for r in results)) if results else ()
+
+
+def warnings(results: Mapping[str, TrainingResult]) -> list[str]:
+    """What to bear in mind when these results stand side by side, one sentence each."""
+    said = []
+    telling: dict[str, Callable[[TrainingResult], str]] = {
+        "their data": lambda r: f"{r.dataset} {r.fingerprint[:8]}",
+        "the features": lambda r: r.inputs[:8] or "not recorded",
+        SELECTION: lambda r: WAYS[selected_by(r.validated_on)],
+        "how their classes got their names": lambda r: NAMES.get(names_by(r), names_by(r)),
+        "the network": lambda r: f"{r.training.get('backbone')} {r.training.get('backbone_settings') or ''}".rstrip(),
+        "crowdcore's version": lambda r: r.versions.get("crowdcore", ""),
+    }
+    for what, value in telling.items():
+        found = _groups(results, value)
+        if len(found) > 1:
+            remedy = " Compare them at their last epoch." if what == SELECTION else ""
+            said.append(f"These runs differ in {what}: {_listed(found)}.{remedy}")
+    for way in WAYS:
+        found = _groups({n: r for n, r in results.items() if selected_by(r.validated_on) == way}, _validated_on)
+        if len(found) > 1:
+            said.append(f"These runs were not validated on the same tasks: {_listed(found)}.")
+    shared = common_seeds(list(results.values()))
+    if any(len(r.seeds) != len(shared) for r in results.values()):
+        said.append(
+            f"The runs have different seeds; {len(shared)} are in all, and tests over seeds rest on those alone."
+        )
+    for dataset, r in {r.dataset: r for r in results.values()}.items():
+        classes = np.unique(gold_on_test(r))
+        if len(classes) == 1:
+            said.append(
+                f"All test tasks of {dataset} with gold are of the class {r.classes[classes[0]]!r}: accuracy says how "
+                "often that one is found, and nothing of the others."
+            )
+    return said
+
+
+def _validated_on(result: TrainingResult) -> str:
+    return result.validated_on
+
+
+def _groups(results: Mapping[str, TrainingResult], value: Callable[[TrainingResult], str]) -> dict[str, list[str]]:
+    """Value -> the results that have it."""
+    found: dict[str, list[str]] = {}
+    for name, r in results.items():
+        found.setdefault(value(r), []).append(name)
+    return found
+
+
+def _listed(groups: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(f"{value}: {' · '.join(who)}" for value, who in groups.items())
+
+
+def shown_seed(result: TrainingResult) -> tuple[int | None, str]:
+    """None for the mean over seeds, or the first seed where they are not comparable; and why, as a sentence."""
+    found = result.worker_confusion if result.worker_confusion is not None else result.common_confusion
+    if found is None:
+        return None, ""
+    judged = seeds_comparable(
+        found if found.ndim == 4 else found[:, None],
+        result.selected_epoch,
+        seeds=result.seeds,
+        classes=result.classes,
+        at_last=not result.validated_on,
+    )
+    seed = result.seeds[0]
+    return (None, "") if judged else (seed, f"Shown is seed {seed}; no mean over seeds: {judged.reason}.")

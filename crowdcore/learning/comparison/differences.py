@@ -1,0 +1,126 @@
+"""Whether results differ: exhibits of tests over test tasks and over seeds, and of what selects the epoch.
+
+What has no basis is an exhibit without figure and table, whose note says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pandas as pd
+
+from crowdcore import analysis, figures
+from crowdcore.analysis.evaluation.paired_tests import LEVEL
+from crowdcore.analysis.evaluation.task_tests import SEEDS_AND_TASKS
+from crowdcore.core.drawable import escaped
+from crowdcore.figures import Exhibit
+from crowdcore.learning.comparison import tested
+from crowdcore.learning.comparison.judged import Kept, basis
+from crowdcore.learning.comparison.rank_changes import RankChanges
+from crowdcore.learning.comparison.rank_changes import rank_changes as changes_of
+from crowdcore.learning.comparison.selected_by import WAYS
+from crowdcore.learning.results.result import At, TrainingResult
+
+__all__ = ["none_of", "over_seeds", "over_tasks", "rank_changes", "ranks", "tests"]
+
+_TASK_COLUMNS = {
+    "difference": "difference (points)",
+    "p_value": "p",
+    "adjusted": "adjusted p",
+    "only_first": "only first right",
+    "only_second": "only second right",
+    "mcnemar": "McNemar p",
+    "mcnemar_adjusted": "McNemar adjusted p",
+}
+
+
+def none_of(name: str, title: str, why: str) -> Exhibit:
+    """An exhibit that says why there is nothing to show."""
+    return Exhibit(name, title, None, pd.DataFrame(), (why,))
+
+
+def tests(results: Mapping[str, TrainingResult], at: At = "selected") -> list[Exhibit]:
+    """All that can be tested, over tasks and over seeds; why something cannot is said once.
+
+    No predictions are stored for the best epoch on test: there, tests over tasks are those of the selected epoch.
+    """
+    every = [over_tasks(results, "last" if at == "last" else "selected"), over_seeds(results, at), ranks(results, at)]
+    first = {e.notes: e for e in reversed(every) if e.table.empty}
+    return [e for e in every if first.get(e.notes, e) is e]
+
+
+def over_tasks(results: Mapping[str, TrainingResult], at: Kept = "selected") -> Exhibit:
+    """Paired bootstrap and McNemar's test of every pair, over the test tasks that all were judged on."""
+    found, title = tested.over_tasks(results, at), "Tests over test tasks"
+    if isinstance(found, str):
+        return none_of("task-tests", title, found)
+    points = {part: 100 * getattr(found, part) for part in ("difference", "low", "high")}
+    notes = (
+        f"{_significant(found)} {found.caveat} Difference: of mean accuracies over seeds, with its 95 % interval and p "
+        "(at least 0.0001) from a paired bootstrap over tasks. McNemar's exact test: of the ensembles. Adjusted: Holm.",
+        SEEDS_AND_TASKS,
+    )
+    table = found.frame().assign(**points).drop(columns="tasks").rename(columns=_TASK_COLUMNS)
+    return Exhibit("task-tests", title, None, table, notes)
+
+
+def _significant(found: analysis.TaskTests) -> str:
+    """How many pairs differ, in words."""
+    bootstrap, mcnemar = ((p <= LEVEL).sum() for p in (found.adjusted, found.mcnemar_adjusted))
+    n = len(found.first)
+    return (
+        f"Pairs that differ significantly (5 %): {bootstrap} of {n} by bootstrap, {mcnemar} of {n} by McNemar's test."
+    )
+
+
+def over_seeds(results: Mapping[str, TrainingResult], at: At = "selected") -> Exhibit:
+    """Wilcoxon's signed-rank test of every pair, over the seeds that all have."""
+    found, title = tested.over_seeds(results, at), "Tests over seeds (Wilcoxon, Holm)"
+    if isinstance(found, str):
+        return none_of("paired-tests", title, found)
+    columns = {"difference": "difference (points)", "p_value": "p", "adjusted": "adjusted p"}
+    table = found.frame().assign(difference=100 * found.difference).rename(columns=columns)
+    return Exhibit("paired-tests", title, None, table, (found.caveat,))
+
+
+def ranks(results: Mapping[str, TrainingResult], at: At = "selected") -> Exhibit:
+    """Mean ranks over the seeds that all have, on a critical-difference diagram."""
+    blocks, title = tested.seed_blocks(results, at), "Mean ranks and critical difference"
+    if isinstance(blocks, str):
+        return none_of("critical-difference", title, blocks)
+    found = analysis.critical_difference(blocks)
+    figure = figures.critical_difference(
+        replace(found, names=tuple(map(escaped, found.names))),
+        {escaped(name): r.method for name, r in results.items()},
+        subtitle=f"Mean rank over {found.n_blocks} seeds (1 = best). A grey bar joins runs that do not differ "
+        f"significantly ({100 * found.level:g} %).",
+    )
+    return Exhibit("critical-difference", title, figure, found.frame(), (found.caveat,))
+
+
+def rank_changes(results: Mapping[str, TrainingResult]) -> list[Exhibit]:
+    """How accuracy and ranks change with what selects the epoch: one exhibit for every two ways there are."""
+    title, why = "What selects the epoch", basis(list(results.values()))
+    found = [] if why else changes_of(results)
+    if not found:
+        kept_last = "All of these runs keep their last epoch; there is no selected one to compare it with."
+        return [none_of("selection", title, why or kept_last)]
+    return [_changed(one, title) for one in found]
+
+
+def _changed(found: RankChanges, title: str) -> Exhibit:
+    ways = (WAYS[found.before], WAYS[found.after])
+    figure = None
+    if len(found.runs) > 1:
+        names = [escaped(name) for name in found.runs]
+        figure = figures.rank_changes(
+            names, found.methods, found.rank, found.accuracy, ways, title=title, subtitle=found.sentence
+        )
+    compared = "The last epoch is that of the same run." if found.after == "none" else "The runs differ in that alone."
+    notes = (
+        f"{found.sentence} {compared} Test accuracy, mean over seeds. Low and high: 95 % interval of the change over "
+        "test tasks. p: of the change of each method, paired over tasks (bootstrap) and over seeds (Wilcoxon).",
+    )
+    name = f"selection-{found.before}-{found.after}"
+    return Exhibit(name, f"{title}: {' or '.join(ways)}", figure, found.frame(), notes)

@@ -1,0 +1,284 @@
+"""What there is to see of several results: each figure with its table, for the pages, the command line and reports.
+
+Results come under the names that figures and tables call them by (`variation.names`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from crowdcore import analysis, figures
+from crowdcore.core.drawable import escaped
+from crowdcore.core.types import FloatArray
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.figures import Exhibit
+from crowdcore.learning.comparison import summary as comparison
+from crowdcore.learning.comparison import variation
+from crowdcore.learning.comparison.comparability import shown_seed
+from crowdcore.learning.comparison.differences import none_of, over_seeds, over_tasks, rank_changes, ranks, tests
+from crowdcore.learning.comparison.judged import Kept, basis
+from crowdcore.learning.comparison.selected_by import WAYS
+from crowdcore.learning.comparison.summary import AT_WORDS
+from crowdcore.learning.results import curve_metrics as measured
+from crowdcore.learning.results.result import At, TrainingResult
+
+__all__ = [
+    "AT_WORDS",
+    "Results",
+    "accuracies",
+    "along",
+    "calibration",
+    "classes",
+    "cost",
+    "curve_metrics",
+    "curves",
+    "over_seeds",
+    "over_tasks",
+    "rank_changes",
+    "ranks",
+    "recovery",
+    "scores",
+    "seeds",
+    "tests",
+    "truth",
+]
+
+Results: TypeAlias = Mapping[str, TrainingResult]
+
+
+def accuracies(results: Results) -> Exhibit:
+    """Test accuracy in per cent, in the three columns never mixed: each result, then the ensemble of its replicas."""
+    why = basis(list(results.values()))
+    if why:
+        return none_of("accuracy", "Test accuracy", why)
+    rows: list[dict[str, object]] = []
+    for name, result in results.items():
+        said = comparison.row(result)
+        kind = {"selected by": WAYS[said["selected_by"]], "names": comparison.NAMES.get(said["names"], said["names"])}
+        columns: dict[str, object] = {}
+        for at in comparison.AT:
+            head = "best, optimistic" if at == "best" else at
+            columns |= {f"{head} %": 100 * said[f"{at}_mean"], f"{head} ±": 100 * said[f"{at}_std"]}
+        rows.append({"run": name, **columns, "seeds": len(result.seeds), **kind})
+        if len(result.seeds) > 1:
+            together = {f"{at} %": 100 * said[f"ensemble_{at}"] for at in comparison.EPOCHS}
+            row = {"run": comparison.together_name(name), **together, "seeds": len(result.seeds), **kind}
+            rows.append(row)
+    notes = ["The best epoch on the test split is optimistic: compare it only with papers that report it."]
+    if len(rows) > len(results):
+        notes.append(
+            "Ensemble: the most probable class of the mean of the seeds' probabilities, at no further training. It has "
+            "no best epoch, as predictions are not stored for every epoch."
+        )
+    return Exhibit("accuracy", "Test accuracy", None, _told(rows), (*notes, *comparison.warnings(results)))
+
+
+def seeds(results: Results, at: At = "selected") -> Exhibit:
+    """Test accuracy of every seed, and of the ensemble of all."""
+    why = basis(list(results.values()))
+    if why:
+        return none_of("seeds", "Test accuracy of every seed", why)
+    reached = {name: comparison.accuracies(r) for name, r in results.items()}
+    bands = [analysis.band(escaped(name), r.method, [at], [reached[name][at]]) for name, r in results.items()]
+    several = at != "best" and any(len(r.seeds) > 1 for r in results.values())
+    together = [comparison.together(r, at) for r in results.values()] if at != "best" and several else []
+    figure = figures.seed_accuracies(
+        [a[at] for a in reached.values()],
+        bands,
+        together,
+        subtitle=f"{AT_WORDS[at]}, {_over(results.values())}{' · star: ensemble' if several else ''}",
+    )
+    rows = [pd.DataFrame(dict(reached[n])).assign(run=n, seed=r.seeds) for n, r in results.items()]
+    return Exhibit("seeds", "Test accuracy of every seed", figure, pd.concat(rows)[["run", "seed", *comparison.AT]])
+
+
+def classes(results: Results, at: Kept = "selected") -> Exhibit:
+    """Accuracy among the test tasks of each class."""
+    bands = comparison.class_bands(results, at)
+    if not bands:
+        return none_of("classes", "Test accuracy per class", basis(list(results.values())))
+    drawn = [replace(b, name=escaped(b.name), x=np.array([escaped(c) for c in b.x])) for b in bands]
+    table = analysis.band_frame(bands, "class", "accuracy").rename(columns={"values": "seeds"})
+    tasks: dict[tuple[str, str], int] = {}
+    for name, r in results.items():
+        gold = r.gold[r.split == comparison.TEST]
+        n = np.bincount(gold[gold >= 0], minlength=len(r.classes)).tolist()
+        tasks |= {(name, c): k for c, k in zip(r.classes, n, strict=True)}
+    table["test tasks"] = [tasks[key] for key in zip(table["run"], table["class"], strict=True)]
+    figure = figures.class_accuracy(drawn, subtitle=f"{AT_WORDS[at]}, {_over(results.values())}")
+    return Exhibit("classes", "Test accuracy per class", figure, _told(table))
+
+
+def scores(results: Results, at: Kept = "selected") -> Exhibit:
+    """Accuracy, macro F1, negative log-likelihood and calibration error on the test split."""
+    title = f"Scores on the test split, {AT_WORDS[at].lower()}"
+    table = comparison.scores(results, at)
+    if table.empty:
+        return none_of("scores", title, basis(list(results.values())))
+    heads = {"accuracy": "accuracy %", "macro_f1": "macro F1 %", "nll": "NLL (nats)"}
+    heads["calibration_error"] = "calibration error %"
+    columns = {"run": table["run"]}
+    for score, head in heads.items():
+        scale = 100 if head.endswith("%") else 1
+        columns |= {head: scale * table[score], f"{head.removesuffix(' %')} ±": scale * table[f"{score} ±"]}
+    return Exhibit("scores", title, None, _told(pd.DataFrame(columns)))
+
+
+def cost(results: Results) -> Exhibit:
+    """Device, time and throughput."""
+    notes = ("Seconds are wall time, all seeds together; annotations/s count every seed and epoch.",)
+    return Exhibit("cost", "Time and cost", None, comparison.cost(results), notes)
+
+
+def curve_metrics(results: Results) -> dict[str, str]:
+    """Metric -> what it is, of all that any of the results followed; the most telling first."""
+    return measured.curve_metrics(m for r in results.values() for m in r.curves)
+
+
+def curves(
+    results: Results,
+    metric: str = "test_accuracy",
+    smooth: int = 1,
+    log_epochs: bool = False,
+    log_values: bool = False,
+    all_values: bool = False,
+) -> Exhibit:
+    """One metric over epochs; see `figures.learning_curves` for smoothing and axes."""
+    having = {name: r for name, r in results.items() if metric in r.curves}
+    bands, words = comparison.curve_bands(having, metric), measured.in_words(metric)
+    figure = figures.learning_curves(
+        [replace(b, name=escaped(b.name)) for b in bands],
+        words,
+        selected=[r.selected_epoch for r in having.values()],
+        percent=measured.is_share(metric),
+        smooth=smooth,
+        log_epochs=log_epochs,
+        log_values=log_values,
+        all_values=all_values,
+        title=words,
+    )
+    table = analysis.band_frame(bands, "epoch", metric).rename(columns={"values": "seeds"})
+    return Exhibit(f"curves-{metric.replace('_', '-')}", f"{words} by epoch", figure, _told(table))
+
+
+def calibration(results: Results) -> Exhibit | None:
+    """Reliability of the test posterior; None where no gold judges it."""
+    found = {}
+    for name, r in results.items():
+        gold = r.gold[r.split == comparison.TEST]
+        if (gold >= 0).any():
+            found[name] = analysis.calibration_of_seeds(r.method, r.posterior("test"), gold)
+    if not found:
+        return None
+    figure = figures.calibration({escaped(n): c for n, c in found.items()}, title="Calibration on the test split")
+    tables = [c.frame().query("tasks > 0").rename(columns={"tasks": "labels"}).assign(run=n) for n, c in found.items()]
+    table = pd.concat(tables, ignore_index=True)
+    several = any(len(results[n].seeds) > 1 for n in found)
+    notes = (
+        ("All seeds together; the intervals count every task once, as seeds see the same tasks.",) if several else ()
+    )
+    return Exhibit(
+        "calibration", "Share of right labels by their probability", figure, table[["run", *table.columns[:-1]]], notes
+    )
+
+
+def along(results: Sequence[TrainingResult], known: Sequence[variation.Facts], x: str, at: At = "selected") -> Exhibit:
+    """Test accuracy along a setting or a property of the crowd."""
+    why = basis(results)
+    if why:
+        return none_of("along", f"Test accuracy by {variation.in_words(x)}", why)
+    reached = [comparison.accuracies(r)[at] for r in results]
+    bands = variation.along(results, known, x, reached)
+    words = variation.in_words(x)
+    drawn = [replace(b, name=escaped(b.name)) for b in bands]
+    figure = figures.accuracy_along(
+        drawn, words, title=f"Test accuracy by {words}", subtitle=f"{AT_WORDS[at]}, {_over(results)}"
+    )
+    without = sorted({r.method for r, one in zip(results, known, strict=True) if x not in one})
+    notes = (f"Left out, as they have no {words}: {', '.join(without)}.",) if without else ()
+    name = "along-" + "-".join(words.split())
+    return Exhibit(
+        name, f"Test accuracy by {words}", figure, _told(analysis.band_frame(bands, words, "accuracy")), notes
+    )
+
+
+def recovery(results: Results, dataset: CrowdDataset) -> Exhibit | None:
+    """How near each result came to the truth that generated the crowd; None where none is known."""
+    rows = []
+    for name, result in results.items():
+        found = comparison.recovery(result, dataset)
+        if found:
+            columns: dict[str, object] = {"run": name}
+            for what, values in found.items():
+                columns |= {what: values.mean(), f"{what} ±": comparison.deviation(values)}
+            rows.append(columns)
+    if not rows:
+        return None
+    notes = ["Recovery error: mean over workers and true classes of the squared distance of the rows, 0 to 2 (Tanno)."]
+    every, table = pd.DataFrame(rows), _told(rows)
+    undefined = [c for c in every.columns.difference(table.columns, sort=False) if not c.endswith("±")]
+    notes += [f"Not defined here: {', '.join(undefined)}."] if undefined else []
+    return Exhibit("recovery", "How near the recovered confusions come to the truth", None, table, tuple(notes))
+
+
+def truth(results: Results, dataset: CrowdDataset, worker: int | None, called: str = "") -> Exhibit | None:
+    """The truth beside what each result recovered (CoNAL, Figs. 5 and 7), on one colour scale.
+
+    Means over seeds where seeds can be compared (`analysis.seeds_comparable`), else the first seed, as its name says.
+
+    Args:
+        results: those without such a confusion are left out.
+        dataset: with its truth.
+        worker: whose confusion; None: the common one.
+        called: what to call the worker.
+    """
+    if dataset.truth is None:
+        return None
+    true = dataset.truth.common_confusion if worker is None else dataset.truth.worker_confusion
+    if true is None:
+        return None
+    matrices: dict[str, FloatArray] = {"truth": np.asarray(true if worker is None else true[worker], np.float64)}
+    for name, r in results.items():
+        found = r.common_confusion if worker is None else r.worker_confusion
+        if found is None or found.ndim != (3 if worker is None else 4):
+            continue
+        of_seeds = found if worker is None else found[:, worker]
+        seed, _ = shown_seed(r)
+        matrices[name if seed is None else f"{name}, seed {seed}"] = of_seeds.mean(0) if seed is None else of_seeds[0]
+    if len(matrices) == 1 or matrices["truth"].ndim != 2:
+        return None
+    what = "Common confusion" if worker is None else f"Confusion of {called or dataset.worker_ids[worker]}"
+    figure = figures.confusion(
+        list(matrices.values()),
+        [escaped(c) for c in dataset.classes],
+        names=[escaped(n) for n in matrices],
+        title=escaped(what),
+        subtitle=f"what generated the labels, and what was learnt{_mean(results)}",
+    )
+    a, b = (axis.ravel() for axis in np.indices((dataset.n_classes, dataset.n_classes)))
+    classes = np.array(dataset.classes, object)
+    table = pd.DataFrame({"true": classes[a], "given": classes[b], **{n: m.ravel() for n, m in matrices.items()}})
+    return Exhibit("truth-common" if worker is None else f"truth-worker-{worker + 1}", what, figure, table)
+
+
+def _mean(results: Results) -> str:
+    return " (mean over seeds)" if any(len(r.seeds) > 1 for r in results.values()) else ""
+
+
+def _over(results: Iterable[TrainingResult]) -> str:
+    """How the seeds of these results are combined, for subtitles."""
+    counts = sorted({len(r.seeds) for r in results})
+    if counts == [1]:
+        return "one seed"
+    several = f"{counts[0]} seeds" if len(counts) == 1 else "seeds"
+    return f"mean ± standard deviation over {several}" + (", single where there is one" if 1 in counts else "")
+
+
+def _told(rows: Sequence[Mapping[str, object]] | pd.DataFrame) -> pd.DataFrame:
+    """A table without the columns in which nothing is said, such as deviations of single seeds."""
+    return pd.DataFrame(rows).dropna(axis=1, how="all")

@@ -1,0 +1,232 @@
+"""Results side by side: accuracies, curves, what may be compared with what, and how near they came to a known truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.analysis.evaluation.seed_bands import Band, band
+from crowdcore.analysis.recovery.effective_confusion import effective_confusion
+from crowdcore.analysis.recovery.omega_ranking import omega_ranking
+from crowdcore.analysis.recovery.recovered import recovered_confusion
+from crowdcore.core.errors import DataError
+from crowdcore.core.types import FloatArray
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.learning.comparison.comparability import NAMES, common_seeds, names_by, shown_seed, warnings
+from crowdcore.learning.comparison.judged import TEST, Kept, ensemble
+from crowdcore.learning.comparison.selected_by import selected_by
+from crowdcore.learning.results.result import At, TrainingResult
+from crowdcore.learning.training import metrics
+
+__all__ = [
+    "AT",
+    "AT_WORDS",
+    "EPOCHS",
+    "NAMES",
+    "TEST",
+    "accuracies",
+    "class_bands",
+    "common_seeds",
+    "cost",
+    "curve_bands",
+    "deviation",
+    "names_by",
+    "recovered",
+    "recovery",
+    "row",
+    "same_seeds",
+    "scores",
+    "together",
+    "together_name",
+    "warnings",
+]
+
+AT_WORDS: Mapping[At, str] = {
+    "selected": "Selected on validation",
+    "last": "Last epoch",
+    "best": "Best on test (optimistic)",
+}
+AT: tuple[At, ...] = tuple(AT_WORDS)
+EPOCHS: tuple[Kept, ...] = ("selected", "last")
+"""The epochs whose predictions are kept."""
+SCORES = ("accuracy", "macro_f1", "nll", "calibration_error")
+
+
+def accuracies(result: TrainingResult) -> dict[At, FloatArray]:
+    """(S,) test accuracies in the three columns that are never mixed; NaN without gold on the test split."""
+    try:
+        return {at: result.accuracy("test", at=at) for at in AT}
+    except DataError:
+        return {at: np.full(len(result.seeds), np.nan) for at in AT}
+
+
+def row(result: TrainingResult) -> dict[str, Any]:
+    """What a comparison says of one result, as plain values; standard deviations are those of a sample (n - 1).
+
+    ``ensemble_selected`` and ``ensemble_last`` are accuracies of the mean of the replicas' predictions.
+    """
+    reached = accuracies(result)
+    return {
+        "dataset": result.dataset,
+        "method": result.method,
+        "seeds": list(result.seeds),
+        **{f"{at}_accuracy": values for at, values in reached.items()},
+        **{f"{at}_mean": float(values.mean()) for at, values in reached.items()},
+        **{f"{at}_std": deviation(values) for at, values in reached.items()},
+        **{f"ensemble_{at}": together(result, at) for at in EPOCHS},
+        "selected_epoch": result.selected_epoch,
+        "selected_by": selected_by(result.validated_on),
+        "validated_on": result.validated_on,
+        "names": names_by(result),
+        "seconds": result.seconds,
+        "annotations_per_second": result.annotations_per_second,
+        "device": result.device,
+        "settings": result.settings,
+        "training": result.training,
+        "versions": result.versions,
+        "notes": list(result.notes),
+    }
+
+
+def together(result: TrainingResult, at: Kept = "selected") -> float:
+    """Test accuracy of the mean of the replicas' predictions; NaN without gold on the test split."""
+    try:
+        return float(result.accuracy("test", at=at, ensemble=True)[0])
+    except DataError:
+        return float("nan")
+
+
+def deviation(values: FloatArray) -> float:
+    """Sample standard deviation (n - 1); NaN for a single value."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
+
+
+def same_seeds(results: Mapping[str, TrainingResult], at: At) -> dict[str, FloatArray]:
+    """Test accuracies of the seeds that all results have, ready for a paired test; results without any are left out."""
+    reached = {name: (r, accuracies(r)[at]) for name, r in results.items()}
+    reached = {name: (r, values) for name, (r, values) in reached.items() if not np.isnan(values).any()}
+    shared = common_seeds([r for r, _ in reached.values()])
+    return {name: values[[r.seeds.index(s) for s in shared]] for name, (r, values) in reached.items()}
+
+
+def curve_bands(results: Mapping[str, TrainingResult], metric: str) -> list[Band]:
+    """A curve of every result that has this metric, over epochs."""
+    return [
+        band(name, r.method, np.arange(1, len(r.curves[metric]) + 1), r.curves[metric])
+        for name, r in results.items()
+        if metric in r.curves
+    ]
+
+
+def class_bands(results: Mapping[str, TrainingResult], at: Kept = "selected") -> list[Band]:
+    """Accuracy among the test tasks of each class; results without gold on the test split are left out."""
+    bands = []
+    for name, r in results.items():
+        rows = r.split == TEST
+        if (r.gold[rows] >= 0).any():
+            per_class = metrics.class_accuracy(r.probabilities[at][:, rows], r.gold[rows])
+            bands.append(band(name, r.method, r.classes, per_class.T))
+    return bands
+
+
+def scores(results: Mapping[str, TrainingResult], at: Kept = "selected") -> pd.DataFrame:
+    """Scores on the test split: a row per result, and one for the ensemble of its replicas where there are several.
+
+    Returns:
+        ``run``; the mean over seeds of each of `SCORES`, and its standard deviation. The row of an ensemble scores the
+        mean of the replicas' predictions, which has no deviation.
+    """
+    rows: list[dict[str, Any]] = []
+    for name, r in results.items():
+        try:
+            table = r.scores("test", at)
+        except DataError:
+            continue
+        spread = {k: v for s in SCORES for k, v in ((s, table[s].mean()), (f"{s} ±", deviation(table[s].to_numpy())))}
+        rows.append({"run": name, **spread})
+        if len(r.seeds) > 1:
+            mean = replace(r, seeds=r.seeds[:1], probabilities={at: ensemble(r.probabilities[at])[None]}).scores(
+                "test", at
+            )
+            rows.append({"run": together_name(name), **{s: mean[s][0] for s in SCORES}})
+    return pd.DataFrame(rows)
+
+
+def together_name(name: str) -> str:
+    """What the ensemble of a run's replicas is called in tables."""
+    return f"{name}, ensemble"
+
+
+def cost(results: Mapping[str, TrainingResult]) -> pd.DataFrame:
+    """One row per result: where it ran, how long (all seeds together), how fast, for how many epochs."""
+    return pd.DataFrame(
+        [
+            {
+                "run": name,
+                "device": r.device,
+                "seconds": r.seconds,
+                "seconds per seed": r.seconds / len(r.seeds),
+                "annotations/s": r.annotations_per_second,
+                "epochs": int(r.last_epoch.max()),
+                "selected epoch": float(np.median(r.selected_epoch)),
+                "seeds": len(r.seeds),
+                "backbone": r.training.get("backbone", ""),
+                "crowdcore": r.versions.get("crowdcore", ""),
+            }
+            for name, r in results.items()
+        ]
+    )
+
+
+def recovered(result: TrainingResult, dataset: CrowdDataset) -> dict[str, Any]:
+    """What a result says of its crowd; a part that the method does not have is None.
+
+    Returns:
+        ``seed``: None for means over seeds, or the one shown where seeds are not comparable, with ``why``;
+        ``common_confusion`` (C, C), or None for several groups; ``worker_skill``, name -> mean diagonal of the
+        effective confusion; ``omega``, per true class (by gold, else majority vote) its mean ω̄ and its tasks in both
+        halves of the ranking.
+    """
+    seed, why = shown_seed(result)
+    said: dict[str, Any] = {"seed": seed, "why": why, "common_confusion": None, "worker_skill": None, "omega": None}
+    if (own := result.worker_confusion) is not None:
+        shared = result.common_confusion, result.omega, result.group
+        mixed = effective_confusion(dataset, own, *shared)
+        effective = np.where(np.isnan(mixed), own, mixed)
+        found = recovered_confusion(dataset, own, *shared, seeds=result.seeds, seed=seed, effective=effective)
+        said["worker_skill"] = dict(zip(dataset.worker_ids, found.skill.tolist(), strict=True))
+        said["common_confusion"] = found.common
+    if result.omega is not None and not np.isnan(result.omega).all():
+        truth = "gold" if dataset.has_gold else "majority-vote"
+        halves = omega_ranking(dataset, result.omega, truth, seeds=result.seeds, seed=seed).halves()
+        said["omega"] = halves[["class", "omega", "top", "bottom"]].to_dict("records")
+    return said
+
+
+def recovery(result: TrainingResult, dataset: CrowdDataset) -> dict[str, FloatArray]:
+    """(S,) how near a result came to what generated its crowd, for all that both the truth and the method have.
+
+    Recovery errors are `metrics.recovery_error`; of the individual confusions also weighted by annotations, with the
+    correlation of the workers' skills and of ω.
+    """
+    truth, found = dataset.truth, {}
+    if truth is None:
+        return {}
+    common, own = truth.common_confusion, truth.worker_confusion
+    if common is not None and result.common_confusion is not None and result.common_confusion.shape[1:] == common.shape:
+        shape = (-1, *common.shape[-2:])
+        estimate = result.common_confusion.reshape(len(result.seeds), *common.reshape(shape).shape)
+        found["common recovery error"] = metrics.recovery_error(common.reshape(shape), estimate)
+    if own is not None and result.worker_confusion is not None:
+        found["individual recovery error"] = metrics.recovery_error(own, result.worker_confusion)
+        found["weighted by annotations"] = metrics.recovery_error(
+            own, result.worker_confusion, dataset.labels_per_worker.astype(np.float64)
+        )
+        found["skill correlation"] = metrics.skill_correlation(own, result.worker_confusion)
+    if truth.omega is not None and result.omega is not None and np.ptp(truth.omega) > 0:
+        found["ω correlation"] = metrics.omega_correlation(truth.omega, result.omega)
+    return found

@@ -1,0 +1,179 @@
+"""What varies among runs: short names that tell them apart, and accuracy along a setting or a property of the crowd.
+
+The papers' sweeps are of this kind: accuracy by strength or proportion of the common noise (CoNAL, Figs. 4 and 6), by
+λ (Table 2), by labels per task (CCC, Fig. 4).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from crowdcore.analysis.evaluation.seed_bands import Band, band
+from crowdcore.core.types import FloatArray
+from crowdcore.data import simulate
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.learning.results.result import TrainingResult
+
+__all__ = ["Facts", "along", "axes", "facts", "in_words", "names", "varying"]
+
+Facts: TypeAlias = Mapping[str, Any]
+
+_CROWD, _NAME = "crowd: ", "name: "  # heads of the facts about a simulation, and about numbers in a dataset's name
+_COUNTS = ("workers", "labels per task")
+_IDENTITY = ("dataset", "fingerprint")
+
+
+def facts(result: TrainingResult, dataset: CrowdDataset | None = None) -> dict[str, Any]:
+    """All that could tell a run from another: method, settings, and what its crowd is like.
+
+    Args:
+        result: what the run came to.
+        dataset: what it was trained on; adds the settings of its simulation, and counts.
+    """
+    found: dict[str, Any] = {"method": result.method, **_flat(result.training), **_flat(result.settings)}
+    found |= {"dataset": result.dataset, "fingerprint": result.fingerprint[:8]}
+    numbers = re.findall(r"\d+(?:\.\d+)?", result.dataset)
+    found |= {f"{_NAME}number {k}": float(n) for k, n in enumerate(numbers, 1)}
+    if dataset is not None:
+        found |= {f"{_CROWD}{key.replace('_', ' ')}": value for key, value in _simulated(dataset).items()}
+        found["workers"] = dataset.n_workers
+        found["labels per task"] = round(dataset.n_annotations / max(int(dataset.annotated.sum()), 1), 3)
+    return found
+
+
+def _simulated(dataset: CrowdDataset) -> dict[str, Any]:
+    """The settings that somebody chose for a simulation, and which tasks it was given."""
+    known = dict(dataset.truth.settings) if dataset.truth is not None else {}
+    model = simulate.REGISTRY.get(str(known.get("simulation")))
+    if model is not None:
+        known = {key: value for key, value in known.items() if key in model.model_fields or key == "simulation"}
+    if known and (model is None or not model.makes_tasks):
+        content = hashlib.blake2b(dataset.gold.tobytes(), digest_size=3, person=b"tasks")
+        known["tasks"] = content.hexdigest()
+    return _flat(known)
+
+
+def _flat(settings: Facts, head: str = "") -> dict[str, Any]:
+    """Nested settings under dotted names; lists become texts."""
+    flat: dict[str, Any] = {}
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{head}{key}.")
+        else:
+            flat[head + key] = str(value) if isinstance(value, list | tuple) else value
+    return flat
+
+
+def varying(known: Sequence[Facts]) -> list[str]:
+    """Names of the facts in which at least two of the runs that have them differ, in the order in which they come."""
+    keys = dict.fromkeys(key for one in known for key in one)
+    return [key for key in keys if len({_mark(one[key]) for one in known if key in one}) > 1]
+
+
+def axes(known: Sequence[Facts]) -> list[str]:
+    """The facts that accuracy can be drawn along: numbers that vary, crowds first; then words that vary."""
+    free = [key for key in varying(known) if key not in (*_IDENTITY, "method", f"{_CROWD}seed", f"{_CROWD}tasks")]
+    words = [key for key in free if not all(_is_number(one[key]) for one in known if key in one)]
+    numbers = [key for key in free if key not in words]
+    return sorted(numbers, key=lambda key: not key.startswith(_CROWD)) + words
+
+
+def names(known: Sequence[Facts]) -> list[str]:
+    """A short name for every run: its method, what differs from other runs of it, a number if nothing does."""
+    called: list[str] = []
+    for one in known:
+        rivals = [other for other in known if other["method"] == one["method"]]
+        differs = [key for key in varying(rivals) if key in one]
+        own = [key for key in differs if not _of_crowd(key)]
+        own += [key for key in _IDENTITY if key in differs][:1]
+        called.append(", ".join([str(one["method"]), *(_words(key, one[key]) for key in own)]))
+    total, seen = Counter(called), Counter[str]()
+    for k, name in enumerate(called):
+        seen[name] += 1
+        called[k] = f"{name} ({seen[name]})" if total[name] > 1 else name
+    return called
+
+
+def along(
+    results: Sequence[TrainingResult], known: Sequence[Facts], x: str, accuracy: Sequence[FloatArray]
+) -> list[Band]:
+    """Accuracy along a fact: one curve for each method, crowd and setting of everything else that varies.
+
+    Simulated crowds that differ only in their seed are draws of the same: their seeds come together in one point.
+
+    Args:
+        results: the runs.
+        known: from `facts`, of each run.
+        x: the fact on the axis; runs without it are left out.
+        accuracy: (S,) of each run.
+    """
+    varied = [key for key in varying(known) if key != x and not _of_crowd(key) and key != "method"]
+    lines: dict[tuple[str, ...], list[int]] = {}
+    for k, one in enumerate(known):
+        if x in one:
+            own = [_words(key, one[key]) for key in varied if key in one]
+            lines.setdefault((results[k].method, *own, *_crowd(one, x)), []).append(k)
+    bands = []
+    for words, members in lines.items():
+        places = sorted({known[k][x] for k in members}, key=_order)
+        values = [_once(results, accuracy, [k for k in members if known[k][x] == place]) for place in places]
+        rivals = [set(other) for other in lines if other[0] == words[0]]
+        telling = [word for word in words[1:] if not all(word in rival for rival in rivals)]
+        bands.append(band(", ".join([words[0], *telling]), words[0], places, values))
+    return bands
+
+
+def _once(results: Sequence[TrainingResult], accuracy: Sequence[FloatArray], runs: Sequence[int]) -> FloatArray:
+    """The accuracies of runs in one point; a seed that was trained twice on the same crowd counts once."""
+    found = {
+        (results[k].fingerprint, seed): value
+        for k in reversed(runs)
+        for seed, value in zip(results[k].seeds, accuracy[k], strict=True)
+    }
+    return np.array(list(found.values()))
+
+
+def _crowd(one: Facts, x: str) -> list[str]:
+    """Words that two runs share if their crowds may stand on one curve along ``x``."""
+    simulated = {key: value for key, value in one.items() if key.startswith(_CROWD) and key != f"{_CROWD}seed"}
+    if simulated and not x.startswith(_NAME):
+        return [_words(key, value) for key, value in simulated.items() if key != x]
+    if x.startswith(_NAME) or x in _COUNTS:
+        return [re.sub(r"\d+(?:\.\d+)?", "#", str(one["dataset"]))]
+    return [str(one["dataset"]), f"data {one['fingerprint']}"]
+
+
+def _of_crowd(key: str) -> bool:
+    return key.startswith((_CROWD, _NAME)) or key in (*_COUNTS, *_IDENTITY)
+
+
+def _words(key: str, value: object) -> str:
+    if key in ("dataset", f"{_CROWD}simulation"):
+        return str(value)
+    shown = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{in_words(key)} {shown}"
+
+
+def in_words(key: str) -> str:
+    """What a fact is called where people read it."""
+    if key.startswith(_NAME):
+        return f"{key.removeprefix(_NAME)} of the dataset's name"
+    return key.removeprefix(_CROWD).replace("_", " ")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _mark(value: Any) -> str:
+    return repr(float(value)) if _is_number(value) else repr(value)
+
+
+def _order(value: Any) -> tuple[bool, float, str]:
+    return (not _is_number(value), float(value) if _is_number(value) else 0.0, str(value))

@@ -1,0 +1,1 @@
+"""Layers, likelihoods and networks that the methods are made of."""

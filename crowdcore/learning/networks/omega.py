@@ -1,0 +1,95 @@
+"""CoNAL's auxiliary network: the probability that an annotation used the common confusion."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from crowdcore.learning.networks.layers import Linear
+from crowdcore.learning.networks.likelihood import take
+from crowdcore.learning.networks.rows import normalise
+from crowdcore.learning.training.data import Batch
+from crowdcore.learning.training.problem import Problem
+
+__all__ = ["OmegaNetwork"]
+
+_REACH = 5.0  # standard deviation of the scaled features times the root of their number
+_SAMPLE = 4096  # training tasks that centre and scale are taken from
+_HIDDEN = 128  # of the authors' two linear layers
+
+
+class OmegaNetwork(nn.Module):
+    """``ω_i^r = σ(u_r · v_i)`` (CoNAL eq. 3), or with a bias ``σ(u_r · v_i + b)``.
+
+    Args:
+        problem: its input shape, number of workers, worker features.
+        size: dimension of both embeddings.
+        source: "features": ``v_i = W^v x_i + b^v``; "two-layer": two linear maps without activation; "task": a free
+            vector per training task.
+        normalise: "both" embeddings to length 1, only the "worker" side, or "none".
+        free: add b, 0 at the start, and scale the features: centred, with variance 1/n_in times `_REACH` squared over a
+            sample of training tasks, so that ω learns at the same pace whatever their number and scale.
+    """
+
+    centre: Tensor
+    scale: Tensor
+
+    def __init__(self, problem: Problem, size: int, source: str, normalise: str, free: bool = False) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(())) if free else None
+        self.scaled = free and source == "features"
+        if self.scaled:
+            for name, value in zip(("centre", "scale"), _centre_and_scale(problem), strict=True):
+                self.register_buffer(name, value, persistent=False)
+        n_in, self.source, self.normalise = math.prod(problem.input_shape), source, normalise
+        self.n_train = problem.n_train
+        if source == "task":
+            self.task = nn.Parameter(torch.randn(problem.n_train, size) / math.sqrt(size))
+        elif source == "two-layer":
+            self.inner, self.outer = Linear(n_in, _HIDDEN), Linear(_HIDDEN, size)
+        else:
+            self.outer = Linear(n_in, size)
+        known = problem.worker_features
+        self.register_buffer("known", None if known is None else torch.from_numpy(known), persistent=False)
+        self.worker = Linear(problem.n_workers if known is None else known.shape[1], size)
+
+    def task_embedding(self, batch: Batch) -> Tensor:
+        """v, (B, size); NaN for tasks without a free vector."""
+        if self.source == "task":
+            (v,) = take(batch.task.clamp_max(self.n_train - 1), self.task)
+            v = torch.where((batch.task < self.n_train).unsqueeze(-1), v, torch.nan)
+        else:
+            x = batch.features.flatten(1)
+            if self.scaled:
+                x = (x - self.centre) * self.scale
+            if self.source == "two-layer":  # the product of both maps is one map: same values, far less work
+                weight = self.inner.weight @ self.outer.weight
+                v = x @ weight + (self.inner.bias @ self.outer.weight + self.outer.bias)
+            else:
+                v = self.outer(x)
+        return normalise(v) if self.normalise == "both" else v
+
+    def worker_embedding(self) -> Tensor:
+        """u, (R, size)."""
+        known = self.known
+        u = self.worker.weight + self.worker.bias if known is None else self.worker(known)
+        return u if self.normalise == "none" else normalise(u)
+
+    def forward(self, v: Tensor, worker: Tensor) -> Tensor:
+        """Logit of ω: v of each annotation's task (A, size), workers (A,) -> (A,)."""
+        (u,) = take(worker, self.worker_embedding())
+        t = (u * v).sum(-1)
+        return t if self.bias is None else t + self.bias
+
+
+def _centre_and_scale(problem: Problem) -> tuple[Tensor, Tensor]:
+    """(n_in,) mean of the prepared features of some training tasks, and `_REACH` / (standard deviation · √n_in)."""
+    some = problem.order[: problem.n_train][:: -(-problem.n_train // _SAMPLE)]
+    rows = torch.from_numpy(np.ascontiguousarray(problem.rows[some]))
+    x = problem.preparation(rows).float().flatten(1)
+    deviation = x.std(0, correction=0)
+    deviation = torch.where(deviation > 1e-6, deviation, torch.ones_like(deviation))
+    return x.mean(0), _REACH / (deviation * math.sqrt(x.shape[1]))

@@ -1,0 +1,1 @@
+"""What training returns, on disk and for prediction."""

@@ -1,0 +1,85 @@
+"""Predictions of a finished run on tasks it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
+from crowdcore.learning import methods
+from crowdcore.learning.networks.network import make_network
+from crowdcore.learning.settings import TrainSettings
+
+if TYPE_CHECKING:
+    from crowdcore.learning.results.result import TrainingResult
+
+__all__ = ["classifiers", "predict_proba"]
+
+_CHUNK = 4096
+_PREFIX = "classifier."
+
+
+def predict_proba(result: TrainingResult, features: AnyArray) -> FloatArray:
+    """(S, n, C) float32 class probabilities, on the CPU.
+
+    Args:
+        result: a finished run.
+        features: (n, *row shape) rows as the dataset stores them.
+
+    Raises:
+        SettingError: rows of another shape than those trained on.
+        DataError: NaN or infinite values.
+    """
+    features = np.asarray(features)
+    if features.ndim < 2 or result.preparation.input_shape(features.shape[1:]) != result.input_shape:
+        raise SettingError("features", f"be rows for inputs of shape {result.input_shape}", features.shape)
+    if features.dtype.kind == "f" and not np.isfinite(features).all():
+        raise DataError("The features hold NaN or infinite values", "Fill or drop them first.")
+    parts = []
+    for classifier in classifiers(result):
+        with torch.no_grad():
+            pieces = [
+                torch.softmax(classifier(result.preparation(torch.from_numpy(features[k : k + _CHUNK]))), -1)
+                for k in range(0, len(features), _CHUNK)
+            ]
+        parts.append(torch.cat(pieces).numpy())
+    return np.stack(parts)
+
+
+def classifiers(result: TrainingResult) -> Iterator[nn.Module]:
+    """The selected classifier of every seed, from prepared inputs to logits of the named classes, on the CPU."""
+    training = TrainSettings(**result.training)
+    for s in range(len(result.seeds)):
+        with torch.random.fork_rng(devices=[]):
+            network = make_network(training, result.input_shape)
+            method, n_classes = methods.get(result.method), len(result.classes)
+            own = method.Settings(**result.settings)
+            classifier = method.make_classifier(network, n_classes, result.n_workers, own)
+        state = {k.removeprefix(_PREFIX): v[s] for k, v in result.model.items() if k.startswith(_PREFIX)}
+        classifier.load_state_dict({k: torch.tensor(v) for k, v in state.items()})
+        order = result.names["selected"][s]
+        same = bool((order == np.arange(len(order))).all())
+        yield (classifier if same else nn.Sequential(classifier, Named(order))).eval()
+
+
+class Named(nn.Module):
+    """Logits in the order of the class names.
+
+    Args:
+        order: (C,) the latent class behind each class.
+    """
+
+    order: Tensor
+
+    def __init__(self, order: IntArray) -> None:
+        super().__init__()
+        self.register_buffer("order", torch.from_numpy(np.ascontiguousarray(order)))
+
+    def forward(self, logits: Tensor) -> Tensor:
+        """(B, C) -> (B, C)."""
+        return logits.index_select(-1, self.order)

@@ -1,0 +1,266 @@
+"""`TrainingResult`: what S replicas of a method learnt, said and recovered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
+from crowdcore.learning.training import metrics, naming
+from crowdcore.learning.training.inputs import Preparation
+
+__all__ = ["At", "RecoveredAt", "TrainingResult"]
+
+At = Literal["selected", "last", "best"]
+
+_KEPT = ("worker_confusion", "common_confusion", "omega")
+_SPLITS = ("train", "valid", "test", "unlabelled")
+
+
+class RecoveredAt(NamedTuple):
+    """What S replicas recovered at one epoch; a part the method does not have is None.
+
+    Attributes:
+        worker_confusion: (S, R, C, C) float64.
+        common_confusion: (S, C, C), or (S, G, C, C) for groups of workers.
+        omega: (S, n_annotations) aligned with the dataset; NaN where the model has none.
+    """
+
+    worker_confusion: FloatArray | None
+    common_confusion: FloatArray | None
+    omega: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingResult:
+    """What S replicas (one per seed) came to; a part the method does not have is None.
+
+    Args:
+        dataset: its name.
+        fingerprint: its content hash.
+        inputs: content hash of its features or images as they were, which its fingerprint leaves out.
+        classes: class names.
+        method: registered name.
+        settings: the method's settings.
+        training: the trainer's settings, as used.
+        seeds: (S,).
+        task: (n,) dataset task number behind each row of the probabilities; tasks without input are left out.
+        split: (n,) index into train, valid, test, unlabelled: the role each task had in this run.
+        gold: (n,) true class, -1 = unknown.
+        valid_label: (n_valid,) what selection compared with, -1 = none.
+        validated_on: what that is, in words; "" when nothing selected and the last epoch counts.
+        curves: metric -> (epochs, S): loss and its terms, accuracies, NLL, recovery errors; NaN after an early stop.
+        selected_epoch: (S,) from 1.
+        last_epoch: (S,) from 1.
+        probabilities: "selected" and "last" -> (S, n, C) float32.
+        worker_confusion: (S, R, C, C) float64 of the selected model, row = true class, column = given label.
+        common_confusion: (S, C, C), or (S, G, C, C) for groups of workers.
+        omega: (S, n_annotations) aligned with the dataset; NaN where the model has none.
+        worker_weight: (S, R).
+        group: (S, R) group of each worker.
+        difficulty: (S, n_train) in the order of ``task``.
+        last: the same parts of the last epoch's model.
+        kept_epochs: (K,) epochs that `recovered_at` knows besides; 0 is the start, before training.
+        kept: part -> (K, S, ...) float32 at those epochs.
+        names: "selected" and "last" -> (S, C) the latent class behind each class; 0, 1, … as trained.
+        start: (S,) where the noise layers started, "" for methods without.
+        start_loss: start -> (S,) final training loss of each start that was tried; empty unless several were.
+        model: name -> (S, ...) tensors of the selected model.
+        preparation: from stored rows to the network's input.
+        input_shape: of one prepared input.
+        n_workers: R.
+        seconds: wall time, all replicas together.
+        annotations_per_second: annotations × replicas × epochs over that time.
+        device: where it ran.
+        versions: package -> version.
+        notes: what one should know, one sentence each.
+    """
+
+    dataset: str
+    fingerprint: str
+    classes: tuple[str, ...]
+    method: str
+    settings: dict[str, Any]
+    training: dict[str, Any]
+    seeds: tuple[int, ...]
+    task: IntArray
+    split: IntArray
+    gold: IntArray
+    valid_label: IntArray
+    validated_on: str
+    curves: dict[str, FloatArray]
+    selected_epoch: IntArray
+    last_epoch: IntArray
+    probabilities: dict[str, FloatArray]
+    model: dict[str, AnyArray]
+    preparation: Preparation
+    input_shape: tuple[int, ...]
+    n_workers: int
+    inputs: str = ""
+    worker_confusion: FloatArray | None = None
+    common_confusion: FloatArray | None = None
+    omega: FloatArray | None = None
+    worker_weight: FloatArray | None = None
+    group: IntArray | None = None
+    difficulty: FloatArray | None = None
+    last: dict[str, AnyArray] = field(default_factory=dict)
+    kept_epochs: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    kept: dict[str, AnyArray] = field(default_factory=dict)
+    names: dict[str, IntArray] = field(default_factory=dict)
+    start: tuple[str, ...] = ()
+    start_loss: dict[str, FloatArray] = field(default_factory=dict)
+    seconds: float = 0.0
+    annotations_per_second: float = 0.0
+    device: str = "cpu"
+    versions: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def recovered_at(self, at: Literal["selected", "last"] | int = "selected") -> RecoveredAt:
+        """Confusions and ω of the selected or the last epoch's model, or of one of ``kept_epochs``.
+
+        Raises:
+            SettingError: nothing was kept of that epoch.
+        """
+        if at == "selected":
+            return RecoveredAt(self.worker_confusion, self.common_confusion, self.omega)
+        written_before = not self.last and any(getattr(self, part) is not None for part in _KEPT)
+        if at == "last" and not written_before:
+            return RecoveredAt(*(self.last.get(part) for part in _KEPT))
+        if at not in self.kept_epochs:
+            known = ", ".join(["selected", *([] if written_before else ["last"]), *map(str, self.kept_epochs)])
+            raise SettingError("at", f"be one of {known}", at)
+        k = int(np.searchsorted(self.kept_epochs, at))
+        found = {part: np.asarray(v[k], np.float64) for part, v in self.kept.items()}
+        return RecoveredAt(*(found.get(part) for part in _KEPT))
+
+    def moved(
+        self,
+        part: Literal["worker_confusion", "common_confusion"],
+        at: Literal["selected", "last"] | int = "selected",
+    ) -> FloatArray | None:
+        """How far confusions moved from their start: mean over rows of half the sum of absolute differences, 0 to 1.
+
+        Returns:
+            (S, R) for the workers' confusions, (S,) or (S, G) for the common one; None where the method learns none
+            or the start was not kept.
+        """
+        if part not in self.kept or 0 not in self.kept_epochs:
+            return None
+        start, now = self.recovered_at(0), self.recovered_at(at)
+        there = getattr(now, part)
+        if at == "last":  # named by the last epoch's predictions; the start by the selected epoch's
+            there = naming.renamed(naming.as_trained(there, self.names["last"], -2), self.names["selected"], -2)
+        return np.asarray(np.abs(there - getattr(start, part)).sum(-1).mean(-1) / 2)
+
+    def accuracy(self, split: str = "test", at: At = "selected", ensemble: bool = False) -> FloatArray:
+        """(S,) accuracy on a split.
+
+        Args:
+            split: train, valid, test or unlabelled, against gold.
+            at: the epoch selected on validation, the last one, or the best on this very split (optimistic: only to
+                compare with papers that report it).
+            ensemble: of the mean of all replicas' probabilities instead, (1,).
+
+        Raises:
+            DataError: no gold there.
+            SettingError: no such split, no curve to take the best of, or the best epoch of an ensemble.
+        """
+        if ensemble:
+            if at == "best":
+                raise SettingError("at", "be 'selected' or 'last' for the mean of the replicas", at)
+            probabilities, truth = self._of(split, at)
+            return metrics.accuracy(probabilities.astype(np.float64).mean(0, keepdims=True), truth)
+        if at == "best":
+            name = f"{split}_accuracy"
+            if split != "test" or name not in self.curves:
+                raise SettingError("at", "be 'selected' or 'last' for a split that is not followed", at)
+            return np.asarray(np.nanmax(self.curves[name], 0))
+        probabilities, truth = self._of(split, at)
+        return metrics.accuracy(probabilities, truth)
+
+    def scores(self, split: str = "test", at: Literal["selected", "last"] = "selected") -> pd.DataFrame:
+        """One row per seed: accuracy, macro F1, NLL, calibration error, then the accuracy of each class."""
+        probabilities, truth = self._of(split, at)
+        per_class = metrics.class_accuracy(probabilities, truth)
+        return pd.DataFrame(
+            {
+                "seed": self.seeds,
+                "accuracy": metrics.accuracy(probabilities, truth),
+                "macro_f1": metrics.macro_f1(probabilities, truth),
+                "nll": metrics.negative_log_likelihood(probabilities, truth),
+                "calibration_error": metrics.calibration_error(probabilities, truth),
+                **{f"accuracy of {c}": per_class[:, k] for k, c in enumerate(self.classes)},
+            }
+        )
+
+    def posterior(self, split: str = "test", at: Literal["selected", "last"] = "selected") -> FloatArray:
+        """(S, n, C) class probabilities of a split's tasks, in the order of ``task[split == …]``."""
+        return self.probabilities[at][:, self._rows(split)]
+
+    def mean_posterior(self, n_tasks: int) -> FloatArray:
+        """(n_tasks, C) float64 mean over seeds for all tasks of the dataset; NaN for tasks without input."""
+        out = np.full((n_tasks, len(self.classes)), np.nan)
+        out[self.task] = self.probabilities["selected"].astype(np.float64).mean(0)
+        out /= out.sum(1, keepdims=True)
+        return out
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """The curves as a long table: seed, epoch (from 1), split, metric, value."""
+        frames = []
+        for name, rows in self.curves.items():
+            head, _, tail = name.partition("_")
+            split, metric = (head, tail) if head in _SPLITS else ("train", name)
+            epoch, s = np.indices(rows.shape)
+            frames.append(
+                pd.DataFrame(
+                    {
+                        "seed": np.asarray(self.seeds)[s.ravel()],
+                        "epoch": epoch.ravel() + 1,
+                        "split": split,
+                        "metric": metric,
+                        "value": rows.ravel(),
+                    }
+                )
+            )
+        return pd.concat(frames, ignore_index=True).dropna(subset="value", ignore_index=True)
+
+    def predict_proba(self, features: AnyArray) -> FloatArray:
+        """(S, n, C) class probabilities of other tasks, from rows like those of the dataset.
+
+        Raises:
+            SettingError: rows of another shape.
+        """
+        from crowdcore.learning.results.predictor import predict_proba
+
+        return predict_proba(self, features)
+
+    def save(self, folder: Path | str) -> Path:
+        """Write the result to a folder as JSON, Parquet and safetensors; returns the folder."""
+        from crowdcore.learning.results.result_files import save_result
+
+        return save_result(self, Path(folder))
+
+    def _rows(self, split: str) -> AnyArray:
+        if split not in _SPLITS:
+            raise SettingError("split", f"be one of {', '.join(_SPLITS)}", split)
+        return np.asarray(self.split == _SPLITS.index(split))
+
+    def _of(self, split: str, at: str) -> tuple[FloatArray, IntArray]:
+        rows = self._rows(split)
+        truth = self.gold[rows]
+        if not (truth >= 0).any():
+            raise DataError(
+                f"{self.dataset} has no gold labels in split {split!r}", "No accuracy can be measured there."
+            )
+        if at not in self.probabilities:
+            raise SettingError("at", "be 'selected' or 'last' here", at)
+        return self.probabilities[at][:, rows], truth
+
+    def __repr__(self) -> str:
+        return f"TrainingResult({self.method} on {self.dataset}: {len(self.seeds)} seeds, {self.seconds:.1f} s)"

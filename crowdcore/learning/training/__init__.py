@@ -1,0 +1,1 @@
+"""Training: data on the device, the loop over epochs, selection and checkpoints."""

@@ -1,0 +1,201 @@
+"""Inputs and annotations on the device once; a step gathers its own batch and touches nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from crowdcore.core.types import AnyArray, IntArray
+from crowdcore.learning.training.inputs import refuse_not_finite
+from crowdcore.learning.training.problem import Problem
+
+__all__ = ["Batch", "Data", "Feed", "Index"]
+
+_RESIDENT_SHARE = 0.4  # of the device's free memory that inputs may take before they are streamed
+
+
+class Batch(NamedTuple):
+    """B tasks and all their annotations, as one replica sees them.
+
+    Attributes:
+        features: (B, *input shape) float32.
+        task: (B,) number of the task (training tasks are 0 … n_train - 1).
+        row: (A,) position in the batch of each annotation's task.
+        worker: (A,).
+        label: (A,).
+        weight: (A,) 1, or 0 for padding.
+        target: (B, C) or (B,) what `CrowdMethod.targets` gave, or None.
+    """
+
+    features: Tensor
+    task: Tensor
+    row: Tensor
+    worker: Tensor
+    label: Tensor
+    weight: Tensor
+    target: Tensor | None
+
+    def mean(self, values: Tensor) -> Tensor:
+        """Mean of (A,) values over the annotations, padding left out."""
+        return (self.weight * values).sum(-1) / self.weight.sum(-1)
+
+
+class Index(NamedTuple):
+    """Which tasks and annotations make a batch of S replicas: (S, B), (S, A), (S, A) int64."""
+
+    task: Tensor
+    entry: Tensor
+    row: Tensor
+
+
+class Data:
+    """A problem's inputs and annotations where training happens.
+
+    Args:
+        problem: what to learn from.
+        device: where.
+        resident: inputs on the device (else every batch is gathered on the host, and device memory is flat in the
+            number of tasks); None decides by size.
+        targets: (n_train, C) or (n_train,) given with each batch.
+    """
+
+    def __init__(
+        self, problem: Problem, device: torch.device, resident: bool | None = None, targets: AnyArray | None = None
+    ) -> None:
+        self.problem, self.device = problem, device
+        self.resident = _fits(problem, device) if resident is None else resident
+        home = device if self.resident else torch.device("cpu")
+        self.worker = torch.from_numpy(np.append(problem.worker, 0)).to(home)
+        self.label = torch.from_numpy(np.append(problem.label, 0)).to(home)
+        self.target = None if targets is None else torch.from_numpy(np.ascontiguousarray(targets)).to(home)
+        self._rows: Tensor | None = None
+        if self.resident:
+            raw = self._host(slice(0, len(problem.order))).to(device)
+            self._rows = raw if problem.preparation.image else problem.preparation(raw)
+
+    def _host(self, tasks: IntArray | slice) -> Tensor:
+        """Stored rows of some tasks, on the host."""
+        rows = np.ascontiguousarray(self.problem.rows[self.problem.order[tasks]])
+        refuse_not_finite(rows, self.problem.dataset.task_ids[self.problem.order[tasks]])
+        return torch.from_numpy(rows)
+
+    def inputs(self, tasks: Tensor | slice) -> Tensor:
+        """Prepared inputs of a range of tasks, (B, *input shape), or of a table of them, (S, B, *input shape)."""
+        prepare = self.problem.preparation
+        if self._rows is None:
+            index = tasks if isinstance(tasks, slice) else tasks.numpy().ravel()
+            rows = self._host(index)
+            if self.device.type == "cuda":
+                rows = rows.pin_memory()
+            rows = rows.to(self.device, non_blocking=True)
+        elif isinstance(tasks, slice):
+            rows = self._rows[tasks]
+        else:
+            rows = self._rows.index_select(0, tasks.reshape(-1))
+        x = prepare(rows) if prepare.image or self._rows is None else rows
+        return x if isinstance(tasks, slice) else x.reshape(*tasks.shape, *x.shape[1:])
+
+    def batch(self, index: Index) -> Batch:
+        """The batch of S replicas that an index names; every field has the leading axis S."""
+        last = len(self.worker) - 1
+        parts = (
+            torch.take(self.worker, index.entry),
+            torch.take(self.label, index.entry),
+            (index.entry < last).to(torch.float32),
+            None if self.target is None else self.target[index.task],
+        )
+        worker, label, weight, target = (None if p is None else p.to(self.device, non_blocking=True) for p in parts)
+        assert worker is not None and label is not None and weight is not None
+        task, row = (i.to(self.device, non_blocking=True) for i in (index.task, index.row))
+        return Batch(self.inputs(index.task), task, row, worker, label, weight, target)
+
+    def stretch(self, tasks: slice) -> Batch:
+        """Consecutive tasks with their annotations, the same for all replicas (no leading axis)."""
+        first, last = np.searchsorted(self.problem.task, [tasks.start, tasks.stop])
+        n = last - first
+        row = torch.from_numpy(self.problem.task[first:last] - tasks.start)
+        target = None if self.target is None or tasks.stop > len(self.target) else self.target[tasks]
+        return Batch(
+            self.inputs(tasks),
+            torch.arange(tasks.start, tasks.stop, device=self.device),
+            row.to(self.device),
+            self.worker[first:last].to(self.device),
+            self.label[first:last].to(self.device),
+            torch.ones(int(n), device=self.device),
+            None if target is None else target.to(self.device),
+        )
+
+    @staticmethod
+    def chunks(tasks: slice, size: int) -> Iterator[slice]:
+        """Consecutive pieces of a range of tasks."""
+        for start in range(tasks.start, tasks.stop, size):
+            yield slice(start, min(start + size, tasks.stop))
+
+
+def _fits(problem: Problem, device: torch.device) -> bool:
+    if device.type != "cuda":
+        return not any(isinstance(array, np.memmap) and array.nbytes > 2**31 for array in problem.rows.arrays)
+    size = len(problem.order) * int(np.prod(problem.rows.shape[1:])) * (1 if problem.rows.dtype == np.uint8 else 4)
+    return size < _RESIDENT_SHARE * torch.cuda.mem_get_info(device)[0]
+
+
+class Feed:
+    """Shuffled batches of S replicas, epoch after epoch; each replica's order depends on its own seed alone.
+
+    Args:
+        data: where to gather from.
+        seeds: one seed per replica.
+        batch_size: tasks per step; at ``n_train`` and above every step is the whole training set, unshuffled and
+            shared by the replicas.
+        fixed_width: pad all steps of an epoch to the same number of annotations (recorded steps need that).
+    """
+
+    def __init__(self, data: Data, seeds: tuple[int, ...], batch_size: int, fixed_width: bool = False) -> None:
+        problem = data.problem
+        self.data, self.seeds, self.fixed_width = data, seeds, fixed_width
+        self.n = problem.n_train
+        self.batch_size = min(batch_size, self.n)
+        self.shared = self.batch_size == self.n
+        self._start = np.searchsorted(problem.task, np.arange(self.n + 1))
+        self._width = 0
+
+    @property
+    def n_batches(self) -> int:
+        """Steps per epoch."""
+        return -(-self.n // self.batch_size)
+
+    def epoch(self, number: int) -> Iterator[Index]:
+        """Indices of one epoch's batches (not for a shared feed)."""
+        home = self.data.device if self.data.resident else torch.device("cpu")
+        task, entry, row, width = self._plan(number)
+        tasks, entries, rows = (torch.from_numpy(a).to(home, non_blocking=True) for a in (task, entry, row))
+        for k in range(self.n_batches):
+            w = entries.shape[2] if self.fixed_width else int(width[k])
+            tail = slice(k * self.batch_size, min((k + 1) * self.batch_size, self.n))
+            yield Index(tasks[:, tail], entries[k, :, :w], rows[k, :, :w])
+
+    def _plan(self, number: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Task order (S, n), annotations (n_batches, S, width) and their rows, padded; needed width per batch."""
+        n_annotations, b = int(self._start[-1]), self.batch_size
+        degree = np.diff(self._start)
+        orders, counts = [], np.empty((len(self.seeds), self.n_batches), np.int64)
+        for s, seed in enumerate(self.seeds):
+            order = np.random.default_rng((seed, number)).permutation(self.n)
+            orders.append(order)
+            counts[s] = np.add.reduceat(degree[order], np.arange(0, self.n, b))
+        width = counts.max(0)
+        self._width = max(self._width, -(-int(width.max()) // 32) * 32) if self.fixed_width else int(width.max())
+        entry = np.full((self.n_batches, len(self.seeds), self._width), len(self.data.worker) - 1)
+        row = np.zeros_like(entry)
+        slot = np.arange(n_annotations)
+        for s, order in enumerate(orders):
+            of = degree[order]
+            batch = np.repeat(np.arange(self.n) // b, of)
+            within = slot - np.repeat(np.cumsum(counts[s]) - counts[s], counts[s])
+            entry[batch, s, within] = slot + np.repeat(self._start[order] - (np.cumsum(of) - of), of)
+            row[batch, s, within] = np.repeat(np.arange(self.n) % b, of)
+        return np.stack(orders), entry, row, width

@@ -1,0 +1,101 @@
+"""The first of two stages: one confusion per worker, from Dawid-Skene's estimates or with trace regularisation.
+
+A mixture of common and individual confusions has bad optima near the identity; a model of the workers alone finds its
+way out of them, and its classifier and confusions are where the second stage begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from pydantic import Field
+
+from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.settings import TrainSettings
+from crowdcore.learning.training.checkpoint import Checkpoint
+from crowdcore.learning.training.data import Data
+from crowdcore.learning.training.loop import OnEpoch, Replica, make_replicas, run_epochs
+from crowdcore.learning.training.start import NoiseLayerSettings, dawid_skene_confusion
+from crowdcore.learning.training.worker_model import WorkerModel
+
+__all__ = ["first_stage_epochs", "start_modules"]
+
+_STRENGTH = {"dawid-skene": 0.0, "trace": 0.01}  # λ of the trace
+_CLASSIFIER = "classifier."
+
+
+class _Settings(NoiseLayerSettings):
+    strength: float = Field(0.0, description="λ of the sum of traces.")
+
+
+def first_stage_epochs(method: type[CrowdMethod], settings: Any, training: TrainSettings) -> int:
+    """Epochs that the first stage adds."""
+    if issubclass(method, WorkerModel) or getattr(settings, "start", "identity") == "identity":
+        return 0
+    return max(1, round(float(settings.start_epochs) * training.epochs))
+
+
+def start_modules(
+    data: Data,
+    modules: Sequence[CrowdMethod],
+    stack: Sequence[Replica],
+    training: TrainSettings,
+    on_epoch: OnEpoch,
+    checkpoint: Checkpoint | None,
+    should_stop: Callable[[], bool],
+) -> bool:
+    """Put every module where its ``start`` says; replicas with the same start train side by side.
+
+    Returns:
+        Whether all stages came to their end; False when ``on_epoch`` stopped one.
+    """
+    whole = True
+    method = type(modules[0])
+    for start in dict.fromkeys(getattr(r.settings, "start", "identity") for r in stack):
+        members = [s for s, r in enumerate(stack) if getattr(r.settings, "start", "identity") == start]
+        if start == "identity":
+            continue
+        if issubclass(method, WorkerModel):
+            for s in members:
+                modules[s].start_from(torch.from_numpy(dawid_skene_confusion(data.problem)).float())
+            continue
+        settings: Any = stack[members[0]].settings
+        first = _Settings(noise_lr=settings.noise_lr, strength=_STRENGTH[start])
+        replicas = [Replica(first, stack[s].seed) for s in members]
+        epochs = first_stage_epochs(method, settings, training)
+        part = training.model_copy(update={"epochs": epochs, "names": "as-trained", "patience": None})
+        own = None if checkpoint is None else replace(checkpoint, folder=checkpoint.folder / start)
+        whole &= _run(data, [modules[s] for s in members], replicas, part, start, on_epoch, own, should_stop)
+    return whole
+
+
+def _run(
+    data: Data,
+    modules: Sequence[CrowdMethod],
+    stack: Sequence[Replica],
+    training: TrainSettings,
+    start: str,
+    on_epoch: OnEpoch,
+    checkpoint: Checkpoint | None,
+    should_stop: Callable[[], bool],
+) -> bool:
+    first = make_replicas(data.problem, WorkerModel, stack, training)
+    if start == "dawid-skene":
+        confusion = torch.from_numpy(dawid_skene_confusion(data.problem)).float()
+        for module in first:
+            module.start_from(confusion)
+
+    def told(epoch: int, metrics: Any, seconds: float) -> bool:
+        return on_epoch(epoch - training.epochs, {}, seconds)
+
+    trained = run_epochs(data, first, stack, training, told, checkpoint, should_stop)
+    learnt, confusions = trained.replicas.tensors(), trained.replicas.call("recovered")["worker_confusion"]
+    with torch.no_grad():
+        for s, module in enumerate(modules):
+            state = {k: v[s].cpu() for k, v in learnt.items() if k.startswith(_CLASSIFIER)}
+            module.load_state_dict(state, strict=False)
+            module.start_from(confusions[s].cpu())
+    return len(trained.history["loss"]) == training.epochs

@@ -1,0 +1,166 @@
+"""The epochs of one stack of replicas: steps, evaluation, selection, checkpoints."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from crowdcore.core.errors import CrowdError
+from crowdcore.core.settings import Settings
+from crowdcore.core.types import AnyArray, FloatArray
+from crowdcore.learning.base import CrowdMethod, EpochContext
+from crowdcore.learning.networks.network import make_network
+from crowdcore.learning.settings import TrainSettings
+from crowdcore.learning.training.checkpoint import Checkpoint
+from crowdcore.learning.training.data import Data, Feed
+from crowdcore.learning.training.evaluation import Evaluation, fetch, predict
+from crowdcore.learning.training.kept_epochs import Kept
+from crowdcore.learning.training.optimiser import Optimiser
+from crowdcore.learning.training.problem import Problem
+from crowdcore.learning.training.replicas import Replicas
+from crowdcore.learning.training.selection import Selection
+from crowdcore.learning.training.steps import Steps
+
+__all__ = ["DivergedError", "OnEpoch", "Replica", "Trained", "make_replicas", "run_epochs"]
+
+_DIVERGED = 1e6  # a mean loss beyond this is no longer learning
+_WORTH_RECORDING = 100  # steps
+_CHECKPOINT_SECONDS = 20.0  # after which the end of an epoch writes a checkpoint, however few epochs there were
+
+OnEpoch = Callable[[int, dict[str, FloatArray], float], bool]
+"""Called with epoch (from 0), metrics and seconds; True stops the run."""
+
+
+class DivergedError(CrowdError):
+    """The loss of a replica became NaN or grew beyond all bounds."""
+
+
+@dataclass(frozen=True)
+class Replica:
+    """One training run among those of a stack: its method's settings and its seed."""
+
+    settings: Settings
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """The state after the last epoch."""
+
+    replicas: Replicas
+    selection: Selection
+    history: dict[str, list[FloatArray]]
+    kept: Kept
+
+
+def make_replicas(
+    problem: Problem, method: type[CrowdMethod], stack: Sequence[Replica], training: TrainSettings
+) -> list[CrowdMethod]:
+    """One freshly initialised module per replica; a seed gives the same weights on any device, alone or stacked."""
+    network = make_network(training, problem.input_shape)
+    modules = []
+    for replica in stack:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(replica.seed)
+            modules.append(method(problem, replica.settings, network))
+    return modules
+
+
+def run_epochs(
+    data: Data,
+    modules: Sequence[CrowdMethod],
+    stack: Sequence[Replica],
+    training: TrainSettings,
+    on_epoch: OnEpoch,
+    checkpoint: Checkpoint | None,
+    should_stop: Callable[[], bool],
+) -> Trained:
+    """Train some replicas side by side.
+
+    Args:
+        data: what to learn from, on its device.
+        modules: one per replica.
+        stack: their settings, which differ in swept ones only, and seeds.
+        training: everything that is not the method's.
+        on_epoch: listens, and may stop the run after any epoch.
+        checkpoint: where to keep the state, and to go on from if there is one.
+        should_stop: asked before training goes on from a checkpoint.
+
+    Raises:
+        DivergedError: a loss became NaN or enormous.
+    """
+    problem, method = data.problem, type(modules[0])
+    replicas = Replicas(modules, data.device)
+    record = _may_record(data, method, training)
+    feed = Feed(data, tuple(r.seed for r in stack), training.batch_size, fixed_width=record)
+    rates = [method.rate(stack[0].settings, name) for name in replicas.parameters]
+    optimiser = Optimiser(list(replicas.parameters.values()), training, rates)
+    kept = Kept(replicas, data, training.epochs)
+    kept.take(0)
+    evaluation = Evaluation(replicas, data, training.names == "validation-gold")
+    steps, selection = Steps(replicas, optimiser, feed, record), Selection(replicas, training.patience)
+    history: dict[str, list[FloatArray]] = {}
+    start = 0 if checkpoint is None else checkpoint.read(replicas, optimiser, selection, history, kept)
+    evaluation.begin_at(kept.at.get(0, {}))
+    prepares = method.start_epoch is not CrowdMethod.start_epoch
+    saved = time.perf_counter()
+    for epoch in range(start, training.epochs):
+        if not selection.active.any() or (epoch == start > 0 and should_stop()):
+            break
+        began = time.perf_counter()
+        if prepares:
+            _start_epoch(replicas, data, epoch)
+        optimiser.start_epoch(epoch)
+        losses = steps.epoch(epoch)
+        found = {"loss": losses.sum(0), **dict(zip(steps.terms, losses, strict=True)), **evaluation()}
+        metrics = fetch(found)
+        kept.take(epoch + 1)
+        seconds = time.perf_counter() - began
+        _check(metrics["loss"], selection.active, epoch, stack, training)
+        row = {name: np.where(selection.active, value, np.nan) for name, value in metrics.items()}
+        scores = metrics if problem.validated_on else {}
+        selection.update(epoch, scores.get("valid_accuracy"), scores.get("valid_nll"))
+        for name, value in {**row, "seconds": np.full(len(stack), seconds)}.items():
+            history.setdefault(name, []).append(value)
+        stop = on_epoch(epoch, row, seconds)
+        late = time.perf_counter() - saved > _CHECKPOINT_SECONDS
+        if checkpoint and (stop or late or (epoch + 1) % checkpoint.every == 0 or epoch + 1 == training.epochs):
+            checkpoint.write(epoch, replicas, optimiser, selection, history, kept)
+            saved = time.perf_counter()
+        if stop:
+            break
+    return Trained(replicas, selection, history, kept)
+
+
+def _may_record(data: Data, method: type[CrowdMethod], training: TrainSettings) -> bool:
+    """Whether steps are recorded: pure methods and our own networks, for as many steps as pay it back."""
+    n_steps = training.epochs * math.ceil(data.problem.n_train / training.batch_size)
+    pure = method.stackable and ":" not in training.backbone
+    capturable = data.device.type == "cpu" or not training.deterministic  # deterministic sums on CUDA sort, and wait
+    return training.record and pure and capturable and data.resident and n_steps >= _WORTH_RECORDING
+
+
+def _start_epoch(replicas: Replicas, data: Data, epoch: int) -> None:
+    problem = data.problem
+    n, device = problem.n_train_annotations, data.device
+    log_probs = predict(replicas, data, slice(0, problem.n_train), training_tasks=True)
+    task = torch.from_numpy(problem.task[:n]).to(device)
+    context = EpochContext(epoch, log_probs, task, data.worker[:n].to(device), data.label[:n].to(device))
+    with torch.no_grad():
+        replicas.call("start_epoch", context, in_dims=(EpochContext(*(None, 0, None, None, None)),))  # type: ignore[arg-type]
+
+
+def _check(loss: FloatArray, active: AnyArray, epoch: int, stack: Sequence[Replica], training: TrainSettings) -> None:
+    bad = np.flatnonzero(active & ~(np.abs(loss) < _DIVERGED))
+    if len(bad):
+        noise = getattr(stack[0].settings, "noise_lr", None)
+        also = "" if noise is None else f" or `noise_lr` (it is {noise:g})"
+        raise DivergedError(
+            f"Training diverged: the loss of seed {stack[bad[0]].seed} became {loss[bad[0]]:g} in epoch {epoch + 1}. "
+            f"Lower `lr` (it is {training.lr:g}){also}, or look for extreme values in the features."
+        )

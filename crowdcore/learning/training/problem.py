@@ -1,0 +1,249 @@
+"""What is to be learnt from: which tasks train, validate and test, and the annotations in that numbering."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from crowdcore import aggregation
+from crowdcore.aggregation.base import AggregationResult
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
+from crowdcore.data.dataset import SPLITS, CrowdDataset
+from crowdcore.data.rows import Rows
+from crowdcore.learning.settings import TrainSettings
+from crowdcore.learning.training.inputs import Preparation, input_rows, prepare_on
+
+__all__ = ["Problem", "pose"]
+
+TRAIN, VALID, TEST = range(3)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A dataset as a learner sees it; tasks are renumbered train, valid, test, unlabelled.
+
+    Args:
+        dataset: the whole dataset.
+        rows: features or images of the dataset's tasks.
+        preparation: from a row to the network's input.
+        order: (n,) dataset task number of each task here; tasks without input are left out.
+        splits: name -> where its tasks are in ``order``; ``train`` starts at 0.
+        annotation: (A,) dataset annotation number of each annotation here, train tasks first.
+        valid_label: (n_valid,) label that validation compares with, -1 = none.
+        validated_on: what that label is, in words ("" = nothing selects).
+        worker_features: (R, F) float32, or None.
+        notes: what was noticed, one sentence each.
+    """
+
+    dataset: CrowdDataset
+    rows: Rows
+    preparation: Preparation
+    order: IntArray
+    splits: dict[str, slice]
+    annotation: IntArray
+    valid_label: IntArray
+    validated_on: str
+    worker_features: FloatArray | None = None
+    notes: tuple[str, ...] = ()
+    _aggregated: dict[str, AggregationResult] = field(default_factory=dict, repr=False)
+
+    @property
+    def n_classes(self) -> int:
+        """C."""
+        return self.dataset.n_classes
+
+    @property
+    def n_workers(self) -> int:
+        """R."""
+        return self.dataset.n_workers
+
+    @property
+    def n_train(self) -> int:
+        """Tasks to learn from, numbered 0 … n_train - 1."""
+        return int(self.splits["train"].stop)
+
+    @property
+    def n_train_annotations(self) -> int:
+        """Annotations to learn from, numbered 0 … n_train_annotations - 1."""
+        return int(np.searchsorted(self.task, self.n_train))
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Shape of one prepared input."""
+        return self.preparation.input_shape(self.rows.shape[1:])
+
+    @cached_property
+    def task(self) -> IntArray:
+        """(A,) task of each annotation, ascending, in this numbering."""
+        position = np.empty(self.dataset.n_tasks, np.int64)
+        position[self.order] = np.arange(len(self.order))
+        return position[self.dataset.task[self.annotation]]
+
+    @cached_property
+    def worker(self) -> IntArray:
+        """(A,) worker of each annotation."""
+        return self.dataset.worker[self.annotation].astype(np.int64)
+
+    @cached_property
+    def label(self) -> IntArray:
+        """(A,) label of each annotation."""
+        return self.dataset.label[self.annotation].astype(np.int64)
+
+    @cached_property
+    def gold(self) -> IntArray:
+        """(n,) true class, -1 = unknown. The trainer compares with it; only `dl-true` learns from it."""
+        return self.dataset.gold[self.order].astype(np.int64)
+
+    def aggregate(self, name: str, **settings: Any) -> AggregationResult:
+        """An aggregator's result on the training annotations alone (fitted once; arrays in dataset numbering)."""
+        key = f"{name} {sorted(settings.items())}"
+        if key not in self._aggregated:
+            keep = np.zeros(self.dataset.n_annotations, bool)
+            keep[self.annotation[: self.n_train_annotations]] = True
+            self._aggregated[key] = aggregation.get(name, **settings).fit(self.dataset.where(keep))
+        return self._aggregated[key]
+
+    def votes(self, name: str = "majority-vote", **settings: Any) -> FloatArray:
+        """(n_train, C) an aggregator's posterior of the training tasks."""
+        return self.aggregate(name, **settings).posterior[self.order[: self.n_train]]
+
+
+def pose(
+    dataset: CrowdDataset,
+    training: TrainSettings,
+    images: bool = False,
+    worker_features: AnyArray | None = None,
+) -> Problem:
+    """Decide what trains, validates and tests.
+
+    Args:
+        dataset: tasks with features, annotations on some of them.
+        training: ``select_on``, ``holdout``, ``holdout_seed``, ``standardise`` and ``names`` count here.
+        images: the network wants images where there are both.
+        worker_features: (n_workers, F) what is known about the workers.
+
+    Raises:
+        DataError: no features, no annotations, features with NaN, fewer tasks than classes, nothing to validate on.
+        SettingError: worker features of a wrong shape; names from gold where nothing is validated on gold.
+    """
+    if dataset.n_annotations == 0:
+        raise DataError(f"{dataset.name} has no annotations", "There is nothing to learn from.")
+    rows = input_rows(dataset, images)
+    role, validated_on = _roles(dataset, rows.present, training)
+    if training.names == "validation-gold" and "gold" not in validated_on:
+        raise SettingError(
+            "names",
+            f"be 'as-trained', since {dataset.name} is validated on {validated_on or 'nothing'}, not on gold labels",
+            training.names,
+            "Add gold to tasks of the split 'valid', or hold out training tasks with gold (select_on='holdout').",
+        )
+    order = np.concatenate([np.flatnonzero(role == r) for r in range(4)])
+    edges = np.concatenate([[0], np.cumsum(np.bincount(role[role >= 0], minlength=4))])
+    names = (*SPLITS, "unlabelled")
+    splits = {n: slice(int(a), int(b)) for n, a, b in zip(names, edges[:-1], edges[1:], strict=True)}
+    train = order[splits["train"]]
+    if len(train) < dataset.n_classes:
+        raise DataError(
+            f"{dataset.name} has {dataset.n_classes} classes but only {len(train)} annotated training tasks with "
+            "features",
+            "There must be at least one task per class.",
+        )
+    position = np.full(dataset.n_tasks, -1, np.int64)
+    position[order] = np.arange(len(order))
+    placed = position[dataset.task]
+    annotation = np.argsort(np.where(placed < 0, len(order), placed), kind="stable")[: int((placed >= 0).sum())]
+    valid = order[splits["valid"]]
+    label = _consensus(dataset, valid) if "majority vote" in validated_on else dataset.gold[valid].astype(np.int64)
+    return Problem(
+        dataset,
+        rows,
+        prepare_on(rows, train, dataset.task_ids, training.standardise),
+        order,
+        splits,
+        annotation,
+        label,
+        validated_on,
+        _worker_features(dataset, worker_features),
+        _notes(dataset, train, annotation, validated_on),
+    )
+
+
+def _roles(dataset: CrowdDataset, present: BoolArray, training: TrainSettings) -> tuple[IntArray, str]:
+    """(n_tasks,) 0 train, 1 valid, 2 test, 3 unlabelled, -1 without input; and what validates, in words."""
+    role = np.full(dataset.n_tasks, 3, np.int64)
+    role[dataset.annotated & (dataset.split <= TRAIN)] = TRAIN
+    for split in (VALID, TEST):
+        role[dataset.split == split] = split
+    role[~present] = -1
+    valid = role == VALID
+    choice = training.select_on
+    gold, labelled = (dataset.gold[valid] >= 0).any(), dataset.annotated[valid].any()
+    if choice == "crowd" and labelled:
+        choice = "consensus"
+    if choice == "none":
+        return role, ""
+    if choice == "gold" or (choice == "auto" and gold):
+        if not gold:
+            raise DataError(
+                f"The validation split of {dataset.name} has no gold labels",
+                "Pass select_on='consensus', 'holdout' or 'none', or add gold to the tasks of split 'valid'.",
+            )
+        return role, "gold labels of the valid split"
+    if choice == "consensus" or (choice == "auto" and labelled):
+        if not labelled:
+            raise DataError(
+                f"The validation split of {dataset.name} has no annotations", "Pass select_on='holdout' or 'none'."
+            )
+        return role, "majority vote of the valid split"
+    if choice == "auto" and valid.any():
+        raise DataError(
+            f"The validation split of {dataset.name} has neither gold labels nor annotations",
+            "Pass select_on='holdout' to hold out training tasks, or 'none' to keep the last epoch.",
+        )
+    role[valid] = 3
+    train = np.flatnonzero(role == TRAIN)
+    held = np.random.default_rng(training.holdout_seed).permutation(train)[: round(training.holdout * len(train))]
+    role[held] = VALID
+    known = choice != "crowd" and bool(len(held)) and bool((dataset.gold[held] >= 0).all())
+    what = "gold labels" if known else "majority vote"
+    return role, f"{what} of {len(held)} training tasks held out (seed {training.holdout_seed})"
+
+
+def _consensus(dataset: CrowdDataset, tasks: IntArray) -> IntArray:
+    """(n,) majority vote of some tasks, -1 for those without annotation."""
+    labels = aggregation.get("majority-vote").fit(dataset).labels
+    return labels[tasks].astype(np.int64)
+
+
+def _worker_features(dataset: CrowdDataset, features: AnyArray | None) -> FloatArray | None:
+    if features is None:
+        return None
+    features = np.asarray(features, np.float32)
+    if features.ndim != 2 or len(features) != dataset.n_workers:
+        raise SettingError("worker_features", f"have one row for each of {dataset.n_workers} workers", features.shape)
+    if not np.isfinite(features).all():
+        raise DataError("`worker_features` holds NaN or infinite values", "Fill or drop them first.")
+    return features
+
+
+def _notes(dataset: CrowdDataset, train: IntArray, annotation: IntArray, validated_on: str) -> tuple[str, ...]:
+    is_train = np.zeros(dataset.n_tasks, bool)
+    is_train[train] = True
+    used = annotation[is_train[dataset.task[annotation]]]
+    notes = []
+    given = np.bincount(dataset.label[used], minlength=dataset.n_classes)
+    never = [dataset.classes[c] for c in np.flatnonzero(given == 0)]
+    if never:
+        notes.append(
+            f"No worker gave the label{'s' if len(never) > 1 else ''} {', '.join(map(repr, never))} to a training "
+            "task: the classifier cannot learn what nobody named."
+        )
+    if len(np.unique(dataset.worker[used])) == 1:
+        notes.append("There is only one worker: their mistakes cannot be told from what is common to a crowd.")
+    if validated_on:
+        notes.append(f"Epochs are selected on: {validated_on}.")
+    return tuple(notes)

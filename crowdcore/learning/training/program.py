@@ -1,0 +1,233 @@
+"""A step recorded on a CPU: a list of kernel calls on fixed memory, what a CUDA graph is on CUDA.
+
+What a small step costs beyond its kernels is the way there: Python, the mapping over replicas, the autograd engine,
+allocations, views. All of that happens once, while recording. A replay computes the same numbers, bit for bit.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.fx import GraphModule, Node
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.node import map_arg
+
+from crowdcore.learning.training.recording import put_back
+
+__all__ = ["Program"]
+
+_UNDECLARED_VIEWS = {"aten::_unsafe_view"}
+_COPIES = {"aten::clone", "aten::_to_copy"}
+_UNSET = {f"aten::{n}" for n in ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")}
+_OF_SHAPE = {f"aten::{n}" for n in ("zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full")}
+_WRITERS = {"aten.relu.default": partial(torch.clamp_min, min=0), "aten.sum.default": partial(torch.sum, dim=None)}
+
+
+class Program:
+    """A function of fixed shapes as calls of kernels.
+
+    Args:
+        function: reads ``inputs``, returns a tensor; what else it reads or changes keeps its place in memory.
+        inputs: its static input tensors.
+        state: everything it changes, put back after the recording.
+        memory: blocks for what is computed on the way, shared with programs that never run at the same time; grows.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[], Tensor],
+        inputs: tuple[Tensor, ...],
+        state: Sequence[Tensor],
+        memory: list[Tensor],
+    ) -> None:
+        self.inputs = inputs
+        before = [t.detach().clone() for t in state]
+
+        def plain() -> Tensor:  # the tracer miscounts the arguments of a bound method
+            return function()
+
+        recorded = make_fx(plain)()
+        put_back(state, before)
+        with torch.no_grad():
+            compiler = _Compiler(recorded, memory)
+            self.output: Tensor = compiler.run()
+        self.calls = compiler.calls
+        put_back(state, before)
+
+    def __call__(self, inputs: tuple[Tensor, ...]) -> Tensor:
+        """Run on other inputs; the result is overwritten by the next run."""
+        with torch.no_grad():
+            for static, value in zip(self.inputs, inputs, strict=True):
+                static.copy_(value)
+            for call in self.calls:
+                call()
+        return self.output
+
+
+class _Compiler:
+    """Runs a recorded graph once, and notes the calls that repeat it.
+
+    Every value gets its place in memory. Views are taken and constants computed now, once and for all; the memory of
+    a value is given to others after the last node that needs it.
+
+    Attributes:
+        calls: what a replay does.
+    """
+
+    def __init__(self, recorded: GraphModule, memory: list[Tensor]) -> None:
+        recorded.graph.eliminate_dead_code()
+        self.recorded = recorded
+        self.nodes = [n for n in recorded.graph.nodes if getattr(n.target, "namespace", "") != "profiler"]
+        self.calls: list[Callable[[], Any]] = []
+        self.constant: set[Node] = set()
+        self.source, self.root, self.written = _sharing(self.nodes)
+        self.dying: dict[Node, list[Node]] = {}
+        for root, last in {self.root[n]: node for node in self.nodes for n in (node, *node.all_input_nodes)}.items():
+            self.dying.setdefault(last, []).append(root)
+        self.held: dict[Node, list[Tensor]] = {}
+        self.memory, self.free = memory, list(memory)
+
+    def run(self) -> Any:
+        """The value of the graph's output."""
+        values: dict[Node, Any] = {}
+        for node in self.nodes:
+            args, kwargs = (map_arg(a, values.__getitem__) for a in (node.args, node.kwargs))
+            if node.op == "output":
+                return args[0]
+            if node.op == "get_attr":
+                values[node] = getattr(self.recorded, str(node.target))
+            elif node.target is operator.getitem:
+                values[node] = args[0][args[1]]
+            else:
+                values[node] = self._operation(node, node.target, args, kwargs)
+            for root in self.dying.get(node, ()):
+                self.free += self.held.pop(root, ())
+        raise AssertionError("a graph ends with its output")
+
+    def _operation(self, node: Node, op: Any, args: Any, kwargs: Any) -> Any:
+        """What an operation returns; how to repeat it is noted."""
+        name, changes = op._schema.name, op._schema.is_mutable
+        if torch.Tag.inplace_view in op.tags:  # a new shape for an old tensor; here, another view of it
+            return op(args[0].detach(), *args[1:], **kwargs)
+        if changes and (node in self.source or not op._schema.returns):
+            try:
+                return self._repeat(_native(name, op), args, kwargs)
+            except TypeError:  # it takes other arguments
+                return self._repeat(op, args, kwargs)
+        result = op(*args, **kwargs)
+        if name in _UNSET:
+            return self._place(node, result)
+        again = changes or torch.Tag.nondeterministic_seeded in op.tags
+        if not again and (name in _OF_SHAPE or all(n in self.constant for n in node.all_input_nodes)):
+            if self.root[node] not in self.written:
+                self.constant.add(node)
+                return result
+            if isinstance(result, Tensor) and not result.any():
+                return self._repeat(Tensor.zero_, (self._place(node, result),), {})
+        if node in self.source:
+            return result
+        if name in _COPIES:
+            return self._repeat(Tensor.copy_, (self._place(node, result), args[0]), {})
+        single = isinstance(result, Tensor)
+        results = (result,) if single else tuple(result)
+        used = {0} if single else {user.args[1] for user in node.users}
+        places = tuple(self._place(node, r) if i in used else None for i, r in enumerate(results))
+        if again or not self._written_by_kernel(op, args, kwargs, results, places):
+            self.calls.append(partial(_move, partial(op, *args, **kwargs), places))
+            _move(lambda: results, places)
+        return places[0] if single else places
+
+    def _written_by_kernel(
+        self, op: Any, args: Any, kwargs: Any, results: Sequence[Tensor], places: Sequence[Any]
+    ) -> bool:
+        """Whether a kernel can write the results into their places."""
+        for kernel, names in _kernels(op):
+            if len(names) != len(places) or any(place is None for place in places):
+                continue
+            try:
+                self._repeat(kernel, args, {**kwargs, **dict(zip(names, places, strict=True))})
+            except (TypeError, RuntimeError):
+                continue
+            if all(map(_same, results, places)):
+                return True
+            self.calls.pop()
+        return False
+
+    def _repeat(self, kernel: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call a kernel, now and in every replay."""
+        call = partial(kernel, *args, **kwargs)
+        result = call()
+        self.calls.append(call)
+        return result
+
+    def _place(self, node: Node, like: Tensor) -> Tensor:
+        """A place for a result of ``node``, until its last use."""
+        extent = 1 + sum((n - 1) * step for n, step in zip(like.shape, like.stride(), strict=True))
+        size = extent * like.itemsize if like.numel() else 0
+        block = min((f for f in self.free if size <= f.numel() <= 2 * size), key=Tensor.numel, default=None)
+        if block is None:
+            block = torch.empty(size, dtype=torch.uint8)
+            self.memory.append(block)
+        self.free = [f for f in self.free if f is not block]
+        self.held.setdefault(node, []).append(block)
+        return block[:size].view(like.dtype).as_strided(like.shape, like.stride())
+
+
+def _move(call: Callable[[], Any], places: Sequence[Tensor | None]) -> None:
+    results = call()
+    for place, result in zip(places, (results,) if isinstance(results, Tensor) else results, strict=True):
+        if place is not None:
+            place.copy_(result)
+
+
+def _same(a: Tensor, b: Tensor) -> bool:
+    return bool(((a == b) | ((a != a) & (b != b))).all())
+
+
+def _native(name: str, op: Any) -> Any:
+    """An operation that changes its arguments, without the detour over its schema."""
+    name = name.removeprefix("aten::")
+    return getattr(Tensor, name, getattr(torch, name, op))
+
+
+def _kernels(op: Any) -> Iterator[tuple[Callable[..., Any], list[str]]]:
+    """Functions that may write what ``op`` returns into given tensors, with the names of those; fastest first."""
+    if str(op) in _WRITERS:
+        yield _WRITERS[str(op)], ["out"]
+    for module in (torch, torch._C._linalg, torch._C._nn):  # type: ignore[attr-defined]
+        if name := getattr(module, op._schema.name.removeprefix("aten::"), None):
+            yield name, ["out"]
+    arguments = [(a.name, str(a.type)) for a in op._schema.arguments]
+    n = len(arguments)
+    for overload in (getattr(op.overloadpacket, o) for o in op.overloadpacket.overloads()):
+        all_arguments = overload._schema.arguments
+        given, out = all_arguments[:n], all_arguments[n:]
+        written = [a.name for a in out if a.alias_info is not None and a.alias_info.is_write]
+        if written and len(written) == len(out) and [(a.name, str(a.type)) for a in given] == arguments:
+            yield overload, written
+
+
+def _sharing(nodes: Sequence[Node]) -> tuple[dict[Node, Node], dict[Node, Node], set[Node]]:
+    """Node -> the one whose memory it shares; node -> the first one in that memory; the first ones written to."""
+    source: dict[Node, Node] = {}
+    root: dict[Node, Node] = {}
+    written: set[Node] = set()
+    for node in nodes:
+        schema: Any = getattr(node.target, "_schema", None)
+        if node.target is operator.getitem or (schema and schema.name in _UNDECLARED_VIEWS):
+            source[node] = node.all_input_nodes[0]
+        for i, argument in enumerate(schema.arguments if schema else ()):
+            value = node.args[i] if i < len(node.args) else node.kwargs.get(argument.name)
+            shared = [n for n in (value if isinstance(value, list) else [value]) if isinstance(n, Node)]
+            if shared and argument.alias_info is not None:
+                if argument.alias_info.is_write:
+                    written.update(root[n] for n in shared)
+                if any(returned.alias_info is not None for returned in schema.returns):
+                    source.setdefault(node, shared[0])
+        root[node] = root[source[node]] if node in source else node
+    return source, root, written

@@ -1,0 +1,113 @@
+"""From a stack of replicas to what they came to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+
+from crowdcore.core.types import AnyArray, FloatArray
+from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.settings import TrainSettings
+from crowdcore.learning.training.checkpoint import Checkpoint
+from crowdcore.learning.training.data import Data
+from crowdcore.learning.training.evaluation import predict
+from crowdcore.learning.training.first_stage import start_modules
+from crowdcore.learning.training.kept_epochs import omega_of, recovered_of
+from crowdcore.learning.training.loop import OnEpoch, Replica, Trained, make_replicas, run_epochs
+from crowdcore.learning.training.naming import match_names, renamed
+from crowdcore.learning.training.outcome import Outcome
+
+__all__ = ["train_stack"]
+
+_ROWS_ARE_CLASSES = ("worker_confusion", "common_confusion")
+_CHUNK = 4096
+
+
+def train_stack(
+    data: Data,
+    method: type[CrowdMethod],
+    stack: Sequence[Replica],
+    training: TrainSettings,
+    on_epoch: OnEpoch,
+    checkpoint: Checkpoint | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Outcome:
+    """Train some replicas side by side, their first stage included.
+
+    Args:
+        data: what to learn from, on its device.
+        method: the method.
+        stack: the replicas; their settings differ in swept ones only.
+        training: everything that is not the method's.
+        on_epoch: listens (epochs of a first stage count from below 0), and may stop the run after any epoch.
+        checkpoint: where to keep the state, and to go on from if there is one.
+        should_stop: asked before training goes on from a checkpoint; True makes its state the outcome.
+
+    Raises:
+        DivergedError: a loss became NaN or enormous.
+    """
+    modules = make_replicas(data.problem, method, stack, training)
+    if checkpoint is None or not checkpoint.exists:
+        whole = start_modules(data, modules, stack, training, on_epoch, checkpoint, should_stop)
+        checkpoint = checkpoint if whole else None  # what goes on later goes on with the first stage
+    trained = run_epochs(data, modules, stack, training, on_epoch, checkpoint, should_stop)
+    return _outcome(trained, data, training)
+
+
+def _outcome(trained: Trained, data: Data, training: TrainSettings) -> Outcome:
+    replicas, selection, kept = trained.replicas, trained.selection, trained.kept
+    probabilities: dict[str, FloatArray] = {}
+    recovered: dict[str, dict[str, AnyArray]] = {}
+    names: dict[str, AnyArray] = {}
+    best = selection.best_model()
+    for at, model in (("last", selection.last_model()), ("selected", best)):
+        selection.load(model)
+        p = predict(replicas, data, slice(0, len(data.problem.order))).softmax(-1).cpu().numpy()
+        names[at] = _names(p, data, training)
+        probabilities[at] = renamed(p, names[at], -1)
+        recovered[at] = _named(recovered_of(replicas), names[at])
+        omega = omega_of(replicas, data)
+        if omega is not None:
+            recovered[at]["omega"] = omega.double().cpu().numpy()
+        if at == "last":
+            loss = _final_loss(trained, data)
+    table = {name: np.stack(rows) for name, rows in trained.history.items()}
+    seconds = table.pop("seconds")[:, 0]
+    order = names["selected"]
+    return Outcome(
+        table,
+        selection.epoch.copy(),
+        selection.last.copy(),
+        probabilities,
+        recovered,
+        names,
+        kept.epochs(),
+        {k: np.stack([_named({k: one}, order)[k] for one in v]) for k, v in kept.parts().items()},
+        loss,
+        {name: value.detach().cpu().numpy() for name, value in best.items()},
+        seconds,
+    )
+
+
+def _names(probabilities: FloatArray, data: Data, training: TrainSettings) -> AnyArray:
+    if training.names == "as-trained":
+        return np.tile(np.arange(probabilities.shape[-1]), (len(probabilities), 1))
+    return match_names(probabilities[:, data.problem.splits["valid"]], data.problem.valid_label)
+
+
+def _named(parts: dict[str, AnyArray], order: AnyArray) -> dict[str, AnyArray]:
+    return {k: renamed(v, order, -2) if k in _ROWS_ARE_CLASSES else v for k, v in parts.items()}
+
+
+@torch.no_grad()
+def _final_loss(trained: Trained, data: Data) -> FloatArray:
+    """(S,) first term of the loss over the training tasks, in evaluation mode."""
+    replicas, n = trained.replicas, data.problem.n_train
+    replicas.train(False)
+    total = torch.zeros(replicas.size, device=data.device)
+    for piece in data.chunks(slice(0, n), _CHUNK):
+        terms = replicas.call("loss", data.stretch(piece))
+        total += next(iter(terms.values())) * (piece.stop - piece.start) / n
+    return np.asarray(total.double().cpu().numpy())

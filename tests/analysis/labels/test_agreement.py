@@ -1,0 +1,163 @@
+"""Agreement against the krippendorff package and the textbook formulas; states, intervals, words."""
+
+from __future__ import annotations
+
+import krippendorff
+import numpy as np
+import pytest
+from hypothesis import given
+
+from crowdcore.analysis import agreement
+from crowdcore.analysis.labels.agreement_words import explain
+from tests.analysis.crowds import crowds, make_crowd
+from tests.conftest import simulate_crowd
+
+
+def first_labels(crowd) -> np.ndarray:
+    """(workers, tasks) with NaN where there is none; of repeats the first."""
+    table = np.full((crowd.n_workers, crowd.n_tasks), np.nan)
+    for i, r, y in zip(crowd.task, crowd.worker, crowd.label, strict=True):
+        if np.isnan(table[r, i]):
+            table[r, i] = y
+    return table
+
+
+def textbook(crowd) -> tuple[float, float, float]:
+    """Raw agreement, Fleiss' kappa and AC1 as Gwet (2014) writes them, with a table of tasks by classes."""
+    table = first_labels(crowd)
+    counts = np.stack([(table == c).sum(0) for c in range(crowd.n_classes)], axis=1)
+    n = counts.sum(1)
+    shared = n >= 2
+    p_a = np.mean(
+        [sum(k * (k - 1) for k in row) / (m * (m - 1)) for row, m in zip(counts[shared], n[shared], strict=True)]
+    )
+    pi = np.mean([row / m for row, m in zip(counts[n >= 1], n[n >= 1], strict=True)], axis=0)
+    kappa_chance = (pi**2).sum()
+    ac1_chance = (pi * (1 - pi)).sum() / (crowd.n_classes - 1)
+    kappa = (p_a - kappa_chance) / (1 - kappa_chance) if kappa_chance < 1 - 1e-12 else np.nan
+    return p_a, kappa, (p_a - ac1_chance) / (1 - ac1_chance)
+
+
+@given(crowds(min_classes=2))
+def test_coefficients_are_the_textbooks(crowd):
+    found = agreement(crowd, resamples=0, min_overlap=1)
+    table = first_labels(crowd)
+    if not ((~np.isnan(table)).sum(0) >= 2).any():
+        assert all(np.isnan(c.value) and c.state.startswith("not enough overlap") for c in found.coefficients)
+        return
+    raw, kappa, ac1 = textbook(crowd)
+    assert found.raw.value == pytest.approx(raw)
+    assert found.ac1.value == pytest.approx(ac1)
+    assert found.fleiss.value == pytest.approx(kappa, nan_ok=True, abs=1e-9)
+    pairable = table[:, (~np.isnan(table)).sum(0) >= 2]
+    if len(np.unique(pairable[~np.isnan(pairable)])) > 1:
+        alpha = krippendorff.alpha(reliability_data=table, level_of_measurement="nominal")
+        assert found.alpha.value == pytest.approx(alpha, abs=1e-9)
+    else:
+        assert np.isnan(found.alpha.value)
+        assert "one label" in found.alpha.state
+
+
+def test_equal_numbers_give_fleiss_own_kappa():
+    """The example of Fleiss (1971) as printed in the literature: 10 subjects, 14 raters, 5 categories, 0.210."""
+    rows = """0 0 0 0 14|0 2 6 4 2|0 0 3 5 6|0 3 9 2 0|2 2 8 1 1|7 7 0 0 0|3 2 6 3 0|2 5 3 2 2|6 5 2 1 0|0 2 2 3 7"""
+    counts = np.array([row.split() for row in rows.split("|")], int)
+    label = np.concatenate([np.repeat(np.arange(5), row) for row in counts])
+    crowd = make_crowd(np.repeat(np.arange(10), 14), np.tile(np.arange(14), 10), label, 10, 14, 5)
+    assert round(agreement(crowd).fleiss.value, 3) == 0.210
+
+
+def test_intervals_are_those_of_resampled_tasks():
+    """Against a plain bootstrap that draws tasks and calls the textbook formulas."""
+    crowd = simulate_crowd(n_tasks=80, n_workers=6, n_classes=3, per_task=3, seed=2)
+    found = agreement(crowd, resamples=2000, level=0.9)
+    table, rng = first_labels(crowd), np.random.default_rng(11)
+    drawn = []
+    for _ in range(600):
+        tasks = rng.integers(80, size=80)
+        columns = table[:, tasks]
+        worker, task = np.nonzero(~np.isnan(columns))
+        order = np.argsort(task, kind="stable")
+        label = columns[worker, task].astype(int)[order]
+        sample = make_crowd(task[order], worker[order], label, 80, 6, 3)
+        drawn.append([*textbook(sample), krippendorff.alpha(columns, level_of_measurement="nominal")])
+    low, high = np.quantile(drawn, [0.05, 0.95], axis=0)
+    for k, c in enumerate((found.raw, found.fleiss, found.ac1, found.alpha)):
+        assert c.low == pytest.approx(low[k], abs=0.015)
+        assert c.high == pytest.approx(high[k], abs=0.015)
+        assert c.low < c.value < c.high
+
+
+def test_same_seed_same_intervals(crowd):
+    first, second = agreement(crowd, resamples=100, seed=3), agreement(crowd, resamples=100, seed=3)
+    assert first.frame().equals(second.frame())
+    assert agreement(crowd, resamples=100, seed=4).alpha.low != first.alpha.low
+
+
+def test_not_enough_overlap_is_a_state():
+    crowd = make_crowd([0, 1, 2, 2], [0, 1, 0, 1], [0, 1, 1, 1], 3, 2, 2)
+    found = agreement(crowd)
+    for coefficient in found.coefficients:
+        assert np.isnan([coefficient.value, coefficient.low, coefficient.high]).all()
+        assert coefficient.state.startswith("not enough overlap")
+    assert found.raw.tasks == 1
+    assert found.raw.annotations == 2
+
+
+def test_one_label_only_is_a_state_not_agreement():
+    crowd = make_crowd(np.repeat(np.arange(20), 2), np.tile([0, 1], 20), np.zeros(40, int), 20, 2, 3)
+    found = agreement(crowd)
+    assert found.raw.value == 1
+    assert found.ac1.value == 1
+    for coefficient in (found.alpha, found.fleiss):
+        assert np.isnan(coefficient.value)
+        assert "one label" in coefficient.state
+    assert "one label only" in found.cohen.state
+
+
+def test_one_class_says_nothing():
+    crowd = make_crowd(np.repeat(np.arange(20), 2), np.tile([0, 1], 20), np.zeros(40, int), 20, 2, 1)
+    assert all("one class" in c.state or "one label" in c.state for c in agreement(crowd).coefficients)
+
+
+def test_nobody_labelled_anything():
+    found = agreement(make_crowd([], [], [], 4, 2, 3))
+    assert all(c.state.startswith("not enough overlap") for c in found.coefficients)
+
+
+def test_repeats_by_a_worker_do_not_count(crowd):
+    task, worker = np.append(crowd.task, [5, 5]), np.append(crowd.worker, crowd.worker[crowd.task == 5][:1].repeat(2))
+    label = np.append(crowd.label, [0, 1])
+    again = make_crowd(task, worker, label, crowd.n_tasks, crowd.n_workers, crowd.n_classes)
+    found, plain = agreement(again, resamples=0), agreement(crowd, resamples=0)
+    assert found.n_repeats == 2
+    assert [c.value for c in found.coefficients] == [c.value for c in plain.coefficients]
+
+
+def test_skewed_classes_are_explained():
+    """Two workers who call almost everything class 0: high agreement, low kappa."""
+    label = np.zeros(200, int)
+    label[:10:2] = 1
+    label[11:21:2] = 1
+    crowd = make_crowd(np.repeat(np.arange(100), 2), np.tile([0, 1], 100), label, 100, 2, 2)
+    found = agreement(crowd)
+    assert found.raw.value == pytest.approx(0.9)
+    assert found.fleiss.value < 0
+    assert found.ac1.value > 0.85
+    assert "kappa paradox" in found.sentence
+    assert "'class 0'" in found.sentence
+
+
+def test_words_only_where_coefficients_differ(crowd):
+    assert agreement(simulate_crowd(accuracy=0.9)).sentence == ""
+    words = explain(0.5, 0.4, 0.5, 0.5, 0.2, chance=(0.3, 0.3), top=("a", 0.3))
+    assert "weighs tasks by their labels" in words
+    assert "mean over pairs" in words
+    assert "chance" in explain(0.5, 0.1, 0.1, 0.4, np.nan, chance=(0.45, 0.2), top=("a", 0.3))
+
+
+def test_frame_has_a_row_for_each_coefficient(crowd):
+    frame = agreement(crowd, resamples=50).frame()
+    assert len(frame) == 5
+    assert (frame["low"] <= frame["value"]).all()
+    assert agreement(crowd, pairs=False).cohen.state == "not asked for"

@@ -1,0 +1,132 @@
+"""A run that was interrupted and resumed is the uninterrupted run, bit for bit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.data import Rows
+from crowdcore.learning import EpochEvent, train
+from tests.learning.helpers import featured_crowd
+
+RUN = {"seeds": 2, "epochs": 9, "batch_size": 13, "lr": 0.01, "device": "cpu"}
+
+
+def same(a, b):
+    for name, rows in a.curves.items():
+        assert np.array_equal(rows, b.curves[name], equal_nan=True), name
+    for at in ("selected", "last"):
+        assert np.array_equal(a.probabilities[at], b.probabilities[at])
+    assert np.array_equal(a.selected_epoch, b.selected_epoch)
+    assert all(np.array_equal(v, b.model[k]) for k, v in a.model.items())
+
+
+@pytest.mark.parametrize(
+    ("method", "stack", "record"),
+    [("conal", "all", True), ("conal", "none", False), ("dl-em", "none", True), ("crowd-layer", "all", False)],
+)
+def test_resume_is_bit_for_bit(tmp_path, monkeypatch, method, stack, record):
+    monkeypatch.setattr("crowdcore.learning.training.loop._WORTH_RECORDING", 1)
+    crowd, run = featured_crowd(), {**RUN, "stack": stack, "record": record}
+    whole = train(crowd, method, **run)
+    seen = []
+
+    def stop():
+        return len(seen) == 4
+
+    def count(event):
+        seen.extend([event] if isinstance(event, EpochEvent) and event.epoch else [])
+
+    partial = train(crowd, method, **run, checkpoint=tmp_path, checkpoint_every=3, on_event=count, should_stop=stop)
+    assert len(partial.curves["loss"]) == 4
+    resumed = train(crowd, method, **run, checkpoint=tmp_path, checkpoint_every=3)
+    same(whole, resumed)
+    same(whole, train(crowd, method, **run, checkpoint=tmp_path))
+
+
+@pytest.mark.parametrize("stop_after", [1, 3])
+def test_a_first_stage_is_resumed_bit_for_bit(tmp_path, stop_after):
+    crowd, run = featured_crowd(), {**RUN, "start": "best-of", "start_epochs": 0.5}
+    whole = train(crowd, "conal", **run)
+    seen = []
+
+    def count(event):
+        seen.extend([event] if isinstance(event, EpochEvent) else [])
+
+    run_here = {**run, "checkpoint": tmp_path, "checkpoint_every": 1}
+    partial = train(crowd, "conal", **run_here, on_event=count, should_stop=lambda: len(seen) >= stop_after)
+    assert len(partial.curves["loss"]) == 1, "one epoch of the second stage makes a result of what was learnt"
+    same(whole, train(crowd, "conal", **run_here))
+
+
+def test_patience_survives_a_resume(tmp_path):
+    crowd, run = featured_crowd(), {**RUN, "epochs": 30, "patience": 2, "select_on": "gold"}
+    whole = train(crowd, "vanilla", **run)
+    assert (whole.last_epoch < 30).any()
+    assert (whole.last_epoch - whole.selected_epoch)[whole.last_epoch < 30].tolist() == [2] * (
+        whole.last_epoch < 30
+    ).sum()
+    seen = []
+    train(crowd, "vanilla", **run, checkpoint=tmp_path, on_event=seen.append, should_stop=lambda: len(seen) > 3)
+    same(whole, train(crowd, "vanilla", **run, checkpoint=tmp_path))
+
+
+def test_a_stack_ignores_what_happens_after_a_replica_stopped():
+    crowd, run = featured_crowd(), {**RUN, "epochs": 30, "patience": 2, "stack": "all", "seeds": 4}
+    together = train(crowd, "vanilla", **run)
+    for s in range(4):
+        alone = train(crowd, "vanilla", **{**run, "seeds": [s]})
+        assert alone.last_epoch[0] == together.last_epoch[s]
+        np.testing.assert_allclose(alone.probabilities["last"][0], together.probabilities["last"][s], atol=1e-5)
+        assert np.isnan(together.curves["loss"][together.last_epoch[s] :, s]).all()
+
+
+def test_another_runs_checkpoint_is_refused(tmp_path):
+    crowd = featured_crowd()
+    train(crowd, "vanilla", **RUN, checkpoint=tmp_path)
+    with pytest.raises(SettingError, match="training differ"):
+        train(crowd, "vanilla", **{**RUN, "lr": 0.02}, checkpoint=tmp_path)
+    with pytest.raises(SettingError, match="dataset"):
+        train(featured_crowd(seed=1), "vanilla", **RUN, checkpoint=tmp_path)
+    changed = Rows.from_array(np.asarray(crowd.features) + 1)
+    with pytest.raises(SettingError, match="features differ"):
+        train(replace(crowd, features=changed), "vanilla", **RUN, checkpoint=tmp_path)
+    longer = train(crowd, "vanilla", **{**RUN, "epochs": 12}, checkpoint=tmp_path)
+    assert len(longer.curves["loss"]) == 12
+    next(tmp_path.rglob("*.safetensors")).write_bytes(b"broken")
+    with pytest.raises(DataError, match="cannot be read"):
+        train(crowd, "vanilla", **{**RUN, "epochs": 12}, checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("stack", ["all", "none"])
+def test_asked_to_stop_at_once_its_state_is_the_result(tmp_path, stack):
+    crowd, run = featured_crowd(), {**RUN, "seeds": 3, "stack": stack}
+    seen = []
+
+    def stop():  # in the second seed, where they train one after another
+        return len(seen) == (4 if stack == "all" else 13)
+
+    def count(event):
+        seen.extend([event] if isinstance(event, EpochEvent) else [])
+
+    partial = train(crowd, "trace", **run, checkpoint=tmp_path, on_event=count, should_stop=stop)
+    seen.clear()
+    same(partial, train(crowd, "trace", **run, checkpoint=tmp_path, on_event=count, should_stop=lambda: True))
+    assert not seen
+    same(train(crowd, "trace", **run), train(crowd, "trace", **run, checkpoint=tmp_path))
+
+
+def test_long_epochs_write_a_checkpoint_each(tmp_path, monkeypatch):
+    crowd, seen = featured_crowd(), []
+    folder = tmp_path / "0-0" / "state.json"
+
+    def look(event):
+        seen.extend([folder.exists()] if isinstance(event, EpochEvent) else [])
+
+    train(crowd, "vanilla", **RUN, checkpoint=tmp_path / "rare", checkpoint_every=100, on_event=look)
+    monkeypatch.setattr("crowdcore.learning.training.loop._CHECKPOINT_SECONDS", 0.0)
+    train(crowd, "vanilla", **RUN, checkpoint=tmp_path, checkpoint_every=100, on_event=look)
+    assert seen == [False] * 9 + [False] + [True] * 8

@@ -1,0 +1,110 @@
+"""Batches: every task once an epoch with all its annotations, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from crowdcore.core.errors import DataError
+from crowdcore.data.rows import Rows
+from crowdcore.learning.settings import TrainSettings
+from crowdcore.learning.training.data import Data, Feed
+from crowdcore.learning.training.problem import pose
+from tests.learning.helpers import CPU, featured_crowd
+
+
+@pytest.fixture
+def crowd():
+    """60 tasks of which some have one annotation, some three."""
+    whole = featured_crowd(per_task=3)
+    keep = np.random.default_rng(0).random(whole.n_annotations) < 0.6
+    return whole.where(keep | (np.diff(whole.task, prepend=-1) > 0))
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("resident", [True, False])
+def test_an_epoch_is_every_task_with_its_annotations_once(crowd, fixed, resident):
+    problem = pose(crowd, TrainSettings())
+    data = Data(problem, CPU, resident, targets=problem.votes())
+    feed = Feed(data, (7, 8), 10, fixed)
+    n = problem.n_train_annotations
+    expected = sorted(zip(problem.task[:n], problem.worker[:n], problem.label[:n], strict=True))
+    x = torch.from_numpy(np.asarray(crowd.features)[problem.order])
+    for epoch in range(2):
+        found: list[list[tuple[int, ...]]] = [[], []]
+        orders = []
+        for index in feed.epoch(epoch):
+            batch = data.batch(index)
+            assert torch.equal(batch.features, x[batch.task])
+            torch.testing.assert_close(batch.target, torch.from_numpy(problem.votes())[batch.task])
+            orders.append(batch.task)
+            for s in range(2):
+                real = batch.weight[s] == 1
+                assert ((batch.weight[s] == 0) | real).all()
+                task = batch.task[s][batch.row[s]][real]
+                found[s] += zip(
+                    task.tolist(), batch.worker[s][real].tolist(), batch.label[s][real].tolist(), strict=True
+                )
+        assert sorted(found[0]) == sorted(found[1]) == expected
+        order = torch.cat(orders, 1)
+        assert (order.sort(1).values == torch.arange(problem.n_train)).all()
+        assert not torch.equal(order[0], order[1])
+
+
+def test_a_replicas_order_is_its_own_and_changes_with_the_epoch(crowd):
+    data = Data(pose(crowd, TrainSettings()), CPU)
+    alone = next(Feed(data, (8,), 10).epoch(3)).task[0]
+    among = next(Feed(data, (1, 8, 5), 10).epoch(3)).task[1]
+    assert torch.equal(alone, among)
+    assert not torch.equal(alone, next(Feed(data, (8,), 10).epoch(4)).task[0])
+
+
+def test_recorded_steps_get_one_width_per_epoch_at_least(crowd):
+    data = Data(pose(crowd, TrainSettings()), CPU)
+    feed = Feed(data, (0, 1), 7, fixed_width=True)
+    widths = [{i.entry.shape[1] for i in feed.epoch(e)} for e in range(5)]
+    assert all(len(w) == 1 for w in widths)
+    assert widths == sorted(widths, key=max), "never narrower again"
+
+
+def test_a_stretch_is_consecutive_tasks(crowd):
+    problem = pose(crowd, TrainSettings())
+    batch = Data(problem, CPU).stretch(slice(5, 9))
+    inside = (problem.task >= 5) & (problem.task < 9)
+    assert batch.task.tolist() == [5, 6, 7, 8]
+    assert (batch.row + 5).tolist() == problem.task[inside].tolist()
+    assert batch.worker.tolist() == problem.worker[inside].tolist()
+    assert batch.mean(torch.arange(float(inside.sum()))).item() == pytest.approx((inside.sum() - 1) / 2)
+
+
+def test_nan_is_found_and_its_task_named(crowd):
+    features = np.array(crowd.features)
+    problem = pose(crowd, TrainSettings(standardise=False))
+    features[problem.order[problem.splits["test"]][2], 1] = np.nan
+    problem = pose(replace(crowd, features=Rows.from_array(features)), TrainSettings(standardise=False))
+    task = crowd.task_ids[problem.order[problem.splits["test"]][2]]
+    with pytest.raises(DataError, match=f"task '{task}' hold NaN"):
+        Data(problem, CPU)
+    features[problem.order[0]] = np.inf
+    with pytest.raises(DataError, match="NaN or infinite"):
+        pose(replace(crowd, features=Rows.from_array(features)), TrainSettings())
+
+
+def test_images_become_standardised_channels_first(crowd):
+    rng = np.random.default_rng(0)
+    pictures = rng.integers(0, 256, (60, 8, 8, 3), dtype=np.uint8)
+    problem = pose(replace(crowd, features=Rows.from_array(pictures)), TrainSettings())
+    assert problem.input_shape == (3, 8, 8)
+    data = Data(problem, CPU)
+    x = data.inputs(slice(0, problem.n_train))
+    assert x.shape == (problem.n_train, 3, 8, 8)
+    torch.testing.assert_close(x.mean((0, 2, 3)), torch.zeros(3), atol=1e-5, rtol=0)
+    torch.testing.assert_close(x.std((0, 2, 3), correction=0), torch.ones(3), atol=1e-4, rtol=0)
+    table = data.inputs(torch.tensor([[3, 1]]))
+    assert torch.equal(table[0, 1], x[1])
+    grey = pose(replace(crowd, features=Rows.from_array(pictures[..., 0])), TrainSettings())
+    assert grey.input_shape == (1, 8, 8)
+    assert Data(grey, CPU).inputs(slice(0, 2)).shape == (2, 1, 8, 8)
