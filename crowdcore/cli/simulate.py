@@ -220,8 +220,8 @@ def _facts(crowd: CrowdDataset) -> dict[str, Any]:
 
 def _study(plan: RecoveryPlan, device: str, out: Path | None, figure: Path | None, json: bool) -> None:
     """Train on what is planted, and compare with the truth."""
+    from crowdcore.exhibits.recovery_study import errors
     from crowdcore.learning import study_recovery
-    from crowdcore.learning.recovery.exhibits import errors
     from crowdcore.learning.recovery.measures import MEASURES, spelled
 
     if out is not None and out.suffix not in {".csv", ".parquet"}:

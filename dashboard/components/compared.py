@@ -19,7 +19,7 @@ from dashboard.services import compare
 if TYPE_CHECKING:
     import pandas as pd
 
-    from crowdcore.figures import Exhibit
+    from crowdcore.exhibits import Exhibit
     from crowdcore.learning.results.result import At
 
 __all__ = ["accuracy", "calibration", "curves", "disagreement", "recovery", "selection", "significance", "sweeps"]

@@ -1,4 +1,4 @@
-"""Training runs side by side; what there is to see of them comes from `crowdcore.learning.comparison.exhibits`."""
+"""Training runs side by side; what there is to see of them comes from `crowdcore.exhibits.comparison`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from crowdcore import CrowdDataset
     from crowdcore.analysis import LabelDisagreement
-    from crowdcore.figures import Exhibit
+    from crowdcore.exhibits import Exhibit
     from crowdcore.learning.results.result import At, TrainingResult
     from crowdcore.runs import Run
 
@@ -86,7 +86,7 @@ def kept_at(at: At) -> At:
 @kept
 def accuracies(opened: CrowdDataset, runs: Runs) -> Exhibit:
     """Selected, last, best."""
-    from crowdcore.learning.comparison import exhibits
+    from crowdcore.exhibits import comparison as exhibits
 
     return exhibits.accuracies(compared(opened, runs))
 
@@ -94,7 +94,7 @@ def accuracies(opened: CrowdDataset, runs: Runs) -> Exhibit:
 @kept
 def seeds(opened: CrowdDataset, runs: Runs, at: At) -> Exhibit:
     """Every seed."""
-    from crowdcore.learning.comparison import exhibits
+    from crowdcore.exhibits import comparison as exhibits
 
     return exhibits.seeds(compared(opened, runs), at)
 
@@ -102,7 +102,7 @@ def seeds(opened: CrowdDataset, runs: Runs, at: At) -> Exhibit:
 @kept
 def classes(opened: CrowdDataset, runs: Runs, at: At) -> Exhibit:
     """Per class."""
-    from crowdcore.learning.comparison import exhibits
+    from crowdcore.exhibits import comparison as exhibits
 
     return exhibits.classes(compared(opened, runs), "last" if at == "last" else "selected")
 
@@ -110,7 +110,7 @@ def classes(opened: CrowdDataset, runs: Runs, at: At) -> Exhibit:
 @kept
 def scores(opened: CrowdDataset, runs: Runs, at: At) -> Exhibit:
     """F1, likelihood, calibration error."""
-    from crowdcore.learning.comparison import exhibits
+    from crowdcore.exhibits import comparison as exhibits
 
     return exhibits.scores(compared(opened, runs), "last" if at == "last" else "selected")
 
@@ -118,7 +118,7 @@ def scores(opened: CrowdDataset, runs: Runs, at: At) -> Exhibit:
 @kept
 def cost(opened: CrowdDataset, runs: Runs) -> Exhibit:
     """Time and device."""
-    from crowdcore.learning.comparison import exhibits
+    from crowdcore.exhibits import comparison as exhibits
 
     return exhibits.cost(compared(opened, runs))
 
@@ -126,7 +126,7 @@ def cost(opened: CrowdDataset, runs: Runs) -> Exhibit:
 @kept
 def tests(opened: CrowdDataset, runs: Runs, at: At) -> list[Exhibit]:
     """Over test tasks and over seeds."""
-    from crowdcore.learning.comparison import exhibits
+    from crowdcore.exhibits import comparison as exhibits
 
     return exhibits.tests(compared(opened, runs), at)
 
@@ -134,14 +134,14 @@ def tests(opened: CrowdDataset, runs: Runs, at: At) -> list[Exhibit]:
 @kept
 def rank_changes(opened: CrowdDataset, runs: Runs) -> list[Exhibit]:
     """What selects the epoch, and what that changes."""
-    from crowdcore.learning.comparison import exhibits
+    from crowdcore.exhibits import comparison as exhibits
 
     return exhibits.rank_changes(compared(opened, runs))
 
 
 def curve_metrics(name: str, runs: Runs) -> dict[str, str]:
     """Metric -> words."""
-    from crowdcore.learning.comparison import exhibits
+    from crowdcore.exhibits import comparison as exhibits
 
     return exhibits.curve_metrics(compared(name, runs))
 
@@ -149,7 +149,7 @@ def curve_metrics(name: str, runs: Runs) -> dict[str, str]:
 @kept
 def curves(opened: CrowdDataset, runs: Runs, metric: str, smooth: int, axes: tuple[str, ...]) -> Exhibit:
     """One metric by epoch; ``axes`` as in `dashboard.components.curve_choice.AXES`."""
-    from crowdcore.learning.comparison import exhibits
+    from crowdcore.exhibits import comparison as exhibits
 
     wanted = dict.fromkeys(axes, True)
     return exhibits.curves(compared(opened, runs), metric, smooth, **wanted)
@@ -158,7 +158,7 @@ def curves(opened: CrowdDataset, runs: Runs, metric: str, smooth: int, axes: tup
 @kept
 def calibration(opened: CrowdDataset, runs: Runs) -> Exhibit | None:
     """Reliability on the test split; None without gold there."""
-    from crowdcore.learning.comparison import exhibits
+    from crowdcore.exhibits import comparison as exhibits
 
     return exhibits.calibration(compared(opened, runs))
 
@@ -166,7 +166,7 @@ def calibration(opened: CrowdDataset, runs: Runs) -> Exhibit | None:
 @kept
 def recovery(opened: CrowdDataset, runs: Runs) -> Exhibit | None:
     """Recovery errors; None where no truth is known."""
-    from crowdcore.learning.comparison import exhibits
+    from crowdcore.exhibits import comparison as exhibits
 
     return exhibits.recovery(compared(opened, runs), opened)
 
@@ -174,7 +174,7 @@ def recovery(opened: CrowdDataset, runs: Runs) -> Exhibit | None:
 @kept
 def truth(opened: CrowdDataset, runs: Runs, worker: int | None, called: str) -> Exhibit | None:
     """The truth beside what was learnt, of one worker or in common."""
-    from crowdcore.learning.comparison import exhibits
+    from crowdcore.exhibits import comparison as exhibits
 
     return exhibits.truth(compared(opened, runs), opened, worker, called)
 
@@ -247,7 +247,7 @@ def axis_words(x: str) -> str:
 @kept
 def sweep(opened: CrowdDataset, runs: Runs, crowds: tuple[str, ...], x: str, at: At) -> Exhibit:
     """Accuracy along what varies."""
-    from crowdcore.learning.comparison import exhibits
+    from crowdcore.exhibits import comparison as exhibits
 
     return exhibits.along([result(run) for run in runs], _facts(opened, runs, crowds), x, at)
 

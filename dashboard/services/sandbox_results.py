@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from crowdcore import CrowdDataset
-    from crowdcore.figures import Exhibit
+    from crowdcore.exhibits import Exhibit
     from crowdcore.learning.recovery.measures import Learnt
     from crowdcore.runs import Run
 
@@ -93,7 +93,7 @@ def _bounds(opened: CrowdDataset) -> pd.DataFrame:
 
 def errors(names: Sequence[str]) -> Exhibit | None:
     """Who recovered what of these crowds; None while no run has ended."""
-    from crowdcore.learning.recovery.exhibits import errors
+    from crowdcore.exhibits.recovery_study import errors
     from crowdcore.learning.recovery.measures import assembled, spelled
 
     found = newest(names)
@@ -149,7 +149,7 @@ def matrices(name: str, kind: str, worker: str) -> Exhibit | None:
         kind: one of `matrix_kinds`.
         worker: whose, unless it is the common one.
     """
-    from crowdcore.learning.recovery import exhibits as recovery_exhibits
+    from crowdcore.exhibits import recovery_study as recovery_exhibits
     from crowdcore.learning.recovery.measures import true_effective
 
     opened = dataset(name)

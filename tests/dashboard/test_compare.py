@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 import crowdcore as cc
 from crowdcore.data import simulate
 from crowdcore.data.writers import write_folder
-from crowdcore.learning.comparison import exhibits
+from crowdcore.exhibits import comparison as exhibits
 from crowdcore.learning.comparison import summary as comparison
 from crowdcore.runs import Workspace, delete
 from crowdcore.runs.artefacts import keep_result

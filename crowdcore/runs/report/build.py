@@ -15,7 +15,7 @@ from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.core.errors import CrowdError, DataError, SettingError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.pseudonyms import pseudonyms
-from crowdcore.figures import Exhibit
+from crowdcore.exhibits import Exhibit
 from crowdcore.learning.comparison import variation
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.runs.report.parts import PARTS, RUN_PARTS, Material

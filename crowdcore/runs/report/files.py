@@ -13,7 +13,7 @@ from pathlib import Path
 import crowdcore
 from crowdcore.core.errors import DataError
 from crowdcore.data.formulas import neutralise
-from crowdcore.figures import Exhibit
+from crowdcore.exhibits import Exhibit
 from crowdcore.runs.report.build import Report
 from crowdcore.runs.report.page import to_html
 

@@ -17,7 +17,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 import crowdcore
-from crowdcore.figures import Exhibit, theme
+from crowdcore.exhibits import Exhibit
+from crowdcore.figures import theme
 from crowdcore.runs.report.build import Report, Section
 
 __all__ = ["to_html"]

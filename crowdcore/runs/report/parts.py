@@ -13,10 +13,11 @@ from crowdcore import analysis, figures
 from crowdcore.analysis.reference import Reference
 from crowdcore.core.drawable import drawable, escaped
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.figures import Exhibit
+from crowdcore.exhibits import Exhibit
+from crowdcore.exhibits import comparison as exhibits
 from crowdcore.figures.heatmap import MAX_CELLS
 from crowdcore.figures.theme import looks
-from crowdcore.learning.comparison import exhibits, variation
+from crowdcore.learning.comparison import variation
 from crowdcore.learning.comparison.comparability import shown_seed
 from crowdcore.learning.comparison.judged import basis
 from crowdcore.learning.results.result import TrainingResult

@@ -14,7 +14,7 @@ from dashboard.components.text import as_text, count, duration
 from dashboard.services import run_actions, sandbox, sandbox_results
 
 if TYPE_CHECKING:
-    from crowdcore.figures import Exhibit
+    from crowdcore.exhibits import Exhibit
     from crowdcore.runs import Run
 
 __all__ = ["results"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crowdcore.analysis import paired_bootstrap, paired_tests
-from crowdcore.learning.comparison import exhibits
+from crowdcore.exhibits import comparison as exhibits
 from crowdcore.learning.comparison.rank_changes import rank_changes
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crowdcore.learning.recovery.exhibits import errors, matrices
+from crowdcore.exhibits.recovery_study import errors, matrices
 from crowdcore.learning.recovery.measures import assembled, bounds, judge, spelled
 from crowdcore.learning.recovery.plan import RecoveryPlan, plant
 from tests.learning.made_up import made_up

@@ -16,11 +16,11 @@ from crowdcore import analysis, figures
 from crowdcore.core.drawable import escaped
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.figures import Exhibit
+from crowdcore.exhibits import Exhibit
+from crowdcore.exhibits.differences import none_of, over_seeds, over_tasks, rank_changes, ranks, tests
 from crowdcore.learning.comparison import summary as comparison
 from crowdcore.learning.comparison import variation
 from crowdcore.learning.comparison.comparability import shown_seed
-from crowdcore.learning.comparison.differences import none_of, over_seeds, over_tasks, rank_changes, ranks, tests
 from crowdcore.learning.comparison.judged import Kept, basis
 from crowdcore.learning.comparison.selected_by import WAYS
 from crowdcore.learning.comparison.summary import AT_WORDS

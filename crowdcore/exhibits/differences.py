@@ -14,7 +14,7 @@ from crowdcore import analysis, figures
 from crowdcore.analysis.evaluation.paired_tests import LEVEL
 from crowdcore.analysis.evaluation.task_tests import SEEDS_AND_TASKS
 from crowdcore.core.drawable import escaped
-from crowdcore.figures import Exhibit
+from crowdcore.exhibits import Exhibit
 from crowdcore.learning.comparison import tested
 from crowdcore.learning.comparison.judged import Kept, basis
 from crowdcore.learning.comparison.rank_changes import RankChanges

@@ -10,7 +10,7 @@ import pandas as pd
 
 from crowdcore import figures
 from crowdcore.core.types import FloatArray
-from crowdcore.figures import Exhibit
+from crowdcore.exhibits import Exhibit
 from crowdcore.learning.recovery.measures import BOUNDS, MEASURES, NOTES, summary
 
 __all__ = ["errors", "matrices"]
