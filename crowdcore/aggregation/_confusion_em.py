@@ -88,7 +88,7 @@ class ConfusionEM(SumsEM):
 
     def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
         """A warning where most workers' confusions rest on few labels."""
-        return too_few_labels(dataset, ENOUGH, "worker and class", dataset.n_classes)
+        return too_few_labels(dataset, ENOUGH, dataset.n_classes)
 
     def engine(self, table: LabelTable, posterior: FloatArray) -> MemoryEngine:
         """Memory, or a GPU."""

@@ -236,7 +236,7 @@ class ConalEM(StatefulEM, ConfusionEM):
 
     def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
         """A warning where the split of most workers rests on few labels."""
-        return too_few_labels(dataset, _FEW, "worker and class", dataset.n_classes)
+        return too_few_labels(dataset, _FEW, dataset.n_classes)
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         if dataset.n_classes < 2:

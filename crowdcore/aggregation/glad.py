@@ -97,7 +97,7 @@ class GLAD(EMAggregator):
             prior=np.exp(state.log_prior),
             worker_weight=np.where(dataset.labels_per_worker > 0, state.ability, np.nan),
             difficulty=1 / ease,
-            notes=too_few_labels(dataset, _FEW, "worker"),
+            notes=too_few_labels(dataset, _FEW),
             **trace._asdict(),
         )
 

@@ -119,7 +119,7 @@ class MACE(StatefulEM):
 
     def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
         """A warning where most workers' θ and ξ rest on few labels."""
-        return too_few_labels(dataset, _FEW, "worker")
+        return too_few_labels(dataset, _FEW)
 
     def parts(self, parameters: MaceParameters, sums: Sums) -> dict[str, Any]:
         """Confusion ``θ 1[y = c] + (1 - θ) ξ_y``, expected counts, and θ as the worker's weight."""

@@ -155,7 +155,7 @@ class WorkerClustering(StatefulEM, ConfusionEM):
 
     def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
         """A warning where most memberships rest on few labels."""
-        return too_few_labels(dataset, _FEW, "worker")
+        return too_few_labels(dataset, _FEW)
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         if self.clusters is not None:

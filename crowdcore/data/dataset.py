@@ -25,7 +25,7 @@ NO_SPLIT = -1
 
 @dataclass(frozen=True, eq=False)
 class Media:
-    """What a task looks, reads or sounds like; every part is optional.
+    """Task media; every part is optional.
 
     Args:
         images: uint8 rows ``(n_tasks, H, W[, 3])``.

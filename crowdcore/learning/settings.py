@@ -50,7 +50,7 @@ class TrainSettings(Settings):
     names: Literal["as-trained", "validation-gold"] = Field(
         "as-trained",
         title="Names of classes",
-        description="Which latent class bears which name: as training left them, or matched with the validation "
+        description="How latent classes are matched to labels: as training left them, or matched with the validation "
         "split's gold labels (Hungarian method). Labels cannot name classes where most of them are wrong.",
     )
     holdout: float = Field(

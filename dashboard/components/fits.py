@@ -84,12 +84,12 @@ def gold_picker() -> int:
     if st.session_state.get("gold-shown") not in PERCENTS:
         st.session_state["gold-shown"] = percent()
     return st.selectbox(
-        "Gold shown",
+        "Gold labels the method may use",
         PERCENTS,
         format_func=lambda share: f"{share} % of {count(available, 'task')}" if share else "None",
         key="gold-shown",
         help="Semi-supervised: these training tasks keep their gold label, and are left out of all accuracies.",
-        width=190,
+        width=230,
     )
 
 

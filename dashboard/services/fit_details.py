@@ -127,7 +127,7 @@ def intervals_in_words(name: str, fit: str, worker: int) -> str:
     """What the intervals rest on, and where they do not fit the model."""
     found = worker_intervals(name, fit, worker)
     assert found is not None
-    words = f"{found.level:.0%} intervals: {found.how}; the doubt about the true labels themselves comes on top."
+    words = f"{found.level:.0%} intervals for each cell. They do not include uncertainty about the true labels."
     outside = np.maximum(found.low - found.estimate, found.estimate - found.high) > CLEARLY
     if outside.any():
         words += (

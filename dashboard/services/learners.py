@@ -75,7 +75,7 @@ def _described(stamp: str) -> dict[str, Any]:
         told = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
     if told.returncode:
         last = (told.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise CrowdError(f"What can be trained could not be looked up: {last}")
+        raise CrowdError(f"Could not list training methods: {last}")
     _keep(file, told.stdout)
     return json.loads(told.stdout)  # type: ignore[no-any-return]
 

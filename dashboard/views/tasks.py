@@ -67,7 +67,7 @@ def one() -> None:
     left, right = st.columns([2, 3], gap="large")
     with left:
         if not services.has_media(dataset):
-            st.caption("This dataset brings no image, text or sound of its items.")
+            st.caption("This dataset has no images, texts or sounds of its items.")
         media(dataset, task, LARGE)
         classes = (*services.dataset(dataset).classes, "unknown")
         with st.container(horizontal=True):

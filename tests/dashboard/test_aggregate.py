@@ -106,7 +106,7 @@ def test_a_refusal_is_told_at_its_method_and_the_others_go_on(crowd: cc.CrowdDat
 def test_warnings_are_listed_in_words(data_folder: Path) -> None:
     test = open_page(["dawid-skene", "one-coin"], dataset="labelme")
     assert "**One-coin Dawid–Skene**: It loses to majority vote: 76.7 % right against 76.9 %" in words(test)
-    assert "**Dawid–Skene**: Half of the workers gave fewer than 3.38 labels per worker and class" in words(test)
+    assert "**Dawid–Skene**: Few labels per worker: the median is 3.38 per class" in words(test)
 
 
 def test_a_pair_shows_the_tasks_where_it_differs(crowd: cc.CrowdDataset) -> None:
@@ -144,7 +144,7 @@ def test_without_gold_nothing_is_said_of_accuracy(crowd: cc.CrowdDataset) -> Non
     test = open_page(THREE, dataset="blind")
     assert "accuracy" not in table(test, "log-likelihood").columns
     assert "right on" not in words(test)
-    assert all(box.label != "Gold shown" for box in test.selectbox)
+    assert all(box.label != "Gold labels the method may use" for box in test.selectbox)
 
 
 def test_settings_run_instead_of_or_beside_the_present_ones(crowd: cc.CrowdDataset) -> None:

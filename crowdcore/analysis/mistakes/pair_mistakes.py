@@ -17,13 +17,9 @@ from crowdcore.data.dataset import CrowdDataset
 
 __all__ = ["NULL", "NULL_BEYOND", "PairMistakes", "pair_mistakes"]
 
-NULL = (
-    "Null: given the true class, the two workers err independently of each other, each with the label counts that "
-    "they have in that class."
-)
+NULL = "“Expected”: how often the two would be wrong alike if they made their mistakes independently."
 NULL_BEYOND = (
-    "Null: the two workers' mistakes coincide no more than those of the other pairs of this crowd with as many "
-    "mistakes, because some tasks mislead everyone."
+    "“Beyond the crowd”: compared with other pairs that made as many mistakes, since some tasks mislead everyone."
 )
 _CONSENSUS = (
     "The reference {name!r} comes from the same labels: where two workers outvote the others, their common mistake "
@@ -52,8 +48,9 @@ class PairMistakes:
         q_beyond: (n_pairs,) the same after Benjamini-Hochberg.
         worker_ids: (n_workers,) names.
         reference: what was taken for the truth.
-        null: the first null hypothesis in one sentence.
-        null_beyond: the second.
+        null: the first null hypothesis in one sentence: given the true class, the two workers err independently of
+            each other, each with the label counts that they have in that class.
+        null_beyond: the second: their mistakes coincide no more than those of other pairs with as many mistakes.
         notes: what to bear in mind, one sentence each.
     """
 

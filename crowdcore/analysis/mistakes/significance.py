@@ -17,8 +17,8 @@ from crowdcore.core.types import FloatArray, IntArray
 __all__ = ["NULL", "benjamini_hochberg", "sharing_p_values"]
 
 NULL = (
-    "Null: workers err individually, that is, given how often each worker gave each of their wrong labels to tasks of "
-    "a true class, which wrong class got which of these numbers is random, independently for each worker."
+    "“By chance” means: every worker keeps how many mistakes they made on each true class, but which wrong class each "
+    "went to is shuffled, separately for each worker."
 )
 
 

@@ -14,7 +14,7 @@ from crowdcore.learning.results.result import TrainingResult
 __all__ = ["NAMES", "common_seeds", "names_by", "shown_seed", "warnings"]
 
 NAMES = {"as-trained": "as trained", "validation-gold": "matched on validation gold"}
-"""Which latent class bears which name, in words."""
+"""How latent classes were matched to labels, in words."""
 SELECTION = "what selected their epoch"
 
 

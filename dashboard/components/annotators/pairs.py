@@ -24,12 +24,12 @@ def pairs() -> None:
     beyond = int((found["q_beyond"] <= LEVEL).sum())
     if beyond:
         st.warning(
-            f"**{count(beyond, 'pair')}** of annotators with more mistakes in common than this crowd's own habits "
-            "explain (q ≤ 0.05). They may copy, have shared a teacher, or be one person.",
+            f"**{count(beyond, 'pair')}** of annotators with more mistakes in common than is usual in this crowd "
+            "(q ≤ 0.05). They may copy, have shared a teacher, or be one person.",
             icon=":material/group:",
         )
     else:
-        st.success("No pair shares more mistakes than this crowd's own habits explain.", icon=":material/check_circle:")
+        st.success("No two annotators share more mistakes than is usual in this crowd.", icon=":material/check_circle:")
 
     def chosen(row: int) -> None:
         state.put(worker=str(found["worker_a"][row]), other=str(found["worker_b"][row]), view="Distances")

@@ -30,7 +30,8 @@ def ranking() -> None:
     st.multiselect("Leave out", names, placeholder="Choose annotators", **state.bind("without", without))
     flagged = found.loc[found["signal"] != "", "worker"].tolist()
     if not without:
-        hint = f" The signals point at {', '.join(map(str, flagged[:6]))}." if flagged else ""
+        look = "looks" if len(flagged) == 1 else "look"
+        hint = f" {', '.join(map(str, flagged[:6]))} {look} unreliable: see the column “signal”." if flagged else ""
         st.caption(as_text(f"Choose annotators to see how the majority vote changes without them.{hint}"))
         return
     consequences(tuple(names.index(name) for name in without))
