@@ -18,7 +18,7 @@ __all__ = ["worker_distance"]
 
 _KINDS = {
     "mse": "Mean squared difference between two workers' confusion matrices; classes never labelled count as 0",
-    "shared-mse": "Mean squared difference between two workers' confusion matrices, over the classes both have labelled",
+    "shared-mse": "Mean squared difference between two workers' confusion matrices, over classes that both labelled",
     "jensen-shannon": "Jensen-Shannon distance over the classes both have labelled",
 }
 _CROWDED = 36  # names from which they are written smaller
