@@ -76,8 +76,8 @@ def start_posterior(
     posterior = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)
     posterior /= np.maximum(dataset.labels_per_task, 1)[:, None]
     if start is not None:
-        found = ~np.isnan(start.posterior[:, 0]) & dataset.annotated
-        posterior[found] = start.posterior[found]
+        started = ~np.isnan(start.posterior[:, 0]) & dataset.annotated
+        posterior[started] = start.posterior[started]
     clamp(posterior, known)
     return posterior
 

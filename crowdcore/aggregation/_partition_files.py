@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from crowdcore.core.em import LabelTable
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray, IntArray
-from crowdcore.data.codes import Encoder
+from crowdcore.data.dictionary import Encoder
 
 __all__ = ["Partition", "Piece", "names_in", "prepare"]
 

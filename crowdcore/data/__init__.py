@@ -8,11 +8,11 @@ from typing import Any
 from crowdcore.data.catalogue import DatasetInfo, describe_datasets, list_datasets, load_dataset
 from crowdcore.data.columns import MappingError
 from crowdcore.data.dataset import SPLITS, CrowdDataset, Media, SimulatedTruth
-from crowdcore.data.doctor import Import, examine, read_dataset
 from crowdcore.data.frames import examine_frame, from_frame
 from crowdcore.data.report import Finding, ImportReport
 from crowdcore.data.rows import Rows
 from crowdcore.data.settings import ReadSettings
+from crowdcore.data.validation import Import, examine, read_dataset
 from crowdcore.data.writers import neutralise, write_aggregated, write_folder, write_long
 
 __all__ = [

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.codes import Codes
+from crowdcore.data.dictionary import Codes
 from crowdcore.data.report import Finding
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow, Table

@@ -10,7 +10,7 @@ import pandas as pd
 
 from crowdcore.core.types import AnyArray
 
-__all__ = ["Finding", "ImportReport", "Level", "found", "plural"]
+__all__ = ["Finding", "ImportReport", "Level", "make_finding", "plural"]
 
 Level = Literal["note", "warning", "change"]
 SHOWN = 5
@@ -57,7 +57,7 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else ending}"
 
 
-def found(code: str, level: Level, sentence: str, rows: AnyArray | None = None, **parts: Any) -> Finding:
+def make_finding(code: str, level: Level, sentence: str, rows: AnyArray | None = None, **parts: Any) -> Finding:
     """A finding about some rows: ``rows`` holds all their numbers, the first few of which are kept."""
     if rows is not None:
         parts.setdefault("count", len(rows))

@@ -19,7 +19,7 @@ from crowdcore.learning.training.conclusion import conclude
 from crowdcore.learning.training.device import deterministic_kernels, resolve_device
 from crowdcore.learning.training.events import Listener, NoteEvent
 from crowdcore.learning.training.loop import Replica
-from crowdcore.learning.training.problem import Problem, pose
+from crowdcore.learning.training.problem import Problem, make_problem
 from crowdcore.learning.training.schedule import Job, Session, run_jobs
 
 __all__ = ["split_settings", "sweep", "train"]
@@ -151,7 +151,7 @@ def _train(
         key = _problem_key(training)
         if key not in problems:
             images = backbones.wants_images(training.backbone)
-            problems[key] = pose(dataset, training, images, worker_features)
+            problems[key] = make_problem(dataset, training, images, worker_features)
             for note in problems[key].notes:
                 session.listen(NoteEvent(note))
     with deterministic_kernels(any(t.deterministic for t, _ in split)):

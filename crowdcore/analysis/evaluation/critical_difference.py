@@ -99,8 +99,8 @@ def _caveat(n: int, k: int, difference: float, blocks: str) -> str:
 def _groups(rank: FloatArray, difference: float) -> tuple[tuple[int, int], ...]:
     """Maximal runs of ascending ranks that reach no further than the critical difference."""
     ends = np.searchsorted(rank, rank + difference, side="right") - 1
-    found: list[tuple[int, int]] = []
+    groups: list[tuple[int, int]] = []
     for first, last in enumerate(ends.tolist()):
-        if last > first and (not found or last > found[-1][1]):
-            found.append((first, last))
-    return tuple(found)
+        if last > first and (not groups or last > groups[-1][1]):
+            groups.append((first, last))
+    return tuple(groups)

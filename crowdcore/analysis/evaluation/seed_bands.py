@@ -76,8 +76,8 @@ def smoothed(b: Band, around: int) -> Band:
     if around == 1:
         return b
     frame = pd.DataFrame({"mean": b.mean, "std": b.std})
-    found = frame.rolling(around, center=True, min_periods=1).mean().where(frame.notna())
-    return replace(b, mean=found["mean"].to_numpy(), std=found["std"].to_numpy())
+    smooth = frame.rolling(around, center=True, min_periods=1).mean().where(frame.notna())
+    return replace(b, mean=smooth["mean"].to_numpy(), std=smooth["std"].to_numpy())
 
 
 def band_frame(bands: Sequence[Band], x: str, value: str) -> pd.DataFrame:

@@ -87,8 +87,8 @@ def task_tests(
 
     >>> rng = np.random.default_rng(0)
     >>> right = {"better": rng.random((5, 400)) < 0.9, "worse": rng.random((5, 400)) < 0.7}
-    >>> found = task_tests(right, {name: hits.mean(0) > 0.5 for name, hits in right.items()})
-    >>> bool(found.low[0] > 0), bool(found.adjusted[0] < 0.001)
+    >>> tests = task_tests(right, {name: hits.mean(0) > 0.5 for name, hits in right.items()})
+    >>> bool(tests.low[0] > 0), bool(tests.adjusted[0] < 0.001)
     (True, True)
     """
     if len(right) < 2:
@@ -98,8 +98,8 @@ def task_tests(
         raise SettingError("right", "have the same tasks for every method, at least one", sorted(lengths))
     pairs = list(itertools.combinations(right, 2))
     share = {name: np.asarray(hits, np.float64).mean(0) for name, hits in right.items()}
-    found = [paired_bootstrap(share[a] - share[b], resamples, seed=seed) for a, b in pairs]
-    p_value = np.array([one.p_value for one in found])
+    pair_tests = [paired_bootstrap(share[a] - share[b], resamples, seed=seed) for a, b in pairs]
+    p_value = np.array([one.p_value for one in pair_tests])
     only_first = np.array([(ensemble[a] & ~ensemble[b]).sum() for a, b in pairs], np.int64)
     only_second = np.array([(ensemble[b] & ~ensemble[a]).sum() for a, b in pairs], np.int64)
     exact = mcnemar(only_first, only_second)
@@ -107,9 +107,9 @@ def task_tests(
     return TaskTests(
         tuple(a for a, _ in pairs),
         tuple(b for _, b in pairs),
-        np.array([one.difference for one in found]),
-        np.array([one.low for one in found]),
-        np.array([one.high for one in found]),
+        np.array([one.difference for one in pair_tests]),
+        np.array([one.low for one in pair_tests]),
+        np.array([one.high for one in pair_tests]),
         p_value,
         holm(p_value),
         only_first,
@@ -117,7 +117,7 @@ def task_tests(
         exact,
         holm(exact),
         n,
-        _caveat(n, min(one.n_differ for one in found)),
+        _caveat(n, min(one.n_differ for one in pair_tests)),
     )
 
 

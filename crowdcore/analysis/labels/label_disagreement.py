@@ -134,9 +134,9 @@ def label_difference(
     """
     truth = judging_gold(dataset, gold)
     pair = [resolve_reference(dataset, which) for which in (first, second)]
-    one, other = (found.labels for found in pair)
+    one, other = (labelling.labels for labelling in pair)
     tasks = np.flatnonzero((one >= 0) & (other >= 0) & (one != other))
-    sure = [_probability(found, tasks) for found in pair]
+    sure = [_probability(labelling, tasks) for labelling in pair]
     order = np.lexsort((tasks, -np.maximum(*sure), -np.minimum(*sure)))
     tasks = tasks[order]
     names = np.array([*dataset.classes, ""], object)  # -1 is the last
@@ -167,8 +167,8 @@ def judging_gold(dataset: CrowdDataset, gold: IntArray | None = None) -> IntArra
     return gold
 
 
-def _probability(found: Reference, tasks: IntArray) -> FloatArray:
+def _probability(labelling: Reference, tasks: IntArray) -> FloatArray:
     """(len(tasks),) probability of the labels; 1 for a hard reference."""
-    if found.posterior is None:
+    if labelling.posterior is None:
         return np.ones(len(tasks))
-    return np.asarray(found.posterior[tasks, found.labels[tasks]])
+    return np.asarray(labelling.posterior[tasks, labelling.labels[tasks]])

@@ -127,14 +127,14 @@ def noise_rates(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> Noi
     right = correctness(dataset, truth)
     known = np.flatnonzero(truth.known & dataset.annotated)
     n_annotations = int(np.count_nonzero(~np.isnan(right)))
-    found = np.zeros(dataset.n_tasks)
+    right_share = np.zeros(dataset.n_tasks)
     if truth.posterior is None:
-        found[dataset.task[right == 1]] = 1
+        right_share[dataset.task[right == 1]] = 1
     else:
         votes = sparse_votes(dataset)
         task = np.repeat(np.arange(dataset.n_tasks), np.diff(votes.indptr))
-        np.add.at(found, task, truth.posterior[task, votes.indices])
-    none = 1 - float(found[known].mean()) if len(known) else np.nan
+        np.add.at(right_share, task, truth.posterior[task, votes.indices])
+    none = 1 - float(right_share[known].mean()) if len(known) else np.nan
     wrong = 1 - float(np.nanmean(right)) if n_annotations else np.nan
     return NoiseRates(truth.name, none, wrong, len(known), n_annotations)
 

@@ -110,11 +110,11 @@ def mistake_list(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> pd
         One row per distinct mistake: true, given, percent (of all workers), workers, tasks, annotations.
     """
     truth, n = resolve_reference(dataset, reference), dataset.n_classes
-    found = mistake_triples(dataset.task, dataset.worker, dataset.label, truth.labels, dataset.n_workers, n)
-    of_cell = np.searchsorted(found.cells, found.cell)
-    workers = np.bincount(of_cell, minlength=len(found.cells))
-    annotations = np.bincount(of_cell, weights=found.times, minlength=len(found.cells)).astype(np.int64)
-    true, given = np.divmod(found.cells, n)
+    triples = mistake_triples(dataset.task, dataset.worker, dataset.label, truth.labels, dataset.n_workers, n)
+    of_cell = np.searchsorted(triples.cells, triples.cell)
+    workers = np.bincount(of_cell, minlength=len(triples.cells))
+    annotations = np.bincount(of_cell, weights=triples.times, minlength=len(triples.cells)).astype(np.int64)
+    true, given = np.divmod(triples.cells, n)
     names = np.array(dataset.classes, dtype=object)
     frame: pd.DataFrame = pd.DataFrame(
         {
@@ -122,7 +122,7 @@ def mistake_list(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> pd
             "given": names[given],
             "percent": 100 / max(dataset.n_workers, 1) * workers,
             "workers": workers,
-            "tasks": found.tasks,
+            "tasks": triples.tasks,
             "annotations": annotations,
         }
     )[true != given]

@@ -123,16 +123,16 @@ def shared_mistakes(
             "Use `analysis.mistake_list`, which holds only the mistakes that were made.",
         )
     table = dataset.task, dataset.worker, dataset.label
-    found = mistake_triples(*table, _decided(truth), n_workers, n)
+    triples = mistake_triples(*table, _decided(truth), n_workers, n)
     if truth.posterior is None:
-        made = _certain(found, n)
+        made = _certain(triples, n)
     else:
         made = soft_mistakes(*table, truth.posterior, n_workers)
     workers = np.zeros((n, n))
     np.add.at(workers.ravel(), made.cell, made.chance)
     p_value, expected = np.full((2, n, n), np.nan)
     if significance:
-        p_value, expected = sharing_p_values(found.cell, found.worker, found.times, n)
+        p_value, expected = sharing_p_values(triples.cell, triples.worker, triples.times, n)
     low, high = _worker_bootstrap(made, n, n_workers, resamples, level, seed) if resamples else (None, None)
     return SharedMistakes(
         truth.name,
@@ -152,14 +152,14 @@ def shared_mistakes(
     )
 
 
-def _certain(found: MistakeTriples, n_classes: int) -> SoftMistakes:
+def _certain(triples: MistakeTriples, n_classes: int) -> SoftMistakes:
     """Triples with one true class for each task: they happened for sure."""
     tasks, annotations = np.zeros(n_classes**2), np.zeros(n_classes**2)
-    tasks[found.cells] = found.tasks
-    np.add.at(annotations, found.cell, found.times.astype(np.float64))
+    tasks[triples.cells] = triples.tasks
+    np.add.at(annotations, triples.cell, triples.times.astype(np.float64))
     shape = (n_classes, n_classes)
-    sure = np.ones(len(found.cell))
-    return SoftMistakes(found.cell, found.worker, sure, tasks.reshape(shape), annotations.reshape(shape))
+    sure = np.ones(len(triples.cell))
+    return SoftMistakes(triples.cell, triples.worker, sure, tasks.reshape(shape), annotations.reshape(shape))
 
 
 def _decided(truth: Reference) -> IntArray:

@@ -9,9 +9,9 @@ from typing import ClassVar, Literal
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, IntArray
-from crowdcore.data.codes import Codes
 from crowdcore.data.columns import read_roles
 from crowdcore.data.dataset import SimulatedTruth
+from crowdcore.data.dictionary import Codes
 from crowdcore.data.report import Finding
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Content, Table

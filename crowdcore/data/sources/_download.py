@@ -79,16 +79,16 @@ def download(
                 time.sleep(pause * 2**attempt)
         part.replace(target)
         _beside(part, ".json").unlink(missing_ok=True)
-    found = file_sha256(target)
+    digest = file_sha256(target)
     expected = sha256 or (record.read_text().strip() if record.is_file() else None)
-    if expected is not None and found != expected:
+    if expected is not None and digest != expected:
         target.unlink()
         known = "pinned" if sha256 else f"recorded in {record} when it was first fetched"
         raise DownloadError(
-            f"{url} has the SHA-256 {found}, but {expected} is {known}: the file was damaged on its way or has "
+            f"{url} has the SHA-256 {digest}, but {expected} is {known}: the file was damaged on its way or has "
             "changed. It was deleted; fetch it again" + ("." if sha256 else ", or delete the record to accept it.")
         )
-    return found
+    return digest
 
 
 def remember(target: Path, sha256: str) -> None:

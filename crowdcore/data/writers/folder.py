@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.codes import natural_order, strings
 from crowdcore.data.dataset import NO_SPLIT, SPLITS, CrowdDataset, SimulatedTruth
+from crowdcore.data.dictionary import natural_order, strings
 from crowdcore.data.readers.folder import TARGET_MARKS
 from crowdcore.data.rows import Rows
 from crowdcore.data.tables.base import Arrow

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from crowdcore.data.codes import strings
 from crowdcore.data.dataset import SPLITS, CrowdDataset
+from crowdcore.data.dictionary import strings
 from crowdcore.data.tables.base import Arrow
 from crowdcore.data.writers.tables import check_names, names_column, write_table
 

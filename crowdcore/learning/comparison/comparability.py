@@ -40,14 +40,14 @@ def warnings(results: Mapping[str, TrainingResult]) -> list[str]:
         "crowdcore's version": lambda r: r.versions.get("crowdcore", ""),
     }
     for what, value in telling.items():
-        found = _groups(results, value)
-        if len(found) > 1:
+        groups = _groups(results, value)
+        if len(groups) > 1:
             remedy = " Compare them at their last epoch." if what == SELECTION else ""
-            said.append(f"These runs differ in {what}: {_listed(found)}.{remedy}")
+            said.append(f"These runs differ in {what}: {_listed(groups)}.{remedy}")
     for way in WAYS:
-        found = _groups({n: r for n, r in results.items() if selected_by(r.validated_on) == way}, _validated_on)
-        if len(found) > 1:
-            said.append(f"These runs were not validated on the same tasks: {_listed(found)}.")
+        groups = _groups({n: r for n, r in results.items() if selected_by(r.validated_on) == way}, _validated_on)
+        if len(groups) > 1:
+            said.append(f"These runs were not validated on the same tasks: {_listed(groups)}.")
     shared = common_seeds(list(results.values()))
     if any(len(r.seeds) != len(shared) for r in results.values()):
         said.append(
@@ -69,10 +69,10 @@ def _validated_on(result: TrainingResult) -> str:
 
 def _groups(results: Mapping[str, TrainingResult], value: Callable[[TrainingResult], str]) -> dict[str, list[str]]:
     """Value -> the results that have it."""
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for name, r in results.items():
-        found.setdefault(value(r), []).append(name)
-    return found
+        groups.setdefault(value(r), []).append(name)
+    return groups
 
 
 def _listed(groups: Mapping[str, Sequence[str]]) -> str:
@@ -81,11 +81,11 @@ def _listed(groups: Mapping[str, Sequence[str]]) -> str:
 
 def shown_seed(result: TrainingResult) -> tuple[int | None, str]:
     """None for the mean over seeds, or the first seed where they are not comparable; and why, as a sentence."""
-    found = result.worker_confusion if result.worker_confusion is not None else result.common_confusion
-    if found is None:
+    confusion = result.worker_confusion if result.worker_confusion is not None else result.common_confusion
+    if confusion is None:
         return None, ""
     judged = seeds_comparable(
-        found if found.ndim == 4 else found[:, None],
+        confusion if confusion.ndim == 4 else confusion[:, None],
         result.selected_epoch,
         seeds=result.seeds,
         classes=result.classes,

@@ -36,15 +36,15 @@ def facts(result: TrainingResult, dataset: CrowdDataset | None = None) -> dict[s
         result: what the run came to.
         dataset: what it was trained on; adds the settings of its simulation, and counts.
     """
-    found: dict[str, Any] = {"method": result.method, **_flat(result.training), **_flat(result.settings)}
-    found |= {"dataset": result.dataset, "fingerprint": result.fingerprint[:8]}
+    properties: dict[str, Any] = {"method": result.method, **_flat(result.training), **_flat(result.settings)}
+    properties |= {"dataset": result.dataset, "fingerprint": result.fingerprint[:8]}
     numbers = re.findall(r"\d+(?:\.\d+)?", result.dataset)
-    found |= {f"{_NAME}number {k}": float(n) for k, n in enumerate(numbers, 1)}
+    properties |= {f"{_NAME}number {k}": float(n) for k, n in enumerate(numbers, 1)}
     if dataset is not None:
-        found |= {f"{_CROWD}{key.replace('_', ' ')}": value for key, value in _simulated(dataset).items()}
-        found["workers"] = dataset.n_workers
-        found["labels per task"] = round(dataset.n_annotations / max(int(dataset.annotated.sum()), 1), 3)
-    return found
+        properties |= {f"{_CROWD}{key.replace('_', ' ')}": value for key, value in _simulated(dataset).items()}
+        properties["workers"] = dataset.n_workers
+        properties["labels per task"] = round(dataset.n_annotations / max(int(dataset.annotated.sum()), 1), 3)
+    return properties
 
 
 def _simulated(dataset: CrowdDataset) -> dict[str, Any]:
@@ -131,12 +131,12 @@ def along(
 
 def _once(results: Sequence[TrainingResult], accuracy: Sequence[FloatArray], runs: Sequence[int]) -> FloatArray:
     """The accuracies of runs in one point; a seed that was trained twice on the same crowd counts once."""
-    found = {
+    levels = {
         (results[k].fingerprint, seed): value
         for k in reversed(runs)
         for seed, value in zip(results[k].seeds, accuracy[k], strict=True)
     }
-    return np.array(list(found.values()))
+    return np.array(list(levels.values()))
 
 
 def _crowd(one: Facts, x: str) -> list[str]:

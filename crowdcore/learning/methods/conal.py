@@ -13,7 +13,7 @@ from torch.nn.functional import logsigmoid
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
-from crowdcore.learning.networks.likelihood import given_label, log_label, log_softmax, softmax, take
+from crowdcore.learning.networks.likelihood import gather_rows, given_label, log_label, log_softmax, softmax
 from crowdcore.learning.networks.noise_layers import WorkerMatrices
 from crowdcore.learning.networks.omega import OmegaNetwork
 from crowdcore.learning.training.data import Batch
@@ -133,7 +133,7 @@ class Conal(CrowdMethod):
         common = p @ self.common
         if self.variant == "paper":
             common = log_softmax(common)
-        p, common, v = take(batch.row, p, common, self.omega_network.task_embedding(batch))
+        p, common, v = gather_rows(batch.row, p, common, self.omega_network.task_embedding(batch))
         own = self.individual(p, batch.worker)
         t = self.omega_network(v, batch.worker)
         if self.variant == "authors":
@@ -142,7 +142,7 @@ class Conal(CrowdMethod):
         return torch.logaddexp(logsigmoid(t) + shared, logsigmoid(-t) + log_label(own, batch.label))
 
     def _mixture(self, p: Tensor, batch: Batch) -> Tensor:
-        p, common, v = take(batch.row, p, p @ softmax(self.common), self.omega_network.task_embedding(batch))
+        p, common, v = gather_rows(batch.row, p, p @ softmax(self.common), self.omega_network.task_embedding(batch))
         omega = torch.sigmoid(self.omega_network(v, batch.worker))
         shared = common.gather(-1, batch.label.unsqueeze(-1)).squeeze(-1)
         confusion = softmax(self.individual.matrices())
@@ -158,7 +158,7 @@ class Conal(CrowdMethod):
 
     def omega(self, batch: Batch) -> Tensor:
         """ω of every annotation."""
-        (v,) = take(batch.row, self.omega_network.task_embedding(batch))
+        (v,) = gather_rows(batch.row, self.omega_network.task_embedding(batch))
         return torch.sigmoid(self.omega_network(v, batch.worker))
 
     def recovered(self) -> Recovered:

@@ -11,7 +11,7 @@ from torch.nn.functional import logsigmoid
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
-from crowdcore.learning.networks.likelihood import log_label, log_softmax, softmax, take
+from crowdcore.learning.networks.likelihood import gather_rows, log_label, log_softmax, softmax
 from crowdcore.learning.networks.noise_layers import WorkerMatrices
 from crowdcore.learning.networks.omega import OmegaNetwork
 from crowdcore.learning.training.data import Batch
@@ -92,8 +92,8 @@ class ConalGroups(CrowdMethod):
         p = self.log_probs(batch.features).exp()
         logits = torch.einsum("bc,gck->bgk", p, self.common)
         of_groups = log_softmax(logits)
-        p, shared, v = take(batch.row, p, of_groups.flatten(1), self.omega_network.task_embedding(batch))
-        (member,) = take(batch.worker, log_softmax(self.membership))
+        p, shared, v = gather_rows(batch.row, p, of_groups.flatten(1), self.omega_network.task_embedding(batch))
+        (member,) = gather_rows(batch.worker, log_softmax(self.membership))
         label = batch.label.reshape(-1, 1, 1).expand(-1, of_groups.shape[1], 1)
         of_label = shared.reshape(-1, *of_groups.shape[1:]).gather(-1, label).squeeze(-1)
         common = torch.logsumexp(member + of_label, -1)
@@ -112,7 +112,7 @@ class ConalGroups(CrowdMethod):
 
     def omega(self, batch: Batch) -> Tensor:
         """ω of every annotation."""
-        (v,) = take(batch.row, self.omega_network.task_embedding(batch))
+        (v,) = gather_rows(batch.row, self.omega_network.task_embedding(batch))
         return torch.sigmoid(self.omega_network(v, batch.worker))
 
     def recovered(self) -> Recovered:

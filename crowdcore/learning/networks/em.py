@@ -18,7 +18,6 @@ from crowdcore.learning.networks.likelihood import (
     log_evidence,
     map_confusion,
     posterior,
-    take,
 )
 from crowdcore.learning.training.cross_fitting import CrossFitted
 from crowdcore.learning.training.data import Batch
@@ -113,7 +112,7 @@ class ExpectationMaximisation(CrowdMethod):
             return log_evidence(self.confusion().log(), row, worker, label, len(batch_q), weight)
         own = batch_q.index_select(0, row)
         given = (given_label(self.counts, worker, label) - own).clamp_min(0) + self.smoothing
-        (total,) = take(worker, self.counts.sum(-1))
+        (total,) = gather_rows(worker, self.counts.sum(-1))
         total = (total - own).clamp_min(0) + self.n_classes * self.smoothing
         terms = (given.log() - total.log()) * weight.unsqueeze(-1)
         return torch.zeros_like(batch_q).index_add(0, row, terms)

@@ -59,16 +59,16 @@ class AggregateThenTrain(CrowdMethod):
         name, options = self.aggregator_of(settings)
         result = problem.aggregate(name, **options)
         train = problem.order[: problem.n_train]
-        found = {
+        parts = {
             "worker_confusion": result.confusion,
             "common_confusion": result.common_confusion,
             "worker_weight": result.worker_weight,
             "group": result.group,
             "difficulty": None if result.difficulty is None else result.difficulty[train],
         }
-        self._found = tuple(part for part, value in found.items() if value is not None)
+        self._found = tuple(part for part, value in parts.items() if value is not None)
         for part in self._found:
-            value = torch.from_numpy(np.array(found[part]))
+            value = torch.from_numpy(np.array(parts[part]))
             self.register_buffer(part, value, persistent=False)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:

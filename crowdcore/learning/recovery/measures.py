@@ -104,11 +104,11 @@ def true_effective(dataset: CrowdDataset) -> FloatArray | None:
         return None
     grouped = truth.common_confusion is not None and truth.common_confusion.ndim == 3
     omega = None if truth.common_confusion is None else truth.omega
-    found = analysis.effective_confusion(
+    effective = analysis.effective_confusion(
         dataset, truth.worker_confusion, truth.common_confusion, omega, truth.group if grouped else None
     ).copy()
-    found[dataset.labels_per_worker == 0] = np.nan
-    return found
+    effective[dataset.labels_per_worker == 0] = np.nan
+    return effective
 
 
 def judge(result: TrainingResult, dataset: CrowdDataset) -> pd.DataFrame:
@@ -120,18 +120,18 @@ def judge(result: TrainingResult, dataset: CrowdDataset) -> pd.DataFrame:
     truth = dataset.truth
     if truth is None:
         raise DataError(f"{dataset.name} does not say what generated its labels", "Only simulated crowds do.")
-    found, effective = learnt_of(result, dataset), true_effective(dataset)
+    learnt, effective = learnt_of(result, dataset), true_effective(dataset)
     reached = comparison.accuracies(result)
     values: dict[str, Any] = {"accuracy": reached["selected"], "accuracy last": reached["last"]}
-    if truth.common_confusion is not None and found.common is not None and truth.common_confusion.ndim == 2:
-        values["common error"] = metrics.recovery_error(truth.common_confusion[None], found.common[:, None])
-    if truth.worker_confusion is not None and found.own is not None:
-        values["own error"] = metrics.recovery_error(truth.worker_confusion, found.own)
-    if effective is not None and found.effective is not None:
-        values["effective error"] = metrics.recovery_error(effective, found.effective)
-        seen = ~np.isnan(effective).any((1, 2)) & ~np.isnan(found.effective).any((0, 2, 3))
+    if truth.common_confusion is not None and learnt.common is not None and truth.common_confusion.ndim == 2:
+        values["common error"] = metrics.recovery_error(truth.common_confusion[None], learnt.common[:, None])
+    if truth.worker_confusion is not None and learnt.own is not None:
+        values["own error"] = metrics.recovery_error(truth.worker_confusion, learnt.own)
+    if effective is not None and learnt.effective is not None:
+        values["effective error"] = metrics.recovery_error(effective, learnt.effective)
+        seen = ~np.isnan(effective).any((1, 2)) & ~np.isnan(learnt.effective).any((0, 2, 3))
         if np.diagonal(effective[seen], axis1=1, axis2=2).mean(1).std() >= _ALIKE:
-            values["skill correlation"] = metrics.skill_correlation(effective[seen], found.effective[:, seen])
+            values["skill correlation"] = metrics.skill_correlation(effective[seen], learnt.effective[:, seen])
     if truth.omega is not None and result.omega is not None and np.ptp(truth.omega) > 0:
         values["ω correlation"] = metrics.omega_correlation(truth.omega, result.omega)
     for name, part in _PARTS.items():
@@ -160,11 +160,11 @@ def bounds(dataset: CrowdDataset) -> pd.DataFrame:
 
 def facts(crowd: CrowdDataset) -> dict[str, Any]:
     """How hard a crowd is."""
-    found = analysis.planted(crowd)
+    stats = analysis.planted(crowd)
     return {
-        "right labels": found.right,
-        "right majority votes": found.majority,
-        "misleading classes": len(found.misleading),
+        "right labels": stats.right,
+        "right majority votes": stats.majority,
+        "misleading classes": len(stats.misleading),
         "annotations": crowd.n_annotations,
     }
 

@@ -135,8 +135,8 @@ class TrainingResult:
             known = ", ".join(["selected", *([] if written_before else ["last"]), *map(str, self.kept_epochs)])
             raise SettingError("at", f"be one of {known}", at)
         k = int(np.searchsorted(self.kept_epochs, at))
-        found = {part: np.asarray(v[k], np.float64) for part, v in self.kept.items()}
-        return RecoveredAt(*(found.get(part) for part in _KEPT))
+        matrices = {part: np.asarray(v[k], np.float64) for part, v in self.kept.items()}
+        return RecoveredAt(*(matrices.get(part) for part in _KEPT))
 
     def moved(
         self,

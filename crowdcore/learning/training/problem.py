@@ -17,7 +17,7 @@ from crowdcore.data.rows import Rows
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.inputs import Preparation, input_rows, prepare_on
 
-__all__ = ["Problem", "pose"]
+__all__ = ["Problem", "make_problem"]
 
 TRAIN, VALID, TEST = range(3)
 
@@ -112,7 +112,7 @@ class Problem:
         return self.aggregate(name, **settings).posterior[self.order[: self.n_train]]
 
 
-def pose(
+def make_problem(
     dataset: CrowdDataset,
     training: TrainSettings,
     images: bool = False,

@@ -65,8 +65,8 @@ def dawid_skene_confusion(problem: Problem) -> FloatArray:
     counts = given.reshape(n_workers, n_classes, n_classes).transpose(0, 2, 1)
     pooled = counts.sum(0) + np.eye(n_classes) / n_classes
     pooled /= pooled.sum(1, keepdims=True)
-    found = np.maximum((counts + _POOLED * pooled) / (counts.sum(2, keepdims=True) + _POOLED), _SMALLEST)
-    return np.asarray(found / found.sum(2, keepdims=True))
+    confusion = np.maximum((counts + _POOLED * pooled) / (counts.sum(2, keepdims=True) + _POOLED), _SMALLEST)
+    return np.asarray(confusion / confusion.sum(2, keepdims=True))
 
 
 def split_confusion(confusion: Tensor) -> tuple[Tensor, Tensor]:

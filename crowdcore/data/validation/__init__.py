@@ -6,6 +6,6 @@ unless that is accepted.
 
 from __future__ import annotations
 
-from crowdcore.data.doctor.examine import Import, examine, examine_source, read_dataset
+from crowdcore.data.validation.examine import Import, examine, examine_source, read_dataset
 
 __all__ = ["Import", "examine", "examine_source", "read_dataset"]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.codes import Encoder, clean, encode, natural_order, strings
+from crowdcore.data.dictionary import Encoder, clean, encode, natural_order, strings
 
 WORDS = st.one_of(
     st.none(),

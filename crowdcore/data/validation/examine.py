@@ -9,11 +9,11 @@ from typing import Any
 
 from crowdcore.core.errors import DataError
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.doctor.assemble import assemble
 from crowdcore.data.readers import Raw, Source, find_reader
 from crowdcore.data.report import ImportReport
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import identify, open_table
+from crowdcore.data.validation.assemble import assemble
 
 __all__ = ["Import", "examine", "examine_source", "read_dataset"]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdcore.data.doctor.repeats import find_repeats, reduce_repeats
+from crowdcore.data.validation.repeats import find_repeats, reduce_repeats
 
 TRIPLES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 2)), max_size=25)
 
