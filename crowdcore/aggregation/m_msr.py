@@ -149,9 +149,9 @@ def _pairs(dataset: CrowdDataset, known: IntArray | None) -> _Pairs:
     """
     task, worker, label = dataset.task, dataset.worker, dataset.label
     if known is not None:
-        told = np.flatnonzero(known >= 0).astype(np.int32)
-        task, label = np.append(task, told), np.append(label, known[told])
-        worker = np.append(worker, np.full(len(told), dataset.n_workers, np.int32))
+        labelled = np.flatnonzero(known >= 0).astype(np.int32)
+        task, label = np.append(task, labelled), np.append(label, known[labelled])
+        worker = np.append(worker, np.full(len(labelled), dataset.n_workers, np.int32))
     n_workers, n_classes = dataset.n_workers + (known is not None), dataset.n_classes
     ones = np.ones(len(task))
     answered = scipy.sparse.csr_array((ones, (worker, task)), shape=(n_workers, dataset.n_tasks))

@@ -87,13 +87,13 @@ def critical_difference(
 def _caveat(n: int, k: int, difference: float, blocks: str) -> str:
     """What so many blocks can show."""
     if difference >= k - 1:
-        said = (
+        sentence = (
             f"{n} {blocks} are too few to tell these runs apart (mean ranks would have to differ by {difference:.2f}; "
             f"the most possible is {k - 1})."
         )
     else:
-        said = f"Over {n} {blocks}, two runs differ where their mean ranks are more than {difference:.2f} apart."
-    return said + (" Seeds vary only the training, not the data." if blocks == "seeds" else "")
+        sentence = f"Over {n} {blocks}, two runs differ where their mean ranks are more than {difference:.2f} apart."
+    return sentence + (" Seeds vary only the training, not the data." if blocks == "seeds" else "")
 
 
 def _groups(rank: FloatArray, difference: float) -> tuple[tuple[int, int], ...]:

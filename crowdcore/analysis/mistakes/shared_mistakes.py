@@ -194,12 +194,12 @@ def _worker_bootstrap(
     """Percentile interval of ``percent`` under resampling of workers, (C, C) each."""
     drawn = weights(np.ones(n_workers, np.int64), resamples, np.random.default_rng(seed))
     cells, row = np.unique(made.cell, return_inverse=True)
-    who = scipy.sparse.csr_matrix((made.chance.astype(np.float32), (row, made.worker)), (len(cells), n_workers))
+    chances = scipy.sparse.csr_matrix((made.chance.astype(np.float32), (row, made.worker)), (len(cells), n_workers))
     low, high = np.zeros(n_classes**2), np.zeros(n_classes**2)
     step = max(1, 4_000_000 // resamples)
     for first in range(0, len(cells), step):
         block = slice(first, first + step)
-        percent = 100 / n_workers * np.asarray(who[block] @ drawn, np.float64)
+        percent = 100 / n_workers * np.asarray(chances[block] @ drawn, np.float64)
         low[cells[block]], high[cells[block]] = interval(percent, level)
     unseen = (1 - level) / 2
     total = np.bincount(made.cell, weights=made.chance, minlength=n_classes**2)

@@ -92,9 +92,9 @@ def omega_spread(
     values = np.asarray(omega[rows], np.float64).mean(0)
     if by == "class":
         truth = resolve_reference(dataset, reference)
-        group, names, called = truth.labels[dataset.task], pd.Index(dataset.classes), truth.name
+        group, names, reference_name = truth.labels[dataset.task], pd.Index(dataset.classes), truth.name
     else:
-        group, names, called = dataset.worker, dataset.worker_ids, ""
+        group, names, reference_name = dataset.worker, dataset.worker_ids, ""
     known = ~np.isnan(values) & (group >= 0)
     values, group = values[known], group[known].astype(np.int64)
     n = np.bincount(group, minlength=len(names))
@@ -104,7 +104,7 @@ def omega_spread(
     inside = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, bins - 1)
     counts = np.bincount(group * bins + inside, minlength=len(names) * bins).reshape(-1, bins)
     quantiles = _quantiles(values, group, n)
-    return OmegaSpread(by, names, n, mean, quantiles, edges, counts, called, tuple(seeds)[rows])
+    return OmegaSpread(by, names, n, mean, quantiles, edges, counts, reference_name, tuple(seeds)[rows])
 
 
 def _edges(values: FloatArray, bins: int) -> FloatArray:

@@ -44,10 +44,10 @@ class Planted:
                 "In every class the true class is the most frequent label, so labels alone tell which class is which."
             )
         swapped = [f"{self.classes[a]} is mostly labelled {self.classes[b]}" for a, b in self._taken()]
-        said = ", ".join(swapped[:3]) + (f" and {len(swapped) - 3} more" if len(swapped) > 3 else "")
+        listed = ", ".join(swapped[:3]) + (f" and {len(swapped) - 3} more" if len(swapped) > 3 else "")
         where = f"{len(swapped)} of {len(self.classes)} classes"
         return (
-            f"In {where} another label is more frequent than the true one: {said}. "
+            f"In {where} another label is more frequent than the true one: {listed}. "
             "Labels alone cannot tell which class is which; gold on the validation split can."
         )
 

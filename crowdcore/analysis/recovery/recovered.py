@@ -96,13 +96,13 @@ def matrix_frame(
 ) -> pd.DataFrame:
     """(K, C, C) or (C, C) matrices as rows who, true, given, share, share_std."""
     n = len(classes)
-    who, true, given = np.indices((len(names), n, n)).reshape(3, -1)
-    called = pd.Index(classes)
+    row, true, given = np.indices((len(names), n, n)).reshape(3, -1)
+    class_names = pd.Index(classes)
     return pd.DataFrame(
         {
-            "who": pd.Index(names)[who],
-            "true": called[true],
-            "given": called[given],
+            "who": pd.Index(names)[row],
+            "true": class_names[true],
+            "given": class_names[given],
             "share": matrices.ravel(),
             "share_std": spread.ravel(),
         }

@@ -69,8 +69,8 @@ def seeds_comparable(
         order = _better_order(rows[0], other, np.shape(confusion)[1])
         if order is not None:
             a = int(np.flatnonzero(order != np.arange(n_classes))[0])
-            called = f"what seed {seeds[0]} calls {classes[a]}, it calls {classes[order[a]]}"
-            return SeedsComparable(False, f"seed {seed} has its classes in another order ({called})")
+            renamed = f"what seed {seeds[0]} calls {classes[a]}, it calls {classes[order[a]]}"
+            return SeedsComparable(False, f"seed {seed} has its classes in another order ({renamed})")
     return SeedsComparable(True)
 
 

@@ -187,8 +187,10 @@ def _others(dataset: CrowdDataset) -> tuple[FloatArray, FloatArray, FloatArray]:
     same = _times(task * n_classes + label) - _times(pair * n_classes + label)
     met = np.bincount(worker, others > 0, n_workers)
     agreement = _share(np.bincount(worker, same * weight, n_workers), met)
-    said = scipy.sparse.csr_array((weight, (worker, task)), shape=(n_workers, dataset.n_tasks)) @ sparse_votes(dataset)
-    shares = _share(said.toarray() - _by_label(dataset, own * weight), met[:, None])
+    weighted_votes = scipy.sparse.csr_array(
+        (weight, (worker, task)), shape=(n_workers, dataset.n_tasks)
+    ) @ sparse_votes(dataset)
+    shares = _share(weighted_votes.toarray() - _by_label(dataset, own * weight), met[:, None])
     by_chance = (_share(_by_label(dataset, others > 0), met[:, None]) * shares).sum(1)
     return agreement, _share(agreement - by_chance, np.where(by_chance < 1 - 1e-12, 1 - by_chance, 0)), shares
 

@@ -107,12 +107,12 @@ class _Rows:
                 self._add(number, annotation, choices[0])
 
     def _add(self, number: int, annotation: dict[str, Any], choice: str) -> None:
-        who = annotation.get("completed_by")
-        if isinstance(who, dict):
-            who = who.get("email") or who.get("id")
+        completed_by = annotation.get("completed_by")
+        if isinstance(completed_by, dict):
+            completed_by = completed_by.get("email") or completed_by.get("id")
         self.row.append(number)
         self.task.append(self.ids[-1])
-        self.worker.append(None if who is None else str(who))
+        self.worker.append(None if completed_by is None else str(completed_by))
         self.label.append(choice)
         seconds, when = annotation.get("lead_time"), annotation.get("created_at")
         self.extra["seconds"].append(float(seconds) if isinstance(seconds, int | float) else None)

@@ -72,12 +72,12 @@ class Ccc(Simulation):
         worker = choose_workers(len(labelled), n_workers, self.per_task, rng, weights).ravel()
         # What a leader says of a task is drawn once, however many follow it there.
         key, at = np.unique(task.astype(np.int64) * n_workers + leader[worker], return_inverse=True)
-        said = draw_labels(own, key % n_workers, tasks.gold[key // n_workers], rng)[at]
+        own_label = draw_labels(own, key % n_workers, tasks.gold[key // n_workers], rng)[at]
         true = tasks.gold[task]
         anything = rng.integers(10, size=len(task))
         kinds = kind[worker]
-        right = np.where(kinds == "supportive", said == true, said != true)
-        label = np.where(np.isin(kinds, ("supportive", "opposite")), np.where(right, true, anything), said)
+        right = np.where(kinds == "supportive", own_label == true, own_label != true)
+        label = np.where(np.isin(kinds, ("supportive", "opposite")), np.where(right, true, anything), own_label)
         truth = SimulatedTruth(
             worker_confusion=np.stack([_seen(kind[r], own[leader[r]]) for r in range(n_workers)]),
             group=group,

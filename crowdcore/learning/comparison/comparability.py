@@ -30,7 +30,7 @@ def common_seeds(results: Sequence[TrainingResult]) -> tuple[int, ...]:
 
 def warnings(results: Mapping[str, TrainingResult]) -> list[str]:
     """What to bear in mind when these results stand side by side, one sentence each."""
-    said = []
+    sentences = []
     telling: dict[str, Callable[[TrainingResult], str]] = {
         "their data": lambda r: f"{r.dataset} {r.fingerprint[:8]}",
         "the features": lambda r: r.inputs[:8] or "not recorded",
@@ -43,24 +43,24 @@ def warnings(results: Mapping[str, TrainingResult]) -> list[str]:
         groups = _groups(results, value)
         if len(groups) > 1:
             remedy = " Compare them at their last epoch." if what == SELECTION else ""
-            said.append(f"These runs differ in {what}: {_listed(groups)}.{remedy}")
+            sentences.append(f"These runs differ in {what}: {_listed(groups)}.{remedy}")
     for way in WAYS:
         groups = _groups({n: r for n, r in results.items() if selected_by(r.validated_on) == way}, _validated_on)
         if len(groups) > 1:
-            said.append(f"These runs were not validated on the same tasks: {_listed(groups)}.")
+            sentences.append(f"These runs were not validated on the same tasks: {_listed(groups)}.")
     shared = common_seeds(list(results.values()))
     if any(len(r.seeds) != len(shared) for r in results.values()):
-        said.append(
+        sentences.append(
             f"The runs have different seeds; {len(shared)} are in all, and tests over seeds rest on those alone."
         )
     for dataset, r in {r.dataset: r for r in results.values()}.items():
         classes = np.unique(gold_on_test(r))
         if len(classes) == 1:
-            said.append(
+            sentences.append(
                 f"All test tasks of {dataset} with gold are of the class {r.classes[classes[0]]!r}: accuracy says how "
                 "often that one is found, and nothing of the others."
             )
-    return said
+    return sentences
 
 
 def _validated_on(result: TrainingResult) -> str:

@@ -192,19 +192,19 @@ def recovered(result: TrainingResult, dataset: CrowdDataset) -> dict[str, Any]:
         halves of the ranking.
     """
     seed, why = shown_seed(result)
-    said: dict[str, Any] = {"seed": seed, "why": why, "common_confusion": None, "worker_skill": None, "omega": None}
+    parts: dict[str, Any] = {"seed": seed, "why": why, "common_confusion": None, "worker_skill": None, "omega": None}
     if (own := result.worker_confusion) is not None:
         shared = result.common_confusion, result.omega, result.group
         mixed = effective_confusion(dataset, own, *shared)
         effective = np.where(np.isnan(mixed), own, mixed)
         recovered = recovered_confusion(dataset, own, *shared, seeds=result.seeds, seed=seed, effective=effective)
-        said["worker_skill"] = dict(zip(dataset.worker_ids, recovered.skill.tolist(), strict=True))
-        said["common_confusion"] = recovered.common
+        parts["worker_skill"] = dict(zip(dataset.worker_ids, recovered.skill.tolist(), strict=True))
+        parts["common_confusion"] = recovered.common
     if result.omega is not None and not np.isnan(result.omega).all():
         truth = "gold" if dataset.has_gold else "majority-vote"
         halves = omega_ranking(dataset, result.omega, truth, seeds=result.seeds, seed=seed).halves()
-        said["omega"] = halves[["class", "omega", "top", "bottom"]].to_dict("records")
-    return said
+        parts["omega"] = halves[["class", "omega", "top", "bottom"]].to_dict("records")
+    return parts
 
 
 def recovery(result: TrainingResult, dataset: CrowdDataset) -> dict[str, FloatArray]:

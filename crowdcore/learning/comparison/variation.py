@@ -86,18 +86,18 @@ def axes(known: Sequence[Facts]) -> list[str]:
 
 def names(known: Sequence[Facts]) -> list[str]:
     """A short name for every run: its method, what differs from other runs of it, a number if nothing does."""
-    called: list[str] = []
+    short_names: list[str] = []
     for one in known:
         rivals = [other for other in known if other["method"] == one["method"]]
         differs = [key for key in varying(rivals) if key in one]
         own = [key for key in differs if not _of_crowd(key)]
         own += [key for key in _IDENTITY if key in differs][:1]
-        called.append(", ".join([str(one["method"]), *(_words(key, one[key]) for key in own)]))
-    total, seen = Counter(called), Counter[str]()
-    for k, name in enumerate(called):
+        short_names.append(", ".join([str(one["method"]), *(_words(key, one[key]) for key in own)]))
+    total, seen = Counter(short_names), Counter[str]()
+    for k, name in enumerate(short_names):
         seen[name] += 1
-        called[k] = f"{name} ({seen[name]})" if total[name] > 1 else name
-    return called
+        short_names[k] = f"{name} ({seen[name]})" if total[name] > 1 else name
+    return short_names
 
 
 def along(

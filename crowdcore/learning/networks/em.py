@@ -14,6 +14,7 @@ from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, EpochContext, Network, Recovered, swept
 from crowdcore.learning.networks.likelihood import (
     expected_counts,
+    gather_rows,
     given_label,
     log_evidence,
     map_confusion,
