@@ -31,7 +31,7 @@ def describe() -> dict[str, Any]:
         "training": TrainSettings.model_json_schema(),
         "methods": {name: _method(methods.get(name)) for name in methods.names()},
         "backbones": {
-            name: {**_title_words_schema(backbone), "images": backbone.images}
+            name: {**_entry(backbone), "images": backbone.images}
             for name, backbone in ((name, backbones.REGISTRY.find(name)) for name in backbones.names())
         },
     }
@@ -39,7 +39,7 @@ def describe() -> dict[str, Any]:
 
 def _method(method: type[CrowdMethod]) -> dict[str, Any]:
     training = [[dict(choice), dict(given)] for choice, given in _training(method)]
-    return {**_title_words_schema(method), "paper": method.paper, "training": training, "recovers": _recovered(method)}
+    return {**_entry(method), "paper": method.paper, "training": training, "recovers": _recovered(method)}
 
 
 def _recovered(method: type[CrowdMethod]) -> list[str]:
@@ -53,9 +53,13 @@ def _small_problem() -> Problem:
     return make_problem(synthetic(n_tasks=60, n_valid=10, n_test=10, n_workers=5), TrainSettings())
 
 
-def _title_words_schema(found: Any) -> dict[str, Any]:
-    words = (found.__doc__ or "").strip().split("\n\n")[0]
-    return {"title": found.title, "words": " ".join(words.split()), "schema": found.Settings.model_json_schema()}
+def _entry(described: Any) -> dict[str, Any]:
+    words = (described.__doc__ or "").strip().split("\n\n")[0]
+    return {
+        "title": described.title,
+        "words": " ".join(words.split()),
+        "schema": described.Settings.model_json_schema(),
+    }
 
 
 def _training(method: type[CrowdMethod]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
