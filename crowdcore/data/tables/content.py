@@ -34,10 +34,10 @@ _FOREIGN: tuple[tuple[bytes, str, str], ...] = (
     (b"\x93NUMPY", "a NumPy array", "Give a table of task, worker, label."),
     (b"\x89PNG", "a PNG image", "Give the table of its labels."),
     (b"\xff\xd8\xff", "a JPEG image", "Give the table of its labels."),
-    (b"\x80\x02", "a pickle", "Pickles run code and are never opened: save the table as Parquet."),
-    (b"\x80\x03", "a pickle", "Pickles run code and are never opened: save the table as Parquet."),
-    (b"\x80\x04", "a pickle", "Pickles run code and are never opened: save the table as Parquet."),
-    (b"\x80\x05", "a pickle", "Pickles run code and are never opened: save the table as Parquet."),
+    *(
+        (bytes([0x80, protocol]), "a pickle", "Pickles run code and are never opened: save the table as Parquet.")
+        for protocol in (2, 3, 4, 5)
+    ),
 )
 _MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (codecs.BOM_UTF8, "utf-8-sig"),
           (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))  # fmt: skip

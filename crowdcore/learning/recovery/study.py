@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning.recovery.measures import Learnt, assembled, bounds, facts, judge, learnt_of, spelled, summary
 from crowdcore.learning.recovery.plan import Candidate, Point, RecoveryPlan, plant
 from crowdcore.learning.training.events import EpochEvent, Event
@@ -69,7 +68,6 @@ def study_recovery(
     device: str = "auto",
     on_progress: Callable[[float, str], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
-    source: CrowdDataset | None = None,
 ) -> RecoveryStudy:
     """Plant every crowd of a plan, train every method on it, and compare with the truth.
 
@@ -80,7 +78,6 @@ def study_recovery(
         device: where to train.
         on_progress: called with the share done, 0…1, and what goes on.
         should_stop: asked after every epoch; what has ended by then is kept.
-        source: the plan's dataset, if it is open already.
 
     Raises:
         CrowdError: the plan cannot be carried out; all settings are looked at before anything is trained.
@@ -109,7 +106,7 @@ def study_recovery(
             break
         head = {**spelled(point.varied), "crowd": k}
         if candidate is plan.methods[0]:
-            crowd = plant(plan, point, k, source)
+            crowd = plant(plan, point, k)
             crowds.append(head | facts(crowd))
             rows.append(bounds(crowd).assign(**head))
         words = " · ".join(filter(None, [candidate.name, point.words]))
