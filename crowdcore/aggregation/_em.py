@@ -17,7 +17,7 @@ __all__ = ["EMAggregator", "Trace", "clamp", "softmax_rows", "start_posterior"]
 
 
 class Trace(NamedTuple):
-    """How an EM run went; its fields are those of `AggregationResult`: ``self.result(..., **trace._asdict())``."""
+    """Convergence of an EM run, with fields of `AggregationResult`: ``self.result(..., **trace._asdict())``."""
 
     log_likelihood: FloatArray
     converged: bool

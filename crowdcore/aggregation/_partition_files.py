@@ -1,4 +1,4 @@
-"""One partition of a crowd on disk: read once into index arrays, then worked through in pieces that fit."""
+"""One partition of a crowd on disk: index arrays, processed in pieces that fit memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Aggregation beyond one machine's memory: Parquet partitions by task, worked on one at a time or on a cluster."""
+"""Aggregation of data larger than memory: Parquet partitions by task, processed one by one or on a cluster."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ __all__ = ["Engine", "Fitted", "HostEngine", "MemoryEngine", "SumsEM"]
 
 
 class Fitted(NamedTuple):
-    """Where a run ended: the last parameters, the sums they came from, and how it went."""
+    """End of a run: the last parameters, their sums, and the convergence."""
 
     parameters: Any
     sums: Any

@@ -1,4 +1,4 @@
-"""`Aggregator`: labels of many workers in, one posterior per task out, and what was learnt about the workers."""
+"""`Aggregator`: from annotations to a posterior per task and worker parameters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["AggregationResult", "Aggregator"]
 
 @dataclass(frozen=True, eq=False)
 class AggregationResult:
-    """What an aggregator found; a part the method does not have is None.
+    """Result of an aggregator; None for parts that the method does not estimate.
 
     Args:
         method: registered name, e.g. ``"dawid-skene"``.

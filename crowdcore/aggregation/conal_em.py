@@ -1,4 +1,4 @@
-"""CoNAL-EM: what workers get wrong together and what each gets wrong alone, without any features."""
+"""CoNAL-EM: common and individual confusions estimated without features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who gave which label to tasks of which true class, without a table of tasks by workers.
+"""Counts of (true class, given label, worker), without a dense tasks × workers table.
 
 Small inputs run in NumPy, large ones in compiled loops (`kernels_mistakes_numba`), which are imported only then.
 """

@@ -1,4 +1,4 @@
-"""`CrowdDataset`: annotations are an index table, and everything else is a function of it."""
+"""`CrowdDataset`: annotations as aligned index arrays, with tasks, workers, gold and media."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Media:
 
 @dataclass(frozen=True, eq=False)
 class SimulatedTruth:
-    """What generated a simulated crowd; a part that the simulation does not have is None.
+    """True parameters of a simulated crowd; None where the simulation has no such parameter.
 
     Args:
         worker_confusion: (n_workers, C, C) rows = true class, sum to 1.

@@ -1,4 +1,4 @@
-"""A column of names as codes: dictionary-encoded in bounded memory, then cleaned on its distinct values only."""
+"""Dictionary-encoded columns of names, built in bounded memory and cleaned on their distinct values."""
 
 from __future__ import annotations
 

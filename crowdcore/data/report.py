@@ -1,4 +1,4 @@
-"""What was understood of a file, and what taking it in would drop or merge: findings and the report of them."""
+"""Findings of an import, and the report of what would be dropped or merged."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def make_finding(code: str, level: Level, sentence: str, rows: AnyArray | None =
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What `crowdcore.data.examine` understood, before anything is taken in.
+    """Report of `crowdcore.data.examine`, before anything is imported.
 
     Args:
         source: file or folder name, or what the frame was called.
@@ -107,7 +107,7 @@ class ImportReport:
 
     @property
     def changes(self) -> tuple[Finding, ...]:
-        """The findings that drop or merge something: what has to be accepted."""
+        """The findings that drop or merge rows and have to be accepted."""
         return tuple(f for f in self.findings if f.level == "change")
 
     def text(self) -> str:

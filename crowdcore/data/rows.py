@@ -1,4 +1,4 @@
-"""Rows of features or images, one per task, kept in one array or file per split and opened when touched."""
+"""Rows of features or images, one per task, stored per split and opened on first use."""
 
 from __future__ import annotations
 

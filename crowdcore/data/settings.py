@@ -1,4 +1,4 @@
-"""How a file is to be read, where its content does not say so itself."""
+"""Settings for reading a file; by default all is detected from its content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MEDIA: tuple[str, ...] = ("text", "image", "audio")
 
 
 class ReadSettings(BaseModel):
-    """Everything is found by content unless it is given here; column names are those of the file."""
+    """Reading options; whatever is left out is detected. Column names are those of the file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,4 +1,4 @@
-"""What can be trained, as plain JSON for those that must not load torch: ``python -m crowdcore.learning.describe``."""
+"""List methods and backbones as JSON, for processes without torch: ``python -m crowdcore.learning.describe``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["describe"]
 
 
 def describe() -> dict[str, Any]:
-    """Everything a form needs.
+    """Settings schemas of the trainer, all methods and all backbones.
 
     Returns:
         ``training``: the JSON schema of `TrainSettings`. ``methods`` and ``backbones``: name -> ``title``, ``words``

@@ -1,4 +1,4 @@
-"""How a training run goes, whatever the method: optimiser, batches, validation, hardware."""
+"""Settings of the trainer: optimiser, batches, validation, hardware."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which methods rank apart over the same blocks? Friedman's test and Nemenyi's critical difference (Demšar 2006)."""
+"""Friedman's test and Nemenyi's critical difference between the mean ranks of methods (Demšar 2006)."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def critical_difference(
 
 
 def _caveat(n: int, k: int, difference: float, blocks: str) -> str:
-    """What so many blocks can show."""
+    """What this number of blocks can show."""
     if difference >= k - 1:
         sentence = (
             f"{n} {blocks} are too few to tell these runs apart (mean ranks would have to differ by {difference:.2f}; "

@@ -1,4 +1,4 @@
-"""How far would a mean difference move if other tasks like these had been drawn? A bootstrap over the tasks."""
+"""Bootstrap over tasks of the mean difference between two methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do two methods differ over the same seeds? Wilcoxon's signed-rank test, with the caveat that few seeds deserve."""
+"""Wilcoxon's signed-rank test of two methods over the same seeds, with a caveat when seeds are few."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def signed_rank(gap: FloatArray) -> float:
 
 
 def _caveat(n: int, pairs: int) -> str:
-    """Whether so many seeds can show a difference at all, once every pair is corrected for."""
+    """Whether this number of seeds can show a difference after correction over all pairs."""
     smallest, corrected = 2.0 ** (1 - n), min(2.0 ** (1 - n) * pairs, 1.0)
     if smallest > LEVEL:
         sentence = f"With {n} seeds this test cannot reach significance (smallest possible p: {smallest:.3g})."

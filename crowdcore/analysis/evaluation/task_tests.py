@@ -1,4 +1,4 @@
-"""Do methods differ on tasks like these? A paired bootstrap and McNemar's test over the same test tasks."""
+"""Paired bootstrap and McNemar's test of methods over the same test tasks."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def task_tests(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> TaskTests:
-    """Compare every pair of methods on the tasks that all were judged on.
+    """Compare every pair of methods on the tasks that all of them predicted.
 
     Args:
         right: method -> (S, n) whether each seed has each task right; S may differ between methods.

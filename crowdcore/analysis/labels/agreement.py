@@ -1,4 +1,4 @@
-"""How far workers agree, beyond what chance would give, how sure that is, and why coefficients differ."""
+"""Agreement between workers beyond chance: coefficients, intervals, and why they differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where do several aggregators disagree, and who is right there?"""
+"""Where several aggregators disagree, and which of them is right there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TINY = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class LabelDisagreement:
-    """M labellings of the same tasks, in pairs; what rests on no task is NaN.
+    """M labellings of the same tasks, compared in pairs; NaN where a pair has no task.
 
     Attributes:
         names: (M,) what each labelling is called.
@@ -98,7 +98,7 @@ def label_disagreement(
 
 
 def mcnemar(only_first: IntArray, only_second: IntArray) -> FloatArray:
-    """Exact two-sided p-values that either is right alone equally often; NaN where neither ever is.
+    """Exact two-sided p-values of McNemar's test; NaN where the two are never right alone.
 
     Args:
         only_first: tasks that only the first has right (any shape).
@@ -117,7 +117,7 @@ def p_in_words(p_value: float) -> str:
 def label_difference(
     dataset: CrowdDataset, first: ReferenceLike, second: ReferenceLike, gold: IntArray | None = None
 ) -> pd.DataFrame:
-    """The tasks that two labellings label differently, those first of which both are surest.
+    """The tasks that two labellings label differently, the most confident first.
 
     Args:
         dataset: the annotations.

@@ -1,4 +1,4 @@
-"""How hard a crowd makes its problem: the lower bound on the minimax error rate of CoNAL's Theorem 1."""
+"""Lower bound on the minimax error rate of a crowd's labels (CoNAL, Theorem 1)."""
 
 from __future__ import annotations
 

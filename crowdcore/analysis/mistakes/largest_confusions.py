@@ -1,4 +1,4 @@
-"""The largest confusions that a model recovered, beside the largest that the labels show."""
+"""The largest confusions that a model recovered, compared with the largest ones observed."""
 
 from __future__ import annotations
 

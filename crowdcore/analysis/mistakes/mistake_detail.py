@@ -1,4 +1,4 @@
-"""What lies behind one cell: the workers, tasks and annotations; and all cells as a list, for many classes."""
+"""The workers, tasks and annotations of one cell (true class, given label), and a list of all cells."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["MistakeCell", "class_number", "mistake_cell", "mistake_list"]
 
 @dataclass(frozen=True, eq=False)
 class MistakeCell:
-    """Annotations that gave one label to tasks of one true class, and who and what is behind them.
+    """Annotations that gave one label to tasks of one true class, with their workers and tasks.
 
     Attributes:
         reference: what was taken for the truth; a soft one by its most probable classes.

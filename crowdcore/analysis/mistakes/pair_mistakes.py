@@ -1,4 +1,4 @@
-"""Which two workers make the same mistakes on the same tasks: who copies, who was trained wrong together?"""
+"""Pairs of workers who make the same mistakes on the same tasks, for example because one copies."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class PairMistakes:
     notes: tuple[str, ...]
 
     def frame(self) -> pd.DataFrame:
-        """One line per pair, the least probable by chance first."""
+        """One row per pair, the smallest p-value first."""
         columns = ("both_labelled", "both_wrong", "wrong_alike", "expected", "p_value", "q_value")
         beyond = ("expected_beyond", "p_beyond", "q_beyond")
         frame = pd.DataFrame(
@@ -143,7 +143,7 @@ def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> P
 
 
 def _pairs(dataset: CrowdDataset, truth: Reference) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-    """First and second worker, counts and moments of every pair (see `fill_pairs`)."""
+    """Worker numbers, counts and moments of every pair; see `fill_pairs`."""
     from crowdcore.core import kernels_pairs_numba as kernels  # compiled loops are loaded when needed
 
     n_workers, n_classes = dataset.n_workers, dataset.n_classes
@@ -184,7 +184,7 @@ def _pairs(dataset: CrowdDataset, truth: Reference) -> tuple[IntArray, IntArray,
 
 
 def _habit(alike: IntArray, both: IntArray, expected: FloatArray) -> FloatArray:
-    """(n_pairs,) coincidences to expected ones among the other pairs whose tasks coincide by chance as often."""
+    """(n_pairs,) ratio of observed to expected coincidences among other pairs with the same expectation per task."""
     order = np.argsort(expected / both, kind="stable")
     so_far = np.cumsum(expected[order])
     total = so_far[-1] if len(so_far) else 0.0

@@ -1,4 +1,4 @@
-"""Which mistakes do workers share (CoNAL, Fig. 1), how sure is that, and is it more than chance?"""
+"""Mistakes that workers share (CoNAL, Fig. 1), with intervals and significance."""
 
 from __future__ import annotations
 

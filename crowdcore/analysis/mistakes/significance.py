@@ -1,4 +1,4 @@
-"""Is a mistake shared by more workers than workers who err each in their own way would share by chance?
+"""Test whether more workers share a mistake than independent workers would by chance.
 
 The obvious test asks how likely it is that so many workers are in a cell (a, b) when each of them drew their k
 different wrong labels for class a at random. It is exact, but blind where workers label a lot: who made every

@@ -1,4 +1,4 @@
-"""Whether ω ranks anything: it must vary over annotations, and seeds must rank the tasks alike."""
+"""Whether ω gives a usable ranking of tasks: it must vary, and seeds must agree on the ranking."""
 
 from __future__ import annotations
 

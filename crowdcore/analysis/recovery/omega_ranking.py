@@ -1,4 +1,4 @@
-"""Tasks ranked by how far the common confusion explains their labels (CoNAL, Fig. 10)."""
+"""Ranking of tasks by ω, the share of labels from the common confusion (CoNAL, Fig. 10)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["OmegaRanking", "omega_ranking"]
 
 @dataclass(frozen=True, eq=False)
 class OmegaRanking:
-    """ω̄_i, the mean of ω_i^r over the workers who labelled task i, and what the two halves of the ranking hold.
+    """Mean ω̄_i of ω_i^r over the workers of task i, and the classes in both halves of the ranking.
 
     Args:
         task: (n,) numbers of the tasks that have ω, largest ω̄ first (ties: lower number first).

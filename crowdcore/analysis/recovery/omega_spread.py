@@ -1,4 +1,4 @@
-"""How ω spreads over the annotations of each class, or of each worker."""
+"""Distribution of ω over the annotations of each class or of each worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recovered ω against that which generated a simulated crowd."""
+"""Recovered ω compared with the true ω of a simulated crowd."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["OmegaTruth", "omega_truth"]
 
 @dataclass(frozen=True, eq=False)
 class OmegaTruth:
-    """How far the recovered ω follows the true one.
+    """Agreement of recovered and true ω.
 
     Args:
         n: annotations compared.

@@ -1,4 +1,4 @@
-"""What was planted in a crowd, counted on the labels themselves: is the true class still the most frequent label?"""
+"""Label counts of a crowd by true class: is the true class still the most frequent label?"""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Planted:
 
     @property
     def sentence(self) -> str:
-        """Whether labels alone tell which class is which."""
+        """One sentence: whether labels alone identify the classes."""
         if not len(self.misleading):
             return (
                 "In every class the true class is the most frequent label, so labels alone tell which class is which."

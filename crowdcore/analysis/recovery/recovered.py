@@ -1,4 +1,4 @@
-"""What a trained method recovered of the workers: their confusions, and how far each follows the common one."""
+"""Worker confusions that a trained method recovered, and how close each is to the common one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several seeds recovered, as one: their mean with its spread, or one of them."""
+"""Combine what several seeds recovered: mean and standard deviation, or one seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether seeds may be averaged: their classes must mean the same, and their models be about equally old."""
+"""Whether results of several seeds can be averaged: same class order, similar epochs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEAST_GAIN = 0.02  # of the squared distance of a row, from which on another ord
 
 @dataclass(frozen=True)
 class SeedsComparable:
-    """Whether a mean over seeds means something.
+    """Whether seeds can be averaged, and why not.
 
     Args:
         comparable: whether it does.

@@ -1,4 +1,4 @@
-"""Learnt skills of workers against those that the labels show (Tanno et al. 2019, Fig. 7b)."""
+"""Learnt worker skills compared with observed ones (Tanno et al. 2019, Fig. 7b)."""
 
 from __future__ import annotations
 

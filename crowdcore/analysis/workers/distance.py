@@ -1,4 +1,4 @@
-"""How far apart two workers' confusions are, and how much evidence the comparison rests on."""
+"""Distances between workers' confusion matrices, with the number of labels behind each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How good is each worker: right, informative, agreeing with others; and who clicks the same or at random?"""
+"""Quality of each worker: accuracy, information, agreement, and signs of constant or random answers."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ readers: Registry[Reader] = Registry(__name__, Reader, "format")  # type: ignore
 
 
 def find_reader(source: Source, settings: ReadSettings) -> Reader:
-    """The reader named in the settings, or the one that is surest by content.
+    """The reader named in the settings, or the one with the best match by content.
 
     Raises:
         MappingError: a table whose columns no reader understands.

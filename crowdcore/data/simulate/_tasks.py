@@ -1,4 +1,4 @@
-"""Which tasks of a labelled dataset a simulated crowd labels: some classes, and the first so many of each split."""
+"""Choice of the tasks that a simulated crowd labels: classes, and a number per split."""
 
 from __future__ import annotations
 

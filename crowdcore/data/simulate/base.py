@@ -23,7 +23,7 @@ TaskSource: TypeAlias = CrowdDataset | tuple[AnyArray | None, AnyArray]
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """What a simulation makes: aligned annotations in any order, and what generated them.
+    """Output of a simulation: aligned annotations in any order, with the true parameters.
 
     Args:
         task: (n_annotations,) task number.

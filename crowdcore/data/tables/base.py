@@ -1,4 +1,4 @@
-"""`Table`: what a reader sees of a file of rows and columns."""
+"""`Table`: interface of files with rows and columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes and not by its name; and how its text is encoded."""
+"""Detect file type and text encoding from the content, not the name."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (cod
 
 @dataclass(frozen=True)
 class Content:
-    """A file and what it holds.
+    """A file and its detected type.
 
     Args:
         path: the file.
@@ -63,7 +63,7 @@ class Content:
 
 
 def identify(path: Path, encoding: str | None = None) -> Content:
-    """Find out what a file is.
+    """Detect the type and encoding of a file.
 
     Raises:
         DataError: not there, empty, or of a kind that holds no table we read; says which kind.

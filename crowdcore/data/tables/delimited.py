@@ -1,4 +1,4 @@
-"""CSV, TSV and their kin, streamed through pyarrow's parser."""
+"""Delimited text (CSV, TSV …), streamed through pyarrow's parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which annotation rows are taken in, and why the others are not."""
+"""Annotation rows that are accepted, with findings about the others."""
 
 from __future__ import annotations
 

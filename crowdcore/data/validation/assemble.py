@@ -1,4 +1,4 @@
-"""From raw columns to a dataset, every loss on record."""
+"""Assemble a dataset from raw columns and report every loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies beside the annotations: features, images, texts, further columns, simulated truth."""
+"""Attach features, images, texts, extra columns and simulated truth to a dataset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two steps of taking data in: examine, then accept."""
+"""Import in two steps: examine, then accept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Import", "examine", "examine_source", "read_dataset"]
 
 @dataclass(frozen=True, eq=False)
 class Import:
-    """A file that was read and reported on, and waits to be taken in.
+    """An examined file, ready to be imported.
 
     Args:
         report: what was understood, and what would be dropped or merged.

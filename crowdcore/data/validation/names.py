@@ -1,4 +1,4 @@
-"""Cleaning a column of names, and saying what that did."""
+"""Clean a column of names and report the changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tasks there are, in which order, and what is known of each: gold, split, media."""
+"""Number the tasks and collect gold, split and media of each."""
 
 from __future__ import annotations
 

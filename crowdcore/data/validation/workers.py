@@ -1,4 +1,4 @@
-"""Which workers there are, and in which order."""
+"""Number the workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be compared with what: in which respects results side by side differ, one sentence each."""
+"""Warnings about differences between results that are compared, one sentence each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What results have right, task by task, on the test tasks that all of them were judged on."""
+"""Correct predictions per task, on the test tasks that all results share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the way of selecting an epoch change which method is best? The same methods, selected in two ways."""
+"""Rank changes of methods when the epoch is selected in another way."""
 
 from __future__ import annotations
 

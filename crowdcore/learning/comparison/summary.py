@@ -1,4 +1,4 @@
-"""Results side by side: accuracies, curves, what may be compared with what, and how near they came to a known truth."""
+"""Comparison of results: accuracies, curves, cost, and recovery errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of results against each other, over test tasks and over seeds; or, in a sentence, why there are none."""
+"""Significance tests between results over test tasks and over seeds, or the reason why there are none."""
 
 from __future__ import annotations
 

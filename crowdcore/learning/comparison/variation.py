@@ -1,4 +1,4 @@
-"""What varies among runs: short names that tell them apart, and accuracy along a setting or a property of the crowd.
+"""Differences between runs: short names, and accuracy along a setting or a property of the crowd.
 
 The papers' sweeps are of this kind: accuracy by strength or proportion of the common noise (CoNAL, Figs. 4 and 6), by
 λ (Table 2), by labels per task (CCC, Fig. 4).
@@ -30,7 +30,7 @@ _IDENTITY = ("dataset", "fingerprint")
 
 
 def facts(result: TrainingResult, dataset: CrowdDataset | None = None) -> dict[str, Any]:
-    """All that could tell a run from another: method, settings, and what its crowd is like.
+    """Properties of a run: method, settings, and its crowd.
 
     Args:
         result: what the run came to.

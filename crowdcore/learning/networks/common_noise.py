@@ -1,4 +1,4 @@
-"""What CoNAL and its extension to groups share: settings, the learning rate of ω's network, and ω."""
+"""Shared parts of CoNAL and its extension to groups: settings, learning rate of ω's network, and ω."""
 
 from __future__ import annotations
 

@@ -77,5 +77,5 @@ class AggregateThenTrain(CrowdMethod):
         return {"cross_entropy": cross_entropy(self.log_probs(batch.features), batch.target)}
 
     def recovered(self) -> Recovered:
-        """What the aggregator found out about workers and tasks."""
+        """Worker and task parameters of the aggregator."""
         return {part: self.get_buffer(part) for part in self._found}

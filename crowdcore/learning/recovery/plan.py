@@ -1,4 +1,4 @@
-"""What a recovery study plants and trains; README's simulated tables are one preset each. Nothing here loads torch."""
+"""Plan of a recovery study; README's simulated tables are presets. Nothing here loads torch."""
 
 from __future__ import annotations
 

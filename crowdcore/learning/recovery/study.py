@@ -1,4 +1,4 @@
-"""Who recovered what: methods trained on crowds whose confusions are known."""
+"""Recovery study: train methods on crowds with known confusions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Trained:
 
 @dataclass(frozen=True, eq=False)
 class RecoveryStudy:
-    """What a plan came to.
+    """Results of a plan.
 
     Args:
         plan: what was planted and trained.
@@ -141,7 +141,7 @@ def study_recovery(
 
 
 def _check(plan: RecoveryPlan) -> None:
-    """Refuse now what would be refused in the middle."""
+    """Check all settings before training starts."""
     from crowdcore.learning import methods, split_settings
 
     if not plan.methods:

@@ -1,4 +1,4 @@
-"""A trained classifier without crowdcore: tensors and a script that needs torch, safetensors and NumPy, or ONNX."""
+"""Export a trained classifier for use without crowdcore: tensors and a script, or ONNX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What results say of the tasks of a dataset, as labellings to compare with each other and with gold."""
+"""Predicted labels of several results, to compare with each other and with gold."""
 
 from __future__ import annotations
 

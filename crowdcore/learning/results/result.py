@@ -1,4 +1,4 @@
-"""`TrainingResult`: what S replicas of a method learnt, said and recovered."""
+"""`TrainingResult`: parameters, predictions and recovered confusions of S replicas."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RecoveredAt(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TrainingResult:
-    """What S replicas (one per seed) came to; a part the method does not have is None.
+    """Result of S replicas (one per seed); None for parts that the method does not have.
 
     Args:
         dataset: its name.

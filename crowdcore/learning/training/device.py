@@ -1,4 +1,4 @@
-"""Which device trains, and what to do when its memory is full."""
+"""Choice of the device, and detection of out-of-memory errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrices and ω of some epochs, so that one can see where they came from."""
+"""Matrices and ω stored at some epochs, to show how they developed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def omega_of(replicas: Replicas, data: Data, tasks: slice | None = None) -> Tens
 
 
 class Kept:
-    """What a stack recovered at the start (epoch 0), at evenly spaced epochs and at the last one.
+    """Recovered matrices of a stack at the start (epoch 0), at evenly spaced epochs and at the last.
 
     Args:
         replicas: whose matrices.

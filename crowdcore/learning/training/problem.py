@@ -1,4 +1,4 @@
-"""What is to be learnt from: which tasks train, validate and test, and the annotations in that numbering."""
+"""`Problem`: the tasks that train, validate and test, with annotations in that numbering."""
 
 from __future__ import annotations
 

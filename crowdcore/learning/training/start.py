@@ -1,4 +1,4 @@
-"""Where the workers' matrices start: at the identity, at Dawid-Skene's estimates, or where a first stage took them."""
+"""Initial worker matrices: identity, Dawid-Skene's estimates, or the result of a first stage."""
 
 from __future__ import annotations
 
