@@ -64,7 +64,7 @@ class ConfusionEM(SumsEM):
         description="Added to the expected number of tasks of each class.",
     )
     device: Literal["cpu", "cuda", "auto"] = Field(
-        "cpu", title="Device", description="Where EM runs: cuda needs torch, auto takes a GPU where there is one."
+        "cpu", title="Device", description="Where EM runs: cuda needs torch, auto uses a GPU if there is one."
     )
 
     @abstractmethod
@@ -82,7 +82,7 @@ class ConfusionEM(SumsEM):
     def parts(self, parameters: ConfusionParameters, sums: Sums) -> dict[str, Any]:
         """Confusion (rows whose expected counts are next to nothing are NaN), counts and prior."""
         confusion = parameters.confusion.transpose(0, 2, 1).copy()
-        counts = sums.counts.reshape(confusion.shape).transpose(0, 2, 1).copy()
+        counts = sums.by_class(len(confusion))
         confusion[counts.sum(2) < NO_EVIDENCE] = np.nan
         return {"confusion": confusion, "counts": counts, "prior": parameters.prior}
 

@@ -37,7 +37,7 @@ def find_device(device: Literal["cuda", "auto"]) -> str | None:
         return "cuda"
     if device == "auto":
         return None
-    raise SettingError("device", "be a device that is here", device, "torch sees no GPU; use 'cpu' or 'auto'.")
+    raise SettingError("device", "be an available device", device, "torch sees no GPU; use 'cpu' or 'auto'.")
 
 
 class TorchEngine:

@@ -154,7 +154,7 @@ class ConalEM(StatefulEM, ConfusionEM):
 
     def next_step(self, sums: Sums, n_workers: int, before: ConalParameters | None) -> ConalParameters:
         """Improve the split of the counts, from its start where there is none before."""
-        counts = _by_class(sums, n_workers)
+        counts = sums.by_class(n_workers)
         if before is None:
             before = self._parameters(first_split(counts, self.groups, self.priors), sums)
         split = improve(before.split, counts, self.priors, _STEPS)
@@ -191,8 +191,8 @@ class ConalEM(StatefulEM, ConfusionEM):
                 continue
             sums, value = self._free_run(engine, n_workers, sums)
             if value > best_value + _MARGIN * engine.n_annotations:
-                sums, name = self._named(sums, name_by_votes(_by_class(sums, n_workers)), n_workers)
-                if is_named(_by_class(sums, n_workers)):
+                sums, name = self._named(sums, name_by_votes(sums.by_class(n_workers)), n_workers)
+                if is_named(sums.by_class(n_workers)):
                     best, best_name, best_value = sums, name, value
         return best, best_name
 
@@ -201,7 +201,7 @@ class ConalEM(StatefulEM, ConfusionEM):
         sums = _renamed(sums, by_votes)
         if not self.rename:
             return sums, np.arange(len(by_votes))
-        name = name_by_evenness(_by_class(sums, n_workers), _DOUBT)
+        name = name_by_evenness(sums.by_class(n_workers), _DOUBT)
         return _renamed(sums, name), name
 
     def _free_run(self, engine: Engine, n_workers: int, sums: Sums) -> tuple[Sums, float]:
@@ -219,7 +219,7 @@ class ConalEM(StatefulEM, ConfusionEM):
     def parts(self, parameters: Any, sums: Sums) -> dict[str, Any]:
         """Common and own confusions, own counts, prior, groups; worker weight = accuracy of both together."""
         split = _ordered(parameters.split)
-        counts = _by_class(sums, len(split.own))
+        counts = sums.by_class(len(split.own))
         own_counts = counts * (1 - common_share(split))
         idle = counts.sum((1, 2)) < NO_EVIDENCE
         own = split.own.copy()
@@ -257,12 +257,6 @@ class ConalEM(StatefulEM, ConfusionEM):
             **self.parts(fitted.parameters, fitted.sums),
             **fitted.trace._asdict(),
         )
-
-
-def _by_class(sums: Sums, n_workers: int) -> FloatArray:
-    """(n_workers, C, C) expected counts, row = class, column = given label."""
-    n_classes = len(sums.classes)
-    return np.ascontiguousarray(sums.counts.reshape(n_workers, n_classes, n_classes).transpose(0, 2, 1))
 
 
 def _renamed(sums: Sums, name: IntArray) -> Sums:

@@ -71,7 +71,7 @@ class GLAD(EMAggregator):
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         if dataset.n_classes < 2:
-            raise DataError(f"{dataset.name} has one class only", "There is nothing to mistake it for.")
+            raise DataError(f"{dataset.name} has one class only", "At least two classes are needed.")
         no_class: IntArray = np.full(dataset.n_tasks, -1, np.int32)
         clamped = no_class if known is None else known
         crowd = Crowd(dataset.task_start, dataset.task, dataset.worker, dataset.label, clamped, dataset.n_workers)

@@ -125,7 +125,7 @@ class MACE(StatefulEM):
         """Confusion ``θ 1[y = c] + (1 - θ) ξ_y``, expected counts, and θ as the worker's weight."""
         skill, strategy = parameters.skill, parameters.strategy
         n_classes = strategy.shape[1]
-        counts = sums.counts.reshape(len(skill), n_classes, n_classes).transpose(0, 2, 1).copy()
+        counts = sums.by_class(len(skill))
         confusion = skill[:, None, None] * np.eye(n_classes) + ((1 - skill)[:, None] * strategy)[:, None, :]
         idle = counts.sum((1, 2)) == 0
         confusion[idle] = np.nan

@@ -128,7 +128,7 @@ def load_dataset(name: str, *, accept: bool = False, **mapping: Any) -> CrowdDat
         hint = f"Did you mean {near[0]!r}? " if near else ""
         raise SettingError(
             "name",
-            "be a dataset that is here",
+            "be an available dataset",
             name,
             f"{hint}Found: {', '.join(folders) or 'none'}. Folders searched: "
             f"{', '.join(str(p) for p in search_path())}. Set CROWDCORE_DATA to add one.",

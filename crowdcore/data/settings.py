@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from crowdcore.core.errors import SettingError
+from crowdcore.core.settings import Settings
 
 __all__ = ["MEDIA", "ReadSettings"]
 
 MEDIA: tuple[str, ...] = ("text", "image", "audio")
 
 
-class ReadSettings(BaseModel):
+class ReadSettings(Settings):
     """Reading options; whatever is left out is detected. Column names are those of the file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: str | None = Field(None, description="Reader: folder, long, wide, label-studio, prodigy.")
     task: str | None = Field(None, description="Column of the task.")
@@ -32,7 +31,7 @@ class ReadSettings(BaseModel):
     delimiter: str | None = Field(None, min_length=1, max_length=1, description="Delimiter of a text file.")
     header: bool | None = Field(None, description="Whether the first row holds column names.")
     missing: tuple[str, ...] | None = Field(
-        None, description="Labels that mean that there is none; empty cells always do, and -1 in wide tables."
+        None, description="Labels that count as missing; empty cells always do, and -1 in wide tables."
     )
     repeats: Literal["keep", "first", "last", "majority"] = Field(
         "keep", description="What to do with a worker's repeats on a task."
@@ -40,12 +39,6 @@ class ReadSettings(BaseModel):
     name: str | None = Field(None, description="What to call the dataset; default the file's name.")
 
     def __init__(self, **settings: Any) -> None:
-        try:
-            super().__init__(**settings)
-        except ValidationError as error:
-            first = error.errors()[0]
-            name = ".".join(map(str, first["loc"])) or "settings"
-            known = f"Known: {', '.join(type(self).model_fields)}." if first["type"] == "extra_forbidden" else ""
-            raise SettingError(name, f"be right: {first['msg']}", first["input"], known) from None
+        super().__init__(**settings)
         if self.classes is not None and len(set(self.classes)) < len(self.classes):
             raise SettingError("classes", "hold each class once", self.classes)

@@ -19,7 +19,7 @@ class TrainSettings(Settings):
 
     epochs: int = Field(100, ge=1, title="Epochs", description="Passes over the training tasks.")
     batch_size: int = Field(
-        64, ge=1, title="Batch size (tasks)", description="Tasks per step; all annotations of a task come along."
+        64, ge=1, title="Batch size (tasks)", description="Tasks per step, each with all its annotations."
     )
     lr: float = Field(1e-3, gt=0, title="Learning rate", description="Learning rate.")
     optimizer: Literal["adam", "sgd"] = Field("adam", title="Optimiser", description="Optimiser.")
@@ -39,7 +39,7 @@ class TrainSettings(Settings):
         None,
         ge=1,
         title="Patience (epochs)",
-        description="Stop a replica after so many epochs without a better validation accuracy.",
+        description="Stop a replica after this many epochs without a better validation accuracy.",
     )
     select_on: Literal["auto", "gold", "crowd", "consensus", "holdout", "none"] = Field(
         "auto",

@@ -37,7 +37,7 @@ def overview(fits: Fits) -> None:
             "wrong by majority vote, and the reverse. Log-likelihoods of different models are not comparable."
         )
     else:
-        st.caption("No task with hidden gold is left, so nothing can be said of accuracy or calibration.")
+        st.caption("No task with hidden gold is left, so accuracy and calibration cannot be measured.")
 
     def chosen(row: int) -> None:
         state.put(result=fits[row])

@@ -77,7 +77,7 @@ def test_one_seed_of_one_method_without_a_test_split_says_what_it_cannot_say(cro
     crowd = featured_crowd(120)
     without = write_folder(replace(crowd, split=np.where(crowd.split == 2, 0, crowd.split)), tmp_path / "without")
     said = " ".join(run("compare", without, *METHODS, *QUICK).out.split())
-    assert said.count("has no test split, so nothing can be said of accuracy") == 1
+    assert said.count("has no test split, so accuracy cannot be measured") == 1
     assert "nan" not in said.lower()
 
 

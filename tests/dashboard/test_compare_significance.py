@@ -93,4 +93,4 @@ def test_one_run_of_one_seed_shows_no_deviation_and_no_empty_test(recorded: Reco
 def test_without_a_test_split_every_tab_says_so(recorded: Recorded) -> None:
     for view in ("Accuracy", "Significance", "Selection", "Calibration"):
         said = words(page(runs=recorded.of("no test"), view=view))
-        assert "has no test split, so nothing can be said of accuracy" in said, view
+        assert "has no test split, so accuracy cannot be measured" in said, view

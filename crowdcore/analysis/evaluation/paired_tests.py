@@ -110,7 +110,7 @@ def _caveat(n: int, pairs: int) -> str:
             f"Holm's correction: {corrected:.3g})."
         )
     else:
-        return f"Rests on {n} seeds (smallest possible p: {smallest:.3g})."
+        return f"Based on {n} seeds (smallest possible p: {smallest:.3g})."
     needed = math.ceil(1 - math.log2(LEVEL / pairs))
     fewer = ", or compare fewer runs" if pairs > 1 else ""
     return f"{sentence} Train at least {needed} seeds{fewer}."

@@ -18,8 +18,8 @@ from crowdcore.core.types import BoolArray, FloatArray, IntArray
 __all__ = ["SEEDS_AND_TASKS", "TaskTests", "task_tests"]
 
 SEEDS_AND_TASKS = (
-    "Seeds vary only the training on the same data, so tests over seeds order these runs; test tasks vary what the "
-    "methods are judged on, so tests over tasks order the methods on data like this."
+    "Tests over seeds compare these runs, since seeds vary only the training on the same data. Tests over tasks "
+    "compare the methods on data like this."
 )
 _FEW = 10  # tasks that differ below which a bootstrap over them says little
 
@@ -126,6 +126,6 @@ def _caveat(n: int, fewest: int) -> str:
     caveat = f"Over {n:,} test tasks, the same for every method."
     if fewest < _FEW:
         caveat += (
-            f" At least one pair differs on {fewest} tasks only: too few for its interval; go by McNemar's test there."
+            f" At least one pair differs on {fewest} tasks only, too few for an interval: use McNemar's test there."
         )
     return caveat

@@ -23,7 +23,7 @@ NULL_BEYOND = (
 )
 _CONSENSUS = (
     "The reference {name!r} comes from the same labels: where two workers outvote the others, their common mistake "
-    "passes for the truth, so that copying is understated."
+    "counts as the truth, so copying is underestimated."
 )
 _TESTABLE = 0.05
 _PER_GROUP, _MOST_GROUPS = 50, 10  # expected coincidences in a group of like pairs; most groups
@@ -217,6 +217,6 @@ def _tail(alike: IntArray, both: IntArray, moments: FloatArray, mean: FloatArray
 
 def _notes(truth: Reference) -> tuple[str, ...]:
     return (
-        *(["The most probable class of the soft reference is taken for the truth."] if truth.soft else []),
+        *(["The most probable class of the soft reference counts as the truth."] if truth.soft else []),
         *([_CONSENSUS.format(name=truth.name)] if truth.name != "gold" else []),
     )

@@ -21,18 +21,18 @@ __all__ = ["MAX_CLASSES", "SharedMistakes", "shared_mistakes"]
 MAX_CLASSES = 2_000  # of a C x C result: 32 MB for each of its arrays
 
 TWO_CLASSES = (
-    "With two classes every mistake on a true class is the same mistake: that workers share it is certain and "
-    "says nothing, so no cell is tested."
+    "With two classes every mistake on a true class is the same mistake, so sharing it proves nothing and no cell is "
+    "tested."
 )
 CONSENSUS = (
-    "The reference {name!r} comes from the same labels: where most workers share a mistake it takes the mistake for "
-    "the truth, so such a mistake is missing from its own cell and those who were right appear in the mirrored one."
+    "The reference {name!r} comes from the same labels: where most workers share a mistake, the mistake counts as the "
+    "truth. It is then missing from its own cell, and workers who were right appear in the mirrored cell."
 )
 UNTESTED = (
     "Not tested: mistakes on {classes}. Fewer than two workers gave some wrong labels there more often than others."
 )
 SOFT = "Workers, tasks and annotations are expected numbers under the reference's posterior."
-SOFT_TEST = "The test takes each task's most probable class for its truth and leaves out tasks where two tie."
+SOFT_TEST = "The test uses each task's most probable class as the truth and leaves out ties."
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.recovery.seeds import seed_rows, seed_words
+from crowdcore.analysis.recovery.seeds import FromSeeds, seed_rows
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
@@ -22,7 +22,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
-class OmegaSpread:
+class OmegaSpread(FromSeeds):
     """ω of annotations in K groups: the true classes of their tasks, or their workers.
 
     Args:
@@ -46,11 +46,6 @@ class OmegaSpread:
     counts: IntArray
     reference: str
     seeds: tuple[int, ...]
-
-    @property
-    def combined(self) -> str:
-        """How the seeds are combined, in words."""
-        return seed_words(self.seeds)
 
     def frame(self) -> pd.DataFrame:
         """One row per group."""

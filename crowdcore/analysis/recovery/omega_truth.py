@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.recovery.seeds import seed_rows, seed_words
+from crowdcore.analysis.recovery.seeds import FromSeeds, seed_rows
 from crowdcore.analysis.recovery.skill_comparison import correlation, ranks
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
@@ -18,7 +18,7 @@ __all__ = ["OmegaTruth", "omega_truth"]
 
 
 @dataclass(frozen=True, eq=False)
-class OmegaTruth:
+class OmegaTruth(FromSeeds):
     """Agreement of recovered and true ω.
 
     Args:
@@ -45,11 +45,6 @@ class OmegaTruth:
     auc: float
     auc_limit: float
     seeds: tuple[int, ...]
-
-    @property
-    def combined(self) -> str:
-        """How the seeds are combined, in words."""
-        return seed_words(self.seeds)
 
     def frame(self) -> pd.DataFrame:
         """One row per pair of bins that holds annotations."""

@@ -40,15 +40,13 @@ class Planted:
     def sentence(self) -> str:
         """One sentence: whether labels alone identify the classes."""
         if not len(self.misleading):
-            return (
-                "In every class the true class is the most frequent label, so labels alone tell which class is which."
-            )
+            return "In every class the true class is the most frequent label, so labels alone identify the classes."
         swapped = [f"{self.classes[a]} is mostly labelled {self.classes[b]}" for a, b in self._taken()]
         listed = ", ".join(swapped[:3]) + (f" and {len(swapped) - 3} more" if len(swapped) > 3 else "")
         where = f"{len(swapped)} of {len(self.classes)} classes"
         return (
             f"In {where} another label is more frequent than the true one: {listed}. "
-            "Labels alone cannot tell which class is which; gold on the validation split can."
+            "Labels alone cannot identify the classes; gold on the validation split can."
         )
 
     def _taken(self) -> list[tuple[int, int]]:
@@ -78,7 +76,7 @@ def planted(dataset: CrowdDataset) -> Planted:
     true = dataset.gold[dataset.task]
     known = true >= 0
     if not known.any():
-        raise DataError(f"{dataset.name} has no annotated task with gold", "Nothing can be said of its mistakes.")
+        raise DataError(f"{dataset.name} has no annotated task with gold", "Its mistakes cannot be counted.")
     n = dataset.n_classes
     counts = np.bincount(true[known] * n + dataset.label[known], minlength=n * n).reshape(n, n).astype(np.float64)
     total = counts.sum(1, keepdims=True)

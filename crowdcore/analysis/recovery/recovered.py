@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.recovery.seeds import over_seeds, seed_rows, seed_words
+from crowdcore.analysis.recovery.seeds import FromSeeds, over_seeds, seed_rows
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -17,7 +17,7 @@ __all__ = ["RecoveredConfusion", "matrix_frame", "recovered_confusion"]
 
 
 @dataclass(frozen=True, eq=False)
-class RecoveredConfusion:
+class RecoveredConfusion(FromSeeds):
     """Confusions of the workers, and three numbers for each; spreads are standard deviations over seeds.
 
     The numbers are taken of every seed by itself and then averaged, over the rows that the method knows (an
@@ -60,11 +60,6 @@ class RecoveredConfusion:
     seeds: tuple[int, ...]
     worker_ids: pd.Index[str]
     classes: tuple[str, ...]
-
-    @property
-    def combined(self) -> str:
-        """How the seeds are combined, in words."""
-        return seed_words(self.seeds)
 
     def frame(self) -> pd.DataFrame:
         """One row per worker; columns that the method does not have are left out, spreads of one seed too."""

@@ -21,10 +21,11 @@ from crowdcore.data.dataset import CrowdDataset
 __all__ = ["WorkerQuality", "worker_quality"]
 
 _CONSENSUS = (
-    "The reference {name!r} comes from the same labels, each worker's own among them: accuracy flatters, most of all "
-    "where tasks have few labels. Agreement with others and with the others' majority leave the own labels out."
+    "The reference {name!r} comes from the same labels, each worker's own among them: accuracy is too high, most of "
+    "all where tasks have few labels. Agreement with others and with the others' majority does not use a worker's own "
+    "labels."
 )
-_SOFT = "Accuracy and skill are expected under the reference's posterior; the rest takes the most probable class."
+_SOFT = "Accuracy and skill are expected values under the reference's posterior; the rest uses the most probable class."
 _LEVEL = 0.05  # of the two signals
 _BLOCK = 1_000_000  # numbers in the confusions that are looked at together
 

@@ -46,7 +46,7 @@ class Source:
             DataError: the source is none.
         """
         if self.table is None:
-            raise DataError("This is not a table", "Leave `format` out to have it found.", file=self.path)
+            raise DataError("This is not a table", "Leave `format` out to detect it.", file=self.path)
         return self.table
 
 

@@ -105,7 +105,7 @@ def _task(record: dict[str, Any], choice: bool, number: int, source: Source) -> 
         if record.get(name) is not None:
             return str(record[name])
     raise DataError(
-        "This line says no task: _input_hash, _task_hash and text are missing", file=source.path, row=number
+        "This line names no task: _input_hash, _task_hash and text are missing", file=source.path, row=number
     )
 
 

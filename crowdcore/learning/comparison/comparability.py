@@ -57,8 +57,8 @@ def warnings(results: Mapping[str, TrainingResult]) -> list[str]:
         classes = np.unique(gold_on_test(r))
         if len(classes) == 1:
             sentences.append(
-                f"All test tasks of {dataset} with gold are of the class {r.classes[classes[0]]!r}: accuracy says how "
-                "often that one is found, and nothing of the others."
+                f"All test tasks of {dataset} with gold are of the class {r.classes[classes[0]]!r}: accuracy measures "
+                "only how often this class is predicted."
             )
     return sentences
 
@@ -92,4 +92,4 @@ def shown_seed(result: TrainingResult) -> tuple[int | None, str]:
         at_last=not result.validated_on,
     )
     seed = result.seeds[0]
-    return (None, "") if judged else (seed, f"Shown is seed {seed}; no mean over seeds: {judged.reason}.")
+    return (None, "") if judged else (seed, f"Seed {seed} is shown, not the mean over seeds: {judged.reason}.")

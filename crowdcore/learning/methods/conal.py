@@ -37,7 +37,7 @@ class ConalSettings(CommonNoiseSettings):
     omega_input: Literal["features", "task"] = Field(
         "features",
         title="Input of ω",
-        description="ω sees the task's features, or a free vector learnt for every training task.",
+        description="ω depends on the task's features, or on a free vector learnt for every training task.",
     )
     rank: int | None = Field(
         None,

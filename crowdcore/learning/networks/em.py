@@ -33,15 +33,15 @@ class EmSettings(Settings):
     leave_one_out: bool = Field(
         False,
         title="Leave-one-out confusions",
-        description="In a task's E-step, confusions are counted without that task, which cannot confirm itself then.",
+        description="Leave a task's own labels out of the confusions in its E-step.",
     )
     folds: int = Field(
         0,
         ge=0,
         le=20,
         title="Folds of the E-step",
-        description="Networks, each trained without one fold of the tasks; a task's E-step asks the one that has not "
-        "seen it, and predictions are their mean. 0 = one network; K cost K times the time.",
+        description="Number of networks, each trained without one fold of the tasks; the E-step of a task uses the "
+        "network that has not seen it, and predictions are averaged. 0 = one network; K networks take K times as long.",
     )
 
     smoothing: float = Field(

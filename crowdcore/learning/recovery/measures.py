@@ -48,21 +48,21 @@ MEASURES = {
     "effective error": "Error of the workers' effective confusions",
     "skill correlation": "Correlation of the workers' skills",
     "ω correlation": "Correlation of ω",
-    "common moved": "Way of the common confusion from its start",
-    "own moved": "Way of the workers' confusions from their start",
+    "common moved": "Change of the common confusion since the start",
+    "own moved": "Change of the workers' confusions since the start",
 }
 """What is measured of each seed, in words."""
 
 NOTES = (
     "Errors: squared distance between a row of the learnt and of the true matrix, mean over rows and workers; "
-    "0 = the same, 2 = as far as can be.",
+    "0 = the same, 2 = the maximum.",
     "Effective confusion: the labels that a worker really gives, the mixture of the common confusion and the worker's "
     "own by ω; it can be compared between all methods. Skill: mean of its diagonal; no correlation is given where the "
     "workers are equally skilled.",
     "Moved: half the sum of the absolute changes of a row since training began, mean over rows; 0 = the matrices are "
     "those of the start, whatever their error.",
-    "“identity”: the error of taking every worker for perfect. “counted with gold”: the error of counting labels by "
-    "their true class, which no method sees; it is not 0 because labels are few.",
+    "“identity”: error if every worker is assumed to be perfect. “counted with gold”: error of counting labels by "
+    "their true class, which no method sees; not 0 because labels are few.",
 )
 """What a reader of the table must know, one sentence each."""
 

@@ -135,7 +135,7 @@ def study_recovery(
         rows.append(judge(result, crowd).assign(method=candidate.name, seconds=seconds, **head))
         trained.append(Trained(point, k, candidate, learnt_of(result, crowd)))
     if not rows:
-        raise DataError("The study was stopped before anything was planted", "Let it go on for longer.")
+        raise DataError("The study was stopped before the first crowd was simulated", "Let it run longer.")
     table = assembled(rows, list(spelled(plan.over)))
     return RecoveryStudy(plan, table, pd.DataFrame(crowds), tuple(trained), tuple(notes), stop())
 

@@ -240,10 +240,10 @@ def _notes(dataset: CrowdDataset, train: IntArray, annotation: IntArray, validat
     if never:
         notes.append(
             f"No worker gave the label{'s' if len(never) > 1 else ''} {', '.join(map(repr, never))} to a training "
-            "task: the classifier cannot learn what nobody named."
+            "task: the classifier cannot learn labels that nobody gave."
         )
     if len(np.unique(dataset.worker[used])) == 1:
-        notes.append("There is only one worker: their mistakes cannot be told from what is common to a crowd.")
+        notes.append("There is only one worker: individual and common mistakes cannot be separated.")
     if validated_on:
         notes.append(f"Epochs are selected on: {validated_on}.")
     return tuple(notes)

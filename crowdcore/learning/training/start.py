@@ -48,7 +48,7 @@ class StartSettings(NoiseLayerSettings):
         gt=0,
         le=1,
         title="Epochs of the first stage",
-        description="As a share of the epochs, which they come on top of; nothing where the start is the identity.",
+        description="As a share of the epochs, in addition to them; not used if the start is the identity.",
     )
 
 
