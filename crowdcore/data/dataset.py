@@ -17,10 +17,12 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.rows import Rows
 
-__all__ = ["NO_SPLIT", "SPLITS", "CrowdDataset", "Media", "SimulatedTruth"]
+__all__ = ["NO_SPLIT", "SPLITS", "SPLIT_ENDINGS", "CrowdDataset", "Media", "SimulatedTruth"]
 
 SPLITS = ("train", "valid", "test")
 NO_SPLIT = -1
+SPLIT_ENDINGS = {NO_SPLIT: "", **{code: f"_{name}" for code, name in enumerate(SPLITS)}}
+"""Split code -> end of the names of its files."""
 
 
 @dataclass(frozen=True, eq=False)
