@@ -93,7 +93,7 @@ def test_tables_fit_a_terminal_notes_come_once_and_all_goes_to_files(run, monkey
         assert method in done.out
     said = " ".join((done.out + done.err).split())
     assert said.count("With 3 seeds this test cannot reach significance") == 1
-    assert said.count("Seeds vary only the training on the same data") == 1
+    assert said.count("seeds vary only the training on the same data") == 1
     assert "Epochs selected by: gold of validation. Class names: as trained." in said
     assert said.count("+ ensemble") == 2
     assert said.count("Epochs are selected on") == 1

@@ -64,7 +64,7 @@ def test_significance_is_tested_over_tasks_and_over_seeds_and_says_how_the_two_r
     tasks, found = tested.over_tasks(results, "last"), table(test, "McNemar p")
     assert found["low"].tolist() == pytest.approx((100 * tasks.low).tolist())
     assert found["McNemar adjusted p"].tolist() == pytest.approx(tasks.mcnemar_adjusted.tolist(), nan_ok=True)
-    assert words(test).count("Seeds vary only the training on the same data") == 1
+    assert words(test).count("seeds vary only the training on the same data") == 1
     best = words(page(runs=recorded.of(*METHODS), view="Significance", at="best"))
     assert "tests over tasks use the selected epoch" in best
 
