@@ -88,7 +88,7 @@ def _list(json: bool) -> None:
     """What can be planted."""
     from crowdcore.learning.recovery.plan import PRESETS
 
-    known = {name: simulators.get(name) for name in simulators.names()}
+    known = simulators.REGISTRY.usable()
     if json:
         print_json(
             {

@@ -17,4 +17,9 @@ def tour() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="tour"):
         st.caption("What to look at next:", width="content")
         for step in TOUR:
-            st.page_link(f"views/{step.view}.py", label=step.question, query_params=state.address(step.view))
+            st.page_link(
+                f"views/{step.view}.py",
+                label=step.question,
+                icon=":material/arrow_forward:",
+                query_params=state.address(step.view),
+            )

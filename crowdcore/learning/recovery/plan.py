@@ -111,7 +111,7 @@ def plant(plan: RecoveryPlan, point: Point, crowd: int = 0, source: CrowdDataset
     simulator = plan.simulator(point, crowd)
     if simulator.makes_tasks:
         if plan.dataset:
-            others = ", ".join(name for name in simulate.names() if not simulate.get(name).makes_tasks)
+            others = ", ".join(name for name, found in simulate.REGISTRY.usable().items() if not found.makes_tasks)
             raise SettingError(
                 "dataset",
                 f"be left out: {simulator.name!r} makes its own tasks",
