@@ -95,10 +95,9 @@ _EXTRAS = {  # package as it is imported -> the extra of crowdcore that brings i
 def need_extra(feature: str, *packages: str) -> MissingExtraError:
     """Phrase the refusal for missing optional packages, named as they are imported."""
     extras = ",".join(dict.fromkeys(_EXTRAS[package] for package in packages))
-    return MissingExtraError(
-        f"{feature} needs packages that are not installed: {', '.join(packages)}. "
-        f"Install with: pip install 'crowdcore[{extras}]'"
-    )
+    named = ", ".join(map(repr, packages))
+    missing = f"the package {named}, which is" if len(packages) == 1 else f"the packages {named}, which are"
+    return MissingExtraError(f"{feature} needs {missing} not installed: pip install 'crowdcore[{extras}]'")
 
 
 def missing_extra(feature: str, *packages: str) -> MissingExtraError | None:

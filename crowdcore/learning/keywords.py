@@ -8,7 +8,7 @@ __all__ = ["TrainKeywords"]
 
 
 class TrainKeywords(TypedDict, total=False):
-    """Fields of `TrainSettings`, then those of the methods" own settings; see there for bounds and defaults.
+    """Fields of `TrainSettings`, then those of the methods' own settings; see there for bounds and defaults.
 
     Settings of a method from another package go in as ``**{"name": value}``, a ``dict[str, Any]``.
     """
@@ -28,7 +28,7 @@ class TrainKeywords(TypedDict, total=False):
     holdout_seed: int
     backbone: str
     backbone_settings: dict[str, Any]
-    standardise: Union[bool, Literal["auto"]]
+    standardise: bool | Literal["auto"]
     augment: Literal["no", "affine", "affine+flip"]
     precision: Literal["float32", "bfloat16"]
     feed: Literal["auto", "device", "stream"]

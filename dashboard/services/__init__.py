@@ -162,7 +162,7 @@ __all__ = [
     "setting_title", "settings_in_words", "shared_mistakes", "shared_mistakes_figure", "spell_fit", "spell_method",
     "spelled", "start", "start_fits", "start_search", "summary", "task_answers", "task_labels", "task_list",
     "task_number", "train", "training_fault", "training_schema", "trials", "untrainable", "uploaded",
-    "usually_searched", "value_in_words", "wait_for", "what_if", "what_if_table", "when", "with_intervals", "worker_intervals",
-    "worker_intervals_figure", "worker_intervals_table", "worker_skills", "workers", "workspace",
+    "usually_searched", "value_in_words", "wait_for", "what_if", "what_if_table", "when", "with_intervals",
+    "worker_intervals", "worker_intervals_figure", "worker_intervals_table", "worker_skills", "workers", "workspace",
 ]
 # fmt: on
