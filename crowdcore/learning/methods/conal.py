@@ -27,44 +27,47 @@ class ConalSettings(StartSettings):
     """Settings of CoNAL."""
 
     variant: Literal["mixture", "paper", "authors"] = Field(
-        "mixture",
+        default="mixture",
         title="Variant",
         description="A mixture of confusions, with ω free; the paper's mixture of two softmax layers, with one "
         "learning rate and embeddings of length 1; or the authors' code: one softmax of the mixture, a two-layer map "
         "for the tasks, a fresh optimiser every epoch.",
     )
     regularisation: float = Field(
-        1e-5,
+        default=1e-5,
         ge=0,
         title="Strength of the distance term, λ",
         description="λ of the distances between common and individual matrices (Table 2).",
         json_schema_extra=swept,
     )
     embedding: int = Field(
-        20, ge=1, title="Embedding size", description="Dimension of the embeddings of tasks and workers (20 to 80)."
+        default=20,
+        ge=1,
+        title="Embedding size",
+        description="Dimension of the embeddings of tasks and workers (20 to 80).",
     )
     omega_input: Literal["features", "task"] = Field(
-        "features",
+        default="features",
         title="Input of ω",
         description="ω sees the task's features, or a free vector learnt for every training task.",
     )
     normalise: Literal["none", "worker", "both"] = Field(
-        "none",
+        default="none",
         title="Embeddings of length 1",
         description="None, so that ω is free; both (paper), which confines ω to 0.27 … 0.73; or the worker's only "
         "(authors, Music).",
     )
     omega_lr: float = Field(
-        1.0, gt=0, title="Learning rate of ω's network", description="As a multiple of the classifier's."
+        default=1.0, gt=0, title="Learning rate of ω's network", description="As a multiple of the classifier's."
     )
     initial_scale: float = Field(
-        2.0,
+        default=2.0,
         gt=0,
         title="Scale of the identity start",
         description="All matrices start as this times the identity (start = identity).",
     )
     rank: int | None = Field(
-        None,
+        default=None,
         ge=1,
         title="Rank of the workers' matrices",
         description="Individual matrices scale·I + U V of this rank, for very many workers; not for the mixture.",

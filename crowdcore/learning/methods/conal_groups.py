@@ -24,27 +24,27 @@ __all__ = ["ConalGroups", "ConalGroupsSettings"]
 class ConalGroupsSettings(StartSettings):
     """Settings of group-wise CoNAL."""
 
-    n_groups: int = Field(2, ge=2, title="Groups of workers", description="How many, G.")
+    n_groups: int = Field(default=2, ge=2, title="Groups of workers", description="How many, G.")
     regularisation: float = Field(
-        1e-5,
+        default=1e-5,
         ge=0,
         title="Strength of the distance term, λ",
         description="λ of the distances (Table 2).",
         json_schema_extra=swept,
     )
     embedding: int = Field(
-        20, ge=1, title="Embedding size", description="Dimension of the embeddings of tasks and workers."
+        default=20, ge=1, title="Embedding size", description="Dimension of the embeddings of tasks and workers."
     )
     normalise: Literal["none", "worker", "both"] = Field(
-        "none",
+        default="none",
         title="Embeddings of length 1",
         description="None, so that ω is free; both, which confines ω to 0.27 … 0.73; or the worker's only.",
     )
     omega_lr: float = Field(
-        1.0, gt=0, title="Learning rate of ω's network", description="As a multiple of the classifier's."
+        default=1.0, gt=0, title="Learning rate of ω's network", description="As a multiple of the classifier's."
     )
     initial_scale: float = Field(
-        2.0,
+        default=2.0,
         gt=0,
         title="Scale of the identity start",
         description="All matrices start near this times the identity (start = identity).",
