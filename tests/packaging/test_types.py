@@ -24,7 +24,8 @@ ds = cc.load_dataset("demo")
 result = cc.learning.train(ds, method="conal", seeds=1, epochs=1, embedding=10)
 cc.aggregation.DawidSkene(smoothing=0.1).fit(ds).posterior.shape
 cc.figures.shared_mistakes(cc.analysis.shared_mistakes(ds, reference="gold"))
-cc.learning.train(ds, **{"setting_of_a_plugin": 1}) if TYPE_CHECKING else None
+settings_of_a_plugin: dict[str, Any] = {"depth": 3}
+cc.learning.train(ds, method="acme", **settings_of_a_plugin)
 """
 WRONG = {
     'cc.learning.train(ds, metod="conal")': 'Unexpected keyword argument "metod"',
@@ -46,7 +47,12 @@ ignore_missing_imports = True
 
 
 def test_public_names_are_typed_and_typing_errors_are_found(tmp_path: Path) -> None:
-    lines = ["import crowdcore as cc", *RIGHT.strip().splitlines()[:-1], *(f"reveal_type({name})" for name in PUBLIC)]
+    lines = [
+        "from typing import Any",
+        "import crowdcore as cc",
+        *RIGHT.strip().splitlines(),
+        *(f"reveal_type({name})" for name in PUBLIC),
+    ]
     first_wrong = len(lines) + 1
     (tmp_path / "outside.py").write_text("\n".join([*lines, *WRONG]) + "\n")
     (tmp_path / "mypy.ini").write_text(CONFIG)

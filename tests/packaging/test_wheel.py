@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from crowdcore.core.errors import need_extra
+from dashboard.components.text import as_text
 from tests.browser.app_server import chromium_path, free_port, launch, wait_until_up
-from tests.packaging.conftest import ROOT
+from tests.packaging.conftest import ROOT, Install
 
 SOON = 10.0  # seconds in which an app that is asked to end has ended
 
@@ -81,6 +83,41 @@ def test_it_trains_and_reports(installed: Path, environment: dict[str, str], hos
     assert 0.2 < told["selected_accuracy"][0] <= 1  # ten classes
     crowdcore("report", "demo", "--out", "report", "--no-svg")
     assert "demo" in (hostile_folder / "report" / "report.html").read_text()
+
+
+EVERY_PAGE = """
+import sys
+from pathlib import Path
+import crowdcore
+from streamlit.testing.v1 import AppTest
+app = Path(crowdcore.__file__).parent / "_app" / "dashboard"
+for view in sorted((app / "views").glob("*.py")):
+    test = AppTest.from_file(str(app / "app.py"), default_timeout=60)
+    test.query_params["dataset"] = "demo"
+    test.run()
+    test.switch_page(f"views/{view.name}")
+    test.run()
+    assert not test.exception and not test.error, (view.stem, test.exception, test.error)
+    print(view.stem, *(info.value for info in (*test.info, *test.warning)), sep="\\t")
+print(sorted({"torch", "mlflow", "distributed", "optuna"} & set(sys.modules)))
+"""
+
+
+def test_without_extras_every_page_works_or_says_what_to_install(
+    install: Install, environment: dict[str, str], hostile_folder: Path
+) -> None:
+    command = [install() / "python", "-P", "-c", EVERY_PAGE]
+    done = subprocess.run(command, cwd=hostile_folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    *lines, loaded = done.stdout.splitlines()
+    said = {page: "\t".join(words) for page, *words in (line.split("\t") for line in lines)}
+    assert len(said) == len(list((ROOT / "dashboard" / "views").glob("*.py")))
+    needing = {page for page, words in said.items() if "pip install" in words}
+    sentence = as_text(need_extra("Training", "torch", "mlflow", "distributed", "optuna"))
+    assert needing == {"compare", "confusions", "omega", "report", "runs", "train"}
+    assert {said[page] for page in needing} == {sentence}
+    assert loaded == "[]"
 
 
 def test_it_is_the_wheel_that_runs(installed: Path, environment: dict[str, str], hostile_folder: Path) -> None:
