@@ -26,6 +26,6 @@ def test_the_data_page_of_the_demo_shows_the_steps() -> None:
 
 
 def test_the_data_page_of_another_dataset_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_folder(simulate_crowd(), tmp_path / "found" / "crowd")
-    monkeypatch.setenv("CROWDCORE_DATA", str(tmp_path / "found"))
+    write_folder(simulate_crowd(), tmp_path / "crowd")
+    monkeypatch.setenv("CROWDCORE_DATA", str(tmp_path))
     assert not [link for link in open_page("data", dataset="crowd").get("page_link") if link.proto.label in str(TOUR)]
