@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -103,10 +104,16 @@ print(sorted({"torch", "mlflow", "distributed", "optuna"} & set(sys.modules)))
 """
 
 
+@pytest.fixture(scope="session")
+def bare(install: Install) -> Path:
+    """``bin`` of an environment without extras."""
+    return install()
+
+
 def test_without_extras_every_page_works_or_says_what_to_install(
-    install: Install, environment: dict[str, str], hostile_folder: Path
+    bare: Path, environment: dict[str, str], hostile_folder: Path
 ) -> None:
-    command = [install() / "python", "-P", "-c", EVERY_PAGE]
+    command = [bare / "python", "-P", "-c", EVERY_PAGE]
     done = subprocess.run(command, cwd=hostile_folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
@@ -118,6 +125,16 @@ def test_without_extras_every_page_works_or_says_what_to_install(
     assert needing == {"compare", "confusions", "omega", "report", "runs", "train"}
     assert {said[page] for page in needing} == {sentence}
     assert loaded == "[]"
+
+
+@pytest.mark.parametrize("command", ["train demo", "runs start demo", "runs list", "worker"])
+def test_without_extras_commands_say_what_to_install(
+    command: str, bare: Path, environment: dict[str, str], hostile_folder: Path
+) -> None:
+    line = [bare / "crowdcore", *command.split()]
+    done = subprocess.run(line, cwd=hostile_folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert re.fullmatch(r"crowdcore: .+ not installed: pip install 'crowdcore\[\w+\]'\n", done.stderr)
 
 
 def test_it_is_the_wheel_that_runs(installed: Path, environment: dict[str, str], hostile_folder: Path) -> None:
