@@ -108,11 +108,7 @@ class ConalEM(StatefulEM, ConfusionEM):
         default=200, ge=1, title="Iterations at most", description="Stop after this many iterations at the latest."
     )
     groups: int = Field(
-        default=1,
-        ge=1,
-        le=20,
-        title="Groups of workers",
-        description="Groups of workers, each with a common confusion of its own.",
+        default=1, ge=1, le=20, title="Groups of workers", description="Groups, each with its own common confusion."
     )
     common_prior: float = Field(
         default=1.0,
