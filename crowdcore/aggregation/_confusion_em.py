@@ -52,19 +52,19 @@ class ConfusionEM(SumsEM):
     hard: ClassVar[bool] = False
 
     smoothing: float = Field(
-        0.01,
+        default=0.01,
         ge=0,
         title="Smoothing of confusions (labels)",
         description="Dirichlet smoothing α, added to each expected count; 0 is maximum likelihood.",
     )
     prior_smoothing: float = Field(
-        0.0,
+        default=0.0,
         ge=0,
         title="Smoothing of class shares (tasks)",
         description="Added to the expected number of tasks of each class.",
     )
     device: Literal["cpu", "cuda", "auto"] = Field(
-        "cpu", title="Device", description="Where EM runs: cuda needs torch, auto uses a GPU if there is one."
+        default="cpu", title="Device", description="Where EM runs: cuda needs torch, auto uses a GPU if there is one."
     )
 
     @abstractmethod

@@ -28,13 +28,13 @@ class EMAggregator(Aggregator):
     """Base of the aggregators that iterate until the objective gains too little."""
 
     tolerance: float = Field(
-        1e-6,
+        default=1e-6,
         ge=0,
         title="Tolerance (objective per label)",
         description="Stop when the objective gains less than this per annotation.",
     )
     max_iterations: int = Field(
-        100, ge=1, title="Iterations at most", description="Stop after this many iterations at the latest."
+        default=100, ge=1, title="Iterations at most", description="Stop after this many iterations at the latest."
     )
 
     def iterate(self, step: Callable[[], float], n_annotations: int) -> Trace:

@@ -30,7 +30,7 @@ def find_device(device: Literal["cuda", "auto"]) -> str | None:
     if find_spec("torch") is None:
         if device == "auto":
             return None
-        raise need_extra("torch", "learning", "device='cuda'")
+        raise need_extra("device='cuda'", "torch")
     import torch
 
     if torch.cuda.is_available():

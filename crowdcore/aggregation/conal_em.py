@@ -105,44 +105,43 @@ class ConalEM(StatefulEM, ConfusionEM):
     paper: ClassVar[str] = "Chu, Ma & Wang, AAAI 2021, appendix B, arXiv:2012.13052"
 
     max_iterations: int = Field(
-        200, ge=1, title="Iterations at most", description="Stop after this many iterations at the latest."
+        default=200, ge=1, title="Iterations at most", description="Stop after this many iterations at the latest."
     )
     groups: int = Field(
-        1,
-        ge=1,
-        le=20,
-        title="Groups of workers",
-        description="Groups of workers, each with a common confusion of its own.",
+        default=1, ge=1, le=20, title="Groups of workers", description="Groups, each with its own common confusion."
     )
     common_prior: float = Field(
-        1.0,
+        default=1.0,
         gt=0,
         le=1000,
         title="Prior of the common confusion (labels)",
         description="Annotations credited to the common confusion per worker and class.",
     )
     accuracy_prior: float | None = Field(
-        None,
+        default=None,
         gt=0,
         le=10_000,
         title="Prior of own accuracies (labels)",
         description="Annotations by which own accuracies on a class are drawn to their mean; empty: by their spread.",
     )
     accuracy_tie: float = Field(
-        3.0,
+        default=3.0,
         gt=0,
         le=10_000,
         title="Tie of the common accuracy (labels per worker)",
         description="Annotations per worker by which the common accuracy is drawn to that mean.",
     )
     smoothing: float = Field(
-        0.01, gt=0, title="Smoothing (labels)", description="Added to the counts of common labels and of own mistakes."
+        default=0.01,
+        gt=0,
+        title="Smoothing (labels)",
+        description="Added to the counts of common labels and of own mistakes.",
     )
     restarts: int = Field(
-        3, ge=0, le=1000, title="Random restarts", description="Random starts of Dawid–Skene besides the votes."
+        default=3, ge=0, le=1000, title="Random restarts", description="Random starts of Dawid–Skene besides the votes."
     )
     rename: bool = Field(
-        True,
+        default=True,
         title="Rename classes by the evidence",
         description="Let the evidence rename classes where most workers share a mistake.",
     )

@@ -56,13 +56,13 @@ class MMSR(Aggregator):
     paper: ClassVar[str] = "Ma & Olshevsky, NeurIPS 2020, arXiv:2010.12181"
 
     max_iterations: int = Field(
-        1000, ge=1, le=100_000, title="Rounds at most", description="Most rounds of trimmed means."
+        default=1000, ge=1, le=100_000, title="Rounds at most", description="Most rounds of trimmed means."
     )
     tolerance: float = Field(
-        1e-8, gt=0, title="Tolerance (skill)", description="Stop when no skill moves more than this."
+        default=1e-8, gt=0, title="Tolerance (skill)", description="Stop when no skill moves more than this."
     )
     corrupted: int | None = Field(
-        None,
+        default=None,
         ge=0,
         title="Corrupted partners per worker",
         description="F, corrupted partners that a worker may have; empty: half of the fewest partners.",

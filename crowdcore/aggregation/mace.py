@@ -58,21 +58,29 @@ class MACE(StatefulEM):
     paper: ClassVar[str] = "Hovy, Berg-Kirkpatrick, Vaswani & Hovy, NAACL 2013, aclanthology.org/N13-1132"
 
     inference: Literal["vb", "em"] = Field(
-        "vb", title="Inference", description="Variational Bayes with the priors below, or plain EM."
+        default="vb", title="Inference", description="Variational Bayes with the priors below, or plain EM."
     )
     know_prior: float = Field(
-        0.5, gt=0, title="Prior of knowing (labels)", description="Beta prior of θ: pseudo-annotations known (vb)."
+        default=0.5,
+        gt=0,
+        title="Prior of knowing (labels)",
+        description="Beta prior of θ: pseudo-annotations known (vb).",
     )
     guess_prior: float = Field(
-        0.5, gt=0, title="Prior of guessing (labels)", description="Beta prior of θ: pseudo-annotations guessed (vb)."
+        default=0.5,
+        gt=0,
+        title="Prior of guessing (labels)",
+        description="Beta prior of θ: pseudo-annotations guessed (vb).",
     )
     strategy_prior: float = Field(
-        10.0,
+        default=10.0,
         gt=0,
         title="Prior of each guessed class (labels)",
         description="Dirichlet prior of ξ: pseudo-guesses of each label (vb).",
     )
-    smoothing: float = Field(0.01, gt=0, title="Smoothing (labels)", description="Added to every expected count (em).")
+    smoothing: float = Field(
+        default=0.01, gt=0, title="Smoothing (labels)", description="Added to every expected count (em)."
+    )
 
     def first_sums(self, table: LabelTable, posterior: FloatArray) -> Sums:
         """Expected counts under a given posterior."""

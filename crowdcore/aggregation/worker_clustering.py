@@ -99,16 +99,20 @@ class WorkerClustering(StatefulEM, ConfusionEM):
     paper: ClassVar[str] = "Imamura, Sato & Sugiyama, ICML 2018, arXiv:1802.04551"
 
     clusters: int | None = Field(
-        None, ge=1, le=100, title="Clusters", description="Number of clusters K; empty: by held-out labels."
+        default=None, ge=1, le=100, title="Clusters", description="Number of clusters K; empty: by held-out labels."
     )
     max_clusters: int = Field(
-        5, ge=1, le=100, title="Clusters at most", description="Largest K that held-out labels may choose."
+        default=5, ge=1, le=100, title="Clusters at most", description="Largest K that held-out labels may choose."
     )
     held_out: float = Field(
-        0.1, gt=0, lt=1, title="Share of labels held out", description="Share of the annotations held out to choose K."
+        default=0.1,
+        gt=0,
+        lt=1,
+        title="Share of labels held out",
+        description="Share of the annotations held out to choose K.",
     )
     smoothing: float = Field(
-        0.1,
+        default=0.1,
         gt=0,
         title="Smoothing of confusions (labels)",
         description="Dirichlet smoothing α of the clusters' confusions.",

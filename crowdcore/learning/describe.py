@@ -29,11 +29,8 @@ def describe() -> dict[str, Any]:
     """
     return {
         "training": TrainSettings.model_json_schema(),
-        "methods": {name: _method(methods.get(name)) for name in methods.names()},
-        "backbones": {
-            name: {**_entry(backbone), "images": backbone.images}
-            for name, backbone in ((name, backbones.REGISTRY.find(name)) for name in backbones.names())
-        },
+        "methods": methods.REGISTRY.map(_method),
+        "backbones": backbones.REGISTRY.map(lambda found: {**_entry(found), "images": found.images}),
     }
 
 

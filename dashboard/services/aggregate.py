@@ -43,7 +43,7 @@ def aggregators() -> dict[str, str]:
     """Name -> title of every aggregator there is."""
     from crowdcore import aggregation
 
-    return {name: aggregation.aggregators[name].title for name in aggregation.names()}
+    return aggregation.aggregators.map(lambda found: found.title)
 
 
 def about_aggregator(method: str) -> dict[str, Any]:

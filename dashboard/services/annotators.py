@@ -183,8 +183,14 @@ def confusion_figure(name: str, which: str, worker: int | None, title: str) -> g
     found = drawable(confusion(name, which))
     matrix = found.crowd if worker is None else found.matrices[worker]
     counts = found.crowd_counts if worker is None else found.counts[worker]
-    about = {"title": html.escape(title, quote=False), "subtitle": f"share of each row · reference: {which}"}
-    return figures.confusion(matrix, found.classes, counts=counts, scale_max=1.0, **about)
+    return figures.confusion(
+        matrix,
+        found.classes,
+        counts=counts,
+        scale_max=1.0,
+        title=html.escape(title, quote=False),
+        subtitle=f"share of each row · reference: {which}",
+    )
 
 
 @kept

@@ -54,7 +54,7 @@ def _stamp() -> str:
 
     folder = Path(crowdcore.__file__).parent / "learning"
     files = [(str(f), f.stat().st_mtime_ns) for f in sorted(folder.rglob("*.py"))]
-    others = sorted(f"{e.name} {e.value}" for e in entry_points(group="crowdcore.methods"))
+    others = sorted(f"{e}" for group in ("methods", "backbones") for e in entry_points(group=f"crowdcore.{group}"))
     try:
         torch = version("torch")
     except PackageNotFoundError:

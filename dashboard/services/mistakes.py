@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from crowdcore import CrowdDataset
     from crowdcore.analysis import MistakeCell, SharedMistakes
+    from crowdcore.figures.shared_mistakes import Layer
 
 __all__ = [
     "LAYERS",
@@ -77,7 +78,7 @@ def shared_mistakes_figure(opened: CrowdDataset, which: str, layer: str, marks: 
     from crowdcore import figures
 
     result = drawable(shared_mistakes(opened, which))
-    return figures.shared_mistakes(result, layer, significance=marks, level=LEVEL)
+    return figures.shared_mistakes(result, cast("Layer", layer), significance=marks, level=LEVEL)
 
 
 def cell_workers(name: str, which: str, true: int, given: int, hidden: bool) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from dashboard.components.guard import fragment
 from dashboard.components.importer import importer
 from dashboard.components.table import formats, table
 from dashboard.components.text import as_text, number, percent
+from dashboard.components.tour import tour
 
 
 def draw() -> None:
@@ -34,6 +35,7 @@ def importing() -> None:
 def glance() -> None:
     """Numbers, agreement, balance."""
     dataset, reference = state.get("dataset"), state.get("reference")
+    tour()
     metrics()
     for note in services.dataset(dataset).notes:
         st.caption(as_text(note))

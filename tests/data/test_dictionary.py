@@ -8,8 +8,7 @@ import unicodedata
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from crowdcore.core.errors import DataError
 from crowdcore.data.dictionary import Encoder, clean, encode, natural_order, strings

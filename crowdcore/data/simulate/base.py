@@ -54,7 +54,7 @@ class Simulation(Settings):
     paper: ClassVar[str]
     makes_tasks: ClassVar[bool] = False
 
-    seed: int = Field(0, ge=0, title="Seed", description="Seed of everything drawn at random.")
+    seed: int = Field(default=0, ge=0, title="Seed", description="Seed of everything drawn at random.")
 
     def run(self, source: TaskSource | None = None) -> CrowdDataset:
         """Simulate the crowd.

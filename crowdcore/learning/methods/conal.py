@@ -28,19 +28,19 @@ class ConalSettings(CommonNoiseSettings):
     """Settings of CoNAL."""
 
     variant: Literal["mixture", "paper", "authors"] = Field(
-        "mixture",
+        default="mixture",
         title="Variant",
         description="A mixture of confusions, with ω free; the paper's mixture of two softmax layers, with one "
         "learning rate and embeddings of length 1; or the authors' code: one softmax of the mixture, a two-layer map "
         "for the tasks, a fresh optimiser every epoch.",
     )
     omega_input: Literal["features", "task"] = Field(
-        "features",
+        default="features",
         title="Input of ω",
         description="ω depends on the task's features, or on a free vector learnt for every training task.",
     )
     rank: int | None = Field(
-        None,
+        default=None,
         ge=1,
         title="Rank of the workers' matrices",
         description="Individual matrices scale·I + U V of this rank, for very many workers; not for the mixture.",

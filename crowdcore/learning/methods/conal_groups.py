@@ -25,7 +25,7 @@ __all__ = ["ConalGroups", "ConalGroupsSettings"]
 class ConalGroupsSettings(CommonNoiseSettings):
     """Settings of group-wise CoNAL."""
 
-    n_groups: int = Field(2, ge=2, title="Groups of workers", description="How many, G.")
+    n_groups: int = Field(default=2, ge=2, title="Groups of workers", description="How many, G.")
 
 
 class ConalGroups(CommonNoise):

@@ -24,12 +24,12 @@ class CrowdLayerSettings(StartSettings):
     """Settings of the crowd layer."""
 
     connection: Literal["mw", "vw", "vw+b"] = Field(
-        "mw",
+        default="mw",
         title="Connection",
         description="A matrix (mw), a weight per class (vw), or weight and bias per class (Rodrigues 2018).",
     )
     rank: int | None = Field(
-        None,
+        default=None,
         ge=1,
         title="Rank of the workers' matrices",
         description="Matrices I + U V of this rank instead of full ones (mw), for very many workers.",

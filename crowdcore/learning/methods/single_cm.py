@@ -23,7 +23,7 @@ class SingleCmSettings(NoiseLayerSettings):
     """Settings of the single confusion matrix."""
 
     strength: float = Field(
-        0.01,
+        default=0.01,
         ge=0,
         title="Strength of the trace penalty, λ",
         description="λ of tr(π), which lets noise diffuse into π (Sukhbaatar 2015, 3.3).",

@@ -21,26 +21,29 @@ class CommonNoiseSettings(StartSettings):
     """Settings of methods with common and individual matrices."""
 
     regularisation: float = Field(
-        1e-5,
+        default=1e-5,
         ge=0,
         title="Strength of the distance term, λ",
         description="λ of the distances between common and individual matrices (Table 2).",
         json_schema_extra=swept,
     )
     embedding: int = Field(
-        20, ge=1, title="Embedding size", description="Dimension of the embeddings of tasks and workers (20 to 80)."
+        default=20,
+        ge=1,
+        title="Embedding size",
+        description="Dimension of the embeddings of tasks and workers (20 to 80).",
     )
     normalise: Literal["none", "worker", "both"] = Field(
-        "none",
+        default="none",
         title="Embeddings of length 1",
         description="None, so that ω is free; both (paper), which confines ω to 0.27 … 0.73; or the worker's only "
         "(authors, Music).",
     )
     omega_lr: float = Field(
-        1.0, gt=0, title="Learning rate of ω's network", description="As a multiple of the classifier's."
+        default=1.0, gt=0, title="Learning rate of ω's network", description="As a multiple of the classifier's."
     )
     initial_scale: float = Field(
-        2.0,
+        default=2.0,
         gt=0,
         title="Scale of the identity start",
         description="All matrices start as this times the identity (start = identity).",

@@ -31,12 +31,12 @@ class EmSettings(Settings):
     """Settings of EM."""
 
     leave_one_out: bool = Field(
-        False,
+        default=False,
         title="Leave-one-out confusions",
         description="Leave a task's own labels out of the confusions in its E-step.",
     )
     folds: int = Field(
-        0,
+        default=0,
         ge=0,
         le=20,
         title="Folds of the E-step",
@@ -45,7 +45,7 @@ class EmSettings(Settings):
     )
 
     smoothing: float = Field(
-        0.1,
+        default=0.1,
         gt=0,
         title="Smoothing, α",
         description="α of the symmetric Dirichlet prior of the confusions' rows (Rodrigues 2018, MAP estimates).",

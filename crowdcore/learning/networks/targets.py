@@ -31,7 +31,9 @@ class AggregateSettings(Settings):
     """Settings of aggregate-then-train."""
 
     targets: Literal["soft", "hard"] = Field(
-        "soft", title="Targets", description="Train on the posterior (soft) or on its most probable class (hard)."
+        default="soft",
+        title="Targets",
+        description="Train on the posterior (soft) or on its most probable class (hard).",
     )
 
 

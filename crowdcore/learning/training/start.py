@@ -23,7 +23,7 @@ class NoiseLayerSettings(Settings):
     """Settings of every method with a noise layer."""
 
     noise_lr: float = Field(
-        20.0,
+        default=20.0,
         gt=0,
         title="Learning rate of the noise layers",
         description="As a multiple of the classifier's: noise layers must move by several logits to be learnt.",
@@ -37,14 +37,14 @@ class StartSettings(NoiseLayerSettings):
     """The starts that best-of tries."""
 
     start: Literal["identity", "dawid-skene", "trace", "best-of"] = Field(
-        "dawid-skene",
+        default="dawid-skene",
         title="Start of the noise layers",
         description="Identity; or a first stage that learns one confusion per worker, from Dawid-Skene's estimates "
         "or with trace regularisation; best-of: both stages, of which the lower training loss is kept.",
         json_schema_extra=swept,
     )
     start_epochs: float = Field(
-        0.25,
+        default=0.25,
         gt=0,
         le=1,
         title="Epochs of the first stage",

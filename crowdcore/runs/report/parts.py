@@ -13,8 +13,7 @@ from crowdcore import analysis, figures
 from crowdcore.analysis.reference import Reference
 from crowdcore.core.drawable import drawable, escaped
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.exhibits import Exhibit
-from crowdcore.exhibits import comparison as exhibits
+from crowdcore.exhibits import Exhibit, comparison as exhibits
 from crowdcore.figures.heatmap import MAX_CELLS
 from crowdcore.figures.theme import looks
 from crowdcore.learning.comparison import variation
