@@ -21,7 +21,7 @@ from dashboard.components.text import as_text
 from tests.browser.app_server import chromium_path, free_port, launch, wait_until_up
 from tests.packaging.conftest import ROOT, Install
 
-SOON = 10.0  # seconds in which an app that is asked to end has ended
+SOON = 20.0  # seconds in which an app that is asked to end has ended
 
 
 @contextmanager
