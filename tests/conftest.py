@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -31,6 +33,19 @@ def pytest_runtest_makereport(item, call):
             report.outcome = "failed"
             report.longrepr = f"skipped where skipping is not allowed: {reason}"
     return report
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_left_running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No process may outlive the tests in a workspace of theirs."""
+    yield
+    mark = f"CROWDCORE_WORKSPACE={tmp_path_factory.getbasetemp()}{os.sep}".encode()
+    left = []
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if mark in environment.read_bytes() and environment.parent.name != str(os.getpid()):
+                left.append(environment.with_name("cmdline").read_bytes().replace(b"\0", b" ").decode())
+    assert not left
 
 
 @pytest.fixture(scope="session")
