@@ -32,7 +32,7 @@ browser:
 	  S=$$( [ "$$(id -u)" = 0 ] || echo sudo ); \
 	  $$S apt-get update -qq && $$S env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; }
 
-test: $(DEV) browser  ## every test, browser tests included
+test: $(DEV) browser  ## every test, the browser's and the slow ones included
 	$(BIN)/pytest -n 2 --dist loadscope
 
 lint: $(DEV)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -31,6 +34,27 @@ def pytest_runtest_makereport(item, call):
             report.outcome = "failed"
             report.longrepr = f"skipped where skipping is not allowed: {reason}"
     return report
+
+
+def running_in(folder: Path) -> list[str]:
+    """Command lines of the processes whose workspace lies in a folder; none where there is no ``/proc``."""
+    mark = f"CROWDCORE_WORKSPACE={folder}{os.sep}".encode()
+    found = []
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if environment.parent.name != str(os.getpid()) and mark in environment.read_bytes():
+                found.append(environment.with_name("cmdline").read_bytes().replace(b"\0", b" ").decode())
+    return found
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_left_running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No process may outlive the tests in a workspace of theirs."""
+    yield
+    end = time.monotonic() + 10
+    while (left := running_in(tmp_path_factory.getbasetemp())) and time.monotonic() < end:
+        time.sleep(0.2)
+    assert not left
 
 
 @pytest.fixture(scope="session")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["create", "curves", "delete", "get_run", "list_runs", "set_message", "set_priority", "set_state"]
 
 _PATIENCE = 30.0  # seconds to wait for a locked database
+_LEAVING = 10.0  # seconds that the process of a run may take to leave once the run has ended
 _MESSAGE = 4000  # characters; MLflow takes 8,000 in a tag
 _MOST = 50_000  # runs read at once
 
@@ -217,7 +218,7 @@ def delete(run_ids: Iterable[str], *, workspace: Workspace | None = None) -> Non
     workspace = workspace or Workspace.open()
     runs = [get_run(run_id, workspace=workspace) for run_id in dict.fromkeys(run_ids)]
     for run in runs:
-        if run.state not in ENDED or workspace.child_alive(run.id):
+        if run.state not in ENDED or not _has_left(workspace, run.id):
             raise DataError(f"Run {run.id} is {run.state}", "Cancel it before deleting it.")
     from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
@@ -232,6 +233,16 @@ def delete(run_ids: Iterable[str], *, workspace: Workspace | None = None) -> Non
         else:
             shutil.rmtree(local.parent if local.parent.name == run.id else local, ignore_errors=True)
         shutil.rmtree(workspace.run_folder(run.id), ignore_errors=True)
+
+
+def _has_left(workspace: Workspace, run_id: str) -> bool:
+    """Whether the process of a run that has ended is gone; one that has just said so is given time to leave."""
+    end = time.monotonic() + _LEAVING
+    while workspace.child_alive(run_id):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 def local_folder(uri: str) -> Path | None:

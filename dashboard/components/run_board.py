@@ -39,19 +39,21 @@ ICONS = {
 def board() -> list[Run]:
     """Draw the part below the form; returns the runs that are shown."""
     dataset = state.get("dataset")
-    with st.spinner("Looking up the runs …"):
+    above, live = st.container(), st.container()  # a fragment is known by its place: see `views.train`
+    with above, st.spinner("Looking up the runs …"):
         found = services.runs_of(dataset)
+    shown: list[Run] = []
+    if found:
+        with above:
+            shown = _picked(found)
+    with live:
+        _follow(dataset, [run.id for run in shown], found)
     if not found:
-        with st.container():
-            _follow(dataset, [], found)
         st.info(
             f"Nothing has been trained on {as_text(dataset)} yet. Choose methods above and press **Start**: you can "
             "close the page while they train, and come back to compare what they learnt.",
             icon=":material/model_training:",
         )
-        return []
-    shown = _picked(found)
-    _follow(dataset, [run.id for run in shown], found)
     return shown
 
 

@@ -27,16 +27,23 @@ def draw() -> None:
     else:
         forms()
     st.subheader("Runs")
-    shown = board()
+    # Streamlit knows a fragment by its place: were one moved by what comes and goes above, as when a run ends, a
+    # click on its way to it would be lost.
+    runs, drawn, searches, one = (st.container() for _ in range(4))
+    with runs:
+        shown = board()
     plain = [run for run in shown if run.spec.search is None]
     if plain:
-        curves(plain)
-        onwards(plain)
-    for run in shown:
-        if run.spec.search is not None:
-            search_board(run)
+        with drawn:
+            curves(plain)
+            onwards(plain)
+    with searches:
+        for run in shown:
+            if run.spec.search is not None:
+                search_board(run)
     if shown:
-        one_run(shown)
+        with one:
+            one_run(shown)
 
 
 def forms() -> None:

@@ -93,6 +93,7 @@ def run(module: str, *arguments: object) -> str:
     return ran.stdout
 
 
+@pytest.mark.slow
 def test_two_worker_processes(tmp_path, crowd):
     pytest.importorskip("distributed", reason="dask is not installed")
     names = ["dawid-skene", "conal-em"]
@@ -106,6 +107,7 @@ def test_two_worker_processes(tmp_path, crowd):
         np.testing.assert_allclose(frame[[f"p_{c}" for c in crowd.classes]], expected.posterior, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
 def test_memory_stays_near_the_limit_that_the_whole_does_not_fit(tmp_path):
     """2·10⁶ annotations in 8 files with a limit of 20 MB, where the fit in memory takes several times as much."""

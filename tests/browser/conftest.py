@@ -30,11 +30,9 @@ HOSTILE = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A browser on a busy machine may stumble: its tests get two more tries, and the summary tells why."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.flaky(reruns=2))
 
 
 def hostile_crowd() -> CrowdDataset:

@@ -43,6 +43,7 @@ def pick(page: Page, label: str, option: str) -> None:
             continue
 
 
+@pytest.mark.slow
 def test_half_a_million_annotations(browser: Browser, address: str, crowd: cc.CrowdDataset) -> None:
     assert crowd.n_annotations == 500_000
     page = browser.new_page(base_url=address, viewport={"width": 1440, "height": 900})

@@ -41,8 +41,8 @@ def test_a_table_downloads_what_its_filter_leaves(page: Page) -> None:
     filter_.fill("w03")
     filter_.press("Enter")
     button = main(page).get_by_role("button", name="CSV")
-    expect(button).to_be_visible()
-    page.wait_for_timeout(500)
+    button.hover()
+    expect(page.get_by_text("Download 1 worker", exact=True)).to_be_visible()
     name, content = downloaded(page, button)
     rows = list(csv.DictReader(content.decode().splitlines()))
     assert name == "demo-workers-gold.csv"

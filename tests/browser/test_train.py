@@ -32,7 +32,7 @@ METHODS = ("crowd-layer", "trace", "conal")
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # on a busy machine threads wait for each other
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @dataclass

@@ -35,6 +35,7 @@ def test_a_good_file_opens_with_workers_hidden(page: Page) -> None:
     page.get_by_role("combobox", name="Worker").click()
     expect(page.get_by_role("option", name="worker 01")).to_be_visible()
     expect(page.get_by_role("option", name="w001")).to_have_count(0)
+    expect(page).to_have_url(re.compile("tasks\\?dataset=crowd-"))
     # The link opens it again, in another session too.
     open_page(page, page.url)
     expect(main(page).get_by_role("heading", name="Tasks")).to_be_visible()

@@ -15,6 +15,12 @@ from tests.runs.conftest import crowd_folder, make, one_thread, record_template,
 
 
 @pytest.fixture
+def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs wait: what is asked for is what matters here."""
+    monkeypatch.setattr("crowdcore.runs.queue.ensure_engine", lambda **_: None)
+
+
+@pytest.fixture
 def finished(make: Callable[..., Run], train: Callable[[Run], int]) -> Run:  # noqa: F811
     run = make("conal", epochs=2, embedding=4)
     assert train(run) == 0
@@ -86,7 +92,7 @@ def test_delete_asks_first(finished: Run, run, refused, crowdcore, monkeypatch: 
     assert list_runs() == []
 
 
-def test_runs_are_found_marked_and_told_apart(make, finished: Run, crowdcore, run, tmp_path: Path) -> None:  # noqa: F811
+def test_runs_are_found_marked_and_told_apart(make, finished: Run, no_engine: None, crowdcore, run, tmp_path) -> None:  # noqa: F811
     other = make("conal", epochs=3)
     named = crowdcore("runs", "rename", other.id[:10], "Longer")
     assert named == [{"id": other.id, "name": "Longer", "note": "", "tags": []}]
@@ -118,12 +124,6 @@ def test_what_waits_is_not_deleted(make: Callable[..., Run], refused: Callable[.
     waiting = make()
     assert "is queued" in refused("runs", "delete", waiting.id, "--yes")
     store.set_state(waiting.id, "cancelled")
-
-
-@pytest.fixture
-def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs wait: what is asked for is what matters here."""
-    monkeypatch.setattr("crowdcore.runs.queue.ensure_engine", lambda **_: None)
 
 
 def test_start_and_again(workspace, crowd_folder: Path, no_engine: None, crowdcore: Callable[..., Any]) -> None:  # noqa: F811

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -18,6 +20,9 @@ from crowdcore.runs import Estimate, Workspace, store
 from crowdcore.runs.schema import client_of
 from dashboard.services import estimates
 from tests.conftest import simulate_crowd
+
+if TYPE_CHECKING:
+    from tests.dashboard.compared_runs import Recorded
 
 
 @pytest.fixture(autouse=True)
@@ -60,20 +65,40 @@ def trainable_crowd(record: Path, workspace: Path, tmp_path: Path, monkeypatch: 
 
 
 @pytest.fixture(scope="session")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+def recovered(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     """Finished runs on a crowd with known truth, recorded once."""
     from tests.dashboard.recovered_crowd import record_runs
 
-    return record_runs(tmp_path_factory.mktemp("recorded"))
+    return record_runs(tmp_path_factory.mktemp("recovered"))
 
 
 @pytest.fixture
-def found(recorded: SimpleNamespace, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+def found(recovered: SimpleNamespace, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The app sees what was recorded, and is told what methods recover without asking torch."""
     from tests.dashboard.recovered_crowd import ABLE
 
-    monkeypatch.setenv("CROWDCORE_DATA", str(recorded.home / "found"))
-    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(recorded.home / "workspace"))
+    monkeypatch.setenv("CROWDCORE_DATA", str(recovered.home / "found"))
+    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(recovered.home / "workspace"))
     monkeypatch.setattr("dashboard.services.recovered.learners", lambda: dict.fromkeys(ABLE, ""))
     monkeypatch.setattr("dashboard.services.recovered.about_method", lambda name: {"recovers": ABLE[name]})
-    return recorded
+    return recovered
+
+
+@pytest.fixture(scope="session")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    """Finished runs to compare, recorded once."""
+    from tests.dashboard.compared_runs import Recorded
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        return Recorded(tmp_path_factory.mktemp("compared"))
+
+
+@pytest.fixture
+def recorded(compared: Recorded, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorded]:
+    """The app sees what was recorded to be compared."""
+    monkeypatch.setenv("CROWDCORE_DATA", str(compared.datasets))
+    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(compared.workspace))
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    yield compared
+    st.cache_resource.clear()

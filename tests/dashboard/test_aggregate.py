@@ -13,7 +13,9 @@ from streamlit.testing.v1 import AppTest
 import crowdcore as cc
 from crowdcore.data.writers import write_folder
 from dashboard import services
-from tests.conftest import ROOT, simulate_crowd
+from tests.conftest import simulate_crowd
+from tests.dashboard import app_page
+from tests.dashboard.app_page import table, words
 
 THREE = ["majority-vote", "dawid-skene", "one-coin"]
 
@@ -31,12 +33,7 @@ def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> cc.CrowdDataset:
 
 def open_page(methods: list[str], **address: str) -> AppTest:
     """The page when all its fits have ended."""
-    test = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=60).run()
-    test.switch_page("views/aggregate.py")
-    test.query_params.clear()
-    for key, value in {"dataset": "crowd", "methods": methods, **address}.items():
-        test.query_params[key] = value
-    return finish(test)
+    return finish(app_page.open_page("aggregate", **{"dataset": "crowd", "methods": methods, **address}))
 
 
 def finish(test: AppTest) -> AppTest:
@@ -47,15 +44,6 @@ def finish(test: AppTest) -> AppTest:
         test.run()
     assert not test.exception
     return test
-
-
-def words(test: AppTest) -> str:
-    found = [*test.markdown, *test.caption, *test.error, *test.warning, *test.info, *test.subheader]
-    return "\n".join(str(part.value).replace("\\", "") for part in found)
-
-
-def table(test: AppTest, column: str):
-    return next(frame.value for frame in test.dataframe if column in frame.value.columns)
 
 
 def click(test: AppTest, label: str) -> AppTest:

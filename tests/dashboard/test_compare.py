@@ -5,17 +5,11 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 import crowdcore as cc
-from crowdcore.data import simulate
-from crowdcore.data.writers import write_folder
 from crowdcore.exhibits import comparison as exhibits
 from crowdcore.learning.comparison import summary as comparison
 from crowdcore.runs import Workspace, delete
@@ -24,76 +18,9 @@ from crowdcore.runs.report import parts as report_parts
 from dashboard import services
 from dashboard.services import compare, report
 from tests.browser.recorded_runs import record
-from tests.conftest import ROOT
-from tests.learning.helpers import featured_crowd
+from tests.dashboard.app_page import table, words
+from tests.dashboard.compared_runs import METHODS, Recorded, page
 from tests.learning.made_up import made_up
-
-METHODS = ("conal", "crowd-layer", "dl-mv")
-
-
-class Recorded:
-    """Datasets with finished runs: ``crowd`` with one per method and one more of conal, and crowds of two strengths."""
-
-    def __init__(self, folder: Path) -> None:
-        self.datasets, self.workspace = folder / "data", folder / "workspace"
-        self.datasets.mkdir()
-        crowd = write_folder(replace(featured_crowd(200), name="crowd"), self.datasets / "crowd")
-        self.crowd = cc.read_dataset(crowd)
-        usual = {"conal": {"regularisation": 1e-5}}
-        self.results = {m: made_up(self.crowd, m, sure=1 + k / 2, settings=usual.get(m)) for k, m in enumerate(METHODS)}
-        self.ids = {m: record(self.workspace, r, self.crowd) for m, r in self.results.items()}
-        self.results["λ"] = made_up(self.crowd, "conal", draw=1, settings={"regularisation": 0.5})
-        self.ids["λ"] = record(self.workspace, self.results["λ"], self.crowd, regularisation=0.5)
-        gone = replace(self.results["conal"], fingerprint="0" * 32)
-        self.ids["gone"] = record(self.workspace, gone, replace(self.crowd, gold=self.crowd.gold * 0))
-        self.strengths = {}
-        for strength in (0.4, 0.8):
-            name = f"strength-{strength}"
-            made = simulate.synthetic(n_tasks=120, n_valid=20, n_test=40, n_workers=5, common_strength=strength)
-            opened = cc.read_dataset(write_folder(replace(made, name=name), self.datasets / name))
-            self.strengths[name] = {m: made_up(opened, m) for m in ("conal", "crowd-layer")}
-            for m, r in self.strengths[name].items():
-                self.ids[f"{m} {strength}"] = record(self.workspace, r, opened)
-
-    def of(self, *names: str) -> list[str]:
-        return [self.ids[name] for name in names]
-
-
-@pytest.fixture(scope="module")
-def all_recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
-        return Recorded(tmp_path_factory.mktemp("recorded"))
-
-
-@pytest.fixture
-def recorded(all_recorded: Recorded, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("CROWDCORE_DATA", str(all_recorded.datasets))
-    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(all_recorded.workspace))
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    yield all_recorded
-    st.cache_resource.clear()
-
-
-def page(which: str = "compare", **address: str | list[str]) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=120).run()
-    test.switch_page(f"views/{which}.py")
-    test.query_params.clear()
-    for key, value in {"dataset": "crowd", **address}.items():
-        test.query_params[key] = value
-    test.run()
-    assert not test.exception
-    assert not test.error
-    return test
-
-
-def words(test: AppTest) -> str:
-    found = [*test.markdown, *test.caption, *test.warning, *test.info, *test.subheader, *test.code]
-    return "\n".join(str(part.value).replace("\\", "").replace("\u2060", "") for part in found)
-
-
-def table(test: AppTest, column: str):
-    return next(frame.value for frame in test.dataframe if column in frame.value.columns)
 
 
 def test_the_accuracy_table_holds_the_numbers_of_compare_on_the_command_line(recorded: Recorded) -> None:
@@ -126,7 +53,8 @@ def test_runs_on_other_data_cannot_be_chosen(recorded: Recorded) -> None:
     test = page(runs=recorded.of("conal", "gone", "conal 0.4"))
     assert table(test, "selected %")["run"].tolist() == ["conal", "conal, ensemble"]
     assert "2 runs of this address cannot be shown" in words(test)
-    assert len(test.multiselect[0].options) == 4
+    others = 1 + sum(map(len, recorded.strengths.values()))  # on other gold, and on other crowds
+    assert len(test.multiselect[0].options) == len(recorded.ids) - others
 
 
 def test_a_second_run_of_a_method_is_named_by_what_differs(recorded: Recorded) -> None:

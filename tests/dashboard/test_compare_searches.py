@@ -19,7 +19,8 @@ from crowdcore.runs.study import RUN, distributions, open_study
 from dashboard import services
 from dashboard.services import compare
 from tests.browser.recorded_runs import record
-from tests.dashboard.test_compare import page, table, words
+from tests.dashboard.app_page import table, words
+from tests.dashboard.compared_runs import page
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 

@@ -2,56 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-
-import numpy as np
 import pytest
-import streamlit as st
 
 import crowdcore as cc
-from crowdcore.data.writers import write_folder
 from crowdcore.learning.comparison import tested
-from tests.browser.recorded_runs import record
-from tests.dashboard.test_compare import METHODS, page, table, words
-from tests.learning.helpers import featured_crowd
-from tests.learning.made_up import made_up
-
-
-class Recorded:
-    """The dataset ``crowd`` with a finished run of three methods, one of a single seed, and one without test tasks."""
-
-    def __init__(self, folder: Path) -> None:
-        self.datasets, self.workspace = folder / "data", folder / "workspace"
-        self.datasets.mkdir()
-        write_folder(replace(featured_crowd(200), name="crowd"), self.datasets / "crowd")
-        self.crowd = cc.read_dataset(self.datasets / "crowd")
-        split = np.maximum(self.crowd.split, 0)
-        self.results = {m: made_up(self.crowd, m, sure=1 + k / 2) for k, m in enumerate(METHODS)}
-        others = {
-            "one seed": made_up(self.crowd, "trace", (4,), draw=5),
-            "no test": made_up(self.crowd, "trace", split=np.where(split == 2, 0, split)),
-        }
-        self.ids = {name: record(self.workspace, r, self.crowd) for name, r in {**self.results, **others}.items()}
-
-    def of(self, *names: str) -> list[str]:
-        return [self.ids[name] for name in names]
-
-
-@pytest.fixture(scope="module")
-def all_recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
-        return Recorded(tmp_path_factory.mktemp("recorded"))
-
-
-@pytest.fixture
-def recorded(all_recorded: Recorded, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("CROWDCORE_DATA", str(all_recorded.datasets))
-    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(all_recorded.workspace))
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    yield all_recorded
-    st.cache_resource.clear()
+from tests.dashboard.app_page import table, words
+from tests.dashboard.compared_runs import METHODS, Recorded, page
 
 
 def test_significance_is_tested_over_tasks_and_over_seeds_and_says_how_the_two_relate(recorded: Recorded) -> None:

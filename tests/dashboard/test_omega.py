@@ -10,7 +10,7 @@ import pytest
 from crowdcore import analysis
 from dashboard import services
 from dashboard.services.recovered import View
-from tests.dashboard.test_pages import open_page, words
+from tests.dashboard.app_page import open_page, words
 
 
 def test_omega_that_does_not_vary_ranks_nothing(found: SimpleNamespace) -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from crowdcore import analysis, load_dataset
 from crowdcore.data.writers import write_folder
-from tests.conftest import ROOT, simulate_crowd
+from tests.conftest import simulate_crowd
+from tests.dashboard.app_page import open_page, words
 
 PAGES = ("data", "mistakes", "annotators", "tasks")
 
@@ -23,20 +23,6 @@ def crowd_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CROWDCORE_DATA", str(folder))
     write_folder(simulate_crowd(), folder / "crowd")
     return folder
-
-
-def open_page(name: str, **address: str) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=60).run()
-    test.switch_page(f"views/{name}.py")
-    test.query_params.clear()
-    for key, value in address.items():
-        test.query_params[key] = value
-    return test.run()
-
-
-def words(test: AppTest) -> str:
-    found = [*test.markdown, *test.caption, *test.error, *test.warning, *test.info, *test.title]
-    return "\n".join(str(part.value).replace("\\", "") for part in found)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -12,7 +12,7 @@ from crowdcore.core.types import FloatArray
 from crowdcore.learning.results.result import TrainingResult
 from dashboard import services
 from dashboard.services.recovered import View
-from tests.dashboard.test_pages import open_page, words
+from tests.dashboard.app_page import open_page, words
 
 
 def effective(found: SimpleNamespace, method: str = "conal", at: str | int = "selected") -> FloatArray:

@@ -13,8 +13,7 @@ from crowdcore.runs import RunSpec, Workspace, store
 from crowdcore.runs.schema import client_of
 from dashboard import services
 from dashboard.services import run_table
-from tests.conftest import ROOT
-from tests.dashboard.train_page import button, words
+from tests.dashboard.app_page import button, open_page, words
 
 pytestmark = pytest.mark.usefixtures("trainable_crowd")
 
@@ -33,12 +32,7 @@ def finished(dataset: str = "crowd", valid: float = 0.5, std: float | None = 0.0
 
 
 def page(**address: str | list[str]) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=120).run()
-    test.switch_page("views/runs.py")
-    test.query_params.clear()
-    for key, value in {"dataset": "crowd", **address}.items():
-        test.query_params[key] = value
-    test.run()
+    test = open_page("runs", **{"dataset": "crowd", **address})
     assert not test.exception
     assert not [error.value for error in test.error]
     return test

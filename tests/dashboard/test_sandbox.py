@@ -19,7 +19,8 @@ from crowdcore.learning.recovery.measures import judge, true_effective
 from crowdcore.learning.recovery.plan import preset
 from dashboard.services import Refusal, sandbox, sandbox_results
 from tests.browser.recorded_runs import record
-from tests.conftest import ROOT, simulate_crowd
+from tests.conftest import simulate_crowd
+from tests.dashboard.app_page import button, field, open_page, words
 from tests.learning.made_up import made_up
 
 SMALL = {"n_tasks": 300, "n_valid": 50, "n_test": 50, "n_workers": 6, "n_classes": 3}
@@ -29,27 +30,9 @@ pytestmark = pytest.mark.usefixtures("trainable_crowd")
 
 
 def page(**address: str | list[str]) -> AppTest:
-    test = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=120).run()
-    test.switch_page("views/sandbox.py")
-    test.query_params.clear()
-    for key, value in {"dataset": "crowd", **address}.items():
-        test.query_params[key] = value
-    test.run()
+    test = open_page("sandbox", **{"dataset": "crowd", **address})
     assert not test.exception
     return test
-
-
-def words(test: AppTest) -> str:
-    found = [*test.markdown, *test.caption, *test.error, *test.warning, *test.info, *test.subheader]
-    return "\n".join(str(part.value).replace("\\", "").replace("\u2060", "") for part in found)
-
-
-def button(test: AppTest, label: str):
-    return next(b for b in test.button if b.label == label)
-
-
-def field(test: AppTest, label: str):
-    return next(f for f in (*test.number_input, *test.selectbox, *test.multiselect) if f.label == label)
 
 
 def said(test: AppTest, key: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from streamlit.util import calc_hash
 
 from crowdcore import runs
 from crowdcore.core.errors import DataError
@@ -112,3 +113,22 @@ def test_a_run_that_trains_shows_how_far_it_is() -> None:
     assert test.multiselect(key="train-metric").options == ["Accuracy, test"]
     table = services.curves(run.id)
     assert table[["epoch", "mean"]].to_numpy().tolist() == [[1, 0.5], [2, 0.75]]
+
+
+def test_what_comes_and_goes_above_moves_no_fragment(monkeypatch: pytest.MonkeyPatch, workspace: Path) -> None:
+    """Streamlit knows a fragment by its place: were it moved, a click that is on its way to it would be lost."""
+    places: set[str] = set()
+
+    def noted(text: str) -> str:
+        if "run_board" in text or "one_run" in text:
+            places.add(text)
+        return calc_hash(text)
+
+    monkeypatch.setattr("streamlit.runtime.fragment.calc_hash", noted)
+    run = asked()
+    page(runs=run.id)
+    assert len(places) == 3  # the live rows, one run, its log
+    client_of(Workspace.open()).set_tag(run.id, "crowdcore.result", "yes")
+    store.set_state(run.id, "finished")
+    assert "1 run of this address cannot be found" in words(page(runs=[run.id, "f" * 32]))
+    assert len(places) == 3

@@ -19,7 +19,10 @@ from crowdcore.runs.workspace import Workspace
 from tests.runs.on_engine import LONG, make_dataset, processes, spec, until, workspace_at
 
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy")  # MLflow's own use of SQLAlchemy
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy"),  # MLflow's own use of SQLAlchemy
+]
 
 
 @pytest.fixture(scope="module")

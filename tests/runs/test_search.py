@@ -15,7 +15,10 @@ from crowdcore.runs.processes import is_alive
 from crowdcore.runs.study import distributions
 from tests.runs.on_engine import LONG, spec, until, workspace_at
 
-pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy")  # MLflow's own use of SQLAlchemy
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy"),  # MLflow's own use of SQLAlchemy
+]
 USELESS, GOOD = 1e-9, 0.05
 
 

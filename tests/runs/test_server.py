@@ -23,6 +23,7 @@ from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 
 Serve = Callable[..., str]
+pytestmark = pytest.mark.slow
 
 
 def answer(address: str, path: str, **question: object) -> dict[str, object]:
@@ -38,12 +39,15 @@ def answer(address: str, path: str, **question: object) -> dict[str, object]:
 def serve(tmp_path: Path) -> Iterator[Serve]:
     """Starts `mlflow` with these words; the address once it answers."""
     started = []
+    alone = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}  # no processes for jobs that nobody asks for
 
     def go(*words: str) -> str:
         port = free_port()
         command = [sys.executable, "-m", "mlflow", *words, "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
         with (tmp_path / "server.log").open("wb") as log:
-            started.append(subprocess.Popen(command, start_new_session=True, cwd=tmp_path, stdout=log, stderr=log))
+            started.append(
+                subprocess.Popen(command, start_new_session=True, cwd=tmp_path, stdout=log, stderr=log, env=alone)
+            )
         end = time.monotonic() + 120
         while time.monotonic() < end and started[-1].poll() is None:
             try:

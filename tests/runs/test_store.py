@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -85,7 +86,8 @@ def test_runs_of_others_are_left_alone(workspace: Workspace) -> None:
             get_run(run_id)
 
 
-def test_what_waits_or_runs_is_not_deleted(workspace: Workspace) -> None:
+def test_what_waits_or_runs_is_not_deleted(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_LEAVING", 0.1)
     done, waiting = queued(), queued()
     store.set_state(done.id, "failed")
     with pytest.raises(DataError, match="is queued"):
@@ -93,6 +95,23 @@ def test_what_waits_or_runs_is_not_deleted(workspace: Workspace) -> None:
     assert len(list_runs()) == 2
     with workspace.as_child(done.id, "now"), pytest.raises(DataError, match="Cancel it"):
         delete([done.id])
+
+
+def test_a_run_that_has_just_said_that_it_ended_is_deleted(workspace: Workspace) -> None:
+    """Its process takes a moment more to leave: refusing to delete would leave the user with a row that stays."""
+    done, here, leave = queued(), threading.Event(), threading.Event()
+    store.set_state(done.id, "cancelled")
+
+    def end() -> None:
+        with workspace.as_child(done.id, "now"):
+            here.set()
+            leave.wait()
+
+    threading.Thread(target=end).start()
+    here.wait()
+    threading.Timer(0.5, leave.set).start()
+    delete([done.id])
+    assert leave.is_set() and list_runs() == []
 
 
 def test_nothing_stays_of_a_deleted_run(make: Callable[..., Run], train, workspace: Workspace) -> None:

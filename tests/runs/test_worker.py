@@ -15,7 +15,10 @@ from crowdcore.cli.worker import worker
 from crowdcore.core.errors import SettingError
 from tests.runs.on_engine import LONG, processes, spec, until, workspace_at
 
-pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy")  # MLflow's own use of SQLAlchemy
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy"),  # MLflow's own use of SQLAlchemy
+]
 
 
 def test_runs_of_a_workspace_on_another_cluster(tmp_path):

@@ -153,6 +153,7 @@ print(ds.n_annotations, memory("VmHWM") - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 def test_a_file_larger_than_the_memory_it_may_take(write):
     """With the bounds turned down, reading 160 MB of text takes less than half of that."""
