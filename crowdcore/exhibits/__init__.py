@@ -17,9 +17,9 @@ from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View, view
 
 if TYPE_CHECKING:
-    from crowdcore.exhibits import aggregation, fits, mistakes, overview, tasks, workers
+    from crowdcore.exhibits import aggregation, fits, mistakes, one_fit, overview, tasks, workers
 
-__all__ = ["Exhibit", "View", "aggregation", "fits", "mistakes", "overview", "tasks", "view", "workers"]
+__all__ = ["Exhibit", "View", "aggregation", "fits", "mistakes", "one_fit", "overview", "tasks", "view", "workers"]
 
 
 def __getattr__(name: str) -> Any:
