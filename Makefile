@@ -24,7 +24,7 @@ $(DEV): pyproject.toml constraints.txt | $(VENV)/bin/python
 install: $(DEV)
 
 app: $(STAMP)  ## run the dashboard on the embedded dataset (make app DS=labelme for another)
-	$(BIN)/streamlit run dashboard/app.py -- $(DS)
+	$(BIN)/crowdcore app $(DS)
 
 browser:
 	@command -v chromium chromium-browser google-chrome >/dev/null 2>&1 || { \

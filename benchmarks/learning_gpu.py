@@ -24,7 +24,7 @@ from crowdcore.learning.api import split_settings
 from crowdcore.learning.training.data import Data, Feed
 from crowdcore.learning.training.loop import Replica, make_replicas
 from crowdcore.learning.training.optimiser import Optimiser
-from crowdcore.learning.training.problem import pose
+from crowdcore.learning.training.problem import make_problem
 from crowdcore.learning.training.replicas import Replicas
 from crowdcore.learning.training.steps import Steps
 
@@ -103,7 +103,7 @@ def suite() -> None:
 def steps_of(crowd: CrowdDataset, method_name: str, batch_size: int, seeds: int, record: bool) -> tuple[Steps, Feed]:
     method = methods.get(method_name)
     training, own = split_settings(method, {"batch_size": batch_size, "lr": 1e-3})
-    problem = pose(crowd, training)
+    problem = make_problem(crowd, training)
     data = Data(problem, DEVICE, targets=method.targets(problem, own))
     stack = [Replica(own, s) for s in range(seeds)]
     replicas = Replicas(make_replicas(problem, method, stack, training), DEVICE)
@@ -174,7 +174,7 @@ def memory() -> None:
             torch.cuda.reset_peak_memory_stats()
         method = methods.get("conal")
         training, own = split_settings(method, {"batch_size": 512, "feed": "stream", "select_on": "none"})
-        problem = pose(crowd, training)
+        problem = make_problem(crowd, training)
         data = Data(problem, DEVICE, resident=False)
         replicas = Replicas(make_replicas(problem, method, [Replica(own, 0)], training), DEVICE)
         optimiser = Optimiser(list(replicas.parameters.values()), training)

@@ -24,7 +24,7 @@ from crowdcore.learning.api import split_settings
 from crowdcore.learning.training.data import Data, Feed
 from crowdcore.learning.training.loop import Replica, make_replicas
 from crowdcore.learning.training.optimiser import Optimiser
-from crowdcore.learning.training.problem import pose
+from crowdcore.learning.training.problem import make_problem
 from crowdcore.learning.training.replicas import Replicas
 from crowdcore.learning.training.steps import Steps
 
@@ -103,7 +103,7 @@ def our_epoch(crowd: CrowdDataset, batch_size: int, seeds: int, variant: str) ->
     """One epoch of ours, ``seeds`` replicas side by side."""
     method = methods.get("conal")
     training, own = split_settings(method, {"variant": variant, "batch_size": batch_size})
-    problem = pose(crowd, training)
+    problem = make_problem(crowd, training)
     data = Data(problem, torch.device("cpu"))
     replicas = Replicas(make_replicas(problem, method, [Replica(own, s) for s in range(seeds)], training), data.device)
     rates = [method.rate(own, name) for name in replicas.parameters]

@@ -1,4 +1,4 @@
-"""Reading 10 million rows of Parquet into a dataset, doctor's checks included, against pyarrow reading the same file.
+"""Reading 10 million rows of Parquet into a dataset, import checks included, against pyarrow reading the same file.
 
 Claim: under 3 times the time pyarrow needs to read the file and dictionary-encode its three columns. The file has
 2 million tasks, 500 workers, 10 classes and 5 labels per task, once grouped by task and once with shuffled rows.

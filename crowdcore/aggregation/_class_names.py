@@ -1,4 +1,4 @@
-"""Which latent class bears which name: EM finds the classes, but not what they are called.
+"""Match latent classes to labels: EM finds the classes, but not their names.
 
 Renaming the classes of a Dawid–Skene solution changes no likelihood; EM keeps the names that the votes gave it.
 Where most workers share a mistake, those names are wrong. What tells a truth from a shared mistake is how evenly

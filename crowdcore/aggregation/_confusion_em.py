@@ -52,19 +52,19 @@ class ConfusionEM(SumsEM):
     hard: ClassVar[bool] = False
 
     smoothing: float = Field(
-        0.01,
+        default=0.01,
         ge=0,
         title="Smoothing of confusions (labels)",
         description="Dirichlet smoothing α, added to each expected count; 0 is maximum likelihood.",
     )
     prior_smoothing: float = Field(
-        0.0,
+        default=0.0,
         ge=0,
         title="Smoothing of class shares (tasks)",
         description="Added to the expected number of tasks of each class.",
     )
     device: Literal["cpu", "cuda", "auto"] = Field(
-        "cpu", title="Device", description="Where EM runs: cuda needs torch, auto takes a GPU where there is one."
+        default="cpu", title="Device", description="Where EM runs: cuda needs torch, auto uses a GPU if there is one."
     )
 
     @abstractmethod
@@ -82,13 +82,13 @@ class ConfusionEM(SumsEM):
     def parts(self, parameters: ConfusionParameters, sums: Sums) -> dict[str, Any]:
         """Confusion (rows whose expected counts are next to nothing are NaN), counts and prior."""
         confusion = parameters.confusion.transpose(0, 2, 1).copy()
-        counts = sums.counts.reshape(confusion.shape).transpose(0, 2, 1).copy()
+        counts = sums.by_class(len(confusion))
         confusion[counts.sum(2) < NO_EVIDENCE] = np.nan
         return {"confusion": confusion, "counts": counts, "prior": parameters.prior}
 
     def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
         """A warning where most workers' confusions rest on few labels."""
-        return too_few_labels(dataset, ENOUGH, "worker and class", dataset.n_classes)
+        return too_few_labels(dataset, ENOUGH, dataset.n_classes)
 
     def engine(self, table: LabelTable, posterior: FloatArray) -> MemoryEngine:
         """Memory, or a GPU."""

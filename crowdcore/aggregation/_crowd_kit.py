@@ -124,7 +124,7 @@ def member(class_name: str) -> type[CrowdKit]:
         SettingError: it has no such aggregator.
     """
     if find_spec("crowdkit") is None:
-        raise need_extra("crowd-kit", "crowd-kit", f"The aggregator '{PREFIX}{class_name}'")
+        raise need_extra(f"The aggregator '{PREFIX}{class_name}'", "crowdkit")
     if class_name not in _class_names():
         near = difflib.get_close_matches(class_name, _class_names(), n=1)
         hint = f"Did you mean '{PREFIX}{near[0]}'? " if near else ""

@@ -1,4 +1,4 @@
-"""Splitting workers' confusions into what they share and what is their own (CoNAL without features).
+"""Split workers' confusions into a common and an individual part (CoNAL without features).
 
 Everything here works on expected counts (n_workers, C, C), row = true class, column = given label, so that its cost
 does not depend on the number of annotations.
@@ -32,7 +32,7 @@ _STRENGTHS = (1.0, 100.0)
 
 
 class Priors(NamedTuple):
-    """What keeps the split identified.
+    """Priors that make the split identifiable.
 
     Attributes:
         common: pseudo-annotations credited to the common confusion for each worker and class (Beta(1 + x, 1)).

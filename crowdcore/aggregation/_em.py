@@ -17,7 +17,7 @@ __all__ = ["EMAggregator", "Trace", "clamp", "softmax_rows", "start_posterior"]
 
 
 class Trace(NamedTuple):
-    """How an EM run went; its fields are those of `AggregationResult`: ``self.result(..., **trace._asdict())``."""
+    """Convergence of an EM run, with fields of `AggregationResult`: ``self.result(..., **trace._asdict())``."""
 
     log_likelihood: FloatArray
     converged: bool
@@ -28,13 +28,13 @@ class EMAggregator(Aggregator):
     """Base of the aggregators that iterate until the objective gains too little."""
 
     tolerance: float = Field(
-        1e-6,
+        default=1e-6,
         ge=0,
         title="Tolerance (objective per label)",
         description="Stop when the objective gains less than this per annotation.",
     )
     max_iterations: int = Field(
-        100, ge=1, title="Iterations at most", description="Stop after this many iterations at the latest."
+        default=100, ge=1, title="Iterations at most", description="Stop after this many iterations at the latest."
     )
 
     def iterate(self, step: Callable[[], float], n_annotations: int) -> Trace:
@@ -76,8 +76,8 @@ def start_posterior(
     posterior = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)
     posterior /= np.maximum(dataset.labels_per_task, 1)[:, None]
     if start is not None:
-        found = ~np.isnan(start.posterior[:, 0]) & dataset.annotated
-        posterior[found] = start.posterior[found]
+        started = ~np.isnan(start.posterior[:, 0]) & dataset.annotated
+        posterior[started] = start.posterior[started]
     clamp(posterior, known)
     return posterior
 

@@ -1,4 +1,4 @@
-"""First groups of workers: those near one of G workers that are far from each other."""
+"""Initial groups of workers: nearest of G workers that are far from each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One partition of a crowd on disk: read once into index arrays, then worked through in pieces that fit."""
+"""One partition of a crowd on disk: index arrays, processed in pieces that fit memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from crowdcore.core.em import LabelTable
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray, IntArray
-from crowdcore.data.codes import Encoder
+from crowdcore.data.dictionary import Encoder
 
 __all__ = ["Partition", "Piece", "names_in", "prepare"]
 

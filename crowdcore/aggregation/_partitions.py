@@ -1,4 +1,4 @@
-"""Aggregation beyond one machine's memory: Parquet partitions by task, worked on one at a time or on a cluster."""
+"""Aggregation of data larger than memory: Parquet partitions by task, processed one by one or on a cluster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from crowdcore.core.em import LabelTable
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.kernels import vote_counts
 from crowdcore.core.types import FloatArray
-from crowdcore.data.codes import natural_order
+from crowdcore.data.dictionary import natural_order
 
 __all__ = ["PartitionedResult", "fit_partitions"]
 
@@ -179,9 +179,9 @@ def _on_cluster(client: Any, work: Callable[..., Any], items: Sequence[Any]) -> 
     yield from client.gather(client.map(work, items, pure=False))
 
 
-def _numbered(found: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+def _numbered(dictionaries: list[tuple[Any, Any]]) -> tuple[Any, Any]:
     """Workers and classes of all partitions in natural order."""
-    merged = (pc.unique(pa.chunked_array(list(arrays))) for arrays in zip(*found, strict=True))
+    merged = (pc.unique(pa.chunked_array(list(arrays))) for arrays in zip(*dictionaries, strict=True))
     workers, classes = (names.take(pa.array(natural_order(names.to_pylist()))) for names in merged)
     return workers, classes
 
@@ -191,8 +191,8 @@ def _refuse_shared_tasks(partitions: Sequence[Partition], memory_limit: int) -> 
     size = 8 * sum(p.n_tasks for p in partitions)
     rounds = int(2 ** np.ceil(np.log2(max(4 * size / memory_limit, 1))))
     for k in range(rounds):
-        found = (p.hashes() for p in partitions)
-        hashes = np.sort(np.concatenate([h[h % np.uint64(rounds) == k] for h in found]))
+        parts = (p.hashes() for p in partitions)
+        hashes = np.sort(np.concatenate([h[h % np.uint64(rounds) == k] for h in parts]))
         if (hashes[1:] == hashes[:-1]).any():
             raise DataError(
                 "A task has annotations in more than one partition", "Partition by task: all its rows in one file."

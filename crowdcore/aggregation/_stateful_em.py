@@ -1,4 +1,4 @@
-"""EM whose M-step splits the expected counts further, by the parameters that it had before."""
+"""EM with a second latent variable, whose posterior depends on the previous parameters."""
 
 from __future__ import annotations
 

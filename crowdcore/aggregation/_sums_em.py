@@ -19,7 +19,7 @@ __all__ = ["Engine", "Fitted", "HostEngine", "MemoryEngine", "SumsEM"]
 
 
 class Fitted(NamedTuple):
-    """Where a run ended: the last parameters, the sums they came from, and how it went."""
+    """End of a run: the last parameters, their sums, and the convergence."""
 
     parameters: Any
     sums: Any
@@ -63,9 +63,13 @@ class SumsEM(EMAggregator):
     """Whether `run` makes the restarts itself, which needs no posterior to start from."""
 
     restarts: int = Field(
-        0, ge=0, le=1000, title="Random restarts", description="Further runs from randomised starts; the best is kept."
+        default=0,
+        ge=0,
+        le=1000,
+        title="Random restarts",
+        description="Further runs from randomised starts; the best is kept.",
     )
-    seed: int = Field(0, ge=0, title="Seed", description="Seed of the randomised starts.")
+    seed: int = Field(default=0, ge=0, title="Seed", description="Seed of the randomised starts.")
 
     @abstractmethod
     def first_sums(self, table: LabelTable, posterior: FloatArray) -> Any:

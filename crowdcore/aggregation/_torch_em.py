@@ -30,14 +30,14 @@ def find_device(device: Literal["cuda", "auto"]) -> str | None:
     if find_spec("torch") is None:
         if device == "auto":
             return None
-        raise need_extra("torch", "learning", "device='cuda'")
+        raise need_extra("device='cuda'", "torch")
     import torch
 
     if torch.cuda.is_available():
         return "cuda"
     if device == "auto":
         return None
-    raise SettingError("device", "be a device that is here", device, "torch sees no GPU; use 'cpu' or 'auto'.")
+    raise SettingError("device", "be an available device", device, "torch sees no GPU; use 'cpu' or 'auto'.")
 
 
 class TorchEngine:

@@ -49,20 +49,20 @@ def accuracy_against(dataset: CrowdDataset, won: FloatArray) -> FloatArray:
     return np.asarray(right / np.maximum(dataset.labels_per_worker, 1))
 
 
-def too_few_labels(dataset: CrowdDataset, needed: float, per: str, cells: int = 1) -> tuple[str, ...]:
+def too_few_labels(dataset: CrowdDataset, needed: float, cells: int = 1) -> tuple[str, ...]:
     """A warning in words when half the annotating workers have fewer than ``needed`` labels per ``cells`` cells.
 
     Args:
         dataset: the annotations.
         needed: labels that one estimated quantity should rest on.
-        per: what they are counted per, e.g. ``"worker and class"``.
         cells: number of such quantities per worker (C when each class has its own).
     """
     given = dataset.labels_per_worker[dataset.labels_per_worker > 0] / cells
     median = float(np.median(given))
     if median >= needed:
         return ()
+    per = " per class" if cells > 1 else ""
     return (
-        f"Half of the workers gave fewer than {median:.3g} labels per {per}; below {needed:g} the estimates of "
-        f"single workers rest mostly on the prior.",
+        f"Few labels per worker: the median is {median:.3g}{per}. Below {needed:g}, a worker's estimate mostly "
+        "reflects the prior.",
     )

@@ -1,4 +1,4 @@
-"""Carrying a result over to a dataset that has grown, and what changed by then."""
+"""Transfer a result to a dataset that has grown, and list the changed labels."""
 
 from __future__ import annotations
 

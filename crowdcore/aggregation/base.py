@@ -1,4 +1,4 @@
-"""`Aggregator`: labels of many workers in, one posterior per task out, and what was learnt about the workers."""
+"""`Aggregator`: from annotations to a posterior per task and worker parameters."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.kernels import most_probable
+from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -20,7 +20,7 @@ __all__ = ["AggregationResult", "Aggregator"]
 
 @dataclass(frozen=True, eq=False)
 class AggregationResult:
-    """What an aggregator found; a part the method does not have is None.
+    """Result of an aggregator; None for parts that the method does not estimate.
 
     Args:
         method: registered name, e.g. ``"dawid-skene"``.
@@ -61,7 +61,7 @@ class AggregationResult:
     seconds: float = 0.0
 
 
-class Aggregator(BaseModel):
+class Aggregator(Settings):
     """Base of every aggregator: a frozen pydantic model of settings with one method, `fit`.
 
     A subclass sets ``name`` (= its file's name, ``_`` as ``-``), ``title`` and ``paper``, declares its settings
@@ -69,20 +69,9 @@ class Aggregator(BaseModel):
     equations. Nothing else has to be touched: CLI, API and app find it by its folder.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     name: ClassVar[str]
     title: ClassVar[str]
     paper: ClassVar[str]
-
-    def __init__(self, **settings: Any) -> None:
-        try:
-            super().__init__(**settings)
-        except ValidationError as error:
-            first = error.errors()[0]
-            argument = ".".join(map(str, first["loc"]))
-            known = f"Known settings: {', '.join(type(self).model_fields) or 'none'}."
-            raise SettingError(argument, f"satisfy: {first['msg'].lower()}", settings.get(argument), known) from error
 
     def fit(
         self,

@@ -1,4 +1,4 @@
-"""CoNAL-EM: what workers get wrong together and what each gets wrong alone, without any features."""
+"""CoNAL-EM: common and individual confusions estimated without features."""
 
 from __future__ import annotations
 
@@ -105,44 +105,43 @@ class ConalEM(StatefulEM, ConfusionEM):
     paper: ClassVar[str] = "Chu, Ma & Wang, AAAI 2021, appendix B, arXiv:2012.13052"
 
     max_iterations: int = Field(
-        200, ge=1, title="Iterations at most", description="Stop after this many iterations at the latest."
+        default=200, ge=1, title="Iterations at most", description="Stop after this many iterations at the latest."
     )
     groups: int = Field(
-        1,
-        ge=1,
-        le=20,
-        title="Groups of workers",
-        description="Groups of workers, each with a common confusion of its own.",
+        default=1, ge=1, le=20, title="Groups of workers", description="Groups, each with its own common confusion."
     )
     common_prior: float = Field(
-        1.0,
+        default=1.0,
         gt=0,
         le=1000,
         title="Prior of the common confusion (labels)",
         description="Annotations credited to the common confusion per worker and class.",
     )
     accuracy_prior: float | None = Field(
-        None,
+        default=None,
         gt=0,
         le=10_000,
         title="Prior of own accuracies (labels)",
         description="Annotations by which own accuracies on a class are drawn to their mean; empty: by their spread.",
     )
     accuracy_tie: float = Field(
-        3.0,
+        default=3.0,
         gt=0,
         le=10_000,
         title="Tie of the common accuracy (labels per worker)",
         description="Annotations per worker by which the common accuracy is drawn to that mean.",
     )
     smoothing: float = Field(
-        0.01, gt=0, title="Smoothing (labels)", description="Added to the counts of common labels and of own mistakes."
+        default=0.01,
+        gt=0,
+        title="Smoothing (labels)",
+        description="Added to the counts of common labels and of own mistakes.",
     )
     restarts: int = Field(
-        3, ge=0, le=1000, title="Random restarts", description="Random starts of Dawid–Skene besides the votes."
+        default=3, ge=0, le=1000, title="Random restarts", description="Random starts of Dawid–Skene besides the votes."
     )
     rename: bool = Field(
-        True,
+        default=True,
         title="Rename classes by the evidence",
         description="Let the evidence rename classes where most workers share a mistake.",
     )
@@ -154,7 +153,7 @@ class ConalEM(StatefulEM, ConfusionEM):
 
     def next_step(self, sums: Sums, n_workers: int, before: ConalParameters | None) -> ConalParameters:
         """Improve the split of the counts, from its start where there is none before."""
-        counts = _by_class(sums, n_workers)
+        counts = sums.by_class(n_workers)
         if before is None:
             before = self._parameters(first_split(counts, self.groups, self.priors), sums)
         split = improve(before.split, counts, self.priors, _STEPS)
@@ -191,8 +190,8 @@ class ConalEM(StatefulEM, ConfusionEM):
                 continue
             sums, value = self._free_run(engine, n_workers, sums)
             if value > best_value + _MARGIN * engine.n_annotations:
-                sums, name = self._named(sums, name_by_votes(_by_class(sums, n_workers)), n_workers)
-                if is_named(_by_class(sums, n_workers)):
+                sums, name = self._named(sums, name_by_votes(sums.by_class(n_workers)), n_workers)
+                if is_named(sums.by_class(n_workers)):
                     best, best_name, best_value = sums, name, value
         return best, best_name
 
@@ -201,7 +200,7 @@ class ConalEM(StatefulEM, ConfusionEM):
         sums = _renamed(sums, by_votes)
         if not self.rename:
             return sums, np.arange(len(by_votes))
-        name = name_by_evenness(_by_class(sums, n_workers), _DOUBT)
+        name = name_by_evenness(sums.by_class(n_workers), _DOUBT)
         return _renamed(sums, name), name
 
     def _free_run(self, engine: Engine, n_workers: int, sums: Sums) -> tuple[Sums, float]:
@@ -219,7 +218,7 @@ class ConalEM(StatefulEM, ConfusionEM):
     def parts(self, parameters: Any, sums: Sums) -> dict[str, Any]:
         """Common and own confusions, own counts, prior, groups; worker weight = accuracy of both together."""
         split = _ordered(parameters.split)
-        counts = _by_class(sums, len(split.own))
+        counts = sums.by_class(len(split.own))
         own_counts = counts * (1 - common_share(split))
         idle = counts.sum((1, 2)) < NO_EVIDENCE
         own = split.own.copy()
@@ -236,7 +235,7 @@ class ConalEM(StatefulEM, ConfusionEM):
 
     def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
         """A warning where the split of most workers rests on few labels."""
-        return too_few_labels(dataset, _FEW, "worker and class", dataset.n_classes)
+        return too_few_labels(dataset, _FEW, dataset.n_classes)
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         if dataset.n_classes < 2:
@@ -257,12 +256,6 @@ class ConalEM(StatefulEM, ConfusionEM):
             **self.parts(fitted.parameters, fitted.sums),
             **fitted.trace._asdict(),
         )
-
-
-def _by_class(sums: Sums, n_workers: int) -> FloatArray:
-    """(n_workers, C, C) expected counts, row = class, column = given label."""
-    n_classes = len(sums.classes)
-    return np.ascontiguousarray(sums.counts.reshape(n_workers, n_classes, n_classes).transpose(0, 2, 1))
 
 
 def _renamed(sums: Sums, name: IntArray) -> Sums:

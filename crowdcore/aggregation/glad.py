@@ -49,29 +49,33 @@ class GLAD(EMAggregator):
     paper: ClassVar[str] = "Whitehill, Ruvolo, Wu, Bergsma & Movellan, NeurIPS 2009; bound: doi:10.1023/A:1008932416310"
 
     max_iterations: int = Field(
-        200, ge=1, title="Iterations at most", description="Stop after this many iterations at the latest."
+        default=200, ge=1, title="Iterations at most", description="Stop after this many iterations at the latest."
     )
-    ability_mean: float = Field(1.0, title="Ability: prior mean", description="Prior mean m_α of the abilities.")
+    ability_mean: float = Field(
+        default=1.0, title="Ability: prior mean", description="Prior mean m_α of the abilities."
+    )
     ability_deviation: float = Field(
-        1.0,
+        default=1.0,
         gt=0,
         title="Ability: prior standard deviation",
         description="Prior standard deviation s_α of the abilities.",
     )
     log_ease_mean: float = Field(
-        1.0, title="Log ease: prior mean", description="Prior mean m_β of the log of β, the ease of a task."
+        default=1.0, title="Log ease: prior mean", description="Prior mean m_β of the log of β, the ease of a task."
     )
     log_ease_deviation: float = Field(
-        1.0,
+        default=1.0,
         gt=0,
         title="Log ease: prior standard deviation",
         description="Prior standard deviation s_β of the log of β.",
     )
-    class_prior: Literal["uniform", "estimated"] = Field("uniform", title="Class shares", description="Class shares ρ.")
+    class_prior: Literal["uniform", "estimated"] = Field(
+        default="uniform", title="Class shares", description="Class shares ρ."
+    )
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         if dataset.n_classes < 2:
-            raise DataError(f"{dataset.name} has one class only", "There is nothing to mistake it for.")
+            raise DataError(f"{dataset.name} has one class only", "At least two classes are needed.")
         no_class: IntArray = np.full(dataset.n_tasks, -1, np.int32)
         clamped = no_class if known is None else known
         crowd = Crowd(dataset.task_start, dataset.task, dataset.worker, dataset.label, clamped, dataset.n_workers)
@@ -97,7 +101,7 @@ class GLAD(EMAggregator):
             prior=np.exp(state.log_prior),
             worker_weight=np.where(dataset.labels_per_worker > 0, state.ability, np.nan),
             difficulty=1 / ease,
-            notes=too_few_labels(dataset, _FEW, "worker"),
+            notes=too_few_labels(dataset, _FEW),
             **trace._asdict(),
         )
 

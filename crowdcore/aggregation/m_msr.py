@@ -56,13 +56,13 @@ class MMSR(Aggregator):
     paper: ClassVar[str] = "Ma & Olshevsky, NeurIPS 2020, arXiv:2010.12181"
 
     max_iterations: int = Field(
-        1000, ge=1, le=100_000, title="Rounds at most", description="Most rounds of trimmed means."
+        default=1000, ge=1, le=100_000, title="Rounds at most", description="Most rounds of trimmed means."
     )
     tolerance: float = Field(
-        1e-8, gt=0, title="Tolerance (skill)", description="Stop when no skill moves more than this."
+        default=1e-8, gt=0, title="Tolerance (skill)", description="Stop when no skill moves more than this."
     )
     corrupted: int | None = Field(
-        None,
+        default=None,
         ge=0,
         title="Corrupted partners per worker",
         description="F, corrupted partners that a worker may have; empty: half of the fewest partners.",
@@ -149,9 +149,9 @@ def _pairs(dataset: CrowdDataset, known: IntArray | None) -> _Pairs:
     """
     task, worker, label = dataset.task, dataset.worker, dataset.label
     if known is not None:
-        told = np.flatnonzero(known >= 0).astype(np.int32)
-        task, label = np.append(task, told), np.append(label, known[told])
-        worker = np.append(worker, np.full(len(told), dataset.n_workers, np.int32))
+        labelled = np.flatnonzero(known >= 0).astype(np.int32)
+        task, label = np.append(task, labelled), np.append(label, known[labelled])
+        worker = np.append(worker, np.full(len(labelled), dataset.n_workers, np.int32))
     n_workers, n_classes = dataset.n_workers + (known is not None), dataset.n_classes
     ones = np.ones(len(task))
     answered = scipy.sparse.csr_array((ones, (worker, task)), shape=(n_workers, dataset.n_tasks))

@@ -58,21 +58,29 @@ class MACE(StatefulEM):
     paper: ClassVar[str] = "Hovy, Berg-Kirkpatrick, Vaswani & Hovy, NAACL 2013, aclanthology.org/N13-1132"
 
     inference: Literal["vb", "em"] = Field(
-        "vb", title="Inference", description="Variational Bayes with the priors below, or plain EM."
+        default="vb", title="Inference", description="Variational Bayes with the priors below, or plain EM."
     )
     know_prior: float = Field(
-        0.5, gt=0, title="Prior of knowing (labels)", description="Beta prior of θ: pseudo-annotations known (vb)."
+        default=0.5,
+        gt=0,
+        title="Prior of knowing (labels)",
+        description="Beta prior of θ: pseudo-annotations known (vb).",
     )
     guess_prior: float = Field(
-        0.5, gt=0, title="Prior of guessing (labels)", description="Beta prior of θ: pseudo-annotations guessed (vb)."
+        default=0.5,
+        gt=0,
+        title="Prior of guessing (labels)",
+        description="Beta prior of θ: pseudo-annotations guessed (vb).",
     )
     strategy_prior: float = Field(
-        10.0,
+        default=10.0,
         gt=0,
         title="Prior of each guessed class (labels)",
         description="Dirichlet prior of ξ: pseudo-guesses of each label (vb).",
     )
-    smoothing: float = Field(0.01, gt=0, title="Smoothing (labels)", description="Added to every expected count (em).")
+    smoothing: float = Field(
+        default=0.01, gt=0, title="Smoothing (labels)", description="Added to every expected count (em)."
+    )
 
     def first_sums(self, table: LabelTable, posterior: FloatArray) -> Sums:
         """Expected counts under a given posterior."""
@@ -119,13 +127,13 @@ class MACE(StatefulEM):
 
     def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
         """A warning where most workers' θ and ξ rest on few labels."""
-        return too_few_labels(dataset, _FEW, "worker")
+        return too_few_labels(dataset, _FEW)
 
     def parts(self, parameters: MaceParameters, sums: Sums) -> dict[str, Any]:
         """Confusion ``θ 1[y = c] + (1 - θ) ξ_y``, expected counts, and θ as the worker's weight."""
         skill, strategy = parameters.skill, parameters.strategy
         n_classes = strategy.shape[1]
-        counts = sums.counts.reshape(len(skill), n_classes, n_classes).transpose(0, 2, 1).copy()
+        counts = sums.by_class(len(skill))
         confusion = skill[:, None, None] * np.eye(n_classes) + ((1 - skill)[:, None] * strategy)[:, None, :]
         idle = counts.sum((1, 2)) == 0
         confusion[idle] = np.nan

@@ -21,10 +21,14 @@ class MajorityVote(Aggregator):
     paper: ClassVar[str] = "-"
 
     hard: bool = Field(
-        False, title="Winner takes all", description="Put all mass on the winner instead of keeping vote shares."
+        default=False,
+        title="Winner takes all",
+        description="Put all mass on the winner instead of keeping vote shares.",
     )
-    ties: Literal["lowest", "random"] = Field("lowest", title="Ties go to", description="Who wins a tie (hard votes).")
-    seed: int = Field(0, ge=0, title="Seed of the tie-break", description="Seed of the random tie-break.")
+    ties: Literal["lowest", "random"] = Field(
+        default="lowest", title="Ties go to", description="Who wins a tie (hard votes)."
+    )
+    seed: int = Field(default=0, ge=0, title="Seed of the tie-break", description="Seed of the random tie-break.")
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)

@@ -42,7 +42,7 @@ class OneCoin(ConfusionEM):
 
     def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
         """A warning where most workers' accuracies rest on few labels."""
-        return too_few_labels(dataset, ENOUGH, "worker")
+        return too_few_labels(dataset, ENOUGH)
 
     def parts(self, parameters: ConfusionParameters, sums: Sums) -> dict[str, Any]:
         """The confusion is known for every class as soon as the worker labelled anything; weight = accuracy."""

@@ -28,7 +28,7 @@ class Wawa(Aggregator):
     paper: ClassVar[str] = "Worker agreement with aggregate, as defined by crowd-kit; doi:10.21105/joss.06227"
 
     ties: Ties = Field(
-        "share",
+        default="share",
         title="Ties go to",
         description="Who gets a tied majority: all tied classes a share, or the lowest class.",
     )

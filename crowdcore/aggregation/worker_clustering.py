@@ -99,16 +99,20 @@ class WorkerClustering(StatefulEM, ConfusionEM):
     paper: ClassVar[str] = "Imamura, Sato & Sugiyama, ICML 2018, arXiv:1802.04551"
 
     clusters: int | None = Field(
-        None, ge=1, le=100, title="Clusters", description="Number of clusters K; empty: by held-out labels."
+        default=None, ge=1, le=100, title="Clusters", description="Number of clusters K; empty: by held-out labels."
     )
     max_clusters: int = Field(
-        5, ge=1, le=100, title="Clusters at most", description="Largest K that held-out labels may choose."
+        default=5, ge=1, le=100, title="Clusters at most", description="Largest K that held-out labels may choose."
     )
     held_out: float = Field(
-        0.1, gt=0, lt=1, title="Share of labels held out", description="Share of the annotations held out to choose K."
+        default=0.1,
+        gt=0,
+        lt=1,
+        title="Share of labels held out",
+        description="Share of the annotations held out to choose K.",
     )
     smoothing: float = Field(
-        0.1,
+        default=0.1,
         gt=0,
         title="Smoothing of confusions (labels)",
         description="Dirichlet smoothing α of the clusters' confusions.",
@@ -117,7 +121,7 @@ class WorkerClustering(StatefulEM, ConfusionEM):
     def next_step(self, sums: Sums, n_workers: int, before: ClusterParameters | None) -> ClusterParameters:
         """Alternate between the clusters' confusions and who belongs to them."""
         prior, density = class_shares(sums, self.prior_smoothing)
-        counts = _by_class(sums, n_workers)
+        counts = sums.by_class(n_workers)
         if before is not None:
             clusters = self._alternate(counts, before.clusters.member)
         elif self.clusters is None:
@@ -140,7 +144,7 @@ class WorkerClustering(StatefulEM, ConfusionEM):
         prior: FloatArray = parameters.prior
         order = np.argsort(-(shared.diagonal(axis1=1, axis2=2) @ prior), kind="stable")
         shared, member = shared[order], member[:, order]
-        counts = _by_class(sums, len(member))
+        counts = sums.by_class(len(member))
         idle = ~counts.any((1, 2))
         confusion = np.tensordot(member, shared, 1)
         confusion[idle] = np.nan
@@ -155,7 +159,7 @@ class WorkerClustering(StatefulEM, ConfusionEM):
 
     def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
         """A warning where most memberships rest on few labels."""
-        return too_few_labels(dataset, _FEW, "worker")
+        return too_few_labels(dataset, _FEW)
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         if self.clusters is not None:
@@ -177,12 +181,6 @@ class WorkerClustering(StatefulEM, ConfusionEM):
         chosen = 1 + next(k for k, v in enumerate(value) if (best - v).mean() <= (best - v).std() / np.sqrt(len(v)))
         means = ", ".join(f"{k}: {v.mean():.4f}" for k, v in enumerate(value, 1))
         return chosen, f"K = {chosen}: mean log-probability of {len(best)} held-out annotations by K {means}."
-
-
-def _by_class(sums: Sums, n_workers: int) -> FloatArray:
-    """(n_workers, C, C) expected counts, row = class, column = given label."""
-    n_classes = len(sums.classes)
-    return np.ascontiguousarray(sums.counts.reshape(n_workers, n_classes, n_classes).transpose(0, 2, 1))
 
 
 def _held_out(dataset: CrowdDataset, share: float) -> BoolArray:

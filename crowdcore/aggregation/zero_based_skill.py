@@ -29,16 +29,20 @@ class ZeroBasedSkill(Aggregator):
     title: ClassVar[str] = "Zero-based skill"
     paper: ClassVar[str] = "Zero-based skill, as defined by crowd-kit; doi:10.21105/joss.06227"
 
-    max_iterations: int = Field(100, ge=1, le=100_000, title="Updates at most", description="Most weight updates.")
-    learning_rate: float = Field(1.0, gt=0, le=1, title="First step size", description="First step size η.")
+    max_iterations: int = Field(
+        default=100, ge=1, le=100_000, title="Updates at most", description="Most weight updates."
+    )
+    learning_rate: float = Field(default=1.0, gt=0, le=1, title="First step size", description="First step size η.")
     reduce_every: int = Field(
-        20, ge=1, title="Steps between reductions", description="Steps between reductions of the step size."
+        default=20, ge=1, title="Steps between reductions", description="Steps between reductions of the step size."
     )
     reduce_factor: float = Field(
-        0.5, gt=0, le=1, title="Factor of a reduction", description="What the step size is multiplied by then."
+        default=0.5, gt=0, le=1, title="Factor of a reduction", description="What the step size is multiplied by then."
     )
     ties: Ties = Field(
-        "share", title="Ties go to", description="Who gets a tied vote: all tied classes a share, or the lowest class."
+        default="share",
+        title="Ties go to",
+        description="Who gets a tied vote: all tied classes a share, or the lowest class.",
     )
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:

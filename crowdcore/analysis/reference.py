@@ -1,4 +1,4 @@
-"""A reference: what a statistic takes for the truth, with the name that its figure must carry."""
+"""`Reference`: the labels that a statistic treats as the truth, with the name shown in figures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Reference", "ReferenceLike", "available_references", "resolve_refere
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """A truth to compare with.
+    """Labels or probabilities treated as the truth.
 
     Args:
         name: ``"gold"``, an aggregator's name, ``"run:<id>"``; shown in every figure that rests on it.
@@ -37,7 +37,7 @@ class Reference:
 
     @property
     def known(self) -> BoolArray:
-        """(n_tasks,) where the reference knows something."""
+        """(n_tasks,) tasks with a reference label."""
         return np.asarray(self.labels >= 0)
 
 

@@ -24,7 +24,7 @@ from crowdcore.cli.show import show
 from crowdcore.cli.simulate import simulate
 from crowdcore.cli.train import train
 from crowdcore.cli.worker import worker
-from crowdcore.core.errors import CrowdError
+from crowdcore.core.errors import CrowdError, need_posix
 
 __all__ = ["app", "main"]
 
@@ -61,6 +61,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a `CrowdError` is one line on standard error and exit code 2."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that spin while they wait starve a shared machine
     try:
+        need_posix("crowdcore")
         app(arguments)
     except CrowdError as error:
         print(f"crowdcore: {error}", file=sys.stderr)

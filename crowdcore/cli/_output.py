@@ -109,6 +109,6 @@ def save_figure(figure: go.Figure, path: Path) -> None:
     try:
         import kaleido  # noqa: F401
     except ImportError as error:
-        raise need_extra("kaleido", "export", f"Drawing to {path.suffix}") from error
+        raise need_extra(f"Drawing to {path.suffix}", "kaleido") from error
     figure.update_layout(paper_bgcolor="white", plot_bgcolor="white", template="plotly_white")
     figure.write_image(path)

@@ -45,7 +45,7 @@ def compare(
 
     A setting may name its method: --set conal.embedding=40.
     """
-    chosen = method or aggregation.names()
+    chosen = method or list(aggregation.aggregators.usable())
     aggregators = [m for m in chosen if m in aggregation.aggregators]
     learners = [m for m in chosen if m not in aggregation.aggregators]
     inferred: list[dict[str, Any]] = []

@@ -13,8 +13,7 @@ import typer
 from crowdcore.cli._options import Device, Epochs, Figure, Json, is_path, settings
 from crowdcore.cli._output import print_json, print_notes, print_table, save_figure, save_table
 from crowdcore.core.errors import CrowdError, SettingError
-from crowdcore.data import CrowdDataset
-from crowdcore.data import simulate as simulators
+from crowdcore.data import CrowdDataset, simulate as simulators
 
 if TYPE_CHECKING:
     from crowdcore.learning.recovery.plan import RecoveryPlan
@@ -88,7 +87,7 @@ def _list(json: bool) -> None:
     """What can be planted."""
     from crowdcore.learning.recovery.plan import PRESETS
 
-    known = {name: simulators.get(name) for name in simulators.names()}
+    known = simulators.REGISTRY.usable()
     if json:
         print_json(
             {

@@ -1,1 +1,1 @@
-"""Errors, registries, kernels: what every layer stands on."""
+"""Errors, registries and kernels, used by every layer."""

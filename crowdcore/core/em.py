@@ -36,6 +36,11 @@ class Sums(NamedTuple):
     classes: FloatArray
     log_likelihood: float
 
+    def by_class(self, n_workers: int) -> FloatArray:
+        """(n_workers, C, C) expected counts, row = true class, column = given label."""
+        n_classes = len(self.classes)
+        return np.ascontiguousarray(self.counts.reshape(n_workers, n_classes, n_classes).transpose(0, 2, 1))
+
 
 @dataclass(frozen=True, eq=False)
 class LabelTable:

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["CrowdError", "DataError", "MissingExtraError", "SettingError", "need_extra"]
+__all__ = [
+    "CrowdError",
+    "DataError",
+    "MissingExtraError",
+    "PluginError",
+    "SettingError",
+    "SystemNotSupportedError",
+    "missing_extra",
+    "need_extra",
+    "need_posix",
+]
 
 
 class CrowdError(ValueError):
@@ -49,13 +61,59 @@ class DataError(CrowdError):
         super().__init__(f"{what}{where}. {remedy}".rstrip())
 
 
+class PluginError(CrowdError):
+    """A plug-in of another package that cannot be used: says which, of what package, and why, in one line."""
+
+    def __init__(self, kind: str, name: str, package: str, error: Exception) -> None:
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        super().__init__(f"The {kind} {name!r} of the package {package!r} cannot be used: {why}")
+
+
 class MissingExtraError(CrowdError):
-    """A feature whose optional dependency is not installed."""
+    """A feature whose optional packages are not installed."""
 
 
-def need_extra(package: str, extra: str, feature: str) -> MissingExtraError:
-    """Phrase the refusal for a missing optional dependency."""
-    return MissingExtraError(
-        f"{feature} needs the package {package!r}, which is not installed. "
-        f"Install it with: pip install 'crowdcore[{extra}]'"
-    )
+class SystemNotSupportedError(CrowdError):
+    """A feature that this operating system cannot have."""
+
+
+_EXTRAS = {  # package as it is imported -> the extra of crowdcore that brings it
+    "torch": "learning",
+    "torchvision": "learning",
+    "safetensors": "learning",
+    "sklearn": "learning",
+    "mlflow": "runs",
+    "distributed": "runs",
+    "optuna": "runs",
+    "kaleido": "export",
+    "crowdkit": "crowd-kit",
+    "onnx": "onnx",
+    "onnxscript": "onnx",
+}
+
+
+def need_extra(feature: str, *packages: str) -> MissingExtraError:
+    """Phrase the refusal for missing optional packages, named as they are imported."""
+    extras = ",".join(dict.fromkeys(_EXTRAS[package] for package in packages))
+    named = ", ".join(map(repr, packages))
+    missing = f"the package {named}, which is" if len(packages) == 1 else f"the packages {named}, which are"
+    return MissingExtraError(f"{feature} needs {missing} not installed: pip install 'crowdcore[{extras}]'")
+
+
+def missing_extra(feature: str, *packages: str) -> MissingExtraError | None:
+    """The refusal if any of ``packages`` is not installed, else None; none of them is imported."""
+    missing = [package for package in packages if find_spec(package) is None]
+    return need_extra(feature, *missing) if missing else None
+
+
+def need_posix(feature: str) -> None:
+    """Refuse a feature on systems other than Linux and macOS.
+
+    Raises:
+        SystemNotSupportedError: the system is another one.
+    """
+    if sys.platform not in {"linux", "darwin"}:
+        raise SystemNotSupportedError(
+            f"{feature} works on Linux and macOS only, but this system is {sys.platform!r}. "
+            "On Windows, use the Windows Subsystem for Linux (WSL)."
+        )

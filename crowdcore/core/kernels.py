@@ -56,8 +56,8 @@ def confusion_counts(
     true = truth[task]
     seen = true >= 0
     cell = (worker[seen].astype(np.int64) * n_classes + true[seen]) * n_classes + label[seen]
-    found = np.bincount(cell, minlength=n_workers * n_classes * n_classes)
-    return found.reshape(n_workers, n_classes, n_classes).astype(np.float64)
+    flat = np.bincount(cell, minlength=n_workers * n_classes * n_classes)
+    return flat.reshape(n_workers, n_classes, n_classes).astype(np.float64)
 
 
 def soft_confusion_counts(

@@ -1,4 +1,4 @@
-"""Who gave which label to tasks of which true class, without a table of tasks by workers.
+"""Counts of (true class, given label, worker), without a dense tasks × workers table.
 
 Small inputs run in NumPy, large ones in compiled loops (`kernels_mistakes_numba`), which are imported only then.
 """
@@ -135,8 +135,8 @@ def soft_mistakes(
             task, table, loops.soft_range, worker, label, np.ascontiguousarray(posterior), n_workers
         )
         chance = -np.expm1(spared).transpose(2, 1, 0)
-        true, given, who = np.nonzero(chance > 0)
-        return SoftMistakes(true * n + given, who, chance[true, given, who], tasks.T, annotations.T)
+        true, given, of_worker = np.nonzero(chance > 0)
+        return SoftMistakes(true * n + given, of_worker, chance[true, given, of_worker], tasks.T, annotations.T)
     known = ~np.isnan(posterior[:, 0])[task]
     task, worker, label = task[known], worker[known], label[known]
     group = worker.astype(np.int64) * n + label

@@ -1,4 +1,4 @@
-"""Splitting loops over threads so that the answer depends on the data only, never on the number of cores."""
+"""Split loops over threads; results do not depend on the number of cores."""
 
 from __future__ import annotations
 

@@ -3,24 +3,28 @@
 ``aggregation/dawid_skene.py`` is ``dawid-skene``; it holds exactly one public subclass of the folder's base
 class. Modules whose name starts with ``_``, and those named in ``skip``, are shared helpers, not members.
 A name with a colon, ``crowd-kit:GLAD``, is asked of the helper module that ``foreign`` gives for its first part.
-Third parties add members through the entry-point group ``crowdcore.methods`` (name = registered name).
+Third parties add members through the registry's entry-point group (name = registered name, value = the class).
 """
 
 from __future__ import annotations
 
 import difflib
 import importlib
+import logging
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
-from crowdcore.core.errors import SettingError
+from crowdcore.core.errors import PluginError, SettingError
 
 __all__ = ["Registry"]
 
 T = TypeVar("T")
+R = TypeVar("R")
+
+_log = logging.getLogger("crowdcore")
 
 
 class Registry(Mapping[str, type[T]], Generic[T]):
@@ -32,6 +36,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         kind: what to call a member in a refusal ("aggregator", "method").
         skip: modules of the folder that are no members (``base`` always is none).
         foreign: prefix -> dotted module with ``member(name) -> class``; found by name, never listed.
+        group: entry-point group of plug-ins; default: ``crowdcore.aggregators`` for the kind "aggregator".
     """
 
     def __init__(
@@ -41,9 +46,11 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         kind: str,
         skip: tuple[str, ...] = (),
         foreign: Mapping[str, str] | None = None,
+        group: str = "",
     ) -> None:
         self.package, self.base, self.kind, self.skip = package, base, kind, {"base", *skip}
         self.foreign = foreign or {}
+        self.group = group or f"crowdcore.{kind}s"
 
     @cached_property
     def modules(self) -> dict[str, str]:
@@ -57,19 +64,16 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         }
 
     @cached_property
-    def _entry_points(self) -> dict[str, EntryPoint]:
-        return {e.name: e for e in entry_points(group="crowdcore.methods")}
-
-    @cached_property
-    def _external(self) -> dict[str, type[T]]:
-        loaded = {name: e.load() for name, e in self._entry_points.items()}
-        return {n: c for n, c in loaded.items() if isinstance(c, type) and issubclass(c, self.base)}
+    def plugins(self) -> dict[str, EntryPoint]:
+        """Member name -> entry point of a third party, not loaded; a module of the folder goes first."""
+        found = sorted(entry_points(group=self.group), key=lambda e: e.name)
+        return {e.name: e for e in found if e.name not in self.modules}
 
     def __getitem__(self, name: str) -> type[T]:
         if name in self.modules:
-            return self._member(importlib.import_module(self.modules[name]).__name__)
-        if name in self._external:
-            return self._external[name]
+            return self._member(self.modules[name])
+        if name in self.plugins:
+            return self._plugin(self.plugins[name])
         prefix, _, rest = name.partition(":")
         if prefix in self.foreign:
             member: type[T] = importlib.import_module(self.foreign[prefix]).member(rest)
@@ -90,18 +94,54 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             raise TypeError(f"{module_name} must hold exactly one public {self.base.__name__}, has {classes}.")
         return classes[0]
 
+    def _plugin(self, entry: EntryPoint) -> type[T]:
+        try:
+            found = entry.load()
+            if not (isinstance(found, type) and issubclass(found, self.base)):
+                raise TypeError(f"{entry.value} is not a subclass of {self.base.__name__}")
+        except Exception as error:  # whatever a stranger's module raises when it is imported
+            raise self._broken(entry, error) from error
+        return found
+
+    def _broken(self, entry: EntryPoint, error: Exception) -> PluginError:
+        if isinstance(error, PluginError):
+            return error
+        package = f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.module
+        return PluginError(self.kind, entry.name, package, error)
+
     def __iter__(self) -> Iterator[str]:
         yield from self.modules
-        yield from (name for name in self._external if name not in self.modules)
+        yield from self.plugins
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(self.modules) + len(self.plugins)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether the name is listed, or a foreign one; nothing is loaded."""
+        return name in self.modules or name in self.plugins or str(name).partition(":")[0] in self.foreign
+
+    def map(self, function: Callable[[type[T]], R]) -> dict[str, R]:
+        """What ``function`` makes of each member, by name; a plug-in that fails is left out and named in the log."""
+        made = {}
+        for name in self:
+            try:
+                made[name] = function(self[name])
+            except Exception as error:
+                if name not in self.plugins:
+                    raise
+                _log.warning("%s", self._broken(self.plugins[name], error))
+        return made
+
+    def usable(self) -> dict[str, type[T]]:
+        """The members that can be loaded, by name."""
+        return self.map(lambda member: member)
 
     def find(self, name: str) -> type[T]:
         """The member called ``name``, or a refusal that names the nearest one.
 
         Raises:
             SettingError: no such member.
+            PluginError: it is a plug-in that cannot be loaded.
         """
         try:
             return self[name]
@@ -109,7 +149,3 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             near = difflib.get_close_matches(name, list(self), n=1)
             hint = f"Did you mean {near[0]!r}? " if near else ""
             raise SettingError(self.kind, "name one that exists", name, f"{hint}Known: {', '.join(self)}.") from None
-
-    def by_class_name(self, class_name: str) -> type[T] | None:
-        """The member whose class is called ``class_name`` (imports the folder), or None."""
-        return next((c for c in (self[n] for n in self) if c.__name__ == class_name), None)

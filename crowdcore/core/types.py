@@ -1,4 +1,4 @@
-"""Array aliases, so that signatures read like the notation table."""
+"""Aliases of array types."""
 
 from __future__ import annotations
 

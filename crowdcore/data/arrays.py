@@ -111,7 +111,7 @@ def read_npz(path: Path, keys: tuple[str, ...]) -> dict[str, AnyArray]:
     Raises:
         DataError: damaged, holds Python objects, or would expand beyond 8 GiB.
     """
-    found: dict[str, AnyArray] = {}
+    arrays: dict[str, AnyArray] = {}
     try:
         with zipfile.ZipFile(path) as archive:
             sizes = {info.filename: info.file_size for info in archive.infolist()}
@@ -128,10 +128,10 @@ def read_npz(path: Path, keys: tuple[str, ...]) -> dict[str, AnyArray]:
                 if int(np.prod(shape, dtype=object)) * dtype.itemsize > sizes[f"{key}.npy"]:
                     raise DataError(f"`{key}` claims the shape {shape}, which is more than it holds", file=path)
                 with archive.open(f"{key}.npy") as member:
-                    found[key] = np.asarray(np.lib.format.read_array(member, allow_pickle=False))
+                    arrays[key] = np.asarray(np.lib.format.read_array(member, allow_pickle=False))
     except _FAULTS as error:
         raise _damaged(path, error) from None
-    return found
+    return arrays
 
 
 _FAULTS = (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError)

@@ -12,10 +12,10 @@ import numpy as np
 
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data.dataset import CrowdDataset, Media
-from crowdcore.data.doctor import read_dataset
 from crowdcore.data.readers.folder import find_table, is_dataset_folder, read_class_list
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import identify, open_table
+from crowdcore.data.validation import read_dataset
 
 __all__ = ["DatasetInfo", "cache_folder", "dataset_folders", "describe_datasets", "list_datasets", "load_dataset"]
 
@@ -71,13 +71,13 @@ def search_path() -> list[Path]:
 
 def dataset_folders() -> dict[str, Path]:
     """Name -> folder of every dataset found, in alphabetical order."""
-    found: dict[str, Path] = {}
+    named: dict[str, Path] = {}
     for folder in search_path():
         if folder.is_dir():
             for child in folder.iterdir():
-                if child.name not in found and not child.name.startswith(".") and is_dataset_folder(child):
-                    found[child.name] = child
-    return dict(sorted(found.items()))
+                if child.name not in named and not child.name.startswith(".") and is_dataset_folder(child):
+                    named[child.name] = child
+    return dict(sorted(named.items()))
 
 
 def list_datasets() -> list[str]:
@@ -128,7 +128,7 @@ def load_dataset(name: str, *, accept: bool = False, **mapping: Any) -> CrowdDat
         hint = f"Did you mean {near[0]!r}? " if near else ""
         raise SettingError(
             "name",
-            "be a dataset that is here",
+            "be an available dataset",
             name,
             f"{hint}Found: {', '.join(folders) or 'none'}. Folders searched: "
             f"{', '.join(str(p) for p in search_path())}. Set CROWDCORE_DATA to add one.",

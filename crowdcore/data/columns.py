@@ -1,4 +1,4 @@
-"""Which column plays which role: known aliases, explicit names, and what to say when none fits."""
+"""Match columns to roles (task, worker, label …) by alias or explicit name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.codes import Codes
+from crowdcore.data.dictionary import Codes
 from crowdcore.data.report import Finding
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
@@ -45,7 +45,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
 
 
 class MappingError(DataError):
-    """The columns of a file do not say what they hold: someone has to.
+    """Columns whose roles cannot be recognised and must be named.
 
     Args:
         what: the fault.
@@ -69,7 +69,7 @@ def plain(column: str) -> str:
 
 
 def assign_roles(table: Table, settings: ReadSettings) -> dict[str, str]:
-    """Role -> column: those named in the settings, then the most telling alias of each role.
+    """Role -> column: those named in the settings, then the best alias of each role.
 
     Raises:
         MappingError: a column named in the settings is not there.

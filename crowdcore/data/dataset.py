@@ -1,4 +1,4 @@
-"""`CrowdDataset`: annotations are an index table, and everything else is a function of it."""
+"""`CrowdDataset`: annotations as aligned index arrays, with tasks, workers, gold and media."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.rows import Rows
 
-__all__ = ["NO_SPLIT", "SPLITS", "CrowdDataset", "Media", "SimulatedTruth"]
+__all__ = ["NO_SPLIT", "SPLITS", "SPLIT_ENDINGS", "CrowdDataset", "Media", "SimulatedTruth"]
 
 SPLITS = ("train", "valid", "test")
 NO_SPLIT = -1
+SPLIT_ENDINGS = {NO_SPLIT: "", **{code: f"_{name}" for code, name in enumerate(SPLITS)}}
+"""Split code -> end of the names of its files."""
 
 
 @dataclass(frozen=True, eq=False)
 class Media:
-    """What a task looks, reads or sounds like; every part is optional.
+    """Task media; every part is optional.
 
     Args:
         images: uint8 rows ``(n_tasks, H, W[, 3])``.
@@ -40,7 +42,7 @@ class Media:
 
 @dataclass(frozen=True, eq=False)
 class SimulatedTruth:
-    """What generated a simulated crowd; a part that the simulation does not have is None.
+    """True parameters of a simulated crowd; None where the simulation has no such parameter.
 
     Args:
         worker_confusion: (n_workers, C, C) rows = true class, sum to 1.

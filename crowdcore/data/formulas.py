@@ -1,4 +1,4 @@
-"""Cells that a spreadsheet would run as formulas, made harmless and readable back.
+"""Escape and unescape cells that a spreadsheet would run as formulas.
 
 The rule: a text that begins with one of ``= + - @``, a tab or a carriage return, and is not a plain number, gets an
 apostrophe before it; so does a text that begins with an apostrophe before one of these or another apostrophe. Our
@@ -23,7 +23,7 @@ _NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def escape(values: Arrow) -> Arrow:
-    """Put the apostrophe before risky texts of a pyarrow string array."""
+    """Add the apostrophe to risky texts of a pyarrow string array."""
     risky = pc.and_not(pc.match_substring_regex(values, _RISKY), pc.match_substring_regex(values, _NUMBER))
     if not pc.any(risky).as_py():
         return values
@@ -32,7 +32,7 @@ def escape(values: Arrow) -> Arrow:
 
 
 def unescape(values: Arrow) -> Arrow:
-    """Take the apostrophe away again."""
+    """Remove the apostrophe."""
     escaped = pc.match_substring_regex(values, _ESCAPED)
     if not pc.any(escaped).as_py():
         return values

@@ -11,13 +11,13 @@ import pandas as pd
 import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.data.codes import Codes, clean
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.doctor import Import, examine_source
+from crowdcore.data.dictionary import Codes, clean
 from crowdcore.data.readers import Raw, RawTasks, Source
 from crowdcore.data.report import Finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import FrameTable
+from crowdcore.data.validation import Import, examine_source
 
 __all__ = ["Gold", "examine_frame", "from_frame"]
 

@@ -1,4 +1,4 @@
-"""Stable names for workers that do not say who they are."""
+"""Stable pseudonyms for workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was understood of a file, and what taking it in would drop or merge: findings and the report of them."""
+"""Findings of an import, and the report of what would be dropped or merged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from crowdcore.core.types import AnyArray
 
-__all__ = ["Finding", "ImportReport", "Level", "found", "plural"]
+__all__ = ["Finding", "ImportReport", "Level", "make_finding", "plural"]
 
 Level = Literal["note", "warning", "change"]
 SHOWN = 5
@@ -57,7 +57,7 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else ending}"
 
 
-def found(code: str, level: Level, sentence: str, rows: AnyArray | None = None, **parts: Any) -> Finding:
+def make_finding(code: str, level: Level, sentence: str, rows: AnyArray | None = None, **parts: Any) -> Finding:
     """A finding about some rows: ``rows`` holds all their numbers, the first few of which are kept."""
     if rows is not None:
         parts.setdefault("count", len(rows))
@@ -67,7 +67,7 @@ def found(code: str, level: Level, sentence: str, rows: AnyArray | None = None, 
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What `crowdcore.data.examine` understood, before anything is taken in.
+    """Report of `crowdcore.data.examine`, before anything is imported.
 
     Args:
         source: file or folder name, or what the frame was called.
@@ -107,7 +107,7 @@ class ImportReport:
 
     @property
     def changes(self) -> tuple[Finding, ...]:
-        """The findings that drop or merge something: what has to be accepted."""
+        """The findings that drop or merge rows and have to be accepted."""
         return tuple(f for f in self.findings if f.level == "change")
 
     def text(self) -> str:

@@ -1,4 +1,4 @@
-"""Rows of features or images, one per task, kept in one array or file per split and opened when touched."""
+"""Rows of features or images, one per task, stored per split and opened on first use."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Rows:
         """The rows of some tasks, ``(len(tasks), *row shape)``; tasks without a row are refused."""
         part, row = self.part_of[tasks], self.row_of[tasks]
         if (part < 0).any():
-            raise DataError(f"{int((part < 0).sum())} of the tasks asked for have no row of features or image")
+            raise DataError(f"{int((part < 0).sum())} of the requested tasks have no row of features or image")
         if len(self.arrays) == 1:
             return np.asarray(self.arrays[0][row])
         out = np.empty((len(part), *self.shape[1:]), self.dtype)

@@ -1,51 +1,44 @@
-"""How a file is to be read, where its content does not say so itself."""
+"""Settings for reading a file; by default all is detected from its content."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from crowdcore.core.errors import SettingError
+from crowdcore.core.settings import Settings
 
 __all__ = ["MEDIA", "ReadSettings"]
 
 MEDIA: tuple[str, ...] = ("text", "image", "audio")
 
 
-class ReadSettings(BaseModel):
-    """Everything is found by content unless it is given here; column names are those of the file."""
+class ReadSettings(Settings):
+    """Reading options; whatever is left out is detected. Column names are those of the file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    format: str | None = Field(None, description="Reader: folder, long, wide, label-studio, prodigy.")
-    task: str | None = Field(None, description="Column of the task.")
-    worker: str | None = Field(None, description="Column of the worker.")
-    label: str | None = Field(None, description="Column (Label Studio: control) of the label.")
-    gold: str | None = Field(None, description="Column of the true class.")
-    split: str | None = Field(None, description="Column of train, valid, test.")
-    text: str | None = Field(None, description="Column of the task's text.")
-    image: str | None = Field(None, description="Column of the path of the task's image.")
-    audio: str | None = Field(None, description="Column of the path of the task's sound.")
-    classes: tuple[str, ...] | None = Field(None, description="Class list, in the order to use.")
-    encoding: str | None = Field(None, description="Encoding of a text file, e.g. latin-1.")
-    delimiter: str | None = Field(None, min_length=1, max_length=1, description="Delimiter of a text file.")
-    header: bool | None = Field(None, description="Whether the first row holds column names.")
+    format: str | None = Field(default=None, description="Reader: folder, long, wide, label-studio, prodigy.")
+    task: str | None = Field(default=None, description="Column of the task.")
+    worker: str | None = Field(default=None, description="Column of the worker.")
+    label: str | None = Field(default=None, description="Column (Label Studio: control) of the label.")
+    gold: str | None = Field(default=None, description="Column of the true class.")
+    split: str | None = Field(default=None, description="Column of train, valid, test.")
+    text: str | None = Field(default=None, description="Column of the task's text.")
+    image: str | None = Field(default=None, description="Column of the path of the task's image.")
+    audio: str | None = Field(default=None, description="Column of the path of the task's sound.")
+    classes: tuple[str, ...] | None = Field(default=None, description="Class list, in the order to use.")
+    encoding: str | None = Field(default=None, description="Encoding of a text file, e.g. latin-1.")
+    delimiter: str | None = Field(default=None, min_length=1, max_length=1, description="Delimiter of a text file.")
+    header: bool | None = Field(default=None, description="Whether the first row holds column names.")
     missing: tuple[str, ...] | None = Field(
-        None, description="Labels that mean that there is none; empty cells always do, and -1 in wide tables."
+        default=None, description="Labels that count as missing; empty cells always do, and -1 in wide tables."
     )
     repeats: Literal["keep", "first", "last", "majority"] = Field(
-        "keep", description="What to do with a worker's repeats on a task."
+        default="keep", description="What to do with a worker's repeats on a task."
     )
-    name: str | None = Field(None, description="What to call the dataset; default the file's name.")
+    name: str | None = Field(default=None, description="What to call the dataset; default the file's name.")
 
     def __init__(self, **settings: Any) -> None:
-        try:
-            super().__init__(**settings)
-        except ValidationError as error:
-            first = error.errors()[0]
-            name = ".".join(map(str, first["loc"])) or "settings"
-            known = f"Known: {', '.join(type(self).model_fields)}." if first["type"] == "extra_forbidden" else ""
-            raise SettingError(name, f"be right: {first['msg']}", first["input"], known) from None
+        super().__init__(**settings)
         if self.classes is not None and len(set(self.classes)) < len(self.classes):
             raise SettingError("classes", "hold each class once", self.classes)

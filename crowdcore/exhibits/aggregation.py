@@ -67,7 +67,7 @@ def aggregators(view: View, fits: tuple[str, ...] = SUGGESTED) -> Exhibit:
             "here but wrong by majority vote, and the reverse. Log-likelihoods of different models are not comparable."
         )
     else:
-        note = "No task with hidden gold is left, so nothing can be said of accuracy or calibration."
+        note = "No task with hidden gold is left, so accuracy and calibration cannot be measured."
     columns["log-likelihood"] = [f.log_likelihood[-1] if len(f.log_likelihood) else np.nan for f in found]
     columns["iterations"] = pd.array([len(f.log_likelihood) or None for f in found], "Int64")
     columns["seconds"] = [f.seconds for f in found]

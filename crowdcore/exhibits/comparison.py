@@ -18,8 +18,7 @@ from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits import Exhibit
 from crowdcore.exhibits.differences import none_of, over_seeds, over_tasks, rank_changes, ranks, tests
-from crowdcore.learning.comparison import summary as comparison
-from crowdcore.learning.comparison import variation
+from crowdcore.learning.comparison import summary as comparison, variation
 from crowdcore.learning.comparison.comparability import shown_seed
 from crowdcore.learning.comparison.judged import Kept, basis
 from crowdcore.learning.comparison.selected_by import WAYS

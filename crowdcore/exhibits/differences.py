@@ -17,8 +17,7 @@ from crowdcore.core.drawable import escaped
 from crowdcore.exhibits import Exhibit
 from crowdcore.learning.comparison import tested
 from crowdcore.learning.comparison.judged import Kept, basis
-from crowdcore.learning.comparison.rank_changes import RankChanges
-from crowdcore.learning.comparison.rank_changes import rank_changes as changes_of
+from crowdcore.learning.comparison.rank_changes import RankChanges, rank_changes as changes_of
 from crowdcore.learning.comparison.selected_by import WAYS
 from crowdcore.learning.results.result import At, TrainingResult
 

@@ -124,7 +124,7 @@ def log_likelihood(
     Args:
         results: name -> result; a method keeps its colour, its second curve is dashed.
         n_annotations: the objectives are divided by it.
-        gap: draw the distance to the last value instead, on a logarithmic scale.
+        gap: draw the gap to the final value instead, on a logarithmic scale.
         title: title of the figure.
     """
     curves = {name: found for name, found in results.items() if len(found.log_likelihood)}

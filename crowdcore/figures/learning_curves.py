@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from crowdcore.analysis.evaluation.seed_bands import Band, smoothed
-from crowdcore.core.types import FloatArray
+from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.figures import theme
 
 __all__ = ["learning_curves"]
@@ -40,7 +40,7 @@ class _Line:
     drawn: Band
     color: str
     dash: str
-    selected: FloatArray | None
+    selected: IntArray | FloatArray | None
 
     @property
     def mark(self) -> tuple[float, float]:
@@ -53,7 +53,7 @@ def learning_curves(
     bands: Sequence[Band],
     metric: str,
     *,
-    selected: Sequence[FloatArray] = (),
+    selected: Sequence[IntArray | FloatArray] = (),
     percent: bool = True,
     smooth: int = 1,
     log_epochs: bool = False,
@@ -116,7 +116,7 @@ def learning_curves(
     return fig.update_layout(height=max(_PLOT, _LINE * len(lines)) + 130 + _LINE * (len(rows) - 1), showlegend=False)
 
 
-def _lines(bands: Sequence[Band], selected: Sequence[FloatArray], smooth: int) -> list[_Line]:
+def _lines(bands: Sequence[Band], selected: Sequence[IntArray | FloatArray], smooth: int) -> list[_Line]:
     """Runs with at least one value, in colours and dashes of which no two are alike."""
     found = []
     for k, (b, look) in enumerate(zip(bands, theme.looks([b.method for b in bands]), strict=True)):

@@ -110,7 +110,8 @@ def annotation_entropy(entropy: AnnotationEntropy, *, title: str = "Entropy of t
         hovertemplate="<b>%{customdata[0]}</b><br>%{x:.3f} nats, %{customdata[1]:.5~g} annotations<extra></extra>",
     )
     top = float(np.log(max(len(names), 2)))
-    subtitle = f"0 = always one label, {top:.2f} nats = any label alike · reference: {entropy.reference}"
+    scale = f"0 = everyone gives the same label; {top:.2f} nats = spread evenly"
+    subtitle = f"{scale} · reference: {entropy.reference}"
     height = int(np.clip(26 * len(names), 120, 900)) + 110
     fig = theme.figure(bars, title=title, subtitle=subtitle, height=height, bargap=0.3, showlegend=False)
     fig.update_xaxes(title="nats", range=[0, top * 1.04])

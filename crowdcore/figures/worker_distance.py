@@ -17,8 +17,8 @@ from crowdcore.figures.window import window
 __all__ = ["worker_distance"]
 
 _KINDS = {
-    "mse": "mean squared difference of confusions, rows without evidence as 0",
-    "shared-mse": "mean squared difference of confusions over the classes both have labelled",
+    "mse": "Mean squared difference between two workers' confusion matrices; classes never labelled count as 0",
+    "shared-mse": "Mean squared difference between two workers' confusion matrices, over classes that both labelled",
     "jensen-shannon": "Jensen-Shannon distance over the classes both have labelled",
 }
 _CROWDED = 36  # names from which they are written smaller

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
@@ -13,13 +13,14 @@ from crowdcore.core.types import AnyArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning import backbones, methods
 from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.keywords import TrainKeywords
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import SEEDS, TrainSettings
 from crowdcore.learning.training.conclusion import conclude
 from crowdcore.learning.training.device import deterministic_kernels, resolve_device
 from crowdcore.learning.training.events import Listener, NoteEvent
 from crowdcore.learning.training.loop import Replica
-from crowdcore.learning.training.problem import Problem, pose
+from crowdcore.learning.training.problem import Problem, make_problem
 from crowdcore.learning.training.schedule import Job, Session, run_jobs
 
 __all__ = ["split_settings", "sweep", "train"]
@@ -36,7 +37,7 @@ def train(
     should_stop: Callable[[], bool] | None = None,
     checkpoint: Path | str | None = None,
     checkpoint_every: int = 10,
-    **settings: Any,
+    **settings: Unpack[TrainKeywords],
 ) -> TrainingResult:
     """Train a classifier, and what explains its crowd, from features and raw annotations.
 
@@ -85,7 +86,7 @@ def sweep(
     worker_features: AnyArray | None = None,
     on_event: Listener | None = None,
     should_stop: Callable[[], bool] | None = None,
-    **settings: Any,
+    **settings: Unpack[TrainKeywords],
 ) -> list[TrainingResult]:
     """Train every combination of some settings; those marked as swept (such as λ) share one pass with the seeds.
 
@@ -151,7 +152,7 @@ def _train(
         key = _problem_key(training)
         if key not in problems:
             images = backbones.wants_images(training.backbone)
-            problems[key] = pose(dataset, training, images, worker_features)
+            problems[key] = make_problem(dataset, training, images, worker_features)
             for note in problems[key].notes:
                 session.listen(NoteEvent(note))
     with deterministic_kernels(any(t.deterministic for t, _ in split)):

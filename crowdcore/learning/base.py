@@ -107,7 +107,7 @@ class CrowdMethod(nn.Module):
         """Called before every epoch if overridden: E-steps, grouping; state changes in place."""
 
     def recovered(self) -> Recovered:
-        """What was learnt about the crowd; only parts the method has."""
+        """Recovered parameters of the crowd; only parts that the method has."""
         return {}
 
     def omega(self, batch: Batch) -> Tensor:

@@ -1,4 +1,4 @@
-"""What can be trained, as plain JSON for those that must not load torch: ``python -m crowdcore.learning.describe``."""
+"""List methods and backbones as JSON, for processes without torch: ``python -m crowdcore.learning.describe``."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from crowdcore.learning import backbones, methods
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.loop import Replica, make_replicas
-from crowdcore.learning.training.problem import Problem, pose
+from crowdcore.learning.training.problem import Problem, make_problem
 
 __all__ = ["describe"]
 
 
 def describe() -> dict[str, Any]:
-    """Everything a form needs.
+    """Settings schemas of the trainer, all methods and all backbones.
 
     Returns:
         ``training``: the JSON schema of `TrainSettings`. ``methods`` and ``backbones``: name -> ``title``, ``words``
@@ -29,39 +29,40 @@ def describe() -> dict[str, Any]:
     """
     return {
         "training": TrainSettings.model_json_schema(),
-        "methods": {name: _method(methods.get(name)) for name in methods.names()},
-        "backbones": {
-            name: {**_said(found), "images": found.images}
-            for name, found in ((name, backbones.REGISTRY.find(name)) for name in backbones.names())
-        },
+        "methods": methods.REGISTRY.map(_method),
+        "backbones": backbones.REGISTRY.map(lambda found: {**_entry(found), "images": found.images}),
     }
 
 
-def _method(found: type[CrowdMethod]) -> dict[str, Any]:
-    training = [[dict(choice), dict(given)] for choice, given in _training(found)]
-    return {**_said(found), "paper": found.paper, "training": training, "recovers": _recovered(found)}
+def _method(method: type[CrowdMethod]) -> dict[str, Any]:
+    training = [[dict(choice), dict(given)] for choice, given in _training(method)]
+    return {**_entry(method), "paper": method.paper, "training": training, "recovers": _recovered(method)}
 
 
-def _recovered(found: type[CrowdMethod]) -> list[str]:
+def _recovered(method: type[CrowdMethod]) -> list[str]:
     """The parts that a method says it recovers of a small crowd, and ``omega`` if it has one."""
-    [module] = make_replicas(_small_problem(), found, [Replica(found.Settings(), 0)], TrainSettings())
-    return [*module.recovered(), *(["omega"] if found.omega is not CrowdMethod.omega else [])]
+    [module] = make_replicas(_small_problem(), method, [Replica(method.Settings(), 0)], TrainSettings())
+    return [*module.recovered(), *(["omega"] if method.omega is not CrowdMethod.omega else [])]
 
 
 @functools.cache
 def _small_problem() -> Problem:
-    return pose(synthetic(n_tasks=60, n_valid=10, n_test=10, n_workers=5), TrainSettings())
+    return make_problem(synthetic(n_tasks=60, n_valid=10, n_test=10, n_workers=5), TrainSettings())
 
 
-def _said(found: Any) -> dict[str, Any]:
-    words = (found.__doc__ or "").strip().split("\n\n")[0]
-    return {"title": found.title, "words": " ".join(words.split()), "schema": found.Settings.model_json_schema()}
+def _entry(described: Any) -> dict[str, Any]:
+    words = (described.__doc__ or "").strip().split("\n\n")[0]
+    return {
+        "title": described.title,
+        "words": " ".join(words.split()),
+        "schema": described.Settings.model_json_schema(),
+    }
 
 
-def _training(found: type[CrowdMethod]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+def _training(method: type[CrowdMethod]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     """The settings that come with the method's default variant, and with each other one."""
-    usual = getattr(found.Settings(), "variant", "")
-    for variant, given in found.variants.items():
+    usual = getattr(method.Settings(), "variant", "")
+    for variant, given in method.variants.items():
         yield {} if variant == usual else {"variant": variant}, given
 
 

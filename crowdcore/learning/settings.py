@@ -1,4 +1,4 @@
-"""How a training run goes, whatever the method: optimiser, batches, validation, hardware."""
+"""Settings of the trainer: optimiser, batches, validation, hardware."""
 
 from __future__ import annotations
 
@@ -17,84 +17,88 @@ SEEDS = 6
 class TrainSettings(Settings):
     """Settings of the trainer; those of a method are a model of their own next to it."""
 
-    epochs: int = Field(100, ge=1, title="Epochs", description="Passes over the training tasks.")
+    epochs: int = Field(default=100, ge=1, title="Epochs", description="Passes over the training tasks.")
     batch_size: int = Field(
-        64, ge=1, title="Batch size (tasks)", description="Tasks per step; all annotations of a task come along."
+        default=64, ge=1, title="Batch size (tasks)", description="Tasks per step, each with all its annotations."
     )
-    lr: float = Field(1e-3, gt=0, title="Learning rate", description="Learning rate.")
-    optimizer: Literal["adam", "sgd"] = Field("adam", title="Optimiser", description="Optimiser.")
-    momentum: float = Field(0.9, ge=0, lt=1, title="Momentum", description="Momentum (SGD).")
+    lr: float = Field(default=1e-3, gt=0, title="Learning rate", description="Learning rate.")
+    optimizer: Literal["adam", "sgd"] = Field(default="adam", title="Optimiser", description="Optimiser.")
+    momentum: float = Field(default=0.9, ge=0, lt=1, title="Momentum", description="Momentum (SGD).")
     weight_decay: float = Field(
-        0.0, ge=0, title="Weight decay", description="L2 penalty on all parameters, added to the gradient."
+        default=0.0, ge=0, title="Weight decay", description="L2 penalty on all parameters, added to the gradient."
     )
     schedule: Literal["constant", "cosine", "step"] = Field(
-        "constant",
+        default="constant",
         title="Learning-rate schedule",
         description="Learning rate over epochs: constant, cosine to 0, or times 0.1 at 1/2 and 3/4.",
     )
     restart_optimizer: bool = Field(
-        False, title="Restart the optimiser every epoch", description="Forget the optimiser's moments at every epoch."
+        default=False,
+        title="Restart the optimiser every epoch",
+        description="Forget the optimiser's moments at every epoch.",
     )
     patience: int | None = Field(
-        None,
+        default=None,
         ge=1,
         title="Patience (epochs)",
-        description="Stop a replica after so many epochs without a better validation accuracy.",
+        description="Stop a replica after this many epochs without a better validation accuracy.",
     )
     select_on: Literal["auto", "gold", "crowd", "consensus", "holdout", "none"] = Field(
-        "auto",
+        default="auto",
         title="What selects the epoch",
         description="What selects the epoch: gold of the valid split, or of held-out train tasks (holdout); crowd "
         "labels held out, those of the valid split (consensus) if it has any (crowd); or nothing: the last epoch.",
     )
     names: Literal["as-trained", "validation-gold"] = Field(
-        "as-trained",
+        default="as-trained",
         title="Names of classes",
-        description="Which latent class bears which name: as training left them, or matched with the validation "
+        description="How latent classes are matched to labels: as training left them, or matched with the validation "
         "split's gold labels (Hungarian method). Labels cannot name classes where most of them are wrong.",
     )
     holdout: float = Field(
-        0.1,
+        default=0.1,
         gt=0,
         lt=1,
         title="Held-out share of training tasks",
         description="Share of train tasks held out when there is no valid split.",
     )
-    holdout_seed: int = Field(0, ge=0, title="Seed of the held-out tasks", description="Which tasks are held out.")
+    holdout_seed: int = Field(
+        default=0, ge=0, title="Seed of the held-out tasks", description="Which tasks are held out."
+    )
     backbone: str = Field(
-        "mlp", title="Network", description="Name of a classifier network, or 'package.module:Class'."
+        default="mlp", title="Network", description="Name of a classifier network, or 'package.module:Class'."
     )
     backbone_settings: dict[str, Any] = Field(
         default_factory=dict, title="Settings of the network", description="Settings of the network."
     )
     standardise: bool | Literal["auto"] = Field(
-        "auto",
+        default="auto",
         title="Standardise features",
         description="Scale features to mean 0 and variance 1 on train; auto: when their scales differ wildly.",
     )
     augment: Literal["no", "affine", "affine+flip"] = Field(
-        "no",
+        default="no",
         title="Image augmentation",
         description="Shift, shear and scale training images at random; also flip them left to right.",
     )
     precision: Literal["float32", "bfloat16"] = Field(
-        "float32", title="Precision", description="Arithmetic of the network."
+        default="float32", title="Precision", description="Arithmetic of the network."
     )
     feed: Literal["auto", "device", "stream"] = Field(
-        "auto",
+        default="auto",
         title="Where inputs are kept",
         description="Keep all inputs on the device, or gather every batch on the host (memory flat in N).",
     )
     stack: Literal["auto", "all", "none"] = Field(
-        "auto",
+        default="auto",
         title="Seeds side by side",
         description="Train replicas side by side, or one after another; auto: where it pays.",
     )
     record: bool = Field(
-        True,
+        default=True,
         title="Record and replay steps",
         description="Record a step once and replay it, where the run is long enough.",
     )
     deterministic: bool = Field(
-        False, title="Deterministic kernels", description="Use deterministic kernels only (slower on CUDA)."
+        default=False, title="Deterministic kernels", description="Use deterministic kernels only (slower on CUDA)."
     )

@@ -6,7 +6,6 @@ Everything here only looks at files and locks: it costs well under a millisecond
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import signal
 import socket
@@ -15,7 +14,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from crowdcore.core.errors import CrowdError, need_extra
+from crowdcore.core.errors import CrowdError, missing_extra
 from crowdcore.runs.files import EngineFiles
 from crowdcore.runs.locks import is_locked
 from crowdcore.runs.processes import is_alive, kill_group, start_detached
@@ -61,9 +60,8 @@ def ensure_engine(*, workspace: Workspace | None = None) -> None:
     Raises:
         MissingExtraError: Dask or MLflow is not installed.
     """
-    for package in ("distributed", "mlflow"):
-        if importlib.util.find_spec(package) is None:
-            raise need_extra(package, "runs", "Training in the background")
+    if missing := missing_extra("Training in the background", "distributed", "mlflow"):
+        raise missing
     workspace = workspace or Workspace.open()
     files = EngineFiles(workspace.folder)
     files.do_poke()

@@ -150,7 +150,7 @@ def _quiet_worker() -> type[Worker]:
     try:
         from distributed import Worker
     except ModuleNotFoundError as error:
-        raise need_extra("distributed", "runs", "Running in the background") from error
+        raise need_extra("Training in the background", "distributed") from error
 
     class QuietWorker(Worker):
         def start_http_server(self, *arguments: object, **options: object) -> None:

@@ -46,7 +46,7 @@ def start_detached(
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process of this machine lives; the dead that nobody has buried yet don't count."""
+    """Whether a process of this machine lives; zombies do not count."""
     if pid <= 0:
         return False
     try:

@@ -41,7 +41,7 @@ def _client(uri: str, database: Path | None) -> MlflowClient:
         try:
             import mlflow
         except ModuleNotFoundError as error:
-            raise need_extra("mlflow", "runs", "Keeping runs") from error
+            raise need_extra("Keeping runs", "mlflow") from error
         for name in ("mlflow", "alembic"):
             logging.getLogger(name).setLevel(logging.WARNING)
         if database is not None and not _made(database):

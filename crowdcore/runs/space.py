@@ -20,8 +20,8 @@ class Range(Settings):
 
     low: float = Field(description="Smallest value.")
     high: float = Field(description="Largest value.")
-    log: bool = Field(False, description="Search its logarithm.")
-    integer: bool = Field(False, description="Whole numbers only.")
+    log: bool = Field(default=False, description="Search its logarithm.")
+    integer: bool = Field(default=False, description="Whole numbers only.")
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -52,10 +52,10 @@ class SearchPlan(Settings):
     """How settings are searched for the best validation accuracy."""
 
     space: dict[str, Range | Choice] = Field(min_length=1, description="Setting -> its values.")
-    trials: int = Field(20, ge=1, description="Runs at most; a grid ends sooner when it is exhausted.")
-    sampler: Literal["tpe", "grid", "random"] = Field("tpe", description="How the next settings are chosen.")
-    seed: int = Field(0, ge=0, description="Of the sampler.")
-    parallel: int = Field(0, ge=0, description="Trials at once; 0: as many as the engine has slots.")
+    trials: int = Field(default=20, ge=1, description="Runs at most; a grid ends sooner when it is exhausted.")
+    sampler: Literal["tpe", "grid", "random"] = Field(default="tpe", description="How the next settings are chosen.")
+    seed: int = Field(default=0, ge=0, description="Of the sampler.")
+    parallel: int = Field(default=0, ge=0, description="Trials at once; 0: as many as the engine has slots.")
 
     def grid(self) -> dict[str, list[Any]]:
         """Setting -> its values in a grid."""

@@ -16,15 +16,17 @@ class RunSpec(Settings):
     """One training run: dataset, method, settings and seeds."""
 
     dataset: str = Field(min_length=1, description="Name of a dataset, or a path to one.")
-    fingerprint: str = Field("", description="Content hash that the dataset must have; empty: whatever is there.")
+    fingerprint: str = Field(
+        default="", description="Content hash that the dataset must have; empty: whatever is there."
+    )
     method: str = Field(min_length=1, description="Name of a learning method.")
     settings: dict[str, Any] = Field(default_factory=dict, description="Settings of the trainer and of the method.")
-    seeds: tuple[int, ...] = Field((0,), min_length=1, description="One replica for each.")
-    device: str = Field("auto", description="auto, cpu, cuda or cuda:N.")
-    priority: int = Field(0, description="Higher goes first.")
-    group: str = Field("", description="Runs that were started together share it.")
-    parent: str = Field("", description="The search that this run is a trial of.")
-    search: SearchPlan | None = Field(None, description="A search, whose trials are runs; empty: one run.")
+    seeds: tuple[int, ...] = Field(default=(0,), min_length=1, description="One replica for each.")
+    device: str = Field(default="auto", description="auto, cpu, cuda or cuda:N.")
+    priority: int = Field(default=0, description="Higher goes first.")
+    group: str = Field(default="", description="Runs that were started together share it.")
+    parent: str = Field(default="", description="The search that this run is a trial of.")
+    search: SearchPlan | None = Field(default=None, description="A search, whose trials are runs; empty: one run.")
 
     @field_validator("seeds")
     @classmethod

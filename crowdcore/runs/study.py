@@ -35,7 +35,7 @@ def open_study(folder: Path, plan: SearchPlan | None = None) -> Study | None:
         import optuna
         from optuna.storages.journal import JournalFileBackend
     except ModuleNotFoundError as error:
-        raise need_extra("optuna", "runs", "Searching settings") from error
+        raise need_extra("Searching settings", "optuna") from error
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     journal = folder / "search.journal"

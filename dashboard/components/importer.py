@@ -91,7 +91,7 @@ def report(found: Import) -> None:
     st.caption(as_text(f"Classes ({told.classes_from}): {shown}"))
     if told.changes:
         listed = "\n".join(f"- {as_text(change)}" for change in told.changes)
-        st.warning(f"Taking it in would drop or merge something:\n\n{listed}", icon=":material/content_cut:")
+        st.warning(f"Importing would drop or merge rows:\n\n{listed}", icon=":material/content_cut:")
     else:
         st.success("Nothing would be dropped or merged.", icon=":material/check_circle:")
     others = told.frame()

@@ -1,4 +1,4 @@
-"""What a task looks, reads or sounds like, and cards that lead to tasks."""
+"""Task media, and cards that lead to tasks."""
 
 from __future__ import annotations
 

@@ -92,12 +92,8 @@ def table_link(dataset: str, shown: list[str]) -> None:
 
 def _nothing(dataset: str, why: str) -> None:
     """What to do where no run can be shown."""
-    missing = services.missing_extras()
-    if missing:
-        st.info(
-            f"Training is not installed here. Install it with `pip install 'crowdcore[{','.join(missing)}]'`.",
-            icon=":material/download:",
-        )
+    if fault := services.training_fault():
+        st.info(as_text(fault), icon=":material/download:")
         return
     words = (
         why or f"Nothing has been trained on {as_text(dataset)} yet. Start a run, and come back when it has finished."

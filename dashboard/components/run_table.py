@@ -33,7 +33,8 @@ def board() -> None:
     _watch(listed)
     if not listed:
         st.info(
-            "Nothing has been trained in this workspace yet. Start a run, and it is listed here.",
+            as_text(services.training_fault())
+            or "Nothing has been trained in this workspace yet. Start a run, and it is listed here.",
             icon=":material/model_training:",
         )
         st.page_link("views/train.py", label="Train", icon=":material/model_training:")

@@ -39,7 +39,7 @@ def search_board(search: Run) -> None:
     with grid.cell():
         drawn = services.importance_figure(search)
         if drawn is None:
-            st.caption("Which settings matter shows after four trials.")
+            st.caption("Importance needs four trials.")
         else:
             figure(
                 drawn,

@@ -37,7 +37,6 @@ from dashboard.services.runs import (
     engine,
     live_runs,
     log_lines,
-    missing_extras,
     readable,
     result,
     run,
@@ -48,6 +47,7 @@ from dashboard.services.runs import (
     run_title,
     runs_of,
     spelled,
+    training_fault,
     trials,
     when,
 )
@@ -80,11 +80,12 @@ __all__ = [
     "backbones", "best_draft", "changed", "check", "confusions", "containing", "csv", "curve_metrics", "curves",
     "curves_figure", "curves_table", "dataset", "default_dataset", "devices", "draft_of", "engine", "estimate",
     "examine", "fields_of", "has_media", "importance_figure", "importance_table", "item", "labels_csv", "learners",
-    "live_runs", "log_lines", "missing_extras", "names", "offer", "omega", "panels", "read_method", "readable",
+    "live_runs", "log_lines", "names", "offer", "omega", "panels", "read_method", "readable",
     "receive", "recovered", "recovery_errors", "reference", "references", "refused", "result", "run", "run_asked",
     "run_label", "run_labels", "run_names", "run_title", "runs_of", "sandbox", "sandbox_results", "search_figure",
     "search_trials", "searchable", "setting_title", "settings_in_words", "spell_method", "spelled", "start",
-    "start_fits", "start_search", "task_number", "train", "training_schema", "trials", "untrainable", "uploaded",
-    "usually_searched", "value_in_words", "view", "wait_for", "when", "worker_skills", "workers", "workspace",
+    "start_fits", "start_search", "task_number", "train", "training_fault", "training_schema", "trials", "untrainable",
+    "uploaded", "usually_searched", "value_in_words", "view", "wait_for", "when", "worker_skills", "workers",
+    "workspace",
 ]
 # fmt: on

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dashboard.services._cache import dataset, kept
-from dashboard.services.datasets import names as dataset_names
-from dashboard.services.datasets import workers
+from dashboard.services.datasets import names as dataset_names, workers
 from dashboard.services.runs import readable, result, run, runs_of, trials
 
 if TYPE_CHECKING:

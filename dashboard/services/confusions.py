@@ -11,8 +11,7 @@ from dashboard.services._cache import dataset
 from dashboard.services.panels import OBSERVED, TRUTH, has_truth, panel, pick, side_by_side
 from dashboard.services.recovered import View, recovering
 from dashboard.services.recovery_errors import error_in_words
-from dashboard.services.runs import run as run_of
-from dashboard.services.runs import run_title
+from dashboard.services.runs import run as run_of, run_title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a task looks, reads or sounds like, ready to be shown."""
+"""Task media, ready to be shown."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def has_media(name: str) -> bool:
 
 
 def item(name: str, task: int, side: int) -> Item:
-    """What task number ``task`` looks, reads or sounds like, pictures scaled to about ``side`` pixels."""
+    """The media of task number ``task``, pictures scaled to about ``side`` pixels."""
     media = dataset(name).media
     if media is None:
         return Item()

@@ -54,7 +54,7 @@ def _stamp() -> str:
 
     folder = Path(crowdcore.__file__).parent / "learning"
     files = [(str(f), f.stat().st_mtime_ns) for f in sorted(folder.rglob("*.py"))]
-    others = sorted(f"{e.name} {e.value}" for e in entry_points(group="crowdcore.methods"))
+    others = sorted(f"{e}" for group in ("methods", "backbones") for e in entry_points(group=f"crowdcore.{group}"))
     try:
         torch = version("torch")
     except PackageNotFoundError:
@@ -75,7 +75,7 @@ def _described(stamp: str) -> dict[str, Any]:
         told = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
     if told.returncode:
         last = (told.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise CrowdError(f"What can be trained could not be looked up: {last}")
+        raise CrowdError(f"Could not list training methods: {last}")
     _keep(file, told.stdout)
     return json.loads(told.stdout)  # type: ignore[no-any-return]
 

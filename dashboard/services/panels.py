@@ -9,8 +9,7 @@ import numpy as np
 from dashboard.services._cache import dataset, kept
 from dashboard.services.datasets import reference
 from dashboard.services.recovered import EACH, View, recovered, seed_of
-from dashboard.services.runs import result, run_labels, run_title, runs_of
-from dashboard.services.runs import run as run_of
+from dashboard.services.runs import result, run as run_of, run_labels, run_title, runs_of
 
 if TYPE_CHECKING:
     from crowdcore import CrowdDataset

@@ -9,7 +9,7 @@ import numpy as np
 from dashboard.services._cache import kept
 from dashboard.services.datasets import reference
 from dashboard.services.learners import about_method, learners
-from dashboard.services.runs import result
+from dashboard.services.runs import result, training_fault
 
 if TYPE_CHECKING:
     from crowdcore import CrowdDataset
@@ -55,7 +55,7 @@ class View(NamedTuple):
 
 def recovering(part: str) -> list[str]:
     """Names of the methods that recover a part: ``worker_confusion``, ``common_confusion``, ``omega`` …"""
-    return [name for name in learners() if part in about_method(name)["recovers"]]
+    return [] if training_fault() else [n for n in learners() if part in about_method(n)["recovers"]]
 
 
 def has_confusions(found: TrainingResult) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import streamlit as st
 
+from crowdcore.core.errors import SystemNotSupportedError, missing_extra, need_posix
 from dashboard.services._cache import dataset, upload_folder, version
 from dashboard.services.learners import setting_title, settings_in_words
 
@@ -28,7 +28,6 @@ __all__ = [
     "forget",
     "live_runs",
     "log_lines",
-    "missing_extras",
     "readable",
     "result",
     "run",
@@ -39,18 +38,22 @@ __all__ = [
     "run_title",
     "runs_of",
     "spelled",
+    "training_fault",
     "trials",
     "viewer_zone",
     "when",
 ]
 
 _FRESH = 1.0  # seconds for which what was read is good enough; what is older is shown once more while it is read anew
-_NEEDED = {"torch": "learning", "mlflow": "runs", "distributed": "runs", "optuna": "runs"}
 
 
-def missing_extras() -> tuple[str, ...]:
-    """The extras of crowdcore that training needs and that are not installed."""
-    return tuple(dict.fromkeys(e for package, e in _NEEDED.items() if importlib.util.find_spec(package) is None))
+def training_fault() -> str:
+    """Why nothing can be trained or opened here, and what would help; empty if nothing stands in the way."""
+    try:
+        need_posix("Training")
+    except SystemNotSupportedError as fault:
+        return str(fault)
+    return str(missing_extra("Training", "torch", "mlflow", "distributed", "optuna") or "")
 
 
 def spelled(name: str) -> str:
@@ -67,7 +70,7 @@ def _listed(which: str) -> tuple[Run, ...]:
 
 def runs_of(name: str) -> list[Run]:
     """All runs of a dataset, finished and live, newest first, without the trials of searches; about a second old."""
-    return [] if missing_extras() else [found for found in _listed(spelled(name)) if not found.spec.parent]
+    return [] if training_fault() else [found for found in _listed(spelled(name)) if not found.spec.parent]
 
 
 @st.cache_resource(ttl=_FRESH, refresh_mode="background", show_spinner=False)
@@ -79,7 +82,7 @@ def _everything() -> tuple[Run, ...]:
 
 def all_runs() -> list[Run]:
     """All runs of the workspace, on any dataset, with the trials of searches; newest first, about a second old."""
-    return [] if missing_extras() else list(_everything())
+    return [] if training_fault() else list(_everything())
 
 
 def trials(name: str, search: str) -> list[Run]:

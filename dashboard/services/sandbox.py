@@ -70,8 +70,8 @@ def simulators() -> dict[str, str]:
     """Name -> title, the papers' own tasks first; those for benchmarks are left out."""
     from crowdcore.data import simulate
 
-    names = [*FIRST, *(name for name in simulate.names() if name not in (*FIRST, "large"))]
-    return {name: simulate.get(name).title for name in names}
+    titles = simulate.REGISTRY.map(lambda found: found.title)
+    return {name: titles[name] for name in (*FIRST, *titles) if name != "large"}
 
 
 def about_simulator(name: str) -> dict[str, Any]:

@@ -59,7 +59,9 @@ def curves_figure(shown: Sequence[Run], metric: str, smooth: int = 1, axes: Sequ
         smooth=smooth,
         until=max(run.epochs for run in shown) if live else 0,  # shows how much is to come
         title=measured.in_words(metric),
-        **dict.fromkeys(axes, True),
+        log_epochs="log_epochs" in axes,
+        log_values="log_values" in axes,
+        all_values="all_values" in axes,
     )
     return fig.update_layout(uirevision=f"{metric} {axes}")
 

@@ -12,8 +12,7 @@ from dashboard.services.datasets import workers
 from dashboard.services.panels import OBSERVED, TRUTH, has_truth, order_of, panel, side_by_side
 from dashboard.services.recovered import EACH, View, recovered, skill_comparison
 from dashboard.services.recovery_errors import errors
-from dashboard.services.runs import result, run_title
-from dashboard.services.runs import run as run_of
+from dashboard.services.runs import result, run as run_of, run_title
 
 if TYPE_CHECKING:
     import pandas as pd

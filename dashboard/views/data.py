@@ -10,6 +10,7 @@ from dashboard.components.guard import fragment
 from dashboard.components.importer import importer
 from dashboard.components.table import formats
 from dashboard.components.text import as_text, number, percent
+from dashboard.components.tour import tour
 
 SHARES = {
     "Wrong labels": "wrong annotations",
@@ -42,6 +43,7 @@ def importing() -> None:
 def glance() -> None:
     """Numbers, agreement, balance."""
     dataset, view, data = state.get("dataset"), looked_at(), exhibits.overview
+    tour()
     metrics()
     grid = st.grid(2, min_column_width=380, gap="small")
     for make in (data.annotations_per_worker, data.annotations_per_task, data.class_balance, data.annotation_entropy):

@@ -1,4 +1,4 @@
-"""Noise source: which labels a run lays to the confusion that all workers share, and which to their own."""
+"""Noise source: which labels a run attributes to the confusion that all workers share, and which to their own."""
 
 from __future__ import annotations
 

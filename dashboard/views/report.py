@@ -40,7 +40,7 @@ def board() -> None:
     )
     show_names = st.toggle(
         "Show worker names",
-        help="Else workers go by the pseudonyms that the app's pages use too.",
+        help="Off: the report shows the same pseudonyms as “Hide worker names”.",
         **state.bind("who", state.get("who") == "names", say=("names", "")),
     )
     asked_for = (dataset, runs, tuple(chosen), reference, show_names)

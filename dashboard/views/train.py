@@ -9,16 +9,15 @@ from dashboard.components.run_board import board
 from dashboard.components.run_curves import curves, onwards
 from dashboard.components.search_board import search_board
 from dashboard.components.search_form import search_form
+from dashboard.components.text import as_text
 from dashboard.components.train_form import form
 
 
 def draw() -> None:
     """The page."""
     st.title("Train")
-    missing = services.missing_extras()
-    if missing:
-        st.info("Training needs packages that are not installed here. To have them:", icon=":material/download:")
-        st.code(f"pip install 'crowdcore[{','.join(missing)}]'", language="bash")
+    if fault := services.training_fault():
+        st.info(as_text(fault), icon=":material/download:")
         return
     why = services.untrainable(state.get("dataset"))
     if why:

@@ -102,5 +102,5 @@ def test_restarts_keep_the_best_bound_and_few_labels_are_noted():
     crowd = simulate_crowd(40, 20, 3, per_task=2, accuracy=0.5)
     one, more = (cc.aggregation.get("mace", restarts=r).fit(crowd) for r in (0, 5))
     assert more.log_likelihood[-1] >= one.log_likelihood[-1]
-    assert "labels per worker" in one.notes[0]
+    assert "Few labels per worker" in one.notes[0]
     assert cc.aggregation.get("mace").fit(simulate_crowd(300, 5, 3)).notes == ()

@@ -17,8 +17,7 @@ from crowdcore.data import load_dataset
 from crowdcore.learning import train
 from tests.browser.app_server import ROOT, launch, serving
 from tests.browser.recorded_runs import record
-from tests.browser.steps import main as main_area
-from tests.browser.steps import open_page
+from tests.browser.steps import main as main_area, open_page
 
 FOLDER = ROOT / ".github" / "pictures"
 WIDTHS = (1440, 900)

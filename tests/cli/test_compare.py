@@ -77,7 +77,7 @@ def test_one_seed_of_one_method_without_a_test_split_says_what_it_cannot_say(cro
     crowd = featured_crowd(120)
     without = write_folder(replace(crowd, split=np.where(crowd.split == 2, 0, crowd.split)), tmp_path / "without")
     said = " ".join(run("compare", without, *METHODS, *QUICK).out.split())
-    assert said.count("has no test split, so nothing can be said of accuracy") == 1
+    assert said.count("has no test split, so accuracy cannot be measured") == 1
     assert "nan" not in said.lower()
 
 
@@ -93,7 +93,7 @@ def test_tables_fit_a_terminal_notes_come_once_and_all_goes_to_files(run, monkey
         assert method in done.out
     said = " ".join((done.out + done.err).split())
     assert said.count("With 3 seeds this test cannot reach significance") == 1
-    assert said.count("Seeds vary only the training on the same data") == 1
+    assert said.count("seeds vary only the training on the same data") == 1
     assert "Epochs selected by: gold of validation. Class names: as trained." in said
     assert said.count("+ ensemble") == 2
     assert said.count("Epochs are selected on") == 1

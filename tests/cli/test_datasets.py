@@ -35,7 +35,7 @@ def test_the_module_runs_as_a_program() -> None:
         [sys.executable, "-m", "crowdcore", "info", "nope"], check=False, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("crowdcore: `name` must be a dataset that is here")
+    assert done.stderr.startswith("crowdcore: `name` must be an available dataset")
 
 
 def test_no_arguments_show_help(run) -> None:

@@ -91,7 +91,7 @@ def test_people_get_a_table_with_what_its_columns_mean(run) -> None:
     [
         (["conel"], "Did you mean 'conal'"),
         (["conal"], "`--on` must name a dataset with gold"),
-        (["conal", "--on", "nowhere"], "be a dataset that is here"),
+        (["conal", "--on", "nowhere"], "be an available dataset"),
         (["synthetic", "--on", "demo"], "makes its own tasks"),
         (["synthetic", "--set", "common_strength=2"], "common_strength"),
         (["synthetic", "--set", "strength=0.2"], "Known settings"),

@@ -105,7 +105,7 @@ def test_a_refusal_is_told_at_its_method_and_the_others_go_on(crowd: cc.CrowdDat
 def test_warnings_are_listed_in_words(data_folder: Path) -> None:
     test = open_page(["dawid-skene", "one-coin"], dataset="labelme")
     assert "**One-coin Dawid–Skene**: It loses to majority vote: 76.7 % right against 76.9 %" in words(test)
-    assert "**Dawid–Skene**: Half of the workers gave fewer than 3.38 labels per worker and class" in words(test)
+    assert "**Dawid–Skene**: Few labels per worker: the median is 3.38 per class" in words(test)
 
 
 def test_a_pair_shows_the_tasks_where_it_differs(crowd: cc.CrowdDataset) -> None:

@@ -110,7 +110,7 @@ def test_a_dataset_with_nothing_to_look_at_says_what_would_help() -> None:
 
 
 def test_without_the_packages_it_says_how_to_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dashboard.services.missing_extras", lambda: ("learning", "runs"))
+    monkeypatch.setattr("crowdcore.core.errors.find_spec", lambda name: None)
     assert "pip install 'crowdcore[learning,runs]'" in words(page())
 
 

@@ -115,7 +115,7 @@ def test_taken_rows_share_what_is_open(tmp_path):
     opened = rows.arrays
     assert rows.take(np.array([2, 0])).arrays[0] is opened[0]
     np.testing.assert_array_equal(rows.take(np.array([2, 0]))[:], [[8, 9, 10, 11], [0, 1, 2, 3]])
-    with pytest.raises(DataError, match="1 of the tasks asked for have no row"):
+    with pytest.raises(DataError, match="1 of the requested tasks have no row"):
         Rows(rows.parts, np.array([0, -1]), np.array([0, 0]))[:]
 
 

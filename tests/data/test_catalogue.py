@@ -63,7 +63,7 @@ def test_pictures_only_where_the_lender_has_the_task(crowd):
 def test_no_such_dataset(shelf, crowd):
     write_folder(crowd, shelf / "mine")
     with pytest.raises(
-        SettingError, match=r"`name` must be a dataset that is here, but got 'mime'\. Did you mean 'mine'"
+        SettingError, match=r"`name` must be an available dataset, but got 'mime'\. Did you mean 'mine'"
     ):
         cc.load_dataset("mime")
 

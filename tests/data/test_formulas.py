@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from crowdcore.data import neutralise
-from crowdcore.data.codes import strings
+from crowdcore.data.dictionary import strings
 from crowdcore.data.formulas import escape, unescape
 
 CELLS = st.one_of(st.text(max_size=6), st.text("'=+-@\t\r1.e", max_size=6))

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.data import examine, examine_frame

@@ -15,7 +15,7 @@ from crowdcore.learning.api import split_settings
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.training.data import Batch, Data
 from crowdcore.learning.training.loop import Replica, make_replicas
-from crowdcore.learning.training.problem import Problem, pose
+from crowdcore.learning.training.problem import Problem, make_problem
 from tests.conftest import simulate_crowd
 
 CPU = torch.device("cpu")
@@ -57,7 +57,7 @@ def built(
     """A method in float64 and evaluation mode, away from its symmetric start, and its whole training set."""
     method = methods.get(name)
     training, own = split_settings(method, small(name, **settings))
-    problem = pose(crowd, training)
+    problem = make_problem(crowd, training)
     module = make_replicas(problem, method, [Replica(own, seed)], training)[0].double().eval()
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():

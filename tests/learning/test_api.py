@@ -84,7 +84,7 @@ def test_recovery_errors_are_followed_when_the_truth_is_known(crowd):
         ({"backbone": "vgg16"}, "takes images"),
         ({"augment": "affine"}, "no images"),
         ({"device": "tpu"}, "`device` must be"),
-        ({"device": "cuda:9"}, "`device` must be a device that is here"),
+        ({"device": "cuda:9"}, "`device` must be an available device"),
         ({"stack": "all", "backbone": "cnn"}, "`stack` must be"),
     ],
 )
@@ -193,5 +193,5 @@ def test_features_of_any_number_type(crowd):
 def test_a_gpu_that_is_not_there_is_a_sentence(crowd):
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
-    with pytest.raises(SettingError, match="This machine has 0 CUDA devices; 'auto' takes what there is"):
+    with pytest.raises(SettingError, match="This machine has 0 CUDA devices; 'auto' chooses one"):
         train(crowd, "vanilla", device="cuda")

@@ -24,7 +24,6 @@ from crowdcore.runs.report import (
     Trained,
     build,
     command_line,
-    files,
     to_archive,
     to_html,
     write_report,
@@ -214,7 +213,7 @@ def test_figures_are_drawn_or_it_is_said_why_not(crowd, monkeypatch, tmp_path):
 
     monkeypatch.setattr(plotly.io, "write_images", fail)
     assert "drawing them failed: RuntimeError" in write_report(small, tmp_path / "b")[1]
-    monkeypatch.setattr(files, "find_spec", lambda name: None)
+    monkeypatch.setattr("crowdcore.core.errors.find_spec", lambda name: None)
     written, fault = write_report(small, tmp_path / "c")
     assert "crowdcore[export]" in fault
     assert json.loads((tmp_path / "c" / "report.json").read_text())["left out"] == fault

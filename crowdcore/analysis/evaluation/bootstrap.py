@@ -13,7 +13,7 @@ _MOST = 200_000_000  # weights held at once
 
 
 def weights(sizes: IntArray, resamples: int, rng: np.random.Generator) -> FloatArray:
-    """How often each kind of unit is drawn when as many units as there are are drawn with replacement.
+    """Bootstrap counts: how often each kind of unit is drawn, with replacement, as many draws as units.
 
     Args:
         sizes: (n_kinds,) how many units there are of each kind (ones: every unit is its own kind).

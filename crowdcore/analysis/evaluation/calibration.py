@@ -1,4 +1,4 @@
-"""Is a posterior as often right as it says? Expected calibration error and reliability curve against gold."""
+"""Calibration against gold: expected calibration error and reliability curve."""
 
 from __future__ import annotations
 

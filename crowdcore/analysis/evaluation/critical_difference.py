@@ -1,4 +1,4 @@
-"""Which methods rank apart over the same blocks? Friedman's test and Nemenyi's critical difference (Demšar 2006)."""
+"""Friedman's test and Nemenyi's critical difference between the mean ranks of methods (Demšar 2006)."""
 
 from __future__ import annotations
 
@@ -85,22 +85,22 @@ def critical_difference(
 
 
 def _caveat(n: int, k: int, difference: float, blocks: str) -> str:
-    """What so many blocks can show."""
+    """What this number of blocks can show."""
     if difference >= k - 1:
-        said = (
+        sentence = (
             f"{n} {blocks} are too few to tell these runs apart (mean ranks would have to differ by {difference:.2f}; "
             f"the most possible is {k - 1})."
         )
     else:
-        said = f"Over {n} {blocks}, two runs differ where their mean ranks are more than {difference:.2f} apart."
-    return said + (" Seeds vary only the training, not the data." if blocks == "seeds" else "")
+        sentence = f"Over {n} {blocks}, two runs differ where their mean ranks are more than {difference:.2f} apart."
+    return sentence + (" Seeds vary only the training, not the data." if blocks == "seeds" else "")
 
 
 def _groups(rank: FloatArray, difference: float) -> tuple[tuple[int, int], ...]:
     """Maximal runs of ascending ranks that reach no further than the critical difference."""
     ends = np.searchsorted(rank, rank + difference, side="right") - 1
-    found: list[tuple[int, int]] = []
+    groups: list[tuple[int, int]] = []
     for first, last in enumerate(ends.tolist()):
-        if last > first and (not found or last > found[-1][1]):
-            found.append((first, last))
-    return tuple(found)
+        if last > first and (not groups or last > groups[-1][1]):
+            groups.append((first, last))
+    return tuple(groups)

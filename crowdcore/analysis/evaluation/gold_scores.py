@@ -1,4 +1,4 @@
-"""What an aggregation result is worth: judged by gold it has not seen, with warnings in words."""
+"""Scores of an aggregation result on gold labels it has not seen, with warnings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class Judgement:
-    """One result in numbers and warnings; NaN where there is no gold to judge by.
+    """Scores and warnings of one result; NaN without gold.
 
     Attributes:
         n_judged: tasks with a label and gold.
@@ -47,7 +47,7 @@ class Judgement:
 
 
 def judge(dataset: CrowdDataset, result: AggregationResult, gold: IntArray | None = None) -> Judgement:
-    """Judge a result, and say in words what to be wary of.
+    """Score a result and list its warnings.
 
     Args:
         dataset: the annotations it was fitted to.

@@ -1,4 +1,4 @@
-"""How far would a mean difference move if other tasks like these had been drawn? A bootstrap over the tasks."""
+"""Bootstrap over tasks of the mean difference between two methods."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def paired_bootstrap(
     Raises:
         SettingError: no task.
 
-    >>> found = paired_bootstrap(np.repeat([1.0, 0.0, -1.0], [30, 950, 20]))
-    >>> round(found.difference, 3), found.n_differ, found.low < 0 < found.high
+    >>> result = paired_bootstrap(np.repeat([1.0, 0.0, -1.0], [30, 950, 20]))
+    >>> round(result.difference, 3), result.n_differ, result.low < 0 < result.high
     (0.01, 50, True)
     """
     if not len(gap):

@@ -1,4 +1,4 @@
-"""Do two methods differ over the same seeds? Wilcoxon's signed-rank test, with the caveat that few seeds deserve."""
+"""Wilcoxon's signed-rank test of two methods over the same seeds, with a caveat when seeds are few."""
 
 from __future__ import annotations
 
@@ -100,20 +100,20 @@ def signed_rank(gap: FloatArray) -> float:
 
 
 def _caveat(n: int, pairs: int) -> str:
-    """Whether so many seeds can show a difference at all, once every pair is corrected for."""
+    """Whether this number of seeds can show a difference after correction over all pairs."""
     smallest, corrected = 2.0 ** (1 - n), min(2.0 ** (1 - n) * pairs, 1.0)
     if smallest > LEVEL:
-        said = f"With {n} seeds this test cannot reach significance (smallest possible p: {smallest:.3g})."
+        sentence = f"With {n} seeds this test cannot reach significance (smallest possible p: {smallest:.3g})."
     elif corrected > LEVEL:
-        said = (
+        sentence = (
             f"With {n} seeds this test cannot reach significance for {pairs} pairs at once (smallest possible p after "
             f"Holm's correction: {corrected:.3g})."
         )
     else:
-        return f"Rests on {n} seeds (smallest possible p: {smallest:.3g})."
+        return f"Based on {n} seeds (smallest possible p: {smallest:.3g})."
     needed = math.ceil(1 - math.log2(LEVEL / pairs))
     fewer = ", or compare fewer runs" if pairs > 1 else ""
-    return f"{said} Train at least {needed} seeds{fewer}."
+    return f"{sentence} Train at least {needed} seeds{fewer}."
 
 
 def holm(p_value: FloatArray) -> FloatArray:

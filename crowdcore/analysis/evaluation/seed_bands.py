@@ -1,4 +1,4 @@
-"""Values of several seeds along something (epochs, classes, a setting): their mean and how far they spread."""
+"""Mean and standard deviation over seeds, along epochs, classes or a setting."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def band(name: str, method: str, x: Sequence[object] | AnyArray, values: FloatAr
 
 
 def smoothed(b: Band, around: int) -> Band:
-    """The band with the mean of ``around`` positions about each (fewer at both ends) in place of mean and std.
+    """The band with mean and std replaced by their moving average over ``around`` positions (fewer at both ends).
 
     Args:
         b: along positions at equal distances; a position without a value stays without.
@@ -76,8 +76,8 @@ def smoothed(b: Band, around: int) -> Band:
     if around == 1:
         return b
     frame = pd.DataFrame({"mean": b.mean, "std": b.std})
-    found = frame.rolling(around, center=True, min_periods=1).mean().where(frame.notna())
-    return replace(b, mean=found["mean"].to_numpy(), std=found["std"].to_numpy())
+    smooth = frame.rolling(around, center=True, min_periods=1).mean().where(frame.notna())
+    return replace(b, mean=smooth["mean"].to_numpy(), std=smooth["std"].to_numpy())
 
 
 def band_frame(bands: Sequence[Band], x: str, value: str) -> pd.DataFrame:

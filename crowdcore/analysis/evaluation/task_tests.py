@@ -1,4 +1,4 @@
-"""Do methods differ on tasks like these? A paired bootstrap and McNemar's test over the same test tasks."""
+"""Paired bootstrap and McNemar's test of methods over the same test tasks."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from crowdcore.core.types import BoolArray, FloatArray, IntArray
 __all__ = ["SEEDS_AND_TASKS", "TaskTests", "task_tests"]
 
 SEEDS_AND_TASKS = (
-    "Seeds vary only the training on the same data, so tests over seeds order these runs; test tasks vary what the "
-    "methods are judged on, so tests over tasks order the methods on data like this."
+    "Tests over seeds compare these runs, since seeds vary only the training on the same data. Tests over tasks "
+    "compare the methods on data like this."
 )
 _FEW = 10  # tasks that differ below which a bootstrap over them says little
 
@@ -74,7 +74,7 @@ def task_tests(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> TaskTests:
-    """Compare every pair of methods on the tasks that all were judged on.
+    """Compare every pair of methods on the tasks that all of them predicted.
 
     Args:
         right: method -> (S, n) whether each seed has each task right; S may differ between methods.
@@ -87,8 +87,8 @@ def task_tests(
 
     >>> rng = np.random.default_rng(0)
     >>> right = {"better": rng.random((5, 400)) < 0.9, "worse": rng.random((5, 400)) < 0.7}
-    >>> found = task_tests(right, {name: hits.mean(0) > 0.5 for name, hits in right.items()})
-    >>> bool(found.low[0] > 0), bool(found.adjusted[0] < 0.001)
+    >>> tests = task_tests(right, {name: hits.mean(0) > 0.5 for name, hits in right.items()})
+    >>> bool(tests.low[0] > 0), bool(tests.adjusted[0] < 0.001)
     (True, True)
     """
     if len(right) < 2:
@@ -98,8 +98,8 @@ def task_tests(
         raise SettingError("right", "have the same tasks for every method, at least one", sorted(lengths))
     pairs = list(itertools.combinations(right, 2))
     share = {name: np.asarray(hits, np.float64).mean(0) for name, hits in right.items()}
-    found = [paired_bootstrap(share[a] - share[b], resamples, seed=seed) for a, b in pairs]
-    p_value = np.array([one.p_value for one in found])
+    pair_tests = [paired_bootstrap(share[a] - share[b], resamples, seed=seed) for a, b in pairs]
+    p_value = np.array([one.p_value for one in pair_tests])
     only_first = np.array([(ensemble[a] & ~ensemble[b]).sum() for a, b in pairs], np.int64)
     only_second = np.array([(ensemble[b] & ~ensemble[a]).sum() for a, b in pairs], np.int64)
     exact = mcnemar(only_first, only_second)
@@ -107,9 +107,9 @@ def task_tests(
     return TaskTests(
         tuple(a for a, _ in pairs),
         tuple(b for _, b in pairs),
-        np.array([one.difference for one in found]),
-        np.array([one.low for one in found]),
-        np.array([one.high for one in found]),
+        np.array([one.difference for one in pair_tests]),
+        np.array([one.low for one in pair_tests]),
+        np.array([one.high for one in pair_tests]),
         p_value,
         holm(p_value),
         only_first,
@@ -117,7 +117,7 @@ def task_tests(
         exact,
         holm(exact),
         n,
-        _caveat(n, min(one.n_differ for one in found)),
+        _caveat(n, min(one.n_differ for one in pair_tests)),
     )
 
 
@@ -126,6 +126,6 @@ def _caveat(n: int, fewest: int) -> str:
     caveat = f"Over {n:,} test tasks, the same for every method."
     if fewest < _FEW:
         caveat += (
-            f" At least one pair differs on {fewest} tasks only: too few for its interval; go by McNemar's test there."
+            f" At least one pair differs on {fewest} tasks only, too few for an interval: use McNemar's test there."
         )
     return caveat

@@ -1,4 +1,4 @@
-"""How far workers agree, beyond what chance would give, how sure that is, and why coefficients differ."""
+"""Agreement between workers beyond chance: coefficients, intervals, and why they differ."""
 
 from __future__ import annotations
 
@@ -141,13 +141,13 @@ def agreement(
         _coefficient(name, float(value), float(lo), float(hi), overlap, short)
         for name, value, lo, hi in zip(NAMES, values[:, 0], low, high, strict=False)
     )
-    found = pair_kappa(once, min_overlap) if pairs else None
-    cohen = _cohen(found, overlap, level if resamples else None)
+    kappas = pair_kappa(once, min_overlap) if pairs else None
+    cohen = _cohen(kappas, overlap, level if resamples else None)
     by_chance = float(chance[0, 0]), float(chance[1, 0])
     top = (dataset.classes[int(shares.argmax())], float(shares.max())) if len(sizes) else ("", np.nan)
     words = explain(raw.value, alpha.value, fleiss.value, ac1.value, cohen.value, chance=by_chance, top=top)
     n_repeats = int(repeated.sum())
-    return Agreement(dataset.classes, raw, alpha, fleiss, ac1, cohen, found, by_chance, n_repeats, resamples, words)
+    return Agreement(dataset.classes, raw, alpha, fleiss, ac1, cohen, kappas, by_chance, n_repeats, resamples, words)
 
 
 def _profiles(votes: scipy.sparse.csr_array) -> tuple[scipy.sparse.csr_array, IntArray]:
@@ -204,18 +204,18 @@ def _coefficient(key: str, value: float, low: float, high: float, overlap: tuple
     return Coefficient(NAMES[key], value, low, high, *overlap, state)
 
 
-def _cohen(found: PairKappa | None, overlap: tuple[int, int], level: float | None) -> Coefficient:
+def _cohen(kappas: PairKappa | None, overlap: tuple[int, int], level: float | None) -> Coefficient:
     from scipy.special import ndtri
 
     name = NAMES["cohen"]
-    if found is None:
+    if kappas is None:
         return Coefficient(name, np.nan, np.nan, np.nan, *overlap, "not asked for")
-    if np.isnan(found.mean):
+    if np.isnan(kappas.mean):
         state = (
-            f"not enough overlap: none of {found.n_pairs} pairs of workers has {found.min_overlap} tasks in common"
-            if not len(found.kappa)
+            f"not enough overlap: none of {kappas.n_pairs} pairs of workers has {kappas.min_overlap} tasks in common"
+            if not len(kappas.kappa)
             else "every pair with enough overlap gave one label only"
         )
         return Coefficient(name, np.nan, np.nan, np.nan, *overlap, state)
-    reach = float(ndtri((1 + level) / 2)) * found.mean_error if level else np.nan
-    return Coefficient(name, found.mean, found.mean - reach, found.mean + reach, *overlap)
+    reach = float(ndtri((1 + level) / 2)) * kappas.mean_error if level else np.nan
+    return Coefficient(name, kappas.mean, kappas.mean - reach, kappas.mean + reach, *overlap)

@@ -19,7 +19,7 @@ def explain(
     chance: tuple[float, float],
     top: tuple[str, float],
 ) -> str:
-    """Sentences on the differences that a reader would stumble over, or nothing.
+    """Sentences that explain surprising differences between coefficients; empty if there are none.
 
     Args:
         raw: raw agreement.

@@ -107,8 +107,8 @@ def _overlapping(dataset: CrowdDataset, min_overlap: int) -> tuple[IntArray, Int
     else:
         ones = np.ones(dataset.n_annotations, np.int32)
         shape = (dataset.n_tasks, n)
-        who = scipy.sparse.csr_array((ones, dataset.worker, dataset.task_start), shape=shape)
-        both = scipy.sparse.triu(who.T @ who, 1).tocoo()
+        incidence = scipy.sparse.csr_array((ones, dataset.worker, dataset.task_start), shape=shape)
+        both = scipy.sparse.triu(incidence.T @ incidence, 1).tocoo()
         met, overlap = both.row.astype(np.int64) * n + both.col, both.data.astype(np.int64)
     enough = np.flatnonzero(overlap >= min_overlap)
     most = max(1, _MOST // max(dataset.n_classes, 1))

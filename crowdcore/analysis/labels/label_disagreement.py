@@ -1,4 +1,4 @@
-"""Where do several aggregators disagree, and who is right there?"""
+"""Where several aggregators disagree, and which of them is right there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TINY = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class LabelDisagreement:
-    """M labellings of the same tasks, in pairs; what rests on no task is NaN.
+    """M labellings of the same tasks, compared in pairs; NaN where a pair has no task.
 
     Attributes:
         names: (M,) what each labelling is called.
@@ -98,7 +98,7 @@ def label_disagreement(
 
 
 def mcnemar(only_first: IntArray, only_second: IntArray) -> FloatArray:
-    """Exact two-sided p-values that either is right alone equally often; NaN where neither ever is.
+    """Exact two-sided p-values of McNemar's test; NaN where the two are never right alone.
 
     Args:
         only_first: tasks that only the first has right (any shape).
@@ -117,7 +117,7 @@ def p_in_words(p_value: float) -> str:
 def label_difference(
     dataset: CrowdDataset, first: ReferenceLike, second: ReferenceLike, gold: IntArray | None = None
 ) -> pd.DataFrame:
-    """The tasks that two labellings label differently, those first of which both are surest.
+    """The tasks that two labellings label differently, the most confident first.
 
     Args:
         dataset: the annotations.
@@ -134,9 +134,9 @@ def label_difference(
     """
     truth = judging_gold(dataset, gold)
     pair = [resolve_reference(dataset, which) for which in (first, second)]
-    one, other = (found.labels for found in pair)
+    one, other = (labelling.labels for labelling in pair)
     tasks = np.flatnonzero((one >= 0) & (other >= 0) & (one != other))
-    sure = [_probability(found, tasks) for found in pair]
+    sure = [_probability(labelling, tasks) for labelling in pair]
     order = np.lexsort((tasks, -np.maximum(*sure), -np.minimum(*sure)))
     tasks = tasks[order]
     names = np.array([*dataset.classes, ""], object)  # -1 is the last
@@ -167,8 +167,8 @@ def judging_gold(dataset: CrowdDataset, gold: IntArray | None = None) -> IntArra
     return gold
 
 
-def _probability(found: Reference, tasks: IntArray) -> FloatArray:
+def _probability(labelling: Reference, tasks: IntArray) -> FloatArray:
     """(len(tasks),) probability of the labels; 1 for a hard reference."""
-    if found.posterior is None:
+    if labelling.posterior is None:
         return np.ones(len(tasks))
-    return np.asarray(found.posterior[tasks, found.labels[tasks]])
+    return np.asarray(labelling.posterior[tasks, labelling.labels[tasks]])

@@ -1,4 +1,4 @@
-"""How hard a crowd makes its problem: the lower bound on the minimax error rate of CoNAL's Theorem 1."""
+"""Lower bound on the minimax error rate of a crowd's labels (CoNAL, Theorem 1)."""
 
 from __future__ import annotations
 
@@ -83,10 +83,10 @@ def minimax_bound(
         block = slice(first, first + step)
         rho = class_distribution[dataset.task[block]]
         worker, w = dataset.worker[block], omega[block]
-        told = (1 - w) * _between(rho, own, worker) + w * _between(rho, common, None)
+        information = (1 - w) * _between(rho, own, worker) + w * _between(rho, common, None)
         endless = (w < 1) & (_between(rho, own_endless, worker) > 0)
         endless |= (w > 0) & (_between(rho, common_endless, None) > 0)
-        np.subtract.at(deficit, dataset.task[block], np.where(endless, np.inf, told))
+        np.subtract.at(deficit, dataset.task[block], np.where(endless, np.inf, information))
     deficit[~known] = np.nan
     n = int(known.sum())
     value = float((deficit[known].sum() - np.log(2)) / (n**2 * np.log(n_classes))) if n else np.nan

@@ -1,4 +1,4 @@
-"""How noisy are the labels: noise rates, class balance, entropy of the labels that each class gets."""
+"""Label noise: noise rates, class balance, entropy of the labels of each class."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class NoiseRates:
 
 @dataclass(frozen=True, eq=False)
 class ClassBalance:
-    """How often each class is true and how often it is given.
+    """Shares of each class among true labels and among given labels.
 
     Attributes:
         reference: what was taken for the truth.
@@ -98,7 +98,7 @@ class ClassBalance:
 
 @dataclass(frozen=True, eq=False)
 class AnnotationEntropy:
-    """CoNAL, App. C: how spread the labels are that tasks of a class get.
+    """Entropy of the labels given to tasks of each class (CoNAL, App. C).
 
     Attributes:
         reference: what was taken for the truth.
@@ -127,20 +127,20 @@ def noise_rates(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> Noi
     right = correctness(dataset, truth)
     known = np.flatnonzero(truth.known & dataset.annotated)
     n_annotations = int(np.count_nonzero(~np.isnan(right)))
-    found = np.zeros(dataset.n_tasks)
+    right_share = np.zeros(dataset.n_tasks)
     if truth.posterior is None:
-        found[dataset.task[right == 1]] = 1
+        right_share[dataset.task[right == 1]] = 1
     else:
         votes = sparse_votes(dataset)
         task = np.repeat(np.arange(dataset.n_tasks), np.diff(votes.indptr))
-        np.add.at(found, task, truth.posterior[task, votes.indices])
-    none = 1 - float(found[known].mean()) if len(known) else np.nan
+        np.add.at(right_share, task, truth.posterior[task, votes.indices])
+    none = 1 - float(right_share[known].mean()) if len(known) else np.nan
     wrong = 1 - float(np.nanmean(right)) if n_annotations else np.nan
     return NoiseRates(truth.name, none, wrong, len(known), n_annotations)
 
 
 def class_balance(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> ClassBalance:
-    """True classes of the annotated tasks beside the labels that were given.
+    """Compare the true classes of annotated tasks with the given labels.
 
     Raises:
         DataError: the reference cannot be had.

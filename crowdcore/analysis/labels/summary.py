@@ -1,4 +1,4 @@
-"""A dataset at a glance: counts, noise, balance, agreement."""
+"""Summary of a dataset: counts, noise, balance, agreement."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["Summary", "summary"]
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What there is to know about a dataset at first sight; shares lie between 0 and 1.
+    """Summary statistics of a dataset; shares lie between 0 and 1.
 
     Attributes:
         name: the dataset.

@@ -1,4 +1,4 @@
-"""Where the workers disagree: how the labels of each task spread over the classes."""
+"""Disagreement per task: how its labels spread over the classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["TaskDisagreement", "task_disagreement"]
 
 @dataclass(frozen=True, eq=False)
 class TaskDisagreement:
-    """What the labels of each task say; rows of tasks without annotations hold 0, -1 or NaN.
+    """Label statistics of each task; 0, -1 or NaN for tasks without annotations.
 
     Args:
         n_annotations: (n_tasks,) labels the task got, repeats included.
@@ -43,7 +43,7 @@ class TaskDisagreement:
     reference: str
 
     def frame(self, *, annotated: bool = True) -> pd.DataFrame:
-        """One line per annotated task, the most disputed first; or those without annotations. Index = task number."""
+        """One row per annotated task, most disputed first; or per task without annotations. Index = task number."""
         names = np.array([*self.classes, ""], dtype=object)
         order = np.lexsort((np.arange(len(self.entropy)), -np.nan_to_num(self.entropy, nan=-1.0)))
         order = order[(self.n_annotations[order] > 0) == annotated]

@@ -1,4 +1,4 @@
-"""Labels by task, sparse: the sufficient statistic of noise rates, majority vote and agreement."""
+"""Sparse label counts per task, which noise rates, majority vote and agreement are computed from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The largest confusions that a model recovered, beside the largest that the labels show."""
+"""The largest confusions that a model recovered, compared with the largest ones observed."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def largest_confusions(
     if np.shape(recovered) != np.shape(observed) or np.shape(recovered) != (len(classes), len(classes)):
         raise SettingError("recovered", f"have the shape {np.shape(observed)} of `observed`", np.shape(recovered))
     first, second = (np.asarray(m, np.float64) for m in (recovered, observed))
-    found, seen = _largest(first, n), _largest(second, n)
-    both = len(set(map(tuple, found.tolist())) & set(map(tuple, seen.tolist())))
-    return LargestConfusions(found, seen, both, first, second, tuple(classes))
+    learnt, seen = _largest(first, n), _largest(second, n)
+    both = len(set(map(tuple, learnt.tolist())) & set(map(tuple, seen.tolist())))
+    return LargestConfusions(learnt, seen, both, first, second, tuple(classes))
 
 
 def _largest(matrix: FloatArray, n: int) -> IntArray:

@@ -1,4 +1,4 @@
-"""What lies behind one cell: the workers, tasks and annotations; and all cells as a list, for many classes."""
+"""The workers, tasks and annotations of one cell (true class, given label), and a list of all cells."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["MistakeCell", "class_number", "mistake_cell", "mistake_list"]
 
 @dataclass(frozen=True, eq=False)
 class MistakeCell:
-    """Annotations that gave one label to tasks of one true class, and who and what is behind them.
+    """Annotations that gave one label to tasks of one true class, with their workers and tasks.
 
     Attributes:
         reference: what was taken for the truth; a soft one by its most probable classes.
@@ -110,11 +110,11 @@ def mistake_list(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> pd
         One row per distinct mistake: true, given, percent (of all workers), workers, tasks, annotations.
     """
     truth, n = resolve_reference(dataset, reference), dataset.n_classes
-    found = mistake_triples(dataset.task, dataset.worker, dataset.label, truth.labels, dataset.n_workers, n)
-    of_cell = np.searchsorted(found.cells, found.cell)
-    workers = np.bincount(of_cell, minlength=len(found.cells))
-    annotations = np.bincount(of_cell, weights=found.times, minlength=len(found.cells)).astype(np.int64)
-    true, given = np.divmod(found.cells, n)
+    triples = mistake_triples(dataset.task, dataset.worker, dataset.label, truth.labels, dataset.n_workers, n)
+    of_cell = np.searchsorted(triples.cells, triples.cell)
+    workers = np.bincount(of_cell, minlength=len(triples.cells))
+    annotations = np.bincount(of_cell, weights=triples.times, minlength=len(triples.cells)).astype(np.int64)
+    true, given = np.divmod(triples.cells, n)
     names = np.array(dataset.classes, dtype=object)
     frame: pd.DataFrame = pd.DataFrame(
         {
@@ -122,7 +122,7 @@ def mistake_list(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> pd
             "given": names[given],
             "percent": 100 / max(dataset.n_workers, 1) * workers,
             "workers": workers,
-            "tasks": found.tasks,
+            "tasks": triples.tasks,
             "annotations": annotations,
         }
     )[true != given]

@@ -1,4 +1,4 @@
-"""Which two workers make the same mistakes on the same tasks: who copies, who was trained wrong together?"""
+"""Pairs of workers who make the same mistakes on the same tasks, for example because one copies."""
 
 from __future__ import annotations
 
@@ -17,17 +17,13 @@ from crowdcore.data.dataset import CrowdDataset
 
 __all__ = ["NULL", "NULL_BEYOND", "PairMistakes", "pair_mistakes"]
 
-NULL = (
-    "Null: given the true class, the two workers err independently of each other, each with the label counts that "
-    "they have in that class."
-)
+NULL = "“Expected”: how often the two would be wrong alike if they made their mistakes independently."
 NULL_BEYOND = (
-    "Null: the two workers' mistakes coincide no more than those of the other pairs of this crowd with as many "
-    "mistakes, because some tasks mislead everyone."
+    "“Beyond the crowd”: compared with other pairs that made as many mistakes, since some tasks mislead everyone."
 )
 _CONSENSUS = (
     "The reference {name!r} comes from the same labels: where two workers outvote the others, their common mistake "
-    "passes for the truth, so that copying is understated."
+    "counts as the truth, so copying is underestimated."
 )
 _TESTABLE = 0.05
 _PER_GROUP, _MOST_GROUPS = 50, 10  # expected coincidences in a group of like pairs; most groups
@@ -52,8 +48,9 @@ class PairMistakes:
         q_beyond: (n_pairs,) the same after Benjamini-Hochberg.
         worker_ids: (n_workers,) names.
         reference: what was taken for the truth.
-        null: the first null hypothesis in one sentence.
-        null_beyond: the second.
+        null: the first null hypothesis in one sentence: given the true class, the two workers err independently of
+            each other, each with the label counts that they have in that class.
+        null_beyond: the second: their mistakes coincide no more than those of other pairs with as many mistakes.
         notes: what to bear in mind, one sentence each.
     """
 
@@ -75,7 +72,7 @@ class PairMistakes:
     notes: tuple[str, ...]
 
     def frame(self) -> pd.DataFrame:
-        """One line per pair, the least probable by chance first."""
+        """One row per pair, the smallest p-value first."""
         columns = ("both_labelled", "both_wrong", "wrong_alike", "expected", "p_value", "q_value")
         beyond = ("expected_beyond", "p_beyond", "q_beyond")
         frame = pd.DataFrame(
@@ -146,7 +143,7 @@ def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> P
 
 
 def _pairs(dataset: CrowdDataset, truth: Reference) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-    """First and second worker, counts and moments of every pair (see `fill_pairs`)."""
+    """Worker numbers, counts and moments of every pair; see `fill_pairs`."""
     from crowdcore.core import kernels_pairs_numba as kernels  # compiled loops are loaded when needed
 
     n_workers, n_classes = dataset.n_workers, dataset.n_classes
@@ -187,7 +184,7 @@ def _pairs(dataset: CrowdDataset, truth: Reference) -> tuple[IntArray, IntArray,
 
 
 def _habit(alike: IntArray, both: IntArray, expected: FloatArray) -> FloatArray:
-    """(n_pairs,) coincidences to expected ones among the other pairs whose tasks coincide by chance as often."""
+    """(n_pairs,) ratio of observed to expected coincidences among other pairs with the same expectation per task."""
     order = np.argsort(expected / both, kind="stable")
     so_far = np.cumsum(expected[order])
     total = so_far[-1] if len(so_far) else 0.0
@@ -220,6 +217,6 @@ def _tail(alike: IntArray, both: IntArray, moments: FloatArray, mean: FloatArray
 
 def _notes(truth: Reference) -> tuple[str, ...]:
     return (
-        *(["The most probable class of the soft reference is taken for the truth."] if truth.soft else []),
+        *(["The most probable class of the soft reference counts as the truth."] if truth.soft else []),
         *([_CONSENSUS.format(name=truth.name)] if truth.name != "gold" else []),
     )

@@ -1,4 +1,4 @@
-"""Upper tail of a sum of independent whole-number scores: exact while cheap, a saddlepoint approximation beyond."""
+"""Upper tail of a sum of independent integer scores: exact for small sums, else a saddlepoint approximation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which mistakes do workers share (CoNAL, Fig. 1), how sure is that, and is it more than chance?"""
+"""Mistakes that workers share (CoNAL, Fig. 1), with intervals and significance."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ __all__ = ["MAX_CLASSES", "SharedMistakes", "shared_mistakes"]
 MAX_CLASSES = 2_000  # of a C x C result: 32 MB for each of its arrays
 
 TWO_CLASSES = (
-    "With two classes every mistake on a true class is the same mistake: that workers share it is certain and "
-    "says nothing, so no cell is tested."
+    "With two classes every mistake on a true class is the same mistake, so sharing it proves nothing and no cell is "
+    "tested."
 )
 CONSENSUS = (
-    "The reference {name!r} comes from the same labels: where most workers share a mistake it takes the mistake for "
-    "the truth, so such a mistake is missing from its own cell and those who were right appear in the mirrored one."
+    "The reference {name!r} comes from the same labels: where most workers share a mistake, the mistake counts as the "
+    "truth. It is then missing from its own cell, and workers who were right appear in the mirrored cell."
 )
 UNTESTED = (
     "Not tested: mistakes on {classes}. Fewer than two workers gave some wrong labels there more often than others."
 )
 SOFT = "Workers, tasks and annotations are expected numbers under the reference's posterior."
-SOFT_TEST = "The test takes each task's most probable class for its truth and leaves out tasks where two tie."
+SOFT_TEST = "The test uses each task's most probable class as the truth and leaves out ties."
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,16 +123,16 @@ def shared_mistakes(
             "Use `analysis.mistake_list`, which holds only the mistakes that were made.",
         )
     table = dataset.task, dataset.worker, dataset.label
-    found = mistake_triples(*table, _decided(truth), n_workers, n)
+    triples = mistake_triples(*table, _decided(truth), n_workers, n)
     if truth.posterior is None:
-        made = _certain(found, n)
+        made = _certain(triples, n)
     else:
         made = soft_mistakes(*table, truth.posterior, n_workers)
     workers = np.zeros((n, n))
     np.add.at(workers.ravel(), made.cell, made.chance)
     p_value, expected = np.full((2, n, n), np.nan)
     if significance:
-        p_value, expected = sharing_p_values(found.cell, found.worker, found.times, n)
+        p_value, expected = sharing_p_values(triples.cell, triples.worker, triples.times, n)
     low, high = _worker_bootstrap(made, n, n_workers, resamples, level, seed) if resamples else (None, None)
     return SharedMistakes(
         truth.name,
@@ -152,14 +152,14 @@ def shared_mistakes(
     )
 
 
-def _certain(found: MistakeTriples, n_classes: int) -> SoftMistakes:
+def _certain(triples: MistakeTriples, n_classes: int) -> SoftMistakes:
     """Triples with one true class for each task: they happened for sure."""
     tasks, annotations = np.zeros(n_classes**2), np.zeros(n_classes**2)
-    tasks[found.cells] = found.tasks
-    np.add.at(annotations, found.cell, found.times.astype(np.float64))
+    tasks[triples.cells] = triples.tasks
+    np.add.at(annotations, triples.cell, triples.times.astype(np.float64))
     shape = (n_classes, n_classes)
-    sure = np.ones(len(found.cell))
-    return SoftMistakes(found.cell, found.worker, sure, tasks.reshape(shape), annotations.reshape(shape))
+    sure = np.ones(len(triples.cell))
+    return SoftMistakes(triples.cell, triples.worker, sure, tasks.reshape(shape), annotations.reshape(shape))
 
 
 def _decided(truth: Reference) -> IntArray:
@@ -194,12 +194,12 @@ def _worker_bootstrap(
     """Percentile interval of ``percent`` under resampling of workers, (C, C) each."""
     drawn = weights(np.ones(n_workers, np.int64), resamples, np.random.default_rng(seed))
     cells, row = np.unique(made.cell, return_inverse=True)
-    who = scipy.sparse.csr_matrix((made.chance.astype(np.float32), (row, made.worker)), (len(cells), n_workers))
+    chances = scipy.sparse.csr_matrix((made.chance.astype(np.float32), (row, made.worker)), (len(cells), n_workers))
     low, high = np.zeros(n_classes**2), np.zeros(n_classes**2)
     step = max(1, 4_000_000 // resamples)
     for first in range(0, len(cells), step):
         block = slice(first, first + step)
-        percent = 100 / n_workers * np.asarray(who[block] @ drawn, np.float64)
+        percent = 100 / n_workers * np.asarray(chances[block] @ drawn, np.float64)
         low[cells[block]], high[cells[block]] = interval(percent, level)
     unseen = (1 - level) / 2
     total = np.bincount(made.cell, weights=made.chance, minlength=n_classes**2)

@@ -1,4 +1,4 @@
-"""Is a mistake shared by more workers than workers who err each in their own way would share by chance?
+"""Test whether more workers share a mistake than independent workers would by chance.
 
 The obvious test asks how likely it is that so many workers are in a cell (a, b) when each of them drew their k
 different wrong labels for class a at random. It is exact, but blind where workers label a lot: who made every
@@ -17,8 +17,8 @@ from crowdcore.core.types import FloatArray, IntArray
 __all__ = ["NULL", "benjamini_hochberg", "sharing_p_values"]
 
 NULL = (
-    "Null: workers err individually, that is, given how often each worker gave each of their wrong labels to tasks of "
-    "a true class, which wrong class got which of these numbers is random, independently for each worker."
+    "“By chance” means: every worker keeps how many mistakes they made on each true class, but which wrong class each "
+    "went to is shuffled, separately for each worker."
 )
 
 

@@ -1,4 +1,4 @@
-"""What a worker's labels follow in effect: the worker's own confusion, or a mixture of it with the common one."""
+"""Effective confusion of each worker: the worker's own, or its mixture with the common one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether ω ranks anything: it must vary over annotations, and seeds must rank the tasks alike."""
+"""Whether ω gives a usable ranking of tasks: it must vary, and seeds must agree on the ranking."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def judge_omega(spread: float, seed_correlation: float) -> OmegaJudgement:
     r = seed_correlation
     agreement = "" if r != r else "good" if r >= GOOD else "moderate" if r >= MODERATE else "poor"
     if not spread >= LEAST_SPREAD:
-        words = f"ω hardly varies (standard deviation {spread:.3f} over annotations): there is no ranking to read."
+        words = f"ω hardly varies (standard deviation {spread:.3f} over annotations): tasks cannot be ranked."
     elif agreement == "poor":
-        words = f"Seeds rank the tasks differently (rank correlation {r:.2f}): do not read a ranking."
+        words = f"Seeds rank the tasks differently (rank correlation {r:.2f}): the ranking is not reliable."
     elif agreement == "moderate":
         words = f"Seeds agree moderately (rank correlation {r:.2f}): trust the ends of the ranking, not single ranks."
     else:

@@ -1,4 +1,4 @@
-"""Tasks ranked by how far the common confusion explains their labels (CoNAL, Fig. 10)."""
+"""Ranking of tasks by ω, the share of labels from the common confusion (CoNAL, Fig. 10)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from crowdcore.analysis.labels.noise import annotation_entropy
 from crowdcore.analysis.labels.task_disagreement import task_disagreement
-from crowdcore.analysis.recovery.seeds import over_seeds, seed_rows, seed_words
+from crowdcore.analysis.recovery.seeds import FromSeeds, over_seeds, seed_rows
 from crowdcore.analysis.recovery.skill_comparison import correlation, ranks
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.core.errors import DataError, SettingError
@@ -21,8 +21,8 @@ __all__ = ["OmegaRanking", "omega_ranking"]
 
 
 @dataclass(frozen=True, eq=False)
-class OmegaRanking:
-    """ω̄_i, the mean of ω_i^r over the workers who labelled task i, and what the two halves of the ranking hold.
+class OmegaRanking(FromSeeds):
+    """Mean ω̄_i of ω_i^r over the workers of task i, and the classes in both halves of the ranking.
 
     Args:
         task: (n,) numbers of the tasks that have ω, largest ω̄ first (ties: lower number first).
@@ -64,11 +64,6 @@ class OmegaRanking:
     classes: tuple[str, ...]
     reference: str
     seeds: tuple[int, ...]
-
-    @property
-    def combined(self) -> str:
-        """How the seeds are combined, in words."""
-        return seed_words(self.seeds)
 
     def histogram(self, bins: int = 50) -> tuple[FloatArray, IntArray]:
         """Edges (bins + 1,) from 0 to 1, and (C + 1, bins) tasks of each class by ω̄; the last row counts all tasks."""

@@ -1,4 +1,4 @@
-"""How ω spreads over the annotations of each class, or of each worker."""
+"""Distribution of ω over the annotations of each class or of each worker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.recovery.seeds import seed_rows, seed_words
+from crowdcore.analysis.recovery.seeds import FromSeeds, seed_rows
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
@@ -22,7 +22,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
-class OmegaSpread:
+class OmegaSpread(FromSeeds):
     """ω of annotations in K groups: the true classes of their tasks, or their workers.
 
     Args:
@@ -46,11 +46,6 @@ class OmegaSpread:
     counts: IntArray
     reference: str
     seeds: tuple[int, ...]
-
-    @property
-    def combined(self) -> str:
-        """How the seeds are combined, in words."""
-        return seed_words(self.seeds)
 
     def frame(self) -> pd.DataFrame:
         """One row per group."""
@@ -92,9 +87,9 @@ def omega_spread(
     values = np.asarray(omega[rows], np.float64).mean(0)
     if by == "class":
         truth = resolve_reference(dataset, reference)
-        group, names, called = truth.labels[dataset.task], pd.Index(dataset.classes), truth.name
+        group, names, reference_name = truth.labels[dataset.task], pd.Index(dataset.classes), truth.name
     else:
-        group, names, called = dataset.worker, dataset.worker_ids, ""
+        group, names, reference_name = dataset.worker, dataset.worker_ids, ""
     known = ~np.isnan(values) & (group >= 0)
     values, group = values[known], group[known].astype(np.int64)
     n = np.bincount(group, minlength=len(names))
@@ -104,7 +99,7 @@ def omega_spread(
     inside = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, bins - 1)
     counts = np.bincount(group * bins + inside, minlength=len(names) * bins).reshape(-1, bins)
     quantiles = _quantiles(values, group, n)
-    return OmegaSpread(by, names, n, mean, quantiles, edges, counts, called, tuple(seeds)[rows])
+    return OmegaSpread(by, names, n, mean, quantiles, edges, counts, reference_name, tuple(seeds)[rows])
 
 
 def _edges(values: FloatArray, bins: int) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Recovered ω against that which generated a simulated crowd."""
+"""Recovered ω compared with the true ω of a simulated crowd."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.recovery.seeds import seed_rows, seed_words
+from crowdcore.analysis.recovery.seeds import FromSeeds, seed_rows
 from crowdcore.analysis.recovery.skill_comparison import correlation, ranks
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
@@ -18,8 +18,8 @@ __all__ = ["OmegaTruth", "omega_truth"]
 
 
 @dataclass(frozen=True, eq=False)
-class OmegaTruth:
-    """How far the recovered ω follows the true one.
+class OmegaTruth(FromSeeds):
+    """Agreement of recovered and true ω.
 
     Args:
         n: annotations compared.
@@ -46,16 +46,11 @@ class OmegaTruth:
     auc_limit: float
     seeds: tuple[int, ...]
 
-    @property
-    def combined(self) -> str:
-        """How the seeds are combined, in words."""
-        return seed_words(self.seeds)
-
     def frame(self) -> pd.DataFrame:
         """One row per pair of bins that holds annotations."""
-        true, found = np.nonzero(self.counts)
+        true, learnt = np.nonzero(self.counts)
         middle = (self.edges[1:] + self.edges[:-1]) / 2
-        columns = {"true": middle[true], "recovered": middle[found], "annotations": self.counts[true, found]}
+        columns = {"true": middle[true], "recovered": middle[learnt], "annotations": self.counts[true, learnt]}
         return pd.DataFrame(columns)
 
 
@@ -81,23 +76,23 @@ def omega_truth(
     if np.shape(omega) != (len(seeds), dataset.n_annotations):
         raise SettingError("omega", f"have the shape {(len(seeds), dataset.n_annotations)}", np.shape(omega))
     rows = seed_rows(seeds, seed)
-    found = np.asarray(omega[rows], np.float64).mean(0)
-    known = ~np.isnan(found)
-    found, true = found[known], np.asarray(truth.omega, np.float64)[known]
+    learnt = np.asarray(omega[rows], np.float64).mean(0)
+    known = ~np.isnan(learnt)
+    learnt, true = learnt[known], np.asarray(truth.omega, np.float64)[known]
     edges = np.linspace(0, 1, bins + 1)
-    at = [np.clip((v * bins).astype(np.int64), 0, bins - 1) for v in (true, found)]
+    at = [np.clip((v * bins).astype(np.int64), 0, bins - 1) for v in (true, learnt)]
     counts = np.bincount(at[0] * bins + at[1], minlength=bins * bins).reshape(bins, bins)
     used = None if truth.used_common is None else truth.used_common[known]
     none = float("nan")
     return OmegaTruth(
-        len(found),
+        len(learnt),
         edges,
         counts,
-        correlation(true, found),
-        correlation(ranks(true), ranks(found)),
+        correlation(true, learnt),
+        correlation(ranks(true), ranks(learnt)),
         float(true.mean()) if len(true) else none,
-        float(found.mean()) if len(found) else none,
-        none if used is None else _auc(found, used),
+        float(learnt.mean()) if len(learnt) else none,
+        none if used is None else _auc(learnt, used),
         none if used is None else _auc(true, used),
         tuple(seeds)[rows],
     )

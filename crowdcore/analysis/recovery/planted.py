@@ -1,4 +1,4 @@
-"""What was planted in a crowd, counted on the labels themselves: is the true class still the most frequent label?"""
+"""Label counts of a crowd by true class: is the true class still the most frequent label?"""
 
 from __future__ import annotations
 
@@ -38,17 +38,15 @@ class Planted:
 
     @property
     def sentence(self) -> str:
-        """Whether labels alone tell which class is which."""
+        """One sentence: whether labels alone identify the classes."""
         if not len(self.misleading):
-            return (
-                "In every class the true class is the most frequent label, so labels alone tell which class is which."
-            )
+            return "In every class the true class is the most frequent label, so labels alone identify the classes."
         swapped = [f"{self.classes[a]} is mostly labelled {self.classes[b]}" for a, b in self._taken()]
-        said = ", ".join(swapped[:3]) + (f" and {len(swapped) - 3} more" if len(swapped) > 3 else "")
+        listed = ", ".join(swapped[:3]) + (f" and {len(swapped) - 3} more" if len(swapped) > 3 else "")
         where = f"{len(swapped)} of {len(self.classes)} classes"
         return (
-            f"In {where} another label is more frequent than the true one: {said}. "
-            "Labels alone cannot tell which class is which; gold on the validation split can."
+            f"In {where} another label is more frequent than the true one: {listed}. "
+            "Labels alone cannot identify the classes; gold on the validation split can."
         )
 
     def _taken(self) -> list[tuple[int, int]]:
@@ -78,7 +76,7 @@ def planted(dataset: CrowdDataset) -> Planted:
     true = dataset.gold[dataset.task]
     known = true >= 0
     if not known.any():
-        raise DataError(f"{dataset.name} has no annotated task with gold", "Nothing can be said of its mistakes.")
+        raise DataError(f"{dataset.name} has no annotated task with gold", "Its mistakes cannot be counted.")
     n = dataset.n_classes
     counts = np.bincount(true[known] * n + dataset.label[known], minlength=n * n).reshape(n, n).astype(np.float64)
     total = counts.sum(1, keepdims=True)

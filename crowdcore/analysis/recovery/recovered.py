@@ -1,4 +1,4 @@
-"""What a trained method recovered of the workers: their confusions, and how far each follows the common one."""
+"""Worker confusions that a trained method recovered, and how close each is to the common one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.recovery.seeds import over_seeds, seed_rows, seed_words
+from crowdcore.analysis.recovery.seeds import FromSeeds, over_seeds, seed_rows
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -17,7 +17,7 @@ __all__ = ["RecoveredConfusion", "matrix_frame", "recovered_confusion"]
 
 
 @dataclass(frozen=True, eq=False)
-class RecoveredConfusion:
+class RecoveredConfusion(FromSeeds):
     """Confusions of the workers, and three numbers for each; spreads are standard deviations over seeds.
 
     The numbers are taken of every seed by itself and then averaged, over the rows that the method knows (an
@@ -61,11 +61,6 @@ class RecoveredConfusion:
     worker_ids: pd.Index[str]
     classes: tuple[str, ...]
 
-    @property
-    def combined(self) -> str:
-        """How the seeds are combined, in words."""
-        return seed_words(self.seeds)
-
     def frame(self) -> pd.DataFrame:
         """One row per worker; columns that the method does not have are left out, spreads of one seed too."""
         columns = {"worker": self.worker_ids, "annotations": self.n_annotations}
@@ -96,13 +91,13 @@ def matrix_frame(
 ) -> pd.DataFrame:
     """(K, C, C) or (C, C) matrices as rows who, true, given, share, share_std."""
     n = len(classes)
-    who, true, given = np.indices((len(names), n, n)).reshape(3, -1)
-    called = pd.Index(classes)
+    row, true, given = np.indices((len(names), n, n)).reshape(3, -1)
+    class_names = pd.Index(classes)
     return pd.DataFrame(
         {
-            "who": pd.Index(names)[who],
-            "true": called[true],
-            "given": called[given],
+            "who": pd.Index(names)[row],
+            "true": class_names[true],
+            "given": class_names[given],
             "share": matrices.ravel(),
             "share_std": spread.ravel(),
         }

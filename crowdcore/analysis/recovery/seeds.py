@@ -1,4 +1,4 @@
-"""What several seeds recovered, as one: their mean with its spread, or one of them."""
+"""Combine what several seeds recovered: mean and standard deviation, or one seed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray
 
-__all__ = ["OverSeeds", "over_seeds", "seed_words"]
+__all__ = ["FromSeeds", "OverSeeds", "over_seeds", "seed_words"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,3 +51,14 @@ def seed_rows(seeds: Sequence[int], seed: int | None) -> slice:
 def seed_words(seeds: Sequence[int]) -> str:
     """How seeds are combined, as figures say it: ``mean of 5 seeds`` or ``seed 3``."""
     return f"seed {seeds[0]}" if len(seeds) == 1 else f"mean of {len(seeds)} seeds"
+
+
+class FromSeeds:
+    """Mixin of results that combine ``seeds``."""
+
+    seeds: tuple[int, ...]
+
+    @property
+    def combined(self) -> str:
+        """How the seeds are combined, in words."""
+        return seed_words(self.seeds)

@@ -1,4 +1,4 @@
-"""Whether seeds may be averaged: their classes must mean the same, and their models be about equally old."""
+"""Whether results of several seeds can be averaged: same class order, similar epochs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEAST_GAIN = 0.02  # of the squared distance of a row, from which on another ord
 
 @dataclass(frozen=True)
 class SeedsComparable:
-    """Whether a mean over seeds means something.
+    """Whether seeds can be averaged, and why not.
 
     Args:
         comparable: whether it does.
@@ -69,8 +69,8 @@ def seeds_comparable(
         order = _better_order(rows[0], other, np.shape(confusion)[1])
         if order is not None:
             a = int(np.flatnonzero(order != np.arange(n_classes))[0])
-            called = f"what seed {seeds[0]} calls {classes[a]}, it calls {classes[order[a]]}"
-            return SeedsComparable(False, f"seed {seed} has its classes in another order ({called})")
+            renamed = f"what seed {seeds[0]} calls {classes[a]}, it calls {classes[order[a]]}"
+            return SeedsComparable(False, f"seed {seed} has its classes in another order ({renamed})")
     return SeedsComparable(True)
 
 

@@ -1,4 +1,4 @@
-"""Learnt skills of workers against those that the labels show (Tanno et al. 2019, Fig. 7b)."""
+"""Learnt worker skills compared with observed ones (Tanno et al. 2019, Fig. 7b)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.recovery.seeds import over_seeds, seed_rows, seed_words
+from crowdcore.analysis.recovery.seeds import FromSeeds, over_seeds, seed_rows
 from crowdcore.analysis.workers.confusion import WorkerConfusion
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
@@ -16,7 +16,7 @@ __all__ = ["SkillComparison", "correlation", "ranks", "skill_comparison"]
 
 
 @dataclass(frozen=True, eq=False)
-class SkillComparison:
+class SkillComparison(FromSeeds):
     """Skill: mean of a confusion's diagonal, here over the classes of which the worker labelled some task.
 
     Args:
@@ -44,11 +44,6 @@ class SkillComparison:
     reference: str
     seeds: tuple[int, ...]
     worker_ids: pd.Index[str]
-
-    @property
-    def combined(self) -> str:
-        """How the seeds are combined, in words."""
-        return seed_words(self.seeds)
 
     def frame(self) -> pd.DataFrame:
         """One row per worker."""

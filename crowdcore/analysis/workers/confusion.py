@@ -1,4 +1,4 @@
-"""The true confusion of each worker: how often each class was given each label."""
+"""Confusion matrix of each worker against a reference."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_BYTES = 4 * 2**30
 
 @dataclass(frozen=True, eq=False)
 class WorkerConfusion:
-    """What each worker makes of each class.
+    """Confusion matrix of each worker.
 
     Args:
         matrices: (n_workers, C, C) row = true class, column = given label, rows sum to 1; NaN rows without evidence.

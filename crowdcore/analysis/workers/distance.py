@@ -1,4 +1,4 @@
-"""How far apart two workers' confusions are, and how much evidence the comparison rests on."""
+"""Distances between workers' confusion matrices, with the number of labels behind each."""
 
 from __future__ import annotations
 
@@ -129,10 +129,10 @@ def _jensen_shannon(rows: FloatArray, evidence: FloatArray) -> FloatArray:
     n_workers, n_classes, _ = rows.shape
     total, weight = np.zeros((n_workers, n_workers)), np.zeros((n_workers, n_workers))
     for a in range(n_classes):
-        who = np.flatnonzero(evidence[:, a])
-        half, n = rows[who, a] / 2, evidence[who, a]
-        own, halves = entr(rows[who, a]).sum(1), entr(half).sum(1)
-        for start in range(0, len(who), _BLOCK):
+        with_evidence = np.flatnonzero(evidence[:, a])
+        half, n = rows[with_evidence, a] / 2, evidence[with_evidence, a]
+        own, halves = entr(rows[with_evidence, a]).sum(1), entr(half).sum(1)
+        for start in range(0, len(with_evidence), _BLOCK):
             block = slice(start, start + _BLOCK)
             middle = halves[block, None] + halves[start:]  # the entropy of (p + q) / 2 if p and q never met
             for b in np.flatnonzero(half[block].any(0)):
@@ -142,7 +142,7 @@ def _jensen_shannon(rows: FloatArray, evidence: FloatArray) -> FloatArray:
                 middle[np.ix_(left, right)] -= mixed * np.log(mixed) + entr(p) + entr(q)
             divergence = (middle - (own[block, None] + own[start:]) / 2) / np.log(2)
             weights = n[block, None] * n[start:] / (n[block, None] + n[start:])
-            cells = np.ix_(who[block], who[start:])
+            cells = np.ix_(with_evidence[block], with_evidence[start:])
             total[cells] += weights * np.sqrt(np.where(divergence > 1e-15, divergence, 0))
             weight[cells] += weights
     out = np.triu(_quotient(total, weight), 1)

@@ -1,4 +1,4 @@
-"""How many bits about the truth a worker's label carries, and whether it carries any."""
+"""Mutual information between a worker's labels and the truth, with a test of independence."""
 
 from __future__ import annotations
 

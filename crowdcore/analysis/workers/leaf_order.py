@@ -1,4 +1,4 @@
-"""The order of a tree's leaves in which the distances between neighbours add up to the least.
+"""Optimal leaf order of a tree: the smallest sum of distances between neighbours.
 
 SciPy's `optimal_leaf_ordering` often misses it (scipy issue 11227), so it is computed here.
 """

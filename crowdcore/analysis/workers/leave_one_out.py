@@ -1,4 +1,4 @@
-"""What the other workers say: the majority vote on each task without one worker's own labels."""
+"""Leave-one-worker-out majority votes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An order of the workers in which similar ones are neighbours, and groups of them."""
+"""Hierarchical clustering of workers: an order with similar workers side by side, and groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How good is each worker: right, informative, agreeing with others; and who clicks the same or at random?"""
+"""Quality of each worker: accuracy, information, agreement, and signs of constant or random answers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from crowdcore.data.dataset import CrowdDataset
 __all__ = ["WorkerQuality", "worker_quality"]
 
 _CONSENSUS = (
-    "The reference {name!r} comes from the same labels, each worker's own among them: accuracy flatters, most of all "
-    "where tasks have few labels. Agreement with others and with the others' majority leave the own labels out."
+    "The reference {name!r} comes from the same labels, each worker's own among them: accuracy is too high, most of "
+    "all where tasks have few labels. Agreement with others and with the others' majority does not use a worker's own "
+    "labels."
 )
-_SOFT = "Accuracy and skill are expected under the reference's posterior; the rest takes the most probable class."
+_SOFT = "Accuracy and skill are expected values under the reference's posterior; the rest uses the most probable class."
 _LEVEL = 0.05  # of the two signals
 _BLOCK = 1_000_000  # numbers in the confusions that are looked at together
 
@@ -187,8 +188,10 @@ def _others(dataset: CrowdDataset) -> tuple[FloatArray, FloatArray, FloatArray]:
     same = _times(task * n_classes + label) - _times(pair * n_classes + label)
     met = np.bincount(worker, others > 0, n_workers)
     agreement = _share(np.bincount(worker, same * weight, n_workers), met)
-    said = scipy.sparse.csr_array((weight, (worker, task)), shape=(n_workers, dataset.n_tasks)) @ sparse_votes(dataset)
-    shares = _share(said.toarray() - _by_label(dataset, own * weight), met[:, None])
+    weighted_votes = scipy.sparse.csr_array(
+        (weight, (worker, task)), shape=(n_workers, dataset.n_tasks)
+    ) @ sparse_votes(dataset)
+    shares = _share(weighted_votes.toarray() - _by_label(dataset, own * weight), met[:, None])
     by_chance = (_share(_by_label(dataset, others > 0), met[:, None]) * shares).sum(1)
     return agreement, _share(agreement - by_chance, np.where(by_chance < 1 - 1e-12, 1 - by_chance, 0)), shares
 

@@ -1,4 +1,4 @@
-"""How well the data determine each worker's confusion: credible intervals, and the bootstrap as their check."""
+"""Uncertainty of each worker's confusion: credible intervals and bootstrap intervals."""
 
 from __future__ import annotations
 

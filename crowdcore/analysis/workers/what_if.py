@@ -1,4 +1,4 @@
-"""What would the consensus be without some workers?"""
+"""The consensus when some workers are left out."""
 
 from __future__ import annotations
 

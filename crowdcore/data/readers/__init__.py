@@ -10,11 +10,11 @@ from crowdcore.data.settings import ReadSettings
 
 __all__ = ["Raw", "RawTasks", "Reader", "Source", "find_reader", "readers"]
 
-readers: Registry[Reader] = Registry(__name__, Reader, "format")  # type: ignore[type-abstract]
+readers: Registry[Reader] = Registry(__name__, Reader, "format", group="crowdcore.readers")  # type: ignore[type-abstract]
 
 
 def find_reader(source: Source, settings: ReadSettings) -> Reader:
-    """The reader named in the settings, or the one that is surest by content.
+    """The reader named in the settings, or the one with the best match by content.
 
     Raises:
         MappingError: a table whose columns no reader understands.
@@ -23,9 +23,10 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
     """
     if settings.format is not None:
         return readers.find(settings.format)()
-    sure, _, reader = max((_sureness(member := readers[name](), source, settings), name, member) for name in readers)
-    if sure > 0:
-        return reader
+    sureness = readers.map(lambda reader: _sureness(reader(), source, settings))
+    best = max(sureness, key=lambda name: (sureness[name], name))
+    if sureness[best] > 0:
+        return readers[best]()
     if source.table is not None:
         columns = source.table.columns
         need_roles(assign_roles(source.table, settings), ("task", "worker", "label"), columns, source.path)

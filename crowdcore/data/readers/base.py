@@ -1,4 +1,4 @@
-"""`Reader`: one file format; `Raw`: what it hands to the doctor."""
+"""`Reader`: one file format; `Raw`: its unchecked content, input of the validation."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import ClassVar, Literal
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, IntArray
-from crowdcore.data.codes import Codes
 from crowdcore.data.columns import read_roles
 from crowdcore.data.dataset import SimulatedTruth
+from crowdcore.data.dictionary import Codes
 from crowdcore.data.report import Finding
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Content, Table
@@ -46,13 +46,13 @@ class Source:
             DataError: the source is none.
         """
         if self.table is None:
-            raise DataError("This is not a table", "Leave `format` out to have it found.", file=self.path)
+            raise DataError("This is not a table", "Leave `format` out to detect it.", file=self.path)
         return self.table
 
 
 @dataclass(frozen=True, eq=False)
 class RawTasks:
-    """What is known of the tasks, uncleaned; every part is aligned with ``task``.
+    """Task columns before cleaning, aligned with ``task``.
 
     Args:
         task: (n,) ids; with ``listed`` the order of the dataset's tasks, else one entry for each annotation row.
@@ -73,7 +73,7 @@ class RawTasks:
 
 @dataclass(frozen=True, eq=False)
 class Raw:
-    """Annotations as they stand in the file, as codes and uncleaned.
+    """Annotations as read from the file, dictionary-encoded, before cleaning.
 
     Args:
         format: the reader's name.
@@ -153,7 +153,7 @@ def read_annotations(table: Table, settings: ReadSettings, form: str) -> Raw:
 
 
 class Reader(ABC):
-    """Base of every reader: it says whether a source is in its format, and reads it without judging it.
+    """Base of every reader: it recognises its format and reads a source without checking it.
 
     A subclass sets ``name`` (= its file's name, ``_`` as ``-``) and ``title``.
     """
@@ -163,7 +163,7 @@ class Reader(ABC):
 
     @abstractmethod
     def fits(self, source: Source, settings: ReadSettings) -> float:
-        """How sure it is, by content, that this source is in its format: 0 (is not) … 1 (certainly is)."""
+        """How well the content of a source matches this format: 0 (no match) … 1 (certain)."""
 
     @abstractmethod
     def read(self, source: Source, settings: ReadSettings) -> Raw:

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from crowdcore.core.errors import DataError
 from crowdcore.data.arrays import read_npz
-from crowdcore.data.codes import Codes, strings
 from crowdcore.data.columns import read_roles
 from crowdcore.data.dataset import SimulatedTruth
+from crowdcore.data.dictionary import Codes, strings
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source, read_annotations
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import identify, open_table

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.codes import encode, strings
 from crowdcore.data.columns import ALIASES, MappingError, plain
+from crowdcore.data.dictionary import encode, strings
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
-from crowdcore.data.report import Finding, found, plural
+from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import JsonTable
 
@@ -107,12 +107,12 @@ class _Rows:
                 self._add(number, annotation, choices[0])
 
     def _add(self, number: int, annotation: dict[str, Any], choice: str) -> None:
-        who = annotation.get("completed_by")
-        if isinstance(who, dict):
-            who = who.get("email") or who.get("id")
+        completed_by = annotation.get("completed_by")
+        if isinstance(completed_by, dict):
+            completed_by = completed_by.get("email") or completed_by.get("id")
         self.row.append(number)
         self.task.append(self.ids[-1])
-        self.worker.append(None if who is None else str(who))
+        self.worker.append(None if completed_by is None else str(completed_by))
         self.label.append(choice)
         seconds, when = annotation.get("lead_time"), annotation.get("created_at")
         self.extra["seconds"].append(float(seconds) if isinstance(seconds, int | float) else None)
@@ -123,10 +123,12 @@ class _Rows:
         if self.several:
             sentence = f"{plural(len(self.several), 'annotation')} with several choices would be left out"
             rows = np.array(self.several)
-            findings.append(found("several-choices", "change", sentence, rows, remedy="One class each is read so far."))
+            findings.append(
+                make_finding("several-choices", "change", sentence, rows, remedy="One class each is read so far.")
+            )
         if self.skipped:
             sentence = f"{plural(len(self.skipped), 'annotation')} skipped by the worker or without a choice"
-            findings.append(found("skipped", "note", sentence, np.array(self.skipped)))
+            findings.append(make_finding("skipped", "note", sentence, np.array(self.skipped)))
         if self.truths:
             sentence = (
                 f"{plural(self.truths, 'annotation')} marked as ground truth became gold, and count for no worker"
@@ -136,8 +138,8 @@ class _Rows:
 
 
 def _annotations(entry: dict[str, Any]) -> list[Any] | None:
-    found = entry.get("annotations", entry.get("completions"))
-    return found if isinstance(found, list) else None
+    annotations = entry.get("annotations", entry.get("completions"))
+    return annotations if isinstance(annotations, list) else None
 
 
 def _results(annotation: Any) -> Iterator[dict[str, Any]]:

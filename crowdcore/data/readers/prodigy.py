@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.codes import encode, strings
 from crowdcore.data.columns import ALIASES, plain
+from crowdcore.data.dictionary import encode, strings
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
-from crowdcore.data.report import Finding, found, plural
+from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import JsonTable
 
@@ -105,7 +105,7 @@ def _task(record: dict[str, Any], choice: bool, number: int, source: Source) -> 
         if record.get(name) is not None:
             return str(record[name])
     raise DataError(
-        "This line says no task: _input_hash, _task_hash and text are missing", file=source.path, row=number
+        "This line names no task: _input_hash, _task_hash and text are missing", file=source.path, row=number
     )
 
 
@@ -114,11 +114,11 @@ def _findings(several: list[int], refused: list[int], ignored: list[int]) -> lis
     if several:
         sentence = f"{plural(len(several), 'answer')} with several options would be left out"
         remedy = "One class each is read so far."
-        findings.append(found("several-choices", "change", sentence, np.array(several), remedy=remedy))
+        findings.append(make_finding("several-choices", "change", sentence, np.array(several), remedy=remedy))
     if refused:
         sentence = f"{plural(len(refused), 'rejected question')} would be left out: the worker refused all options"
-        findings.append(found("rejected", "change", sentence, np.array(refused)))
+        findings.append(make_finding("rejected", "change", sentence, np.array(refused)))
     if ignored:
         sentence = f"{plural(len(ignored), 'question')} ignored or left without an option"
-        findings.append(found("skipped", "note", sentence, np.array(ignored)))
+        findings.append(make_finding("skipped", "note", sentence, np.array(ignored)))
     return findings

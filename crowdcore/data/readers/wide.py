@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
-from crowdcore.data.codes import Codes, Encoder, encode, strings
 from crowdcore.data.columns import ALIASES, alias_findings, assign_roles, plain
+from crowdcore.data.dictionary import Codes, Encoder, encode, strings
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.report import Finding
 from crowdcore.data.settings import MEDIA, ReadSettings
@@ -113,8 +113,8 @@ def _share_labels(columns: list[list[str]]) -> bool:
 
 def _split_columns(table: Table, settings: ReadSettings) -> tuple[dict[str, str], tuple[str, ...]]:
     """Roles of the columns about tasks, and the workers' columns (all others)."""
-    found = assign_roles(table, settings)
-    roles = {role: column for role, column in found.items() if role in _ABOUT_TASKS}
+    assigned = assign_roles(table, settings)
+    roles = {role: column for role, column in assigned.items() if role in _ABOUT_TASKS}
     if "task" not in roles and table.columns and _names_tasks(table):
         roles = {"task": table.columns[0], **roles}
     return roles, tuple(c for c in table.columns if c not in roles.values())

@@ -32,60 +32,67 @@ class CommonNoise(Simulation):
     ``proportion``. Strength is the off-diagonal mass of every confused row; individual confusions are asymmetric.
     """
 
-    n_workers: int = Field(30, ge=1, title="Workers", description="Workers, R.")
-    per_task: float = Field(3.0, gt=0, title="Labels per task (mean)", description="Labels per task on average.")
+    n_workers: int = Field(default=30, ge=1, title="Workers", description="Workers, R.")
+    per_task: float = Field(
+        default=3.0, gt=0, title="Labels per task (mean)", description="Labels per task on average."
+    )
     spread: Literal["even", "binomial"] = Field(
-        "even",
+        default="even",
         title="Spread of labels over tasks",
         description="The same number of labels for each task, or binomial around the average.",
     )
     workload: Literal["equal", "beta"] = Field(
-        "equal",
+        default="equal",
         title="Spread of labels over workers",
         description="Workers label equally often, or ∝ Beta(1.5, 3) as in CCC, so that some label little.",
     )
     pattern: Literal["asymmetric", "symmetric"] = Field(
-        "asymmetric",
+        default="asymmetric",
         title="Common confusion",
         description="Common confusion: each class to another one, or random pairs into each other.",
     )
     targets: tuple[int, ...] | None = Field(
-        None,
+        default=None,
         title="Class that each class is taken for",
         description="The class that each class is taken for (itself: never confused), instead of a random pattern.",
     )
     common_strength: float = Field(
-        0.4,
+        default=0.4,
         ge=0,
         le=1,
         title="Common strength (share of wrong labels)",
         description="Off-diagonal mass of a row of the common confusion.",
     )
     individual_strength: float = Field(
-        0.7,
+        default=0.7,
         ge=0,
         le=1,
         title="Individual strength (share of wrong labels)",
         description="Off-diagonal mass of a row of each worker's own confusion.",
     )
     strength_spread: float = Field(
-        0.0,
+        default=0.0,
         ge=0,
         le=1,
         title="Spread of individual strength",
         description="Standard deviation of the workers' individual strengths, cut off at 0 and 1.",
     )
     proportion: float = Field(
-        0.5,
+        default=0.5,
         ge=0,
         le=1,
         title="Proportion of common confusion (mean ω)",
         description="Mean probability ω of using the common confusion.",
     )
     omega_spread: float = Field(
-        1.0, ge=0, title="Spread of ω (logits)", description="Standard deviation of u·v, i.e. how much ω varies."
+        default=1.0,
+        ge=0,
+        title="Spread of ω (logits)",
+        description="Standard deviation of u·v, i.e. how much ω varies.",
     )
-    embedding: int = Field(20, ge=1, title="Embedding size", description="Dimension of the hidden embeddings u and v.")
+    embedding: int = Field(
+        default=20, ge=1, title="Embedding size", description="Dimension of the hidden embeddings u and v."
+    )
 
     def _annotate(self, tasks: CrowdDataset, labelled: IntArray, rng: np.random.Generator) -> Crowd:
         common = confusions.flip(self._targets(tasks.n_classes, rng), self.common_strength)

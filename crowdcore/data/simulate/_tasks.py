@@ -1,4 +1,4 @@
-"""Which tasks of a labelled dataset a simulated crowd labels: some classes, and the first so many of each split."""
+"""Choice of the tasks that a simulated crowd labels: classes, and a number per split."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ class TaskChoice(Settings):
         ('one', 'seven')
     """
 
-    classes: tuple[str, ...] = Field((), description="Only tasks of these true classes, in this order; empty: all.")
-    n_train: int | None = Field(None, ge=1, description="Training tasks at most.")
-    n_valid: int | None = Field(None, ge=0, description="Validation tasks at most.")
-    n_test: int | None = Field(None, ge=0, description="Test tasks at most.")
+    classes: tuple[str, ...] = Field(
+        default=(), description="Only tasks of these true classes, in this order; empty: all."
+    )
+    n_train: int | None = Field(default=None, ge=1, description="Training tasks at most.")
+    n_valid: int | None = Field(default=None, ge=0, description="Validation tasks at most.")
+    n_test: int | None = Field(default=None, ge=0, description="Test tasks at most.")
 
     def of(self, dataset: CrowdDataset) -> CrowdDataset:
         """The tasks chosen, without annotations.

@@ -23,7 +23,7 @@ TaskSource: TypeAlias = CrowdDataset | tuple[AnyArray | None, AnyArray]
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """What a simulation makes: aligned annotations in any order, and what generated them.
+    """Output of a simulation: aligned annotations in any order, with the true parameters.
 
     Args:
         task: (n_annotations,) task number.
@@ -54,7 +54,7 @@ class Simulation(Settings):
     paper: ClassVar[str]
     makes_tasks: ClassVar[bool] = False
 
-    seed: int = Field(0, ge=0, title="Seed", description="Seed of everything drawn at random.")
+    seed: int = Field(default=0, ge=0, title="Seed", description="Seed of everything drawn at random.")
 
     def run(self, source: TaskSource | None = None) -> CrowdDataset:
         """Simulate the crowd.

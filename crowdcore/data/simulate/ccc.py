@@ -45,14 +45,16 @@ class Ccc(Simulation):
     title: ClassVar[str] = "Pattern sets IND and COR with few-label workers (CCC)"
     paper: ClassVar[str] = "Zhang et al.: Coupled Confusion Correction, AAAI 2024, Table 4"
 
-    patterns: _Set = Field("IND-I", title="Pattern set", description="Pattern set of Table 4 (10 classes).")
-    per_pattern: int = Field(50, ge=1, title="Workers per pattern", description="Workers of each of the five patterns.")
-    per_task: int = Field(3, ge=1, title="Labels per task", description="Labels per task, k.")
+    patterns: _Set = Field(default="IND-I", title="Pattern set", description="Pattern set of Table 4 (10 classes).")
+    per_pattern: int = Field(
+        default=50, ge=1, title="Workers per pattern", description="Workers of each of the five patterns."
+    )
+    per_task: int = Field(default=3, ge=1, title="Labels per task", description="Labels per task, k.")
     alpha: float = Field(
-        1.5, gt=0, title="α of the workload", description="α of the Beta distribution of the workers' weights."
+        default=1.5, gt=0, title="α of the workload", description="α of the Beta distribution of the workers' weights."
     )
     beta: float = Field(
-        3.0, gt=0, title="β of the workload", description="β of the Beta distribution of the workers' weights."
+        default=3.0, gt=0, title="β of the workload", description="β of the Beta distribution of the workers' weights."
     )
 
     def _annotate(self, tasks: CrowdDataset, labelled: IntArray, rng: np.random.Generator) -> Crowd:
@@ -72,12 +74,12 @@ class Ccc(Simulation):
         worker = choose_workers(len(labelled), n_workers, self.per_task, rng, weights).ravel()
         # What a leader says of a task is drawn once, however many follow it there.
         key, at = np.unique(task.astype(np.int64) * n_workers + leader[worker], return_inverse=True)
-        said = draw_labels(own, key % n_workers, tasks.gold[key // n_workers], rng)[at]
+        own_label = draw_labels(own, key % n_workers, tasks.gold[key // n_workers], rng)[at]
         true = tasks.gold[task]
         anything = rng.integers(10, size=len(task))
         kinds = kind[worker]
-        right = np.where(kinds == "supportive", said == true, said != true)
-        label = np.where(np.isin(kinds, ("supportive", "opposite")), np.where(right, true, anything), said)
+        right = np.where(kinds == "supportive", own_label == true, own_label != true)
+        label = np.where(np.isin(kinds, ("supportive", "opposite")), np.where(right, true, anything), own_label)
         truth = SimulatedTruth(
             worker_confusion=np.stack([_seen(kind[r], own[leader[r]]) for r in range(n_workers)]),
             group=group,

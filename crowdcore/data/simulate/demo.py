@@ -70,7 +70,7 @@ def _digits() -> tuple[AnyArray, IntArray]:
     try:
         from sklearn.datasets import load_digits
     except ImportError as error:
-        raise need_extra("scikit-learn", "learning", "Making the demo dataset") from error
+        raise need_extra("Making the demo dataset", "sklearn") from error
     digits = load_digits()
     return digits.images.astype(np.int64), digits.target.astype(np.int32)
 

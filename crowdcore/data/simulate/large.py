@@ -25,10 +25,10 @@ class Large(Simulation):
     paper: ClassVar[str] = "-"
     makes_tasks: ClassVar[bool] = True
 
-    n_tasks: int = Field(2_000_000, ge=1, title="Tasks", description="Tasks, N.")
-    n_workers: int = Field(500, ge=1, title="Workers", description="Workers, R.")
-    n_classes: int = Field(10, ge=2, title="Classes", description="Classes, C.")
-    per_task: int = Field(5, ge=1, title="Labels per task", description="Labels per task.")
+    n_tasks: int = Field(default=2_000_000, ge=1, title="Tasks", description="Tasks, N.")
+    n_workers: int = Field(default=500, ge=1, title="Workers", description="Workers, R.")
+    n_classes: int = Field(default=10, ge=2, title="Classes", description="Classes, C.")
+    per_task: int = Field(default=5, ge=1, title="Labels per task", description="Labels per task.")
 
     def _tasks(self, rng: np.random.Generator) -> CrowdDataset:
         gold = rng.integers(self.n_classes, size=self.n_tasks, dtype=np.int32)

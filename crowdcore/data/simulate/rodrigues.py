@@ -26,13 +26,13 @@ class Rodrigues(Simulation):
     paper: ClassVar[str] = "Rodrigues, Pereira: Deep Learning from Crowds, AAAI 2018, Image classification"
 
     sensitivity: tuple[Share, ...] = Field(
-        (0.6, 0.9, 0.5, 0.9, 0.9),
+        default=(0.6, 0.9, 0.5, 0.9, 0.9),
         min_length=1,
         title="Sensitivity of each worker",
         description="α_r, P(label 1 | class 1) of each worker.",
     )
     specificity: tuple[Share, ...] = Field(
-        (0.7, 0.8, 0.5, 0.2, 0.9),
+        default=(0.7, 0.8, 0.5, 0.2, 0.9),
         min_length=1,
         title="Specificity of each worker",
         description="β_r, P(label 0 | class 0) of each worker.",

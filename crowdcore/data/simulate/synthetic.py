@@ -27,13 +27,13 @@ class Synthetic(CommonNoise):
     paper: ClassVar[str] = "Chu, Ma, Wang: Learning from Crowds by Modeling Common Confusions, AAAI 2021"
     makes_tasks: ClassVar[bool] = True
 
-    n_tasks: int = Field(10_000, ge=3, title="Tasks", description="Tasks in all, N.")
-    n_valid: int = Field(1_000, ge=0, title="Validation tasks", description="Of these, for validation.")
-    n_test: int = Field(1_000, ge=0, title="Test tasks", description="Of these, for testing.")
-    n_classes: int = Field(6, ge=2, title="Classes", description="Classes, C.")
-    n_features: int = Field(20, ge=1, title="Features", description="Features of a task.")
+    n_tasks: int = Field(default=10_000, ge=3, title="Tasks", description="Tasks in all, N.")
+    n_valid: int = Field(default=1_000, ge=0, title="Validation tasks", description="Of these, for validation.")
+    n_test: int = Field(default=1_000, ge=0, title="Test tasks", description="Of these, for testing.")
+    n_classes: int = Field(default=6, ge=2, title="Classes", description="Classes, C.")
+    n_features: int = Field(default=20, ge=1, title="Features", description="Features of a task.")
     separation: float = Field(
-        1.0,
+        default=1.0,
         ge=0,
         title="Separation of classes (noise deviations)",
         description="Standard deviation of the class means; 1 = that of the noise.",

@@ -37,18 +37,22 @@ class Tanno(Simulation):
     paper: ClassVar[str] = "Tanno et al.: Learning from Noisy Labels by Regularized Estimation, CVPR 2019, section 3.1"
 
     kind: Literal["pairwise-flipper", "hammer-spammer", "diverse"] = Field(
-        "pairwise-flipper",
+        default="pairwise-flipper",
         title="Kind of worker",
         description="Kind of annotators; diverse = the four of Fig. 2, for 10 classes.",
     )
     skill: float = Field(
-        0.6, ge=0, le=1, title="Skill (share of correct labels)", description="p of flippers and hammer-spammers."
+        default=0.6,
+        ge=0,
+        le=1,
+        title="Skill (share of correct labels)",
+        description="p of flippers and hammer-spammers.",
     )
     n_workers: int | None = Field(
-        None, ge=1, title="Workers", description="Annotators; 5 if not given, and always 4 diverse ones."
+        default=None, ge=1, title="Workers", description="Annotators; 5 if not given, and always 4 diverse ones."
     )
     labels: Literal["dense", "one"] = Field(
-        "dense", title="Who labels a task", description="Everybody labels every task, or one label a task."
+        default="dense", title="Who labels a task", description="Everybody labels every task, or one label a task."
     )
 
     def _annotate(self, tasks: CrowdDataset, labelled: IntArray, rng: np.random.Generator) -> Crowd:

@@ -1,4 +1,4 @@
-"""Unpacking chosen members of a tar archive, to places that we name and not the archive."""
+"""Extract chosen members of a tar archive to given paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Download of one file: resumed where it broke off, bounded, and known by its SHA-256."""
+"""Download one file: resumable, limited in size, checked by its SHA-256."""
 
 from __future__ import annotations
 
@@ -79,20 +79,20 @@ def download(
                 time.sleep(pause * 2**attempt)
         part.replace(target)
         _beside(part, ".json").unlink(missing_ok=True)
-    found = file_sha256(target)
+    digest = file_sha256(target)
     expected = sha256 or (record.read_text().strip() if record.is_file() else None)
-    if expected is not None and found != expected:
+    if expected is not None and digest != expected:
         target.unlink()
         known = "pinned" if sha256 else f"recorded in {record} when it was first fetched"
         raise DownloadError(
-            f"{url} has the SHA-256 {found}, but {expected} is {known}: the file was damaged on its way or has "
+            f"{url} has the SHA-256 {digest}, but {expected} is {known}: the file was damaged on its way or has "
             "changed. It was deleted; fetch it again" + ("." if sha256 else ", or delete the record to accept it.")
         )
-    return found
+    return digest
 
 
 def remember(target: Path, sha256: str) -> None:
-    """Note the SHA-256 of a file that proved good, for the next time it is fetched; the note outlives the file."""
+    """Record the SHA-256 of a good file for the next download; the record stays when the file is deleted."""
     _record(target).write_text(f"{sha256}\n")
 
 
@@ -111,7 +111,7 @@ def _beside(path: Path, suffix: str) -> Path:
 
 
 def _attempt(url: str, name: str, part: Path, progress: Progress | None, limit: int, timeout: float) -> None:
-    """One connection: append to ``part`` what is missing, or start it over where the server wants that."""
+    """One connection: append the missing bytes to ``part``, or restart if the server demands it."""
     here, validator = _begun(part, url)
     headers = {"User-Agent": _AGENT, "Accept-Encoding": "identity"}
     if here:
@@ -174,13 +174,13 @@ def _copy(
 
 
 def _validator(headers: http.client.HTTPMessage) -> str | None:
-    """What `If-Range` may carry, so that two versions of a file are never joined: a strong ETag or a date."""
+    """The value for `If-Range`, a strong ETag or a date, so that two versions of a file are never joined."""
     etag = headers.get("ETag")
     return etag if etag and not etag.startswith("W/") else headers.get("Last-Modified")
 
 
 def _begun(part: Path, url: str) -> tuple[int, str | None]:
-    """Bytes of the file begun from this very address and its validator; anything else that lies there is dropped."""
+    """Size and validator of a partial download from this URL; any other partial file is deleted."""
     try:
         note = json.loads(_beside(part, ".json").read_text())
         if note["url"] == url:

@@ -1,4 +1,4 @@
-"""`Source`: where a named dataset is published, and how what is published becomes our format."""
+"""`Source`: download addresses of a public dataset and its conversion."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Source(ABC):
 
 
 def need(path: Path, what: str) -> Path:
-    """The path, or a refusal that says what the source lacks.
+    """The path, if the file exists.
 
     Raises:
         DataError: no such file.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from crowdcore.core.errors import DataError
+from crowdcore.core.errors import DataError, need_extra
+from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.sources._torch_file import read_torch_arrays
 from crowdcore.data.sources.base import RemoteFile, Source, whole_numbers
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -19,7 +19,7 @@ _RELEASE = "https://raw.githubusercontent.com/UCSC-REAL/cifar-10-100n/main"
 
 class Cifar10N(Source):
     """``CIFAR-10_human.pt``: a dictionary saved by torch with the arrays ``clean_label`` and ``random_label1`` to
-    ``random_label3``, one number per training image (read as data, without torch and without unpickling).
+    ``random_label3``, one number per training image.
     ``side_info_cifar10N.csv``: per batch of images (``Image-batch`` = ``first--last``) who labelled it
     (``Worker1-id`` to ``Worker3-id``) in how many seconds (``Work-time-in-seconds-1`` to ``-3``).
 
@@ -37,16 +37,16 @@ class Cifar10N(Source):
     )
 
     def convert(self, files: dict[str, Path], folder: Path) -> CrowdDataset:
-        """Join the three label columns with the batches of `_who`."""
-        saved = read_torch_arrays(files["CIFAR-10_human.pt"])
+        """Join the three label columns with the workers and seconds of their batches."""
+        saved = _label_columns(files["CIFAR-10_human.pt"])
         keys = ("clean_label", "random_label1", "random_label2", "random_label3")
         if missing := [key for key in keys if key not in saved]:
             raise DataError(f"CIFAR-10_human.pt has no {', '.join(missing)}")
-        gold, *given = (whole_numbers(saved[key].ravel(), key, 0, len(CLASSES)) for key in keys)
+        gold, *given = (whole_numbers(np.ravel(saved[key]), key, 0, len(CLASSES)) for key in keys)
         n = len(gold)
         if any(len(labels) != n for labels in given):
             raise DataError("The label columns of CIFAR-10_human.pt differ in length")
-        worker, seconds = _who(files["side_info_cifar10N.csv"], n)
+        worker, seconds = _worker_and_seconds(files["side_info_cifar10N.csv"], n)
         codes, numbers = np.unique(worker, return_inverse=True)
         return CrowdDataset(
             self.name,
@@ -62,7 +62,32 @@ class Cifar10N(Source):
         )
 
 
-def _who(path: Path, n: int) -> tuple[np.ndarray, np.ndarray]:
+def _label_columns(path: Path) -> dict[str, AnyArray]:
+    """The saved arrays by name. torch builds nothing but whole-number arrays from the file and runs nothing of it.
+
+    Raises:
+        MissingExtraError: no torch.
+        DataError: damaged, or not a dictionary of such arrays.
+    """
+    try:
+        import torch
+    except ImportError as error:
+        raise need_extra("torch", "learning", f"Reading {path.name}") from error
+    rebuild: Any = np.zeros(0).__reduce__()[0]
+    names = [(rebuild, f"numpy.{core}.multiarray._reconstruct") for core in ("core", "_core")]
+    try:
+        with torch.serialization.safe_globals([np.ndarray, np.dtype, np.dtypes.Int64DType, *names]):
+            saved = torch.load(path, weights_only=True)
+    except Exception as error:  # whatever a damaged file makes torch's reader raise
+        raise DataError(
+            "Not label columns that torch saved, or damaged; nothing of it was executed", file=path
+        ) from error
+    if not isinstance(saved, dict):
+        raise DataError("The file holds no dictionary of label columns", file=path)
+    return saved
+
+
+def _worker_and_seconds(path: Path, n: int) -> tuple[IntArray, IntArray]:
     """(n, 3) worker number and seconds spent on the batch, of each image's three labels."""
     columns = [f"Worker{k}-id" for k in (1, 2, 3)] + [f"Work-time-in-seconds-{k}" for k in (1, 2, 3)]
     try:

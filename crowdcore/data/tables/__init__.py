@@ -1,4 +1,4 @@
-"""Tables in files: CSV and its kin, JSON lines, Parquet, frames; each hands out its columns in bounded pieces."""
+"""Tables from CSV, JSON lines, Parquet or data frames, read in pieces of bounded size."""
 
 from __future__ import annotations
 

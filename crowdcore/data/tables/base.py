@@ -1,4 +1,4 @@
-"""`Table`: what a reader sees of a file of rows and columns."""
+"""`Table`: interface of files with rows and columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.codes import Codes, Encoder
+from crowdcore.data.dictionary import Codes, Encoder
 from crowdcore.data.report import Finding
 
 __all__ = ["MAX_ROWS", "Arrow", "Table"]

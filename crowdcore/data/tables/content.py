@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes and not by its name; and how its text is encoded."""
+"""Detect file type and text encoding from the content, not the name."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _FOREIGN: tuple[tuple[bytes, str, str], ...] = (
     (b"\x93NUMPY", "a NumPy array", "Give a table of task, worker, label."),
     (b"\x89PNG", "a PNG image", "Give the table of its labels."),
     (b"\xff\xd8\xff", "a JPEG image", "Give the table of its labels."),
-    (b"\x80\x02", "a pickle", "Pickles run code and are never opened: save the table as Parquet."),
-    (b"\x80\x03", "a pickle", "Pickles run code and are never opened: save the table as Parquet."),
-    (b"\x80\x04", "a pickle", "Pickles run code and are never opened: save the table as Parquet."),
-    (b"\x80\x05", "a pickle", "Pickles run code and are never opened: save the table as Parquet."),
+    *(
+        (bytes([0x80, protocol]), "a pickle", "Pickles run code and are never opened: save the table as Parquet.")
+        for protocol in (2, 3, 4, 5)
+    ),
 )
 _MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (codecs.BOM_UTF8, "utf-8-sig"),
           (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))  # fmt: skip
@@ -45,7 +45,7 @@ _MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (cod
 
 @dataclass(frozen=True)
 class Content:
-    """A file and what it holds.
+    """A file and its detected type.
 
     Args:
         path: the file.
@@ -63,7 +63,7 @@ class Content:
 
 
 def identify(path: Path, encoding: str | None = None) -> Content:
-    """Find out what a file is.
+    """Detect the type and encoding of a file.
 
     Raises:
         DataError: not there, empty, or of a kind that holds no table we read; says which kind.

@@ -1,4 +1,4 @@
-"""CSV, TSV and their kin, streamed through pyarrow's parser."""
+"""Delimited text (CSV, TSV …), streamed through pyarrow's parser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.codes import strings
+from crowdcore.data.dictionary import strings
 from crowdcore.data.formulas import unescape
 from crowdcore.data.report import plural
 from crowdcore.data.settings import ReadSettings

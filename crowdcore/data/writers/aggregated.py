@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
-from crowdcore.data.codes import strings
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.dictionary import strings
 from crowdcore.data.writers.tables import check_names, names_column, write_table
 
 __all__ = ["write_aggregated"]

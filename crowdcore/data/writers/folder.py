@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.codes import natural_order, strings
-from crowdcore.data.dataset import NO_SPLIT, SPLITS, CrowdDataset, SimulatedTruth
+from crowdcore.data.dataset import SPLIT_ENDINGS, SPLITS, CrowdDataset, SimulatedTruth
+from crowdcore.data.dictionary import natural_order, strings
 from crowdcore.data.readers.folder import TARGET_MARKS
 from crowdcore.data.rows import Rows
 from crowdcore.data.tables.base import Arrow
@@ -20,8 +20,6 @@ from crowdcore.data.writers.long import annotation_table
 from crowdcore.data.writers.tables import TableFormat, beside, check_names, names_column, write_table
 
 __all__ = ["write_folder"]
-
-_ENDINGS = {NO_SPLIT: "", **{code: f"_{name}" for code, name in enumerate(SPLITS)}}
 
 
 def write_folder(
@@ -116,7 +114,7 @@ def _parts(dataset: CrowdDataset, rows: Rows, what: str) -> dict[str, np.ndarray
         DataError: only some tasks of a split have a row.
     """
     parts = {}
-    for code, ending in _ENDINGS.items():
+    for code, ending in SPLIT_ENDINGS.items():
         tasks = np.flatnonzero(dataset.split == code)
         n = int(rows.present[tasks].sum())
         if 0 < n < len(tasks):

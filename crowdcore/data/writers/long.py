@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from crowdcore.data.codes import strings
 from crowdcore.data.dataset import SPLITS, CrowdDataset
+from crowdcore.data.dictionary import strings
 from crowdcore.data.tables.base import Arrow
 from crowdcore.data.writers.tables import check_names, names_column, write_table
 
@@ -34,15 +34,15 @@ def annotation_table(dataset: CrowdDataset, gold: bool = False) -> Arrow:
     return pa.table(columns)
 
 
-def write_long(dataset: CrowdDataset, path: str | Path, *, gold: bool = True) -> Path:
+def write_long(dataset: CrowdDataset, path: str | Path) -> Path:
     """Write the annotations as a long CSV or Parquet file (by the ending of ``path``).
 
-    Tasks without annotations, the class order, features and media are not in such a file: `write_folder` keeps all.
+    Each row holds the annotation's true class and split where known. Tasks without annotations, the class order,
+    features and media are not in such a file; `write_folder` keeps all of them.
 
     Args:
         dataset: what to write.
         path: the file; replaced at once if it exists.
-        gold: also write each annotation's true class and split, where there are some.
 
     Raises:
         DataError: names that would not be read back as they are.
@@ -50,5 +50,5 @@ def write_long(dataset: CrowdDataset, path: str | Path, *, gold: bool = True) ->
     """
     path = Path(path)
     check_names(dataset, listed=False)
-    write_table(annotation_table(dataset, gold), path)
+    write_table(annotation_table(dataset, gold=True), path)
     return path

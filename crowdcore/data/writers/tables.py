@@ -13,8 +13,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.data.codes import clean, encode, strings
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.dictionary import clean, encode, strings
 from crowdcore.data.formulas import escape
 from crowdcore.data.tables.base import Arrow
 

@@ -17,10 +17,10 @@ __all__ = ["Cnn", "CnnSettings"]
 class CnnSettings(Settings):
     """Settings of the four-convolution network."""
 
-    width: int = Field(32, ge=1, title="Channels", description="Channels of every convolution.")
-    hidden: int = Field(128, ge=1, title="Hidden units", description="Units of the fully connected layer.")
+    width: int = Field(default=32, ge=1, title="Channels", description="Channels of every convolution.")
+    hidden: int = Field(default=128, ge=1, title="Hidden units", description="Units of the fully connected layer.")
     dropout: float = Field(
-        0.5, ge=0, lt=1, title="Dropout (share)", description="Share of hidden units dropped in training."
+        default=0.5, ge=0, lt=1, title="Dropout (share)", description="Share of hidden units dropped in training."
     )
 
 

@@ -19,12 +19,12 @@ __all__ = ["Mlp", "MlpSettings"]
 class MlpSettings(Settings):
     """Settings of the network with one hidden layer."""
 
-    hidden: int = Field(128, ge=1, title="Hidden units", description="Hidden units.")
+    hidden: int = Field(default=128, ge=1, title="Hidden units", description="Hidden units.")
     dropout: float = Field(
-        0.5, ge=0, lt=1, title="Dropout (share)", description="Share of hidden units dropped in training."
+        default=0.5, ge=0, lt=1, title="Dropout (share)", description="Share of hidden units dropped in training."
     )
     batch_norm: bool = Field(
-        False,
+        default=False,
         title="Batch normalisation",
         description="Batch normalisation of input and hidden layer, without scale and shift (CoNAL on Music).",
     )

@@ -1,4 +1,4 @@
-"""What may be compared with what: in which respects results side by side differ, one sentence each."""
+"""Warnings about differences between results that are compared, one sentence each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crowdcore.learning.results.result import TrainingResult
 __all__ = ["NAMES", "common_seeds", "names_by", "shown_seed", "warnings"]
 
 NAMES = {"as-trained": "as trained", "validation-gold": "matched on validation gold"}
-"""Which latent class bears which name, in words."""
+"""How latent classes were matched to labels, in words."""
 SELECTION = "what selected their epoch"
 
 
@@ -30,7 +30,7 @@ def common_seeds(results: Sequence[TrainingResult]) -> tuple[int, ...]:
 
 def warnings(results: Mapping[str, TrainingResult]) -> list[str]:
     """What to bear in mind when these results stand side by side, one sentence each."""
-    said = []
+    sentences = []
     telling: dict[str, Callable[[TrainingResult], str]] = {
         "their data": lambda r: f"{r.dataset} {r.fingerprint[:8]}",
         "the features": lambda r: r.inputs[:8] or "not recorded",
@@ -40,27 +40,27 @@ def warnings(results: Mapping[str, TrainingResult]) -> list[str]:
         "crowdcore's version": lambda r: r.versions.get("crowdcore", ""),
     }
     for what, value in telling.items():
-        found = _groups(results, value)
-        if len(found) > 1:
+        groups = _groups(results, value)
+        if len(groups) > 1:
             remedy = " Compare them at their last epoch." if what == SELECTION else ""
-            said.append(f"These runs differ in {what}: {_listed(found)}.{remedy}")
+            sentences.append(f"These runs differ in {what}: {_listed(groups)}.{remedy}")
     for way in WAYS:
-        found = _groups({n: r for n, r in results.items() if selected_by(r.validated_on) == way}, _validated_on)
-        if len(found) > 1:
-            said.append(f"These runs were not validated on the same tasks: {_listed(found)}.")
+        groups = _groups({n: r for n, r in results.items() if selected_by(r.validated_on) == way}, _validated_on)
+        if len(groups) > 1:
+            sentences.append(f"These runs were not validated on the same tasks: {_listed(groups)}.")
     shared = common_seeds(list(results.values()))
     if any(len(r.seeds) != len(shared) for r in results.values()):
-        said.append(
+        sentences.append(
             f"The runs have different seeds; {len(shared)} are in all, and tests over seeds rest on those alone."
         )
     for dataset, r in {r.dataset: r for r in results.values()}.items():
         classes = np.unique(gold_on_test(r))
         if len(classes) == 1:
-            said.append(
-                f"All test tasks of {dataset} with gold are of the class {r.classes[classes[0]]!r}: accuracy says how "
-                "often that one is found, and nothing of the others."
+            sentences.append(
+                f"All test tasks of {dataset} with gold are of the class {r.classes[classes[0]]!r}: accuracy measures "
+                "only how often this class is predicted."
             )
-    return said
+    return sentences
 
 
 def _validated_on(result: TrainingResult) -> str:
@@ -69,10 +69,10 @@ def _validated_on(result: TrainingResult) -> str:
 
 def _groups(results: Mapping[str, TrainingResult], value: Callable[[TrainingResult], str]) -> dict[str, list[str]]:
     """Value -> the results that have it."""
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for name, r in results.items():
-        found.setdefault(value(r), []).append(name)
-    return found
+        groups.setdefault(value(r), []).append(name)
+    return groups
 
 
 def _listed(groups: Mapping[str, Sequence[str]]) -> str:
@@ -81,15 +81,15 @@ def _listed(groups: Mapping[str, Sequence[str]]) -> str:
 
 def shown_seed(result: TrainingResult) -> tuple[int | None, str]:
     """None for the mean over seeds, or the first seed where they are not comparable; and why, as a sentence."""
-    found = result.worker_confusion if result.worker_confusion is not None else result.common_confusion
-    if found is None:
+    confusion = result.worker_confusion if result.worker_confusion is not None else result.common_confusion
+    if confusion is None:
         return None, ""
     judged = seeds_comparable(
-        found if found.ndim == 4 else found[:, None],
+        confusion if confusion.ndim == 4 else confusion[:, None],
         result.selected_epoch,
         seeds=result.seeds,
         classes=result.classes,
         at_last=not result.validated_on,
     )
     seed = result.seeds[0]
-    return (None, "") if judged else (seed, f"Shown is seed {seed}; no mean over seeds: {judged.reason}.")
+    return (None, "") if judged else (seed, f"Seed {seed} is shown, not the mean over seeds: {judged.reason}.")

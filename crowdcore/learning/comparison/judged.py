@@ -1,4 +1,4 @@
-"""What results have right, task by task, on the test tasks that all of them were judged on."""
+"""Correct predictions per task, on the test tasks that all results share."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def basis(results: Sequence[TrainingResult]) -> str:
         return ""
     names = ", ".join(dict.fromkeys(r.dataset for r in results))
     if any((r.split == TEST).any() for r in results):
-        return f"The test split of {names} has no gold labels, so nothing can be said of accuracy."
-    return f"{names} has no test split, so nothing can be said of accuracy. Give some tasks with gold the split 'test'."
+        return f"The test split of {names} has no gold labels, so accuracy cannot be measured."
+    return f"{names} has no test split, so accuracy cannot be measured. Give some tasks with gold the split 'test'."
 
 
 def _judged(result: TrainingResult) -> IntArray:

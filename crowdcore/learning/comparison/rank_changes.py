@@ -1,4 +1,4 @@
-"""Does the way of selecting an epoch change which method is best? The same methods, selected in two ways."""
+"""Rank changes of methods when the epoch is selected in another way."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def rank_changes(results: Mapping[str, TrainingResult]) -> list[RankChanges]:
         results: name -> result; those without gold on the test split are left out.
     """
     kinds = _kinds({name: r for name, r in results.items() if len(gold_on_test(r))})
-    found = []
+    changes = []
     for before, after in itertools.combinations(WAYS, 2):
         pairs = {}
         for name, by_way in kinds.items():
@@ -96,8 +96,8 @@ def rank_changes(results: Mapping[str, TrainingResult]) -> list[RankChanges]:
                 one = by_way[before]
                 pairs[name] = (one, one if after == "none" else by_way[after])
         if pairs:
-            found.append(_changes(before, after, pairs))
-    return found
+            changes.append(_changes(before, after, pairs))
+    return changes
 
 
 def _kinds(results: Mapping[str, TrainingResult]) -> dict[str, dict[Way, TrainingResult]]:

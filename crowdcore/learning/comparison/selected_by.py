@@ -1,4 +1,4 @@
-"""What selected a result's epoch: one of three ways, which no comparison may mix without saying so."""
+"""How a result's epoch was selected: one of three ways, which comparisons keep apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results side by side: accuracies, curves, what may be compared with what, and how near they came to a known truth."""
+"""Comparison of results: accuracies, curves, cost, and recovery errors."""
 
 from __future__ import annotations
 
@@ -192,19 +192,19 @@ def recovered(result: TrainingResult, dataset: CrowdDataset) -> dict[str, Any]:
         halves of the ranking.
     """
     seed, why = shown_seed(result)
-    said: dict[str, Any] = {"seed": seed, "why": why, "common_confusion": None, "worker_skill": None, "omega": None}
+    parts: dict[str, Any] = {"seed": seed, "why": why, "common_confusion": None, "worker_skill": None, "omega": None}
     if (own := result.worker_confusion) is not None:
         shared = result.common_confusion, result.omega, result.group
         mixed = effective_confusion(dataset, own, *shared)
         effective = np.where(np.isnan(mixed), own, mixed)
-        found = recovered_confusion(dataset, own, *shared, seeds=result.seeds, seed=seed, effective=effective)
-        said["worker_skill"] = dict(zip(dataset.worker_ids, found.skill.tolist(), strict=True))
-        said["common_confusion"] = found.common
+        recovered = recovered_confusion(dataset, own, *shared, seeds=result.seeds, seed=seed, effective=effective)
+        parts["worker_skill"] = dict(zip(dataset.worker_ids, recovered.skill.tolist(), strict=True))
+        parts["common_confusion"] = recovered.common
     if result.omega is not None and not np.isnan(result.omega).all():
         truth = "gold" if dataset.has_gold else "majority-vote"
         halves = omega_ranking(dataset, result.omega, truth, seeds=result.seeds, seed=seed).halves()
-        said["omega"] = halves[["class", "omega", "top", "bottom"]].to_dict("records")
-    return said
+        parts["omega"] = halves[["class", "omega", "top", "bottom"]].to_dict("records")
+    return parts
 
 
 def recovery(result: TrainingResult, dataset: CrowdDataset) -> dict[str, FloatArray]:
@@ -213,20 +213,20 @@ def recovery(result: TrainingResult, dataset: CrowdDataset) -> dict[str, FloatAr
     Recovery errors are `metrics.recovery_error`; of the individual confusions also weighted by annotations, with the
     correlation of the workers' skills and of ω.
     """
-    truth, found = dataset.truth, {}
+    truth, errors = dataset.truth, {}
     if truth is None:
         return {}
     common, own = truth.common_confusion, truth.worker_confusion
     if common is not None and result.common_confusion is not None and result.common_confusion.shape[1:] == common.shape:
         shape = (-1, *common.shape[-2:])
         estimate = result.common_confusion.reshape(len(result.seeds), *common.reshape(shape).shape)
-        found["common recovery error"] = metrics.recovery_error(common.reshape(shape), estimate)
+        errors["common recovery error"] = metrics.recovery_error(common.reshape(shape), estimate)
     if own is not None and result.worker_confusion is not None:
-        found["individual recovery error"] = metrics.recovery_error(own, result.worker_confusion)
-        found["weighted by annotations"] = metrics.recovery_error(
+        errors["individual recovery error"] = metrics.recovery_error(own, result.worker_confusion)
+        errors["weighted by annotations"] = metrics.recovery_error(
             own, result.worker_confusion, dataset.labels_per_worker.astype(np.float64)
         )
-        found["skill correlation"] = metrics.skill_correlation(own, result.worker_confusion)
+        errors["skill correlation"] = metrics.skill_correlation(own, result.worker_confusion)
     if truth.omega is not None and result.omega is not None and np.ptp(truth.omega) > 0:
-        found["ω correlation"] = metrics.omega_correlation(truth.omega, result.omega)
-    return found
+        errors["ω correlation"] = metrics.omega_correlation(truth.omega, result.omega)
+    return errors

@@ -1,4 +1,4 @@
-"""Tests of results against each other, over test tasks and over seeds; or, in a sentence, why there are none."""
+"""Significance tests between results over test tasks and over seeds, or the reason why there are none."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def over_tasks(results: Mapping[str, TrainingResult], at: Kept = "selected") -> 
     why = basis(list(results.values())) or (_ALONE if len(judged) < 2 else "")
     if why:
         return why
-    found = judge_tasks(judged, at)
-    return task_tests(found.right, found.ensemble) if len(found.task) else _NO_TASK
+    judged_tasks = judge_tasks(judged, at)
+    return task_tests(judged_tasks.right, judged_tasks.ensemble) if len(judged_tasks.task) else _NO_TASK
 
 
 def over_seeds(results: Mapping[str, TrainingResult], at: At = "selected") -> PairedTests | str:

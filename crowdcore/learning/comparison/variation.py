@@ -1,4 +1,4 @@
-"""What varies among runs: short names that tell them apart, and accuracy along a setting or a property of the crowd.
+"""Differences between runs: short names, and accuracy along a setting or a property of the crowd.
 
 The papers' sweeps are of this kind: accuracy by strength or proportion of the common noise (CoNAL, Figs. 4 and 6), by
 λ (Table 2), by labels per task (CCC, Fig. 4).
@@ -30,21 +30,21 @@ _IDENTITY = ("dataset", "fingerprint")
 
 
 def facts(result: TrainingResult, dataset: CrowdDataset | None = None) -> dict[str, Any]:
-    """All that could tell a run from another: method, settings, and what its crowd is like.
+    """Properties of a run: method, settings, and its crowd.
 
     Args:
         result: what the run came to.
         dataset: what it was trained on; adds the settings of its simulation, and counts.
     """
-    found: dict[str, Any] = {"method": result.method, **_flat(result.training), **_flat(result.settings)}
-    found |= {"dataset": result.dataset, "fingerprint": result.fingerprint[:8]}
+    properties: dict[str, Any] = {"method": result.method, **_flat(result.training), **_flat(result.settings)}
+    properties |= {"dataset": result.dataset, "fingerprint": result.fingerprint[:8]}
     numbers = re.findall(r"\d+(?:\.\d+)?", result.dataset)
-    found |= {f"{_NAME}number {k}": float(n) for k, n in enumerate(numbers, 1)}
+    properties |= {f"{_NAME}number {k}": float(n) for k, n in enumerate(numbers, 1)}
     if dataset is not None:
-        found |= {f"{_CROWD}{key.replace('_', ' ')}": value for key, value in _simulated(dataset).items()}
-        found["workers"] = dataset.n_workers
-        found["labels per task"] = round(dataset.n_annotations / max(int(dataset.annotated.sum()), 1), 3)
-    return found
+        properties |= {f"{_CROWD}{key.replace('_', ' ')}": value for key, value in _simulated(dataset).items()}
+        properties["workers"] = dataset.n_workers
+        properties["labels per task"] = round(dataset.n_annotations / max(int(dataset.annotated.sum()), 1), 3)
+    return properties
 
 
 def _simulated(dataset: CrowdDataset) -> dict[str, Any]:
@@ -86,18 +86,18 @@ def axes(known: Sequence[Facts]) -> list[str]:
 
 def names(known: Sequence[Facts]) -> list[str]:
     """A short name for every run: its method, what differs from other runs of it, a number if nothing does."""
-    called: list[str] = []
+    short_names: list[str] = []
     for one in known:
         rivals = [other for other in known if other["method"] == one["method"]]
         differs = [key for key in varying(rivals) if key in one]
         own = [key for key in differs if not _of_crowd(key)]
         own += [key for key in _IDENTITY if key in differs][:1]
-        called.append(", ".join([str(one["method"]), *(_words(key, one[key]) for key in own)]))
-    total, seen = Counter(called), Counter[str]()
-    for k, name in enumerate(called):
+        short_names.append(", ".join([str(one["method"]), *(_words(key, one[key]) for key in own)]))
+    total, seen = Counter(short_names), Counter[str]()
+    for k, name in enumerate(short_names):
         seen[name] += 1
-        called[k] = f"{name} ({seen[name]})" if total[name] > 1 else name
-    return called
+        short_names[k] = f"{name} ({seen[name]})" if total[name] > 1 else name
+    return short_names
 
 
 def along(
@@ -131,12 +131,12 @@ def along(
 
 def _once(results: Sequence[TrainingResult], accuracy: Sequence[FloatArray], runs: Sequence[int]) -> FloatArray:
     """The accuracies of runs in one point; a seed that was trained twice on the same crowd counts once."""
-    found = {
+    levels = {
         (results[k].fingerprint, seed): value
         for k in reversed(runs)
         for seed, value in zip(results[k].seeds, accuracy[k], strict=True)
     }
-    return np.array(list(found.values()))
+    return np.array(list(levels.values()))
 
 
 def _crowd(one: Facts, x: str) -> list[str]:

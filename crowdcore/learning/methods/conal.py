@@ -12,66 +12,42 @@ from torch.nn.functional import logsigmoid
 
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
-from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
-from crowdcore.learning.networks.likelihood import given_label, log_label, log_softmax, softmax, take
+from crowdcore.learning.base import Network, Recovered
+from crowdcore.learning.networks.common_noise import CommonNoise, CommonNoiseSettings
+from crowdcore.learning.networks.likelihood import gather_rows, given_label, log_label, log_softmax, softmax
 from crowdcore.learning.networks.noise_layers import WorkerMatrices
 from crowdcore.learning.networks.omega import OmegaNetwork
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.start import StartSettings, split_confusion
+from crowdcore.learning.training.start import split_confusion
 
 __all__ = ["Conal", "ConalSettings"]
 
 
-class ConalSettings(StartSettings):
+class ConalSettings(CommonNoiseSettings):
     """Settings of CoNAL."""
 
     variant: Literal["mixture", "paper", "authors"] = Field(
-        "mixture",
+        default="mixture",
         title="Variant",
         description="A mixture of confusions, with ω free; the paper's mixture of two softmax layers, with one "
         "learning rate and embeddings of length 1; or the authors' code: one softmax of the mixture, a two-layer map "
         "for the tasks, a fresh optimiser every epoch.",
     )
-    regularisation: float = Field(
-        1e-5,
-        ge=0,
-        title="Strength of the distance term, λ",
-        description="λ of the distances between common and individual matrices (Table 2).",
-        json_schema_extra=swept,
-    )
-    embedding: int = Field(
-        20, ge=1, title="Embedding size", description="Dimension of the embeddings of tasks and workers (20 to 80)."
-    )
     omega_input: Literal["features", "task"] = Field(
-        "features",
+        default="features",
         title="Input of ω",
-        description="ω sees the task's features, or a free vector learnt for every training task.",
-    )
-    normalise: Literal["none", "worker", "both"] = Field(
-        "none",
-        title="Embeddings of length 1",
-        description="None, so that ω is free; both (paper), which confines ω to 0.27 … 0.73; or the worker's only "
-        "(authors, Music).",
-    )
-    omega_lr: float = Field(
-        1.0, gt=0, title="Learning rate of ω's network", description="As a multiple of the classifier's."
-    )
-    initial_scale: float = Field(
-        2.0,
-        gt=0,
-        title="Scale of the identity start",
-        description="All matrices start as this times the identity (start = identity).",
+        description="ω depends on the task's features, or on a free vector learnt for every training task.",
     )
     rank: int | None = Field(
-        None,
+        default=None,
         ge=1,
         title="Rank of the workers' matrices",
         description="Individual matrices scale·I + U V of this rank, for very many workers; not for the mixture.",
     )
 
 
-class Conal(CrowdMethod):
+class Conal(CommonNoise):
     """``p(y|i,r) = Σ_c p_i(c) [ω_i^r π^g + (1 - ω_i^r) π^r][c, y]``, confusions ``π[c] = softmax(W[c])``.
 
     Loss ``-mean log p(y_i^r|i,r) - λ Σ_r ‖W^g - W^r‖₂``, ``ω_i^r = σ(u_r · v_i + b)``. ``variant="paper"`` takes
@@ -96,8 +72,6 @@ class Conal(CrowdMethod):
         },
     }
 
-    regularisation: Tensor
-
     def __init__(self, problem: Problem, settings: ConalSettings, network: Network) -> None:
         super().__init__(problem, settings, network)
         if settings.variant == "mixture" and settings.rank is not None:
@@ -112,11 +86,6 @@ class Conal(CrowdMethod):
         self.omega_network = OmegaNetwork(
             problem, settings.embedding, source, settings.normalise, free=settings.variant == "mixture"
         )
-
-    @classmethod
-    def rate(cls, settings: ConalSettings, parameter: str) -> float:
-        """ω's network has a rate of its own."""
-        return settings.omega_lr if parameter.startswith("omega_network.") else super().rate(settings, parameter)
 
     @torch.no_grad()
     def start_from(self, confusion: Tensor) -> None:
@@ -133,7 +102,7 @@ class Conal(CrowdMethod):
         common = p @ self.common
         if self.variant == "paper":
             common = log_softmax(common)
-        p, common, v = take(batch.row, p, common, self.omega_network.task_embedding(batch))
+        p, common, v = gather_rows(batch.row, p, common, self.omega_network.task_embedding(batch))
         own = self.individual(p, batch.worker)
         t = self.omega_network(v, batch.worker)
         if self.variant == "authors":
@@ -142,7 +111,7 @@ class Conal(CrowdMethod):
         return torch.logaddexp(logsigmoid(t) + shared, logsigmoid(-t) + log_label(own, batch.label))
 
     def _mixture(self, p: Tensor, batch: Batch) -> Tensor:
-        p, common, v = take(batch.row, p, p @ softmax(self.common), self.omega_network.task_embedding(batch))
+        p, common, v = gather_rows(batch.row, p, p @ softmax(self.common), self.omega_network.task_embedding(batch))
         omega = torch.sigmoid(self.omega_network(v, batch.worker))
         shared = common.gather(-1, batch.label.unsqueeze(-1)).squeeze(-1)
         confusion = softmax(self.individual.matrices())
@@ -155,11 +124,6 @@ class Conal(CrowdMethod):
             "cross_entropy": -batch.mean(self.log_likelihood(batch)),
             "distance": -self.regularisation * self.individual.distances(self.common).sum(),
         }
-
-    def omega(self, batch: Batch) -> Tensor:
-        """ω of every annotation."""
-        (v,) = take(batch.row, self.omega_network.task_embedding(batch))
-        return torch.sigmoid(self.omega_network(v, batch.worker))
 
     def recovered(self) -> Recovered:
         """Both kinds of confusion."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
 from pydantic import Field
@@ -10,48 +10,25 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from crowdcore.core.settings import Settings
-from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
-from crowdcore.learning.networks.likelihood import log_label, log_softmax, softmax, take
+from crowdcore.learning.base import Network, Recovered
+from crowdcore.learning.networks.common_noise import CommonNoise, CommonNoiseSettings
+from crowdcore.learning.networks.likelihood import gather_rows, log_label, log_softmax, softmax
 from crowdcore.learning.networks.noise_layers import WorkerMatrices
 from crowdcore.learning.networks.omega import OmegaNetwork
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.start import StartSettings, split_confusion
+from crowdcore.learning.training.start import split_confusion
 
 __all__ = ["ConalGroups", "ConalGroupsSettings"]
 
 
-class ConalGroupsSettings(StartSettings):
+class ConalGroupsSettings(CommonNoiseSettings):
     """Settings of group-wise CoNAL."""
 
-    n_groups: int = Field(2, ge=2, title="Groups of workers", description="How many, G.")
-    regularisation: float = Field(
-        1e-5,
-        ge=0,
-        title="Strength of the distance term, λ",
-        description="λ of the distances (Table 2).",
-        json_schema_extra=swept,
-    )
-    embedding: int = Field(
-        20, ge=1, title="Embedding size", description="Dimension of the embeddings of tasks and workers."
-    )
-    normalise: Literal["none", "worker", "both"] = Field(
-        "none",
-        title="Embeddings of length 1",
-        description="None, so that ω is free; both, which confines ω to 0.27 … 0.73; or the worker's only.",
-    )
-    omega_lr: float = Field(
-        1.0, gt=0, title="Learning rate of ω's network", description="As a multiple of the classifier's."
-    )
-    initial_scale: float = Field(
-        2.0,
-        gt=0,
-        title="Scale of the identity start",
-        description="All matrices start near this times the identity (start = identity).",
-    )
+    n_groups: int = Field(default=2, ge=2, title="Groups of workers", description="How many, G.")
 
 
-class ConalGroups(CrowdMethod):
+class ConalGroups(CommonNoise):
     """``p(y|i,r) = ω_i^r Σ_g γ_rg softmax(p_i W^g)[y] + (1 - ω_i^r) softmax(p_i W^r)[y]``.
 
     Loss ``-mean log p - λ Σ_r Σ_g γ_rg ‖W^g - W^r‖₂``; memberships γ_r = softmax(m_r) are learnt with the rest, and
@@ -63,8 +40,6 @@ class ConalGroups(CrowdMethod):
     paper: ClassVar[str] = "Chu, Ma, Wang: Learning from Crowds by Modeling Common Confusions, AAAI 2021, Conclusion"
     Settings: ClassVar[type[Settings]] = ConalGroupsSettings
 
-    regularisation: Tensor
-
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
         super().__init__(problem, settings, network)
         g, c = settings.n_groups, self.n_classes
@@ -73,11 +48,6 @@ class ConalGroups(CrowdMethod):
         self.membership = nn.Parameter(0.1 * torch.randn(self.n_workers, g))
         self.individual = WorkerMatrices(self.n_workers, c, settings.initial_scale)
         self.omega_network = OmegaNetwork(problem, settings.embedding, "features", settings.normalise, free=True)
-
-    @classmethod
-    def rate(cls, settings: ConalGroupsSettings, parameter: str) -> float:
-        """ω's network has a rate of its own."""
-        return settings.omega_lr if parameter.startswith("omega_network.") else super().rate(settings, parameter)
 
     @torch.no_grad()
     def start_from(self, confusion: Tensor) -> None:
@@ -92,8 +62,8 @@ class ConalGroups(CrowdMethod):
         p = self.log_probs(batch.features).exp()
         logits = torch.einsum("bc,gck->bgk", p, self.common)
         of_groups = log_softmax(logits)
-        p, shared, v = take(batch.row, p, of_groups.flatten(1), self.omega_network.task_embedding(batch))
-        (member,) = take(batch.worker, log_softmax(self.membership))
+        p, shared, v = gather_rows(batch.row, p, of_groups.flatten(1), self.omega_network.task_embedding(batch))
+        (member,) = gather_rows(batch.worker, log_softmax(self.membership))
         label = batch.label.reshape(-1, 1, 1).expand(-1, of_groups.shape[1], 1)
         of_label = shared.reshape(-1, *of_groups.shape[1:]).gather(-1, label).squeeze(-1)
         common = torch.logsumexp(member + of_label, -1)
@@ -109,11 +79,6 @@ class ConalGroups(CrowdMethod):
             "cross_entropy": -batch.mean(self.log_likelihood(batch)),
             "distance": -self.regularisation * (gamma * distances).sum(),
         }
-
-    def omega(self, batch: Batch) -> Tensor:
-        """ω of every annotation."""
-        (v,) = take(batch.row, self.omega_network.task_embedding(batch))
-        return torch.sigmoid(self.omega_network(v, batch.worker))
 
     def recovered(self) -> Recovered:
         """A common confusion per group, the workers' own, and each worker's group."""

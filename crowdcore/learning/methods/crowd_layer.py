@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
-from crowdcore.learning.networks.likelihood import log_label, take
+from crowdcore.learning.networks.likelihood import gather_rows, log_label
 from crowdcore.learning.networks.noise_layers import WorkerMatrices
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
@@ -24,12 +24,12 @@ class CrowdLayerSettings(StartSettings):
     """Settings of the crowd layer."""
 
     connection: Literal["mw", "vw", "vw+b"] = Field(
-        "mw",
+        default="mw",
         title="Connection",
         description="A matrix (mw), a weight per class (vw), or weight and bias per class (Rodrigues 2018).",
     )
     rank: int | None = Field(
-        None,
+        default=None,
         ge=1,
         title="Rank of the workers' matrices",
         description="Matrices I + U V of this rank instead of full ones (mw), for very many workers.",
@@ -75,14 +75,14 @@ class CrowdLayer(CrowdMethod):
             logits: Tensor = self.matrices(p, worker)
             return logits
         if self.connection == "vw":
-            (weight,) = take(worker, self.weight)
+            (weight,) = gather_rows(worker, self.weight)
             return weight * p
-        weight, bias = take(worker, self.weight, self.bias)
+        weight, bias = gather_rows(worker, self.weight, self.bias)
         return weight * p + bias
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Cross-entropy of every worker's labels."""
-        (p,) = take(batch.row, self.log_probs(batch.features).exp())
+        (p,) = gather_rows(batch.row, self.log_probs(batch.features).exp())
         return {"cross_entropy": -batch.mean(log_label(self.activation(p, batch.worker), batch.label))}
 
     def recovered(self) -> Recovered:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
-from crowdcore.learning.networks.likelihood import log_label, softmax, take
+from crowdcore.learning.networks.likelihood import gather_rows, log_label, softmax
 from crowdcore.learning.networks.noise_layers import WorkerMatrices
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
@@ -39,7 +39,7 @@ class CrowdLayerOver(CrowdMethod):
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Cross-entropy after two softmax layers per worker."""
-        (p,) = take(batch.row, self.log_probs(batch.features).exp())
+        (p,) = gather_rows(batch.row, self.log_probs(batch.features).exp())
         hidden = softmax(self.first(p, batch.worker))
         return {"cross_entropy": -batch.mean(log_label(self.second(hidden, batch.worker), batch.label))}
 

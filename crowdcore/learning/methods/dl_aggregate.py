@@ -15,7 +15,7 @@ __all__ = ["DlAggregate", "DlAggregateSettings"]
 class DlAggregateSettings(AggregateSettings):
     """Settings of aggregate-then-train with any aggregator."""
 
-    aggregator: str = Field("majority-vote", title="Aggregator", description="Name of the aggregator.")
+    aggregator: str = Field(default="majority-vote", title="Aggregator", description="Name of the aggregator.")
     aggregator_settings: dict[str, Any] = Field(
         default_factory=dict, title="Settings of the aggregator", description="By name."
     )

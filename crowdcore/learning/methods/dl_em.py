@@ -22,7 +22,7 @@ class DlEmSettings(EmSettings):
     """Settings of DL-EM."""
 
     e_step: Literal["epoch", "batch"] = Field(
-        "epoch",
+        default="epoch",
         title="E-step",
         description="EM over the training set once an epoch, or incrementally in every batch (Rodrigues 2018).",
     )

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
-from crowdcore.learning.networks.likelihood import take
+from crowdcore.learning.networks.likelihood import gather_rows
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.start import NoiseLayerSettings
@@ -23,7 +23,7 @@ class SingleCmSettings(NoiseLayerSettings):
     """Settings of the single confusion matrix."""
 
     strength: float = Field(
-        0.01,
+        default=0.01,
         ge=0,
         title="Strength of the trace penalty, λ",
         description="λ of tr(π), which lets noise diffuse into π (Sukhbaatar 2015, 3.3).",
@@ -55,7 +55,7 @@ class SingleCm(CrowdMethod):
         """Cross-entropy after the noise layer, plus the trace."""
         confusion = self.confusion()
         explained = self.log_probs(batch.features).exp() @ confusion
-        (given,) = take(batch.row, explained)
+        (given,) = gather_rows(batch.row, explained)
         picked = given.gather(-1, batch.label.unsqueeze(-1)).squeeze(-1)
         return {
             "cross_entropy": -batch.mean(picked.clamp_min(1e-30).log()),

@@ -21,7 +21,7 @@ class SoftBootstrapSettings(Settings):
     """Settings of soft bootstrapping."""
 
     trust: float = Field(
-        0.95,
+        default=0.95,
         ge=0,
         le=1,
         title="Weight of the vote, β",

@@ -18,14 +18,14 @@ class TraceSettings(NoiseLayerSettings):
     """Settings of trace regularisation."""
 
     strength: float = Field(
-        0.01,
+        default=0.01,
         ge=0,
         title="Strength of the trace penalty, λ",
         description="λ of the sum of traces (Tanno 2019, eq. 4); 0 = without regularisation.",
         json_schema_extra=swept,
     )
     noise_lr: float = Field(
-        10.0,
+        default=10.0,
         gt=0,
         title="Learning rate of the noise layers",
         description="As a multiple of the classifier's: noise layers must move by several logits to be learnt.",
@@ -33,7 +33,7 @@ class TraceSettings(NoiseLayerSettings):
     candidates: ClassVar[tuple[str, ...]] = ("identity", "dawid-skene")
 
     start: Literal["identity", "dawid-skene", "best-of"] = Field(
-        "dawid-skene",
+        default="dawid-skene",
         title="Start of the confusions",
         description="Near the identity (Tanno), at Dawid-Skene's estimates, or both, of which the lower training loss "
         "is kept.",

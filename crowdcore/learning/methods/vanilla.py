@@ -7,7 +7,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from crowdcore.learning.base import CrowdMethod
-from crowdcore.learning.networks.likelihood import log_label, take
+from crowdcore.learning.networks.likelihood import gather_rows, log_label
 from crowdcore.learning.training.data import Batch
 
 __all__ = ["Vanilla"]
@@ -22,5 +22,5 @@ class Vanilla(CrowdMethod):
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Cross-entropy with every annotation."""
-        (logits,) = take(batch.row, self.classifier(batch.features))
+        (logits,) = gather_rows(batch.row, self.classifier(batch.features))
         return {"cross_entropy": -batch.mean(log_label(logits, batch.label))}

@@ -14,11 +14,11 @@ from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, EpochContext, Network, Recovered, swept
 from crowdcore.learning.networks.likelihood import (
     expected_counts,
+    gather_rows,
     given_label,
     log_evidence,
     map_confusion,
     posterior,
-    take,
 )
 from crowdcore.learning.training.cross_fitting import CrossFitted
 from crowdcore.learning.training.data import Batch
@@ -31,21 +31,21 @@ class EmSettings(Settings):
     """Settings of EM."""
 
     leave_one_out: bool = Field(
-        False,
+        default=False,
         title="Leave-one-out confusions",
-        description="In a task's E-step, confusions are counted without that task, which cannot confirm itself then.",
+        description="Leave a task's own labels out of the confusions in its E-step.",
     )
     folds: int = Field(
-        0,
+        default=0,
         ge=0,
         le=20,
         title="Folds of the E-step",
-        description="Networks, each trained without one fold of the tasks; a task's E-step asks the one that has not "
-        "seen it, and predictions are their mean. 0 = one network; K cost K times the time.",
+        description="Number of networks, each trained without one fold of the tasks; the E-step of a task uses the "
+        "network that has not seen it, and predictions are averaged. 0 = one network; K networks take K times as long.",
     )
 
     smoothing: float = Field(
-        0.1,
+        default=0.1,
         gt=0,
         title="Smoothing, α",
         description="α of the symmetric Dirichlet prior of the confusions' rows (Rodrigues 2018, MAP estimates).",
@@ -113,7 +113,7 @@ class ExpectationMaximisation(CrowdMethod):
             return log_evidence(self.confusion().log(), row, worker, label, len(batch_q), weight)
         own = batch_q.index_select(0, row)
         given = (given_label(self.counts, worker, label) - own).clamp_min(0) + self.smoothing
-        (total,) = take(worker, self.counts.sum(-1))
+        (total,) = gather_rows(worker, self.counts.sum(-1))
         total = (total - own).clamp_min(0) + self.n_classes * self.smoothing
         terms = (given.log() - total.log()) * weight.unsqueeze(-1)
         return torch.zeros_like(batch_q).index_add(0, row, terms)

@@ -1,4 +1,4 @@
-"""Layers that train alike alone and in a stack of replicas: a product without copies, dropout without shared state."""
+"""Layers that give the same numbers alone and in a stack of replicas."""
 
 from __future__ import annotations
 

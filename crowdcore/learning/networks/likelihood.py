@@ -14,6 +14,7 @@ from crowdcore.learning.networks.rows import log_softmax, softmax
 
 __all__ = [
     "expected_counts",
+    "gather_rows",
     "given_label",
     "log_evidence",
     "log_label",
@@ -21,11 +22,10 @@ __all__ = [
     "map_confusion",
     "posterior",
     "softmax",
-    "take",
 ]
 
 
-def take(index: Tensor, *tables: Tensor) -> tuple[Tensor, ...]:
+def gather_rows(index: Tensor, *tables: Tensor) -> tuple[Tensor, ...]:
     """Rows ``index`` (A,) of several (n, k_j) tables, (A, k_j) each, in one lookup."""
     if len(tables) == 1:
         return (take_rows(tables[0], index),)

@@ -1,4 +1,4 @@
-"""The backbone as training uses it: augmentation before it, reduced precision inside it."""
+"""The backbone with augmentation and reduced precision, as used in training."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from crowdcore.learning.networks.layers import Linear
-from crowdcore.learning.networks.likelihood import take
+from crowdcore.learning.networks.likelihood import gather_rows
 from crowdcore.learning.networks.rows import normalise
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
@@ -59,7 +59,7 @@ class OmegaNetwork(nn.Module):
     def task_embedding(self, batch: Batch) -> Tensor:
         """v, (B, size); NaN for tasks without a free vector."""
         if self.source == "task":
-            (v,) = take(batch.task.clamp_max(self.n_train - 1), self.task)
+            (v,) = gather_rows(batch.task.clamp_max(self.n_train - 1), self.task)
             v = torch.where((batch.task < self.n_train).unsqueeze(-1), v, torch.nan)
         else:
             x = batch.features.flatten(1)
@@ -80,7 +80,7 @@ class OmegaNetwork(nn.Module):
 
     def forward(self, v: Tensor, worker: Tensor) -> Tensor:
         """Logit of ω: v of each annotation's task (A, size), workers (A,) -> (A,)."""
-        (u,) = take(worker, self.worker_embedding())
+        (u,) = gather_rows(worker, self.worker_embedding())
         t = (u * v).sum(-1)
         return t if self.bias is None else t + self.bias
 

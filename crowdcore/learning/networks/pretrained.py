@@ -95,7 +95,7 @@ def _convolutions() -> nn.Module:
     try:
         from torchvision.models import VGG16_Weights, vgg16
     except ModuleNotFoundError as error:
-        raise need_extra("torchvision", "learning", "Pretrained features") from error
+        raise need_extra("Pretrained features", "torchvision") from error
     weights = VGG16_Weights.IMAGENET1K_V1
     try:
         network: nn.Module = vgg16(weights=weights).features

@@ -31,7 +31,9 @@ class AggregateSettings(Settings):
     """Settings of aggregate-then-train."""
 
     targets: Literal["soft", "hard"] = Field(
-        "soft", title="Targets", description="Train on the posterior (soft) or on its most probable class (hard)."
+        default="soft",
+        title="Targets",
+        description="Train on the posterior (soft) or on its most probable class (hard).",
     )
 
 
@@ -59,16 +61,16 @@ class AggregateThenTrain(CrowdMethod):
         name, options = self.aggregator_of(settings)
         result = problem.aggregate(name, **options)
         train = problem.order[: problem.n_train]
-        found = {
+        parts = {
             "worker_confusion": result.confusion,
             "common_confusion": result.common_confusion,
             "worker_weight": result.worker_weight,
             "group": result.group,
             "difficulty": None if result.difficulty is None else result.difficulty[train],
         }
-        self._found = tuple(part for part, value in found.items() if value is not None)
+        self._found = tuple(part for part, value in parts.items() if value is not None)
         for part in self._found:
-            value = torch.from_numpy(np.array(found[part]))
+            value = torch.from_numpy(np.array(parts[part]))
             self.register_buffer(part, value, persistent=False)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
@@ -77,5 +79,5 @@ class AggregateThenTrain(CrowdMethod):
         return {"cross_entropy": cross_entropy(self.log_probs(batch.features), batch.target)}
 
     def recovered(self) -> Recovered:
-        """What the aggregator found out about workers and tasks."""
+        """Worker and task parameters of the aggregator."""
         return {part: self.get_buffer(part) for part in self._found}

@@ -1,4 +1,4 @@
-"""How near a trained method came to what generated its crowd, seed by seed, and the bounds to read that against."""
+"""Recovery errors of a trained method on a simulated crowd, per seed, with reference bounds."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ MEASURES = {
     "effective error": "Error of the workers' effective confusions",
     "skill correlation": "Correlation of the workers' skills",
     "ω correlation": "Correlation of ω",
-    "common moved": "Way of the common confusion from its start",
-    "own moved": "Way of the workers' confusions from their start",
+    "common moved": "Change of the common confusion since the start",
+    "own moved": "Change of the workers' confusions since the start",
 }
 """What is measured of each seed, in words."""
 
 NOTES = (
     "Errors: squared distance between a row of the learnt and of the true matrix, mean over rows and workers; "
-    "0 = the same, 2 = as far as can be.",
+    "0 = the same, 2 = the maximum.",
     "Effective confusion: the labels that a worker really gives, the mixture of the common confusion and the worker's "
     "own by ω; it can be compared between all methods. Skill: mean of its diagonal; no correlation is given where the "
     "workers are equally skilled.",
     "Moved: half the sum of the absolute changes of a row since training began, mean over rows; 0 = the matrices are "
     "those of the start, whatever their error.",
-    "“identity”: the error of taking every worker for perfect. “counted with gold”: the error of counting labels by "
-    "their true class, which no method sees; it is not 0 because labels are few.",
+    "“identity”: error if every worker is assumed to be perfect. “counted with gold”: error of counting labels by "
+    "their true class, which no method sees; not 0 because labels are few.",
 )
 """What a reader of the table must know, one sentence each."""
 
@@ -104,11 +104,11 @@ def true_effective(dataset: CrowdDataset) -> FloatArray | None:
         return None
     grouped = truth.common_confusion is not None and truth.common_confusion.ndim == 3
     omega = None if truth.common_confusion is None else truth.omega
-    found = analysis.effective_confusion(
+    effective = analysis.effective_confusion(
         dataset, truth.worker_confusion, truth.common_confusion, omega, truth.group if grouped else None
     ).copy()
-    found[dataset.labels_per_worker == 0] = np.nan
-    return found
+    effective[dataset.labels_per_worker == 0] = np.nan
+    return effective
 
 
 def judge(result: TrainingResult, dataset: CrowdDataset) -> pd.DataFrame:
@@ -120,18 +120,18 @@ def judge(result: TrainingResult, dataset: CrowdDataset) -> pd.DataFrame:
     truth = dataset.truth
     if truth is None:
         raise DataError(f"{dataset.name} does not say what generated its labels", "Only simulated crowds do.")
-    found, effective = learnt_of(result, dataset), true_effective(dataset)
+    learnt, effective = learnt_of(result, dataset), true_effective(dataset)
     reached = comparison.accuracies(result)
     values: dict[str, Any] = {"accuracy": reached["selected"], "accuracy last": reached["last"]}
-    if truth.common_confusion is not None and found.common is not None and truth.common_confusion.ndim == 2:
-        values["common error"] = metrics.recovery_error(truth.common_confusion[None], found.common[:, None])
-    if truth.worker_confusion is not None and found.own is not None:
-        values["own error"] = metrics.recovery_error(truth.worker_confusion, found.own)
-    if effective is not None and found.effective is not None:
-        values["effective error"] = metrics.recovery_error(effective, found.effective)
-        seen = ~np.isnan(effective).any((1, 2)) & ~np.isnan(found.effective).any((0, 2, 3))
+    if truth.common_confusion is not None and learnt.common is not None and truth.common_confusion.ndim == 2:
+        values["common error"] = metrics.recovery_error(truth.common_confusion[None], learnt.common[:, None])
+    if truth.worker_confusion is not None and learnt.own is not None:
+        values["own error"] = metrics.recovery_error(truth.worker_confusion, learnt.own)
+    if effective is not None and learnt.effective is not None:
+        values["effective error"] = metrics.recovery_error(effective, learnt.effective)
+        seen = ~np.isnan(effective).any((1, 2)) & ~np.isnan(learnt.effective).any((0, 2, 3))
         if np.diagonal(effective[seen], axis1=1, axis2=2).mean(1).std() >= _ALIKE:
-            values["skill correlation"] = metrics.skill_correlation(effective[seen], found.effective[:, seen])
+            values["skill correlation"] = metrics.skill_correlation(effective[seen], learnt.effective[:, seen])
     if truth.omega is not None and result.omega is not None and np.ptp(truth.omega) > 0:
         values["ω correlation"] = metrics.omega_correlation(truth.omega, result.omega)
     for name, part in _PARTS.items():
@@ -160,11 +160,11 @@ def bounds(dataset: CrowdDataset) -> pd.DataFrame:
 
 def facts(crowd: CrowdDataset) -> dict[str, Any]:
     """How hard a crowd is."""
-    found = analysis.planted(crowd)
+    stats = analysis.planted(crowd)
     return {
-        "right labels": found.right,
-        "right majority votes": found.majority,
-        "misleading classes": len(found.misleading),
+        "right labels": stats.right,
+        "right majority votes": stats.majority,
+        "misleading classes": len(stats.misleading),
         "annotations": crowd.n_annotations,
     }
 

@@ -1,4 +1,4 @@
-"""What a recovery study plants and trains; README's simulated tables are one preset each. Nothing here loads torch."""
+"""Plan of a recovery study; README's simulated tables are presets. Nothing here loads torch."""
 
 from __future__ import annotations
 
@@ -39,17 +39,19 @@ class RecoveryPlan(Settings):
         [{'common_strength': 0.4}, {'common_strength': 0.7}]
     """
 
-    simulation: str = Field("synthetic", description="Name of a simulator.")
+    simulation: str = Field(default="synthetic", description="Name of a simulator.")
     settings: dict[str, Any] = Field(default_factory=dict, description="Its settings.")
     over: dict[str, tuple[Any, ...]] = Field(
         default_factory=dict, description="Settings of the simulator that vary, with their values; all combinations."
     )
-    dataset: str = Field("", description="Whose tasks and gold the crowd labels: a name or a path; empty: made tasks.")
-    tasks: TaskChoice = Field(TaskChoice(), description="Which of its tasks.")
-    crowds: int = Field(1, ge=1, description="Crowds at each point; they differ in the simulator's seed.")
-    methods: tuple[Candidate, ...] = Field((), description="What is trained on each crowd.")
+    dataset: str = Field(
+        default="", description="Whose tasks and gold the crowd labels: a name or a path; empty: made tasks."
+    )
+    tasks: TaskChoice = Field(default=TaskChoice(), description="Which of its tasks.")
+    crowds: int = Field(default=1, ge=1, description="Crowds at each point; they differ in the simulator's seed.")
+    methods: tuple[Candidate, ...] = Field(default=(), description="What is trained on each crowd.")
     training: dict[str, Any] = Field(default_factory=dict, description="Settings of the trainer, for every method.")
-    seeds: int = Field(1, ge=1, description="Training seeds.")
+    seeds: int = Field(default=1, ge=1, description="Training seeds.")
 
     @field_validator("over")
     @classmethod
@@ -111,7 +113,7 @@ def plant(plan: RecoveryPlan, point: Point, crowd: int = 0, source: CrowdDataset
     simulator = plan.simulator(point, crowd)
     if simulator.makes_tasks:
         if plan.dataset:
-            others = ", ".join(name for name in simulate.names() if not simulate.get(name).makes_tasks)
+            others = ", ".join(name for name, found in simulate.REGISTRY.usable().items() if not found.makes_tasks)
             raise SettingError(
                 "dataset",
                 f"be left out: {simulator.name!r} makes its own tasks",

@@ -1,4 +1,4 @@
-"""Who recovered what: methods trained on crowds whose confusions are known."""
+"""Recovery study: train methods on crowds with known confusions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning.recovery.measures import Learnt, assembled, bounds, facts, judge, learnt_of, spelled, summary
 from crowdcore.learning.recovery.plan import Candidate, Point, RecoveryPlan, plant
 from crowdcore.learning.training.events import EpochEvent, Event
@@ -37,7 +36,7 @@ class Trained:
 
 @dataclass(frozen=True, eq=False)
 class RecoveryStudy:
-    """What a plan came to.
+    """Results of a plan.
 
     Args:
         plan: what was planted and trained.
@@ -69,7 +68,6 @@ def study_recovery(
     device: str = "auto",
     on_progress: Callable[[float, str], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
-    source: CrowdDataset | None = None,
 ) -> RecoveryStudy:
     """Plant every crowd of a plan, train every method on it, and compare with the truth.
 
@@ -80,7 +78,6 @@ def study_recovery(
         device: where to train.
         on_progress: called with the share done, 0…1, and what goes on.
         should_stop: asked after every epoch; what has ended by then is kept.
-        source: the plan's dataset, if it is open already.
 
     Raises:
         CrowdError: the plan cannot be carried out; all settings are looked at before anything is trained.
@@ -109,7 +106,7 @@ def study_recovery(
             break
         head = {**spelled(point.varied), "crowd": k}
         if candidate is plan.methods[0]:
-            crowd = plant(plan, point, k, source)
+            crowd = plant(plan, point, k)
             crowds.append(head | facts(crowd))
             rows.append(bounds(crowd).assign(**head))
         words = " · ".join(filter(None, [candidate.name, point.words]))
@@ -138,13 +135,13 @@ def study_recovery(
         rows.append(judge(result, crowd).assign(method=candidate.name, seconds=seconds, **head))
         trained.append(Trained(point, k, candidate, learnt_of(result, crowd)))
     if not rows:
-        raise DataError("The study was stopped before anything was planted", "Let it go on for longer.")
+        raise DataError("The study was stopped before the first crowd was simulated", "Let it run longer.")
     table = assembled(rows, list(spelled(plan.over)))
     return RecoveryStudy(plan, table, pd.DataFrame(crowds), tuple(trained), tuple(notes), stop())
 
 
 def _check(plan: RecoveryPlan) -> None:
-    """Refuse now what would be refused in the middle."""
+    """Check all settings before training starts."""
     from crowdcore.learning import methods, split_settings
 
     if not plan.methods:

@@ -1,4 +1,4 @@
-"""What is measured after every epoch, in words."""
+"""Names of the metrics measured after every epoch."""
 
 from __future__ import annotations
 

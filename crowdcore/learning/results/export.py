@@ -1,9 +1,8 @@
-"""A trained classifier without crowdcore: tensors and a script that needs torch, safetensors and NumPy, or ONNX."""
+"""Export a trained classifier for use without crowdcore: tensors and a script, or ONNX."""
 
 from __future__ import annotations
 
 import copy
-import importlib.util
 import re
 import warnings
 from pathlib import Path
@@ -14,7 +13,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from crowdcore.core.errors import SettingError, need_extra
+from crowdcore.core.errors import SettingError, missing_extra
 from crowdcore.learning.networks.network import Reduced
 from crowdcore.learning.results.predictor import classifiers
 from crowdcore.learning.results.result import TrainingResult
@@ -129,9 +128,8 @@ class _Whole(nn.Module):
 
 
 def _as_onnx(result: TrainingResult, modules: list[nn.Module], folder: Path) -> Path:
-    for package in ("onnx", "onnxscript"):
-        if importlib.util.find_spec(package) is None:
-            raise need_extra(package, "onnx", "Exporting to ONNX")
+    if missing := missing_extra("Exporting to ONNX", "onnx", "onnxscript"):
+        raise missing
     shape = result.input_shape
     row = (*shape[1:], shape[0]) if result.preparation.image else shape
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""What results say of the tasks of a dataset, as labellings to compare with each other and with gold."""
+"""Predicted labels of several results, to compare with each other and with gold."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def labellings(
         split: train, valid, test: the part that the tasks had in the first result; or all.
     """
     inside, gold = _tasks(results, dataset, split), gold_of(results, dataset, split)
-    found = {GOLD: Reference(GOLD, gold)} if (gold >= 0).any() else {}
+    references = {GOLD: Reference(GOLD, gold)} if (gold >= 0).any() else {}
     for name, result in results.items():
         posterior = result.mean_posterior(dataset.n_tasks)
         known = inside & ~np.isnan(posterior[:, 0])
         labels = np.full(dataset.n_tasks, -1, np.int32)
         labels[known] = posterior[known].argmax(1)
-        found[name] = Reference(name, labels, posterior)
-    return found
+        references[name] = Reference(name, labels, posterior)
+    return references
 
 
 def gold_of(results: Mapping[str, TrainingResult], dataset: CrowdDataset, split: str = "all") -> IntArray:

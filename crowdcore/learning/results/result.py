@@ -1,4 +1,4 @@
-"""`TrainingResult`: what S replicas of a method learnt, said and recovered."""
+"""`TrainingResult`: parameters, predictions and recovered confusions of S replicas."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RecoveredAt(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TrainingResult:
-    """What S replicas (one per seed) came to; a part the method does not have is None.
+    """Result of S replicas (one per seed); None for parts that the method does not have.
 
     Args:
         dataset: its name.
@@ -135,8 +135,8 @@ class TrainingResult:
             known = ", ".join(["selected", *([] if written_before else ["last"]), *map(str, self.kept_epochs)])
             raise SettingError("at", f"be one of {known}", at)
         k = int(np.searchsorted(self.kept_epochs, at))
-        found = {part: np.asarray(v[k], np.float64) for part, v in self.kept.items()}
-        return RecoveredAt(*(found.get(part) for part in _KEPT))
+        matrices = {part: np.asarray(v[k], np.float64) for part, v in self.kept.items()}
+        return RecoveredAt(*(matrices.get(part) for part in _KEPT))
 
     def moved(
         self,

@@ -1,4 +1,4 @@
-"""Everything that decides how a run goes on, in two files: tensors as safetensors, the rest as JSON."""
+"""Checkpoint of a run in two files: tensors as safetensors, the rest as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what replicas came to, to one result: the better of two starts, arrays as the dataset has them, notes."""
+"""Combine trained replicas into one result: choice of start, arrays in dataset order, notes."""
 
 from __future__ import annotations
 

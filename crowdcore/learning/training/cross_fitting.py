@@ -1,4 +1,4 @@
-"""Several networks, each trained without one fold of the tasks, so that every task has one that has not seen it."""
+"""Cross-fitting: K networks, each trained without one fold of the tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs and annotations on the device once; a step gathers its own batch and touches nothing else."""
+"""Inputs and annotations on the device; each step gathers its own batch there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which device trains, and what to do when its memory is full."""
+"""Choice of the device, and detection of out-of-memory errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def resolve_device(name: str) -> torch.device:
         n = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if (device.index or 0) >= n:
             here = f"This machine has {n} CUDA device{'s' if n != 1 else ''}"
-            raise SettingError("device", "be a device that is here", name, f"{here}; 'auto' takes what there is.")
+            raise SettingError("device", "be an available device", name, f"{here}; 'auto' chooses one.")
     elif device.type != "cpu":
         raise SettingError("device", "be 'auto', 'cpu' or 'cuda'", name)
     return device

@@ -107,12 +107,12 @@ class Evaluation:
             moved = moved.index_select(1, self._labelled) if kind == "worker" else moved
             metrics[f"{kind}_moved"] = moved.flatten(1).mean(1) if moved.dim() > 1 else moved
         for kind, true in self._true.items():
-            found = recovered.get(f"{kind}_confusion")
-            if found is not None and found.shape[1:] == true.shape:
+            estimate = recovered.get(f"{kind}_confusion")
+            if estimate is not None and estimate.shape[1:] == true.shape:
                 if order is not None:
                     shape = (len(order), *([1] * (true.dim() - 2)), -1, 1)
-                    found = torch.take_along_dim(found, order.reshape(shape), -2)
-                rows = (found - true).square().sum(-1)
+                    estimate = torch.take_along_dim(estimate, order.reshape(shape), -2)
+                rows = (estimate - true).square().sum(-1)
                 metrics[f"{kind}_recovery_error"] = rows.nanmean((1, 2)[: true.dim() - 1])
         return metrics
 

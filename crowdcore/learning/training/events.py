@@ -1,4 +1,4 @@
-"""What a run tells while it goes on."""
+"""Events of a running training."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class EpochEvent:
 
 @dataclass(frozen=True)
 class NoteEvent:
-    """Something one should know: a fallback, a class nobody named."""
+    """A notice, such as a fallback or a class without labels."""
 
     message: str
 

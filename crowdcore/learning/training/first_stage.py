@@ -28,7 +28,7 @@ _CLASSIFIER = "classifier."
 
 
 class _Settings(NoiseLayerSettings):
-    strength: float = Field(0.0, description="λ of the sum of traces.")
+    strength: float = Field(default=0.0, description="λ of the sum of traces.")
 
 
 def first_stage_epochs(method: type[CrowdMethod], settings: Any, training: TrainSettings) -> int:

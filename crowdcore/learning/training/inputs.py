@@ -1,4 +1,4 @@
-"""What the network sees: rows of features or images, prepared the same way in training and prediction."""
+"""Preparation of inputs (features or images), the same in training and prediction."""
 
 from __future__ import annotations
 

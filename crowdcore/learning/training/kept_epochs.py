@@ -1,4 +1,4 @@
-"""Matrices and ω of some epochs, so that one can see where they came from."""
+"""Matrices and ω stored at some epochs, to show how they developed."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _OMEGA_CHUNK = 4096
 def recovered_of(replicas: Replicas) -> dict[str, AnyArray]:
     """part -> (S, ...) what the replicas recovered as they stand, computed in float64."""
     exact = {k: v.double() if v.is_floating_point() else v for k, v in replicas.tensors().items()}
-    found: dict[str, Any] = replicas.call("recovered", state=exact)
-    return {name: value.cpu().numpy() for name, value in found.items()}
+    recovered: dict[str, Any] = replicas.call("recovered", state=exact)
+    return {name: value.cpu().numpy() for name, value in recovered.items()}
 
 
 @torch.no_grad()
@@ -41,7 +41,7 @@ def omega_of(replicas: Replicas, data: Data, tasks: slice | None = None) -> Tens
 
 
 class Kept:
-    """What a stack recovered at the start (epoch 0), at evenly spaced epochs and at the last one.
+    """Recovered matrices of a stack at the start (epoch 0), at evenly spaced epochs and at the last.
 
     Args:
         replicas: whose matrices.
@@ -62,11 +62,11 @@ class Kept:
     def _now(self) -> dict[str, FloatArray]:
         if not self.replicas.method.learns_confusions:
             return {}
-        found = {k: v.astype(np.float32) for k, v in recovered_of(self.replicas).items() if k in _MATRICES}
+        matrices = {k: v.astype(np.float32) for k, v in recovered_of(self.replicas).items() if k in _MATRICES}
         omega = omega_of(self.replicas, self.data)
-        return found if omega is None else found | {"omega": omega.float().cpu().numpy()}
+        return matrices if omega is None else matrices | {"omega": omega.float().cpu().numpy()}
 
-    def take(self, epoch: int) -> None:
+    def keep(self, epoch: int) -> None:
         """Keep the state after so many epochs, if it is one of those to keep."""
         if epoch in self._plan:
             self.at[epoch] = self._now()

@@ -101,7 +101,7 @@ def run_epochs(
     rates = [method.rate(stack[0].settings, name) for name in replicas.parameters]
     optimiser = Optimiser(list(replicas.parameters.values()), training, rates)
     kept = Kept(replicas, data, training.epochs)
-    kept.take(0)
+    kept.keep(0)
     evaluation = Evaluation(replicas, data, training.names == "validation-gold")
     steps, selection = Steps(replicas, optimiser, feed, record), Selection(replicas, training.patience)
     history: dict[str, list[FloatArray]] = {}
@@ -117,9 +117,9 @@ def run_epochs(
             _start_epoch(replicas, data, epoch)
         optimiser.start_epoch(epoch)
         losses = steps.epoch(epoch)
-        found = {"loss": losses.sum(0), **dict(zip(steps.terms, losses, strict=True)), **evaluation()}
-        metrics = fetch(found)
-        kept.take(epoch + 1)
+        measured = {"loss": losses.sum(0), **dict(zip(steps.terms, losses, strict=True)), **evaluation()}
+        metrics = fetch(measured)
+        kept.keep(epoch + 1)
         seconds = time.perf_counter() - began
         _check(metrics["loss"], selection.active, epoch, stack, training)
         row = {name: np.where(selection.active, value, np.nan) for name, value in metrics.items()}

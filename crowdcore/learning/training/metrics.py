@@ -1,4 +1,4 @@
-"""How good predictions and recovered confusions are; NumPy, float64, every number from its definition."""
+"""Metrics of predictions and recovered confusions, in NumPy float64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which latent class bears which name: the likelihood of the labels is the same under any renaming of the classes."""
+"""Match latent classes to labels: the likelihood of the labels is the same under any renaming of the classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stack of replicas came to."""
+"""Outcome of a stack of replicas."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Parts = dict[str, AnyArray]
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a stack of S replicas came to; "selected" and "last" stand for the model of that epoch.
+    """Outcome of a stack of S replicas; "selected" and "last" are the models of these epochs.
 
     Args:
         history: metric -> (epochs, S), NaN after a replica's last epoch.

@@ -1,4 +1,4 @@
-"""What is to be learnt from: which tasks train, validate and test, and the annotations in that numbering."""
+"""`Problem`: the tasks that train, validate and test, with annotations in that numbering."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crowdcore.data.rows import Rows
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.inputs import Preparation, input_rows, prepare_on
 
-__all__ = ["Problem", "pose"]
+__all__ = ["Problem", "make_problem"]
 
 TRAIN, VALID, TEST = range(3)
 
@@ -112,7 +112,7 @@ class Problem:
         return self.aggregate(name, **settings).posterior[self.order[: self.n_train]]
 
 
-def pose(
+def make_problem(
     dataset: CrowdDataset,
     training: TrainSettings,
     images: bool = False,
@@ -240,10 +240,10 @@ def _notes(dataset: CrowdDataset, train: IntArray, annotation: IntArray, validat
     if never:
         notes.append(
             f"No worker gave the label{'s' if len(never) > 1 else ''} {', '.join(map(repr, never))} to a training "
-            "task: the classifier cannot learn what nobody named."
+            "task: the classifier cannot learn labels that nobody gave."
         )
     if len(np.unique(dataset.worker[used])) == 1:
-        notes.append("There is only one worker: their mistakes cannot be told from what is common to a crowd.")
+        notes.append("There is only one worker: individual and common mistakes cannot be separated.")
     if validated_on:
         notes.append(f"Epochs are selected on: {validated_on}.")
     return tuple(notes)

@@ -1,4 +1,4 @@
-"""Which replicas train side by side, which after one another, and what happens when memory is full."""
+"""Schedule of replicas: in parallel or in sequence, with a fallback when memory is full."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which epoch of each replica is kept, and when a replica stops."""
+"""Selection of the best epoch of each replica, and early stopping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the workers' matrices start: at the identity, at Dawid-Skene's estimates, or where a first stage took them."""
+"""Initial worker matrices: identity, Dawid-Skene's estimates, or the result of a first stage."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NoiseLayerSettings(Settings):
     """Settings of every method with a noise layer."""
 
     noise_lr: float = Field(
-        20.0,
+        default=20.0,
         gt=0,
         title="Learning rate of the noise layers",
         description="As a multiple of the classifier's: noise layers must move by several logits to be learnt.",
@@ -37,18 +37,18 @@ class StartSettings(NoiseLayerSettings):
     """The starts that best-of tries."""
 
     start: Literal["identity", "dawid-skene", "trace", "best-of"] = Field(
-        "dawid-skene",
+        default="dawid-skene",
         title="Start of the noise layers",
         description="Identity; or a first stage that learns one confusion per worker, from Dawid-Skene's estimates "
         "or with trace regularisation; best-of: both stages, of which the lower training loss is kept.",
         json_schema_extra=swept,
     )
     start_epochs: float = Field(
-        0.25,
+        default=0.25,
         gt=0,
         le=1,
         title="Epochs of the first stage",
-        description="As a share of the epochs, which they come on top of; nothing where the start is the identity.",
+        description="As a share of the epochs, in addition to them; not used if the start is the identity.",
     )
 
 
@@ -65,8 +65,8 @@ def dawid_skene_confusion(problem: Problem) -> FloatArray:
     counts = given.reshape(n_workers, n_classes, n_classes).transpose(0, 2, 1)
     pooled = counts.sum(0) + np.eye(n_classes) / n_classes
     pooled /= pooled.sum(1, keepdims=True)
-    found = np.maximum((counts + _POOLED * pooled) / (counts.sum(2, keepdims=True) + _POOLED), _SMALLEST)
-    return np.asarray(found / found.sum(2, keepdims=True))
+    confusion = np.maximum((counts + _POOLED * pooled) / (counts.sum(2, keepdims=True) + _POOLED), _SMALLEST)
+    return np.asarray(confusion / confusion.sum(2, keepdims=True))
 
 
 def split_confusion(confusion: Tensor) -> tuple[Tensor, Tensor]:

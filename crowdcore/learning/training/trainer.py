@@ -1,4 +1,4 @@
-"""From a stack of replicas to what they came to."""
+"""Train one stack of replicas."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
-from crowdcore.learning.networks.likelihood import given_label, take
+from crowdcore.learning.networks.likelihood import gather_rows, given_label
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
@@ -43,7 +43,7 @@ class WorkerModel(CrowdMethod):
         """Tanno et al. 2019, eq. 4; the mean is over a batch's tasks."""
         confusion = self.confusion()
         of_tasks = self.log_probs(batch.features).exp()
-        (p,) = take(batch.row, of_tasks)
+        (p,) = gather_rows(batch.row, of_tasks)
         explained = (p * given_label(confusion, batch.worker, batch.label)).sum(-1).clamp_min(1e-30)
         return {
             "cross_entropy": -(batch.weight * explained.log()).sum() / of_tasks.shape[-2],

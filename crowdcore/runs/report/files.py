@@ -7,11 +7,10 @@ import json
 import re
 import tempfile
 import zipfile
-from importlib.util import find_spec
 from pathlib import Path
 
 import crowdcore
-from crowdcore.core.errors import DataError
+from crowdcore.core.errors import DataError, missing_extra
 from crowdcore.data.formulas import neutralise
 from crowdcore.exhibits import Exhibit
 from crowdcore.runs.report.build import Report
@@ -19,13 +18,12 @@ from crowdcore.runs.report.page import to_html
 
 __all__ = ["drawing_fault", "to_archive", "write_report"]
 
-_MISSING = "SVG files need the package 'kaleido', which is not installed: pip install 'crowdcore[export]'."
 _WIDTH = 900  # pixels of a drawn figure
 
 
 def drawing_fault() -> str:
     """Why no SVG can be drawn here; empty if nothing is known to stand in the way."""
-    return "" if find_spec("kaleido") else _MISSING
+    return str(missing_extra("Drawing SVG files", "kaleido") or "")
 
 
 def write_report(report: Report, folder: Path, svg: bool = True) -> tuple[list[Path], str]:

@@ -13,9 +13,7 @@ from crowdcore import analysis, figures
 from crowdcore.analysis.reference import Reference
 from crowdcore.core.drawable import drawable, escaped
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.exhibits import Exhibit, View
-from crowdcore.exhibits import comparison as exhibits
-from crowdcore.exhibits import overview as data
+from crowdcore.exhibits import Exhibit, View, comparison as exhibits, overview as data
 from crowdcore.exhibits.mistakes import shared_mistakes
 from crowdcore.exhibits.workers import worker_distances, worker_ranking
 from crowdcore.figures.heatmap import MAX_CELLS

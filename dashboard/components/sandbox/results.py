@@ -32,7 +32,7 @@ def results() -> None:
     """The runs of the chosen crowds, and what they came to."""
     known = sandbox.planted_before()
     names = [name for name in state.get_many("planted") if name in known]
-    if not names or services.missing_extras():
+    if not names or services.training_fault():
         return
     runs = sandbox_results.runs_on(names)
     if runs:

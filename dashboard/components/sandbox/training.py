@@ -29,10 +29,8 @@ def training() -> None:
     names = _crowds()
     if not names:
         return
-    missing = services.missing_extras()
-    if missing:
-        st.info("Training needs packages that are not installed here. To have them:", icon=":material/download:")
-        st.code(f"pip install 'crowdcore[{','.join(missing)}]'", language="bash")
+    if fault := services.training_fault():
+        st.info(as_text(fault), icon=":material/download:")
         return
     why = services.untrainable(names[0])
     if why:

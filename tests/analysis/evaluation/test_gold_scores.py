@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import binomtest
 
 import crowdcore as cc
@@ -74,7 +73,7 @@ def test_a_loss_says_whether_chance_explains_it():
 def test_data_that_cannot_carry_confusions(data_folder):
     labelme = cc.load_dataset("labelme")
     (said,) = judge(labelme, cc.aggregation.get("dawid-skene").fit(labelme)).warnings
-    assert "fewer than 3.38 labels per worker and class" in said
+    assert "Few labels per worker: the median is 3.38 per class" in said
     said = judge(labelme, cc.aggregation.get("one-coin").fit(labelme)).warnings
     assert len(said) == 1 and "loses to majority vote: 76.7 % right against 76.9 %" in said[0]
 

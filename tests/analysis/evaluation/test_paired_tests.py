@@ -4,8 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from crowdcore.analysis.evaluation.paired_tests import PairedTests, paired_tests
 from crowdcore.core.errors import SettingError
@@ -59,7 +58,7 @@ def test_the_caveat_names_the_fewest_seeds_with_which_a_difference_can_be_signif
     needed = int(found(2).caveat.split("at least ")[1].split(" seeds")[0])
     assert found(needed).adjusted.min() <= 0.05 < found(needed - 1).adjusted.min()
     assert "cannot" in found(needed - 1).caveat
-    assert found(needed).caveat.startswith(f"Rests on {needed} seeds")
+    assert found(needed).caveat.startswith(f"Based on {needed} seeds")
 
 
 def test_accuracies_that_differ_by_the_same_number_of_tasks_tie() -> None:

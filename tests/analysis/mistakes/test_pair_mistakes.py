@@ -189,7 +189,7 @@ def test_threads_do_not_show(monkeypatch):
 def test_notes_and_frame():
     crowd = make_crowd([0, 0, 1, 1], [0, 1, 0, 1], [1, 1, 0, 0], 2, 3, 2, np.array([0, 0]))
     assert pair_mistakes(crowd).notes == ()
-    assert "copying is understated" in pair_mistakes(crowd, "majority-vote").notes[1]
+    assert "copying is underestimated" in pair_mistakes(crowd, "majority-vote").notes[1]
     assert "most probable class" in pair_mistakes(crowd, soft_reference(crowd)).notes[0]
     frame = pair_mistakes(crowd).frame()
     assert list(frame.columns[:5]) == ["worker_a", "worker_b", "both_labelled", "both_wrong", "wrong_alike"]

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from crowdcore.analysis import annotation_entropy, omega_ranking
 from crowdcore.core.errors import DataError, SettingError

@@ -42,7 +42,7 @@ def test_counts_by_hand() -> None:
 def test_strong_common_noise_makes_another_label_the_most_frequent_one(strength: float, misled: bool) -> None:
     crowd = simulate.synthetic(common_strength=strength, individual_strength=strength, **SMALL)
     assert bool(len(planted(crowd).misleading)) == misled
-    assert ("cannot tell" in planted(crowd).sentence) == misled
+    assert ("cannot identify" in planted(crowd).sentence) == misled
 
 
 def test_labels_are_right_as_often_as_the_settings_say() -> None:

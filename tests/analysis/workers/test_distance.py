@@ -6,13 +6,11 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.spatial.distance import jensenshannon
 
 import crowdcore as cc
-from crowdcore.analysis import confusion_distance, worker_confusion, worker_distance
-from crowdcore.analysis import worker_distance as distance_of
+from crowdcore.analysis import confusion_distance, worker_confusion, worker_distance, worker_distance as distance_of
 from tests.analysis.crowds import crowds, make_crowd, soft_reference
 from tests.conftest import simulate_crowd
 

@@ -7,8 +7,7 @@ from itertools import pairwise, product
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import crowdcore as cc
 from crowdcore.analysis import WorkerDistance, order_workers

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import binom, binomtest
 
 import crowdcore as cc
@@ -137,7 +136,7 @@ def test_idle_workers_and_notes():
     assert frame["single_label"].tolist() == ["class 0", "class 1", ""]
     consensus = worker_quality(crowd, "majority-vote")
     assert any("each worker's own among them" in note for note in consensus.notes)
-    assert any("expected under the reference's posterior" in note for note in consensus.notes)
+    assert any("expected values under the reference's posterior" in note for note in consensus.notes)
 
 
 def test_blocks_do_not_show(monkeypatch):

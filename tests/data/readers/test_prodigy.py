@@ -80,5 +80,5 @@ def test_refusals(write):
     with pytest.raises(DataError, match="No line holds an answer"):
         examine(write([line("goal", "ann", answer="ignore")]))
     record = {"answer": "accept", "_annotator_id": "ann", "label": "X"}
-    with pytest.raises(DataError, match=r"This line says no task.*row 1"):
+    with pytest.raises(DataError, match=r"This line names no task.*row 1"):
         examine(write([record]))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from crowdcore.core.errors import DataError
+from crowdcore.core.errors import DataError, MissingExtraError
 from crowdcore.data import sources
+from crowdcore.data.sources.cifar10n import Cifar10N
 from tests.data.sources import archives
 from tests.data.sources.server import Server
 
@@ -91,3 +93,31 @@ def test_cifar10n_in_another_layout(
     archives.serve_cifar10n(server, saved, table)
     with pytest.raises(DataError, match=sentence):
         sources.fetch("cifar10n", url_base=server.url)
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_any_truncation_of_cifar10n_is_refused(tmp_path: Path, zipped: bool) -> None:
+    torch = pytest.importorskip("torch")
+    path = tmp_path / "CIFAR-10_human.pt"
+    torch.save(archives.cifar10n()[0], path, _use_new_zipfile_serialization=zipped)
+    whole = path.read_bytes()
+    for end in range(0, len(whole) - 8, max(1, len(whole) // 60)):
+        path.write_bytes(whole[:end])
+        with pytest.raises(DataError, match=r"CIFAR-10_human\.pt"):
+            Cifar10N().convert({path.name: path}, tmp_path)
+
+
+@pytest.mark.parametrize("content", [[1, 2], np.arange(3), "text", 5])
+def test_a_file_of_cifar10n_without_a_dictionary(tmp_path: Path, content: object) -> None:
+    torch = pytest.importorskip("torch")
+    path = tmp_path / "CIFAR-10_human.pt"
+    torch.save(content, path)
+    with pytest.raises(DataError, match="no dictionary of label columns"):
+        Cifar10N().convert({path.name: path}, tmp_path)
+
+
+def test_cifar10n_without_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    path = tmp_path / "CIFAR-10_human.pt"
+    with pytest.raises(MissingExtraError, match=r"Reading CIFAR-10_human\.pt needs .*crowdcore\[learning\]"):
+        Cifar10N().convert({path.name: path}, tmp_path)

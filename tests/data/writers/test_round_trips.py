@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from crowdcore.data import from_frame, read_dataset, write_folder, write_long
 from tests.data.crowds import assert_same, crowds

@@ -11,8 +11,7 @@ import pytest
 from crowdcore.analysis.evaluation.task_tests import SEEDS_AND_TASKS
 from crowdcore.data import simulate
 from crowdcore.exhibits import comparison as exhibits
-from crowdcore.learning.comparison import summary as comparison
-from crowdcore.learning.comparison import tested
+from crowdcore.learning.comparison import summary as comparison, tested
 from crowdcore.learning.comparison.variation import facts as facts_of
 from crowdcore.learning.results.predictions import GOLD, gold_of, labellings
 from tests.learning.helpers import featured_crowd

@@ -67,12 +67,12 @@ def test_conal_takes_worker_features():
     from crowdcore.learning.api import split_settings
     from crowdcore.learning.training.data import Data
     from crowdcore.learning.training.loop import Replica, make_replicas
-    from crowdcore.learning.training.problem import pose
+    from crowdcore.learning.training.problem import make_problem
     from tests.learning.helpers import CPU, in_double, small
 
     conal = methods.get("conal")
     training, own = split_settings(conal, small("conal"))
-    problem = pose(crowd, training, worker_features=KNOWN)
+    problem = make_problem(crowd, training, worker_features=KNOWN)
     module = make_replicas(problem, conal, [Replica(own, 3)], training)[0].double().eval()
     batch = in_double(Data(problem, CPU).stretch(slice(0, problem.n_train)))
     state = oracle.State(module, batch)

@@ -12,7 +12,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.data.rows import Rows
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.data import Data, Feed
-from crowdcore.learning.training.problem import pose
+from crowdcore.learning.training.problem import make_problem
 from tests.learning.helpers import CPU, featured_crowd
 
 
@@ -27,7 +27,7 @@ def crowd():
 @pytest.mark.parametrize("fixed", [False, True])
 @pytest.mark.parametrize("resident", [True, False])
 def test_an_epoch_is_every_task_with_its_annotations_once(crowd, fixed, resident):
-    problem = pose(crowd, TrainSettings())
+    problem = make_problem(crowd, TrainSettings())
     data = Data(problem, CPU, resident, targets=problem.votes())
     feed = Feed(data, (7, 8), 10, fixed)
     n = problem.n_train_annotations
@@ -55,7 +55,7 @@ def test_an_epoch_is_every_task_with_its_annotations_once(crowd, fixed, resident
 
 
 def test_a_replicas_order_is_its_own_and_changes_with_the_epoch(crowd):
-    data = Data(pose(crowd, TrainSettings()), CPU)
+    data = Data(make_problem(crowd, TrainSettings()), CPU)
     alone = next(Feed(data, (8,), 10).epoch(3)).task[0]
     among = next(Feed(data, (1, 8, 5), 10).epoch(3)).task[1]
     assert torch.equal(alone, among)
@@ -63,7 +63,7 @@ def test_a_replicas_order_is_its_own_and_changes_with_the_epoch(crowd):
 
 
 def test_recorded_steps_get_one_width_per_epoch_at_least(crowd):
-    data = Data(pose(crowd, TrainSettings()), CPU)
+    data = Data(make_problem(crowd, TrainSettings()), CPU)
     feed = Feed(data, (0, 1), 7, fixed_width=True)
     widths = [{i.entry.shape[1] for i in feed.epoch(e)} for e in range(5)]
     assert all(len(w) == 1 for w in widths)
@@ -71,7 +71,7 @@ def test_recorded_steps_get_one_width_per_epoch_at_least(crowd):
 
 
 def test_a_stretch_is_consecutive_tasks(crowd):
-    problem = pose(crowd, TrainSettings())
+    problem = make_problem(crowd, TrainSettings())
     batch = Data(problem, CPU).stretch(slice(5, 9))
     inside = (problem.task >= 5) & (problem.task < 9)
     assert batch.task.tolist() == [5, 6, 7, 8]
@@ -82,21 +82,21 @@ def test_a_stretch_is_consecutive_tasks(crowd):
 
 def test_nan_is_found_and_its_task_named(crowd):
     features = np.array(crowd.features)
-    problem = pose(crowd, TrainSettings(standardise=False))
+    problem = make_problem(crowd, TrainSettings(standardise=False))
     features[problem.order[problem.splits["test"]][2], 1] = np.nan
-    problem = pose(replace(crowd, features=Rows.from_array(features)), TrainSettings(standardise=False))
+    problem = make_problem(replace(crowd, features=Rows.from_array(features)), TrainSettings(standardise=False))
     task = crowd.task_ids[problem.order[problem.splits["test"]][2]]
     with pytest.raises(DataError, match=f"task '{task}' hold NaN"):
         Data(problem, CPU)
     features[problem.order[0]] = np.inf
     with pytest.raises(DataError, match="NaN or infinite"):
-        pose(replace(crowd, features=Rows.from_array(features)), TrainSettings())
+        make_problem(replace(crowd, features=Rows.from_array(features)), TrainSettings())
 
 
 def test_images_become_standardised_channels_first(crowd):
     rng = np.random.default_rng(0)
     pictures = rng.integers(0, 256, (60, 8, 8, 3), dtype=np.uint8)
-    problem = pose(replace(crowd, features=Rows.from_array(pictures)), TrainSettings())
+    problem = make_problem(replace(crowd, features=Rows.from_array(pictures)), TrainSettings())
     assert problem.input_shape == (3, 8, 8)
     data = Data(problem, CPU)
     x = data.inputs(slice(0, problem.n_train))
@@ -105,6 +105,6 @@ def test_images_become_standardised_channels_first(crowd):
     torch.testing.assert_close(x.std((0, 2, 3), correction=0), torch.ones(3), atol=1e-4, rtol=0)
     table = data.inputs(torch.tensor([[3, 1]]))
     assert torch.equal(table[0, 1], x[1])
-    grey = pose(replace(crowd, features=Rows.from_array(pictures[..., 0])), TrainSettings())
+    grey = make_problem(replace(crowd, features=Rows.from_array(pictures[..., 0])), TrainSettings())
     assert grey.input_shape == (1, 8, 8)
     assert Data(grey, CPU).inputs(slice(0, 2)).shape == (2, 1, 8, 8)

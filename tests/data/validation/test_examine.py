@@ -284,9 +284,9 @@ def test_split_words(csv):
 
 def test_settings_that_cannot_be(csv):
     path = csv(PLAIN)
-    with pytest.raises(SettingError, match=r"`repeats` must be right: .*'keep'.*got 'some'"):
+    with pytest.raises(SettingError, match=r"`repeats` must satisfy: .*'keep'.*got 'some'"):
         examine(path, repeats="some")
-    with pytest.raises(SettingError, match=r"`colour` must .* Known: format, task, worker"):
+    with pytest.raises(SettingError, match=r"`colour` must .* Known settings: format, task, worker"):
         examine(path, colour="red")
     with pytest.raises(SettingError, match="`classes` must hold each class once"):
         examine(path, classes=["a", "a"])

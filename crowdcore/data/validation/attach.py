@@ -1,4 +1,4 @@
-"""What lies beside the annotations: features, images, texts, further columns, simulated truth."""
+"""Attach features, images, texts, extra columns and simulated truth to a dataset."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
-from crowdcore.data.dataset import NO_SPLIT, SPLITS, Media, SimulatedTruth
+from crowdcore.data.dataset import SPLIT_ENDINGS, Media, SimulatedTruth
 from crowdcore.data.formulas import unescape
 from crowdcore.data.rows import Rows
 from crowdcore.data.tables.base import Arrow
@@ -33,7 +33,7 @@ def attach_rows(folder: Path | None, kind: str, split: IntArray, n_listed: int) 
     if folder is None:
         return None
     parts: dict[int, Path] = {}
-    for code, ending in {NO_SPLIT: "", **{s: f"_{name}" for s, name in enumerate(SPLITS)}}.items():
+    for code, ending in SPLIT_ENDINGS.items():
         files = [folder / pattern.format(ending) for pattern in _FILES[kind]]
         present = next((file for file in files if file.is_file()), None)
         if present is not None:

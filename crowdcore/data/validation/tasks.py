@@ -1,4 +1,4 @@
-"""Which tasks there are, in which order, and what is known of each: gold, split, media."""
+"""Number the tasks and collect gold, split and media of each."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
-from crowdcore.data.codes import Codes
 from crowdcore.data.dataset import NO_SPLIT, SPLITS
-from crowdcore.data.doctor.names import row_numbers
+from crowdcore.data.dictionary import Codes
 from crowdcore.data.formulas import unescape
 from crowdcore.data.readers.base import Raw, RawTasks
-from crowdcore.data.report import Finding, found, plural
+from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.tables.base import Arrow
+from crowdcore.data.validation.names import row_numbers
 
 __all__ = ["TaskList", "media_columns", "number_tasks", "per_task", "split_codes"]
 
@@ -60,7 +60,7 @@ def number_tasks(raw: Raw, task: Codes, listed: Codes | None) -> tuple[TaskList,
         sentence = f"{plural(len(new), 'task')} with annotations missing from the list of tasks; added after it"
         rows = raw.row_numbers(np.flatnonzero(np.append(place, -1)[task.codes] >= len(ids)))
         examples = tuple(extra[:5].to_pylist())
-        findings.append(found("tasks-not-listed", "warning", sentence, rows, count=len(new), examples=examples))
+        findings.append(make_finding("tasks-not-listed", "warning", sentence, rows, count=len(new), examples=examples))
         ids = pa.concat_arrays([ids, extra])
     numbers = np.append(place, np.int32(-1))[task.codes]
     n_listed = len(listed)
@@ -103,12 +103,12 @@ def split_codes(split: Codes, raw: Raw, tasks: TaskList) -> tuple[IntArray, list
         unknown = tuple(word for word, code in zip(words, target, strict=False) if code == -2)[:5]
         sentence = f"{unknown[0]!r} is no split ({', '.join(SPLITS)}); those tasks would have none"
         numbers = row_numbers(raw, rows, raw.tasks)
-        findings.append(found("unknown-split", "change", sentence, numbers, column=column, examples=unknown))
+        findings.append(make_finding("unknown-split", "change", sentence, numbers, column=column, examples=unknown))
     result, others = per_task(tasks, codes, len(tasks.ids))
     if len(others):
         sentence = "A task stands in two splits; the first would be taken"
         numbers = row_numbers(raw, others, raw.tasks)
-        findings.append(found("split-contradicts", "change", sentence, numbers, column=column))
+        findings.append(make_finding("split-contradicts", "change", sentence, numbers, column=column))
     return np.where(result < 0, NO_SPLIT, result).astype(np.int8), findings
 
 

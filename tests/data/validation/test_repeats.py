@@ -6,10 +6,9 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from crowdcore.data.doctor.repeats import find_repeats, reduce_repeats
+from crowdcore.data.validation.repeats import find_repeats, reduce_repeats
 
 TRIPLES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 2)), max_size=25)
 

@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
-from crowdcore.data.codes import Codes, clean, encode, natural_order, strings
-from crowdcore.data.doctor.names import row_numbers
+from crowdcore.data.dictionary import Codes, clean, encode, natural_order, strings
 from crowdcore.data.readers.base import Raw, RawTasks
-from crowdcore.data.report import Finding, found, plural
+from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.settings import ReadSettings
+from crowdcore.data.validation.names import row_numbers
 
 __all__ = ["ClassList", "class_findings", "outside", "resolve_classes", "to_classes"]
 
@@ -117,7 +117,7 @@ def outside(
     noun = "label" if what == "label" else "gold value"
     sentence = f"{plural(len(rows), noun)} outside the {len(classes.names):,} classes {verb}: {listed}{more}"
     return [
-        found(
+        make_finding(
             f"{what}-outside-classes",
             "change",
             sentence,

@@ -1,4 +1,4 @@
-"""A worker's repeats on a task: counted, told apart, reduced on request."""
+"""Repeated labels of a worker on a task: counted, and reduced on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From raw columns to a dataset, every loss on record."""
+"""Assemble a dataset from raw columns and report every loss."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdcore.core.types import IntArray
-from crowdcore.data.codes import Codes, Whole, strings
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.doctor.annotations import Annotations
-from crowdcore.data.doctor.attach import attach_extra, attach_media, attach_rows, attach_truth
-from crowdcore.data.doctor.classes import ClassList, class_findings, outside, resolve_classes, to_classes
-from crowdcore.data.doctor.crowd import crowd_findings, tally
-from crowdcore.data.doctor.kept import kept_rows
-from crowdcore.data.doctor.names import clean_names, row_numbers, string_index
-from crowdcore.data.doctor.repeats import Repeats, find_repeats, reduce_repeats
-from crowdcore.data.doctor.tasks import TaskList, media_columns, number_tasks, per_task, split_codes
-from crowdcore.data.doctor.workers import number_workers
+from crowdcore.data.dictionary import Codes, Whole, strings
 from crowdcore.data.readers.base import Raw
-from crowdcore.data.report import Finding, ImportReport, found, plural
+from crowdcore.data.report import Finding, ImportReport, make_finding, plural
 from crowdcore.data.settings import ReadSettings
+from crowdcore.data.validation.accepted_rows import accepted_rows
+from crowdcore.data.validation.annotations import Annotations
+from crowdcore.data.validation.attach import attach_extra, attach_media, attach_rows, attach_truth
+from crowdcore.data.validation.classes import ClassList, class_findings, outside, resolve_classes, to_classes
+from crowdcore.data.validation.crowd import crowd_findings, tally
+from crowdcore.data.validation.names import clean_names, row_numbers, string_index
+from crowdcore.data.validation.repeats import Repeats, find_repeats, reduce_repeats
+from crowdcore.data.validation.tasks import TaskList, media_columns, number_tasks, per_task, split_codes
+from crowdcore.data.validation.workers import number_workers
 
 __all__ = ["assemble"]
 
@@ -40,7 +40,7 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
     findings += outside(columns.names["label"], label, "label", raw, classes, None)
     tasks, noticed = number_tasks(raw, columns.names["task"], columns.listed)
     findings += noticed
-    keep, noticed = kept_rows(raw, columns.names, label)
+    keep, noticed = accepted_rows(raw, columns.names, label)
     findings += noticed
     workers, number, noticed = number_workers(raw, columns.names["worker"], keep)
     findings += noticed
@@ -149,7 +149,9 @@ def _about_tasks(
             gold[wrong] = -1
             sentence = f"{plural(len(wrong), 'task')} with contradicting gold would count as unknown"
             findings.append(
-                found("gold-contradicts", "change", sentence, row_numbers(raw, rows, raw.tasks), count=len(wrong))
+                make_finding(
+                    "gold-contradicts", "change", sentence, row_numbers(raw, rows, raw.tasks), count=len(wrong)
+                )
             )
         known = int((gold >= 0).sum())
         if 0 < known < n:
@@ -174,4 +176,4 @@ def _about_repeats(repeats: Repeats, raw: Raw, given: Annotations, settings: Rea
     )
     remedy = "Pass repeats='first', 'last' or 'majority' to reduce them." if settings.repeats == "keep" else ""
     shown = np.sort(raw.row_numbers(later if given.rows is None else given.rows[later]))
-    return [found("repeats", "note", sentence, shown, remedy=remedy)]
+    return [make_finding("repeats", "note", sentence, shown, remedy=remedy)]

@@ -1,4 +1,4 @@
-"""The two steps of taking data in: examine, then accept."""
+"""Import in two steps: examine, then accept."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 from crowdcore.core.errors import DataError
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.doctor.assemble import assemble
 from crowdcore.data.readers import Raw, Source, find_reader
 from crowdcore.data.report import ImportReport
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import identify, open_table
+from crowdcore.data.validation.assemble import assemble
 
 __all__ = ["Import", "examine", "examine_source", "read_dataset"]
 
 
 @dataclass(frozen=True, eq=False)
 class Import:
-    """A file that was read and reported on, and waits to be taken in.
+    """An examined file, ready to be imported.
 
     Args:
         report: what was understood, and what would be dropped or merged.

@@ -8,11 +8,10 @@ import unicodedata
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.codes import Encoder, clean, encode, natural_order, strings
+from crowdcore.data.dictionary import Encoder, clean, encode, natural_order, strings
 
 WORDS = st.one_of(
     st.none(),

@@ -1,4 +1,4 @@
-"""What looks odd about a crowd once its annotations are numbers."""
+"""Findings about unusual workers and tasks."""
 
 from __future__ import annotations
 

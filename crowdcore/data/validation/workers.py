@@ -1,4 +1,4 @@
-"""Which workers there are, and in which order."""
+"""Number the workers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
-from crowdcore.data.codes import Codes, clean, encode, natural_order, strings
+from crowdcore.data.dictionary import Codes, clean, encode, natural_order, strings
 from crowdcore.data.readers.base import Raw
 from crowdcore.data.report import Finding, plural
 
@@ -36,8 +36,8 @@ def number_workers(raw: Raw, worker: Codes, keep: IntArray | None) -> tuple[list
         examples = tuple(values[int(i)].as_py() for i in lost[:5])
         sentence = f"{plural(len(lost), 'worker')} without any label would be left out, such as {examples[0]!r}"
         findings.append(Finding("workers-without-labels", "change", sentence, len(lost), examples=examples))
-    found = values.filter(pa.array(used & ~known)).to_pylist()
-    ids = listed + [found[i] for i in natural_order(found)]
+    others = values.filter(pa.array(used & ~known)).to_pylist()
+    ids = listed + [others[i] for i in natural_order(others)]
     place = pc.index_in(values, value_set=strings(ids)).fill_null(-1)
     return ids, np.append(np.asarray(place, np.int32), np.int32(-1))[worker.codes], findings
 

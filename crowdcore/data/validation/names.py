@@ -1,13 +1,13 @@
-"""Cleaning a column of names, and saying what that did."""
+"""Clean a column of names and report the changes."""
 
 from __future__ import annotations
 
 import pandas as pd
 
 from crowdcore.core.types import IntArray
-from crowdcore.data.codes import Codes, Whole, clean
+from crowdcore.data.dictionary import Codes, Whole, clean
 from crowdcore.data.readers.base import Raw, RawTasks
-from crowdcore.data.report import Finding, found, plural
+from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.tables.base import Arrow
 
 __all__ = ["clean_names", "row_numbers", "string_index"]
@@ -39,7 +39,7 @@ def clean_names(
 
     if len(result.trimmed):
         sentence = f"{plural(len(result.trimmed), f'{role} name')} had surrounding blanks or an unusual spelling"
-        findings.append(found("trimmed", "note", sentence, rows(result.trimmed), column=column))
+        findings.append(make_finding("trimmed", "note", sentence, rows(result.trimmed), column=column))
     if result.renumbered:
         sentence = f"Every {role} is a whole number; 1.0 was read as 1"
         findings.append(Finding("whole-numbers", "note", sentence, column=column))
@@ -48,7 +48,9 @@ def clean_names(
         sentence = f"{plural(len(result.merged), 'spelling')} of {role} names merged: {pairs}"
         examples = tuple(before for before, _ in result.merged[:5])
         findings.append(
-            found(f"merged-{role}s", "change", sentence, rows(result.merged_rows), column=column, examples=examples)
+            make_finding(
+                f"merged-{role}s", "change", sentence, rows(result.merged_rows), column=column, examples=examples
+            )
         )
     return result.codes, findings
 

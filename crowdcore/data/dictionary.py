@@ -1,4 +1,4 @@
-"""A column of names as codes: dictionary-encoded in bounded memory, then cleaned on its distinct values only."""
+"""Dictionary-encoded columns of names, built in bounded memory and cleaned on their distinct values."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Encoder:
             try:
                 chunks = pa.chunked_array(chunks).unify_dictionaries().chunks
             except pa.ArrowException as error:
-                raise DataError(f"holds more than can be held ({error})") from None
+                raise DataError(f"holds more text than can be read ({error})") from None
         pieces = [np.asarray(chunk.indices.fill_null(-1)) for chunk in chunks]
         values = _as_text(chunks[0].dictionary)
         codes = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)

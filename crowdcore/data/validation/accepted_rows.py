@@ -1,4 +1,4 @@
-"""Which annotation rows are taken in, and why the others are not."""
+"""Annotation rows that are accepted, with findings about the others."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import numpy as np
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
-from crowdcore.data.codes import Codes
+from crowdcore.data.dictionary import Codes
 from crowdcore.data.readers.base import Raw
-from crowdcore.data.report import Finding, found, plural
+from crowdcore.data.report import Finding, make_finding, plural
 
-__all__ = ["kept_rows"]
+__all__ = ["accepted_rows"]
 
 
-def kept_rows(raw: Raw, names: dict[str, Codes], label: IntArray) -> tuple[IntArray | None, list[Finding]]:
+def accepted_rows(raw: Raw, names: dict[str, Codes], label: IntArray) -> tuple[IntArray | None, list[Finding]]:
     """Rows with a task, a worker and a label in the class list; None = all of them.
 
     Args:
@@ -33,7 +33,9 @@ def kept_rows(raw: Raw, names: dict[str, Codes], label: IntArray) -> tuple[IntAr
         if len(gone) == len(codes):
             raise DataError(f"The {role} is missing in every row", column=raw.roles.get(role), file=raw.path)
         sentence = f"{plural(len(gone), 'row')} without a {role} would be left out"
-        findings.append(found(f"missing-{role}", "change", sentence, raw.row_numbers(gone), column=raw.roles.get(role)))
+        findings.append(
+            make_finding(f"missing-{role}", "change", sentence, raw.row_numbers(gone), column=raw.roles.get(role))
+        )
         keep = ~codes.missing if keep is None else keep & ~codes.missing
     if len(label) and int(label.min()) < 0:
         keep = label >= 0 if keep is None else keep & (label >= 0)

@@ -1,0 +1,30 @@
+from ._partitions import (
+    PartitionedResult as PartitionedResult,
+    fit_partitions as fit_partitions,
+)
+from ._registry import (
+    aggregators as aggregators,
+    crowd_kit_names as crowd_kit_names,
+    get as get,
+    names as names,
+)
+from ._warm_start import (
+    align as align,
+    changed_labels as changed_labels,
+)
+from .base import (
+    AggregationResult as AggregationResult,
+    Aggregator as Aggregator,
+)
+from .conal_em import ConalEM as ConalEM
+from .dawid_skene import DawidSkene as DawidSkene
+from .fast_dawid_skene import FastDawidSkene as FastDawidSkene
+from .glad import GLAD as GLAD
+from .kos import KOS as KOS
+from .m_msr import MMSR as MMSR
+from .mace import MACE as MACE
+from .majority_vote import MajorityVote as MajorityVote
+from .one_coin import OneCoin as OneCoin
+from .wawa import Wawa as Wawa
+from .worker_clustering import WorkerClustering as WorkerClustering
+from .zero_based_skill import ZeroBasedSkill as ZeroBasedSkill

@@ -1,0 +1,150 @@
+from .evaluation.calibration import (
+    Calibration as Calibration,
+    calibration as calibration,
+    calibration_of_seeds as calibration_of_seeds,
+)
+from .evaluation.critical_difference import (
+    CriticalDifference as CriticalDifference,
+    critical_difference as critical_difference,
+)
+from .evaluation.gold_scores import (
+    Judgement as Judgement,
+    judge as judge,
+    show_gold as show_gold,
+)
+from .evaluation.paired_bootstrap import (
+    PairedBootstrap as PairedBootstrap,
+    paired_bootstrap as paired_bootstrap,
+)
+from .evaluation.paired_tests import (
+    PairedTests as PairedTests,
+    paired_tests as paired_tests,
+)
+from .evaluation.seed_bands import (
+    Band as Band,
+    band as band,
+    band_frame as band_frame,
+    smoothed as smoothed,
+)
+from .evaluation.task_tests import (
+    TaskTests as TaskTests,
+    task_tests as task_tests,
+)
+from .labels.agreement import (
+    Agreement as Agreement,
+    Coefficient as Coefficient,
+    agreement as agreement,
+)
+from .labels.cohen import (
+    PairKappa as PairKappa,
+    pair_kappa as pair_kappa,
+)
+from .labels.label_disagreement import (
+    LabelDisagreement as LabelDisagreement,
+    label_difference as label_difference,
+    label_disagreement as label_disagreement,
+)
+from .labels.minimax_bound import (
+    MinimaxBound as MinimaxBound,
+    minimax_bound as minimax_bound,
+)
+from .labels.noise import (
+    AnnotationEntropy as AnnotationEntropy,
+    ClassBalance as ClassBalance,
+    NoiseRates as NoiseRates,
+    annotation_entropy as annotation_entropy,
+    class_balance as class_balance,
+    noise_rates as noise_rates,
+)
+from .labels.summary import (
+    Summary as Summary,
+    summary as summary,
+)
+from .mistakes.largest_confusions import (
+    LargestConfusions as LargestConfusions,
+    confusion_error as confusion_error,
+    largest_confusions as largest_confusions,
+)
+from .mistakes.mistake_detail import (
+    MistakeCell as MistakeCell,
+    mistake_cell as mistake_cell,
+    mistake_list as mistake_list,
+)
+from .mistakes.pair_mistakes import (
+    PairMistakes as PairMistakes,
+    pair_mistakes as pair_mistakes,
+)
+from .mistakes.shared_mistakes import (
+    SharedMistakes as SharedMistakes,
+    shared_mistakes as shared_mistakes,
+)
+from .recovery.effective_confusion import (
+    effective_confusion as effective_confusion,
+    names_at_risk as names_at_risk,
+)
+from .recovery.omega_judgement import (
+    OmegaJudgement as OmegaJudgement,
+    judge_omega as judge_omega,
+)
+from .recovery.omega_ranking import (
+    OmegaRanking as OmegaRanking,
+    omega_ranking as omega_ranking,
+)
+from .recovery.omega_spread import (
+    OmegaSpread as OmegaSpread,
+    omega_spread as omega_spread,
+)
+from .recovery.omega_truth import (
+    OmegaTruth as OmegaTruth,
+    omega_truth as omega_truth,
+)
+from .recovery.planted import (
+    Planted as Planted,
+    planted as planted,
+)
+from .recovery.recovered import (
+    RecoveredConfusion as RecoveredConfusion,
+    recovered_confusion as recovered_confusion,
+)
+from .recovery.seeds_comparable import (
+    SeedsComparable as SeedsComparable,
+    seeds_comparable as seeds_comparable,
+)
+from .recovery.skill_comparison import (
+    SkillComparison as SkillComparison,
+    skill_comparison as skill_comparison,
+)
+from .reference import (
+    Reference as Reference,
+    ReferenceLike as ReferenceLike,
+    available_references as available_references,
+    resolve_reference as resolve_reference,
+)
+from .workers.confusion import (
+    WorkerConfusion as WorkerConfusion,
+    worker_confusion as worker_confusion,
+)
+from .workers.distance import (
+    WorkerDistance as WorkerDistance,
+    confusion_distance as confusion_distance,
+    worker_distance as worker_distance,
+)
+from .workers.order import (
+    WorkerOrder as WorkerOrder,
+    order_workers as order_workers,
+)
+from .workers.quality import (
+    WorkerQuality as WorkerQuality,
+    worker_quality as worker_quality,
+)
+from .workers.uncertainty import (
+    ConfusionIntervals as ConfusionIntervals,
+    bootstrap_confusion as bootstrap_confusion,
+    credible_intervals as credible_intervals,
+)
+from .workers.what_if import (
+    WhatIf as WhatIf,
+    WithoutEach as WithoutEach,
+    what_if as what_if,
+    without_each as without_each,
+)

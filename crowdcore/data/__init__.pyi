@@ -1,0 +1,35 @@
+from . import simulate as simulate, sources as sources
+from .catalogue import (
+    DatasetInfo as DatasetInfo,
+    describe_datasets as describe_datasets,
+    list_datasets as list_datasets,
+    load_dataset as load_dataset,
+)
+from .columns import MappingError as MappingError
+from .dataset import (
+    SPLITS as SPLITS,
+    CrowdDataset as CrowdDataset,
+    Media as Media,
+    SimulatedTruth as SimulatedTruth,
+)
+from .frames import (
+    examine_frame as examine_frame,
+    from_frame as from_frame,
+)
+from .report import (
+    Finding as Finding,
+    ImportReport as ImportReport,
+)
+from .rows import Rows as Rows
+from .settings import ReadSettings as ReadSettings
+from .validation import (
+    Import as Import,
+    examine as examine,
+    read_dataset as read_dataset,
+)
+from .writers import (
+    neutralise as neutralise,
+    write_aggregated as write_aggregated,
+    write_folder as write_folder,
+    write_long as write_long,
+)

@@ -1,0 +1,30 @@
+"""What to explore first in the demo dataset; `crowdcore app` prints it and the page Data shows it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["DEMO", "TOUR", "Step"]
+
+DEMO = "demo"
+
+
+class Step(NamedTuple):
+    """A question, and the page that answers it.
+
+    Args:
+        question: one short line.
+        view: the page's file in ``dashboard/views``, without its ending.
+        path: the page's address in the app.
+    """
+
+    question: str
+    view: str
+    path: str
+
+
+TOUR = (
+    Step("Which mistake do most workers share?", "mistakes", "shared-mistakes"),
+    Step("Who answers at random, who copies whom?", "annotators", "annotators"),
+    Step("Does a classifier learn who is wrong?", "train", "train"),
+)

@@ -1,0 +1,51 @@
+from .aggregation import (
+    calibration as calibration,
+    confusion_intervals as confusion_intervals,
+    label_disagreement as label_disagreement,
+    log_likelihood as log_likelihood,
+)
+from .confusion import confusion as confusion
+from .confusion_grid import (
+    confusion_grid as confusion_grid,
+    grid_cell as grid_cell,
+)
+from .critical_difference import critical_difference as critical_difference
+from .curves import (
+    accuracy_along as accuracy_along,
+    class_accuracy as class_accuracy,
+    seed_accuracies as seed_accuracies,
+)
+from .learning_curves import learning_curves as learning_curves
+from .omega import (
+    omega_halves as omega_halves,
+    omega_ranking as omega_ranking,
+    omega_spread as omega_spread,
+    omega_truth as omega_truth,
+)
+from .rank_changes import rank_changes as rank_changes
+from .recovery import (
+    recovery_along as recovery_along,
+    recovery_errors as recovery_errors,
+)
+from .search import (
+    search_history as search_history,
+    search_importance as search_importance,
+)
+from .shared_mistakes import shared_mistakes as shared_mistakes
+from .skill import skills as skills
+from .summary import (
+    agreement as agreement,
+    annotation_entropy as annotation_entropy,
+    class_balance as class_balance,
+    labels_per_task as labels_per_task,
+    labels_per_worker as labels_per_worker,
+)
+from .window import (
+    Window as Window,
+    window as window,
+)
+from .worker_distance import worker_distance as worker_distance
+from .workers import (
+    pair_mistakes as pair_mistakes,
+    worker_ranking as worker_ranking,
+)

@@ -1,0 +1,20 @@
+from . import backbones as backbones, methods as methods
+from .api import (
+    split_settings as split_settings,
+    sweep as sweep,
+    train as train,
+)
+from .classifier import CrowdClassifier as CrowdClassifier
+from .recovery.plan import RecoveryPlan as RecoveryPlan
+from .recovery.study import (
+    RecoveryStudy as RecoveryStudy,
+    study_recovery as study_recovery,
+)
+from .results.result import TrainingResult as TrainingResult
+from .results.result_files import load_result as load_result
+from .settings import TrainSettings as TrainSettings
+from .training.events import (
+    EpochEvent as EpochEvent,
+    Event as Event,
+    NoteEvent as NoteEvent,
+)

@@ -1,0 +1,59 @@
+"""The keywords of `train`, so that type checkers and editors know them; a test compares them with the settings."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+__all__ = ["TrainKeywords"]
+
+
+class TrainKeywords(TypedDict, total=False):
+    """Fields of `TrainSettings`, then those of the methods' own settings; see there for bounds and defaults.
+
+    Settings of a method from another package go in as ``**{"name": value}``, a ``dict[str, Any]``.
+    """
+
+    epochs: int
+    batch_size: int
+    lr: float
+    optimizer: Literal["adam", "sgd"]
+    momentum: float
+    weight_decay: float
+    schedule: Literal["constant", "cosine", "step"]
+    restart_optimizer: bool
+    patience: int | None
+    select_on: Literal["auto", "gold", "crowd", "consensus", "holdout", "none"]
+    names: Literal["as-trained", "validation-gold"]
+    holdout: float
+    holdout_seed: int
+    backbone: str
+    backbone_settings: dict[str, Any]
+    standardise: bool | Literal["auto"]
+    augment: Literal["no", "affine", "affine+flip"]
+    precision: Literal["float32", "bfloat16"]
+    feed: Literal["auto", "device", "stream"]
+    stack: Literal["auto", "all", "none"]
+    record: bool
+    deterministic: bool
+    aggregator: str
+    aggregator_settings: dict[str, Any]
+    connection: Literal["mw", "vw", "vw+b"]
+    e_step: Literal["epoch", "batch"]
+    embedding: int
+    folds: int
+    initial_scale: float
+    leave_one_out: bool
+    n_groups: int
+    noise_lr: float
+    normalise: Literal["none", "worker", "both"]
+    omega_input: Literal["features", "task"]
+    omega_lr: float
+    rank: int | None
+    regularisation: float
+    smoothing: float
+    start: Literal["identity", "dawid-skene", "trace", "best-of"]
+    start_epochs: float
+    strength: float
+    targets: Literal["soft", "hard"]
+    trust: float
+    variant: Literal["mixture", "paper", "authors"]

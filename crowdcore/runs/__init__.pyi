@@ -1,0 +1,64 @@
+from .artefacts import (
+    export_model as export_model,
+    log_lines as log_lines,
+    predictions as predictions,
+    result as result,
+)
+from .commands import command_line as command_line
+from .engine import (
+    EngineState as EngineState,
+    WorkerState as WorkerState,
+    engine_state as engine_state,
+    ensure_engine as ensure_engine,
+    stop_engine as stop_engine,
+)
+from .estimation import (
+    Estimate as Estimate,
+    estimate as estimate,
+)
+from .listing import (
+    best_runs as best_runs,
+    dataset_names as dataset_names,
+    differing as differing,
+    matching as matching,
+    run_table as run_table,
+    settings_table as settings_table,
+    short_names as short_names,
+)
+from .marks import (
+    change_tags as change_tags,
+    rename as rename,
+    set_note as set_note,
+)
+from .queue import (
+    cancel as cancel,
+    resume as resume,
+    run_again as run_again,
+    set_priority as set_priority,
+    submit as submit,
+)
+from .references import reference as reference
+from .run import (
+    ENDED as ENDED,
+    STATES as STATES,
+    Run as Run,
+    State as State,
+)
+from .searching import (
+    search as search,
+    search_importances as search_importances,
+    search_trials as search_trials,
+)
+from .space import (
+    Choice as Choice,
+    Range as Range,
+    SearchPlan as SearchPlan,
+)
+from .spec import RunSpec as RunSpec
+from .store import (
+    curves as curves,
+    delete as delete,
+    get_run as get_run,
+    list_runs as list_runs,
+)
+from .workspace import Workspace as Workspace

@@ -1,0 +1,31 @@
+"""The first questions on the demo dataset lead to pages that exist, and show on the demo only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crowdcore.data.tour import DEMO, TOUR
+from crowdcore.data.writers import write_folder
+from tests.conftest import simulate_crowd
+from tests.dashboard.test_pages import open_page
+
+APP = Path(__file__).resolve().parents[2] / "dashboard" / "app.py"
+
+
+@pytest.mark.parametrize("step", TOUR, ids=lambda step: step.path)
+def test_every_step_is_a_page_of_the_app(step) -> None:
+    [line] = [line for line in APP.read_text().splitlines() if f'"views/{step.view}.py"' in line]
+    assert f'url_path="{step.path}"' in line
+
+
+def test_the_data_page_of_the_demo_shows_the_steps() -> None:
+    links = [link.proto.label for link in open_page("data", dataset=DEMO).get("page_link")]
+    assert links[: len(TOUR)] == [step.question for step in TOUR]
+
+
+def test_the_data_page_of_another_dataset_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_folder(simulate_crowd(), tmp_path / "crowd")
+    monkeypatch.setenv("CROWDCORE_DATA", str(tmp_path))
+    assert not [link for link in open_page("data", dataset="crowd").get("page_link") if link.proto.label in str(TOUR)]

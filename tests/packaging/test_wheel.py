@@ -1,0 +1,156 @@
+"""What users install: one package that opens a page, trains and reports, wherever it is started."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from crowdcore.core.errors import need_extra
+from dashboard.components.text import as_text
+from tests.browser.app_server import chromium_path, free_port, launch, wait_until_up
+from tests.packaging.conftest import ROOT, Install
+
+SOON = 10.0  # seconds in which an app that is asked to end has ended
+
+
+@contextmanager
+def running(command: list[str | Path], folder: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_the_wheel_holds_one_package_with_the_app_and_the_demo(built: Path) -> None:
+    [wheel] = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        [metadata] = [archive.read(n).decode() for n in names if n.endswith("/METADATA")]
+    assert {name.split("/")[0] for name in names} == {"crowdcore", f"{wheel.name.split('-py3')[0]}.dist-info"}
+    folders = {"dashboard": "crowdcore/_app/dashboard", "data": "crowdcore/_data", "crowdcore": "crowdcore"}
+    tracked = subprocess.run(["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    expected = {folders[top] + "/" + rest for top, _, rest in (name.partition("/") for name in tracked.split())}
+    assert expected <= names
+    assert "Classifier: Operating System :: POSIX :: Linux" in metadata
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(chromium_path() is None, reason="there is no Chromium: run `make browser`")
+def test_the_app_opens_beside_a_hostile_module_and_ends_when_asked(
+    installed: Path, environment: dict[str, str], hostile_folder: Path
+) -> None:
+    port = free_port()
+    command = [installed / "crowdcore", "app", "--port", str(port)]
+    with running(command, hostile_folder, environment) as app, sync_playwright() as playwright:
+        wait_until_up(f"http://localhost:{port}", app)
+        browser = launch(playwright)
+        page = browser.new_page()
+        page.goto(f"http://localhost:{port}")
+        expect(page.get_by_test_id("stMetricValue").filter(has_text="5,254")).to_be_visible(timeout=60_000)
+        page.get_by_role("link", name="Which mistake do most workers share?").click()
+        expect(page.get_by_role("heading", name="Shared mistakes")).to_be_visible()
+        asked = time.monotonic()
+        app.send_signal(signal.SIGTERM)
+        said, _ = app.communicate(timeout=SOON)
+        assert time.monotonic() - asked < SOON
+        with pytest.raises(RuntimeError):
+            wait_until_up(f"http://localhost:{port}", app, 1)
+        browser.close()
+    for path in ("shared-mistakes", "annotators", "train"):
+        assert f"http://localhost:{port}/{path}?dataset=demo" in said
+
+
+def test_it_trains_and_reports(installed: Path, environment: dict[str, str], hostile_folder: Path) -> None:
+    def crowdcore(*arguments: str) -> str:
+        command = [installed / "crowdcore", *arguments]
+        done = subprocess.run(command, cwd=hostile_folder, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    told = json.loads(crowdcore("train", "demo", "-m", "dl-mv", "--epochs", "1", "--seeds", "1", "--json"))
+    assert 0.2 < told["selected_accuracy"][0] <= 1  # ten classes
+    crowdcore("report", "demo", "--out", "report", "--no-svg")
+    assert "demo" in (hostile_folder / "report" / "report.html").read_text()
+
+
+EVERY_PAGE = """
+import sys
+from pathlib import Path
+import crowdcore
+from streamlit.testing.v1 import AppTest
+app = Path(crowdcore.__file__).parent / "_app" / "dashboard"
+for view in sorted((app / "views").glob("*.py")):
+    test = AppTest.from_file(str(app / "app.py"), default_timeout=60)
+    test.query_params["dataset"] = "demo"
+    test.run()
+    test.switch_page(f"views/{view.name}")
+    test.run()
+    assert not test.exception and not test.error, (view.stem, test.exception, test.error)
+    print(view.stem, *(info.value for info in (*test.info, *test.warning)), sep="\\t")
+print(sorted({"torch", "mlflow", "distributed", "optuna"} & set(sys.modules)))
+"""
+
+
+@pytest.fixture(scope="session")
+def bare(install: Install) -> Path:
+    """``bin`` of an environment without extras."""
+    return install()
+
+
+def test_without_extras_every_page_works_or_says_what_to_install(
+    bare: Path, environment: dict[str, str], hostile_folder: Path
+) -> None:
+    command = [bare / "python", "-P", "-c", EVERY_PAGE]
+    done = subprocess.run(command, cwd=hostile_folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    *lines, loaded = done.stdout.splitlines()
+    said = {page: "\t".join(words) for page, *words in (line.split("\t") for line in lines)}
+    assert len(said) == len(list((ROOT / "dashboard" / "views").glob("*.py")))
+    needing = {page for page, words in said.items() if "pip install" in words}
+    sentence = as_text(need_extra("Training", "torch", "mlflow", "distributed", "optuna"))
+    assert needing == {"compare", "confusions", "omega", "report", "runs", "train"}
+    assert {said[page] for page in needing} == {sentence}
+    assert loaded == "[]"
+
+
+@pytest.mark.parametrize("command", ["train demo", "runs start demo", "runs list", "worker"])
+def test_without_extras_commands_say_what_to_install(
+    command: str, bare: Path, environment: dict[str, str], hostile_folder: Path
+) -> None:
+    line = [bare / "crowdcore", *command.split()]
+    done = subprocess.run(line, cwd=hostile_folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert re.fullmatch(r"crowdcore: .+ not installed: pip install 'crowdcore\[\w+\]'\n", done.stderr)
+
+
+def test_it_is_the_wheel_that_runs(installed: Path, environment: dict[str, str], hostile_folder: Path) -> None:
+    code = "import crowdcore, importlib.util as u; print(crowdcore.__file__, u.find_spec('tests'), sep='\\n')"
+    command = [installed / "python", "-P", "-c", code]
+    done = subprocess.run(command, cwd=hostile_folder, env=environment, capture_output=True, text=True, check=True)
+    file, tests = done.stdout.split()
+    assert Path(file).is_relative_to(installed.parent)
+    assert tests == "None"
+
+
+def test_an_editable_install_needs_nothing_but_the_checkout(tmp_path: Path) -> None:
+    build = "import hatchling.build, sys; print(hatchling.build.build_editable(sys.argv[1]))"
+    done = subprocess.run(
+        [sys.executable, "-c", build, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    with zipfile.ZipFile(tmp_path / done.stdout.split()[-1]) as archive:
+        files = [name for name in archive.namelist() if ".dist-info/" not in name]
+        assert [archive.read(name).decode().strip() for name in files] == [str(ROOT)]
