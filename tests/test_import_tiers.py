@@ -21,6 +21,14 @@ cc.figures.shared_mistakes(cc.analysis.shared_mistakes(ds, "gold"))
 cc.aggregation.get("dawid-skene").fit(ds)
 """
 
+EXHIBITS = """
+import crowdcore as cc
+from crowdcore.exhibits.catalogue import catalogue
+catalogue()
+view = cc.exhibits.view(cc.load_dataset("demo"), "dawid-skene")
+cc.exhibits.mistakes.shared_mistakes(view)
+"""
+
 RUNS = """
 import crowdcore as cc
 for name in cc.runs.__all__:
@@ -44,8 +52,8 @@ def loaded_after(code: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "code",
-    ["import crowdcore", "import crowdcore.cli", ANALYSIS, RUNS, RESULTS],
-    ids=["package", "cli", "analysis", "runs", "results"],
+    ["import crowdcore", "import crowdcore.cli", ANALYSIS, EXHIBITS, RUNS, RESULTS],
+    ids=["package", "cli", "analysis", "exhibits", "runs", "results"],
 )
 def test_the_light_paths_load_nothing_heavy(code: str) -> None:
     assert loaded_after(code) == set()

@@ -267,7 +267,7 @@ def disagreement_figure(opened: CrowdDataset, runs: Runs, split: str) -> go.Figu
     from dataclasses import replace
 
     from crowdcore import figures
-    from dashboard.services.aggregate import escaped
+    from crowdcore.core.drawable import escaped
 
     found = disagreement(opened, runs, split)
     title = f"Where the runs differ: {SPLITS[split].lower()}"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crowdcore.core.drawable import drawable
 from dashboard.services._cache import dataset, kept
-from dashboard.services.annotators import quality
-from dashboard.services.datasets import drawable, reference, workers
+from dashboard.services.datasets import reference, workers
 from dashboard.services.recovered import View, omega_at, recovering, seed_of
 from dashboard.services.runs import result
 
@@ -162,22 +162,24 @@ def omega_spread_figure(
 
     import pandas as pd
 
-    from crowdcore import figures
+    from crowdcore import analysis, figures
 
     found = omega_spread(name, which, view, by)
     names = workers(name, hidden) if by == "worker" else [str(c) for c in found.names]
     shown = replace(found, names=pd.Index([html.escape(n, quote=False) for n in names]))
-    beside = quality(name, which).accuracy if by == "worker" else None
+    beside = analysis.worker_quality(dataset(name), reference(name, which)).accuracy if by == "worker" else None
     return figures.omega_spread(shown, beside=beside, beside_name=f"accuracy ({which})", highlight=chosen)
 
 
 def omega_spread_table(name: str, which: str, view: View, by: Literal["class", "worker"], hidden: bool) -> pd.DataFrame:
     """The numbers of `omega_spread_figure`, largest mean first; index = class or worker."""
+    from crowdcore import analysis
+
     found = omega_spread(name, which, view, by)
     frame = found.frame().rename(columns={"mean": "mean ω"})
     if by == "worker":
         frame["worker"] = workers(name, hidden)
-        frame["accuracy"] = quality(name, which).accuracy
+        frame["accuracy"] = analysis.worker_quality(dataset(name), reference(name, which)).accuracy
     else:
         ranking = omega_ranking(name, which, view)
         frame["entropy (nats)"] = ranking.class_entropy

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dashboard.services._cache import dataset, kept
-from dashboard.services.annotators import confusion
+from dashboard.services.datasets import reference
 from dashboard.services.recovered import EACH, View, recovered, seed_of
 from dashboard.services.runs import result, run as run_of, run_labels, run_title, runs_of
 
@@ -108,8 +108,10 @@ def pick(of: Panel, at: int, common: str = "common", own: str = "matrices") -> F
 @kept
 def panel(opened: CrowdDataset, which: str, source: View) -> Panel:
     """The confusions of a run, of the labels, or of the truth."""
+    from crowdcore import analysis
+
     if source.run == OBSERVED:
-        seen = confusion(opened, which)
+        seen = analysis.worker_confusion(opened, reference(opened, which))
         title = f"observed, reference: {which}"
         crowd = seen.crowd[None], None, seen.crowd_counts[None]
         return Panel("observed", title, seen.matrices, None, seen.counts, *crowd)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from dashboard.services._cache import kept
-from dashboard.services.annotators import confusion
+from dashboard.services.datasets import reference
 from dashboard.services.learners import about_method, learners
 from dashboard.services.runs import result, training_fault
 
@@ -221,7 +221,9 @@ def skill_comparison(opened: CrowdDataset, which: str, view: View) -> SkillCompa
 
     found = result(view.run)
     own = _own(_recovered_at(view), opened) if view.part == "own" else _effective(opened, view)
-    return analysis.skill_comparison(confusion(opened, which), own, seeds=found.seeds, seed=seed_of(opened, view))
+    return analysis.skill_comparison(
+        analysis.worker_confusion(opened, reference(opened, which)), own, seeds=found.seeds, seed=seed_of(opened, view)
+    )
 
 
 def _own(found: RecoveredAt, opened: CrowdDataset) -> FloatArray:

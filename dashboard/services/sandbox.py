@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from crowdcore.core import method_string as spelling
 from crowdcore.core.errors import SettingError
-from dashboard.services import spelling
 from dashboard.services._cache import dataset, kept, upload_folder, workspace
 from dashboard.services.sandbox_lines import (
     MOST_SEEDS,
@@ -270,6 +270,6 @@ def archive(name: str) -> bytes:
 
 def _drawn(names: Sequence[str] | Mapping[str, Any]) -> list[str]:
     """Plotly reads tags in names."""
-    from dashboard.services.aggregate import escaped
+    from crowdcore.core.drawable import escaped
 
     return [escaped(name) for name in names]

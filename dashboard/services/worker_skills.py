@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dashboard.services.datasets import drawable, workers
+from crowdcore.core.drawable import drawable
+from dashboard.services.datasets import workers
 from dashboard.services.panels import OBSERVED, TRUTH, has_truth, order_of, panel, side_by_side
 from dashboard.services.recovered import EACH, View, recovered, skill_comparison
 from dashboard.services.recovery_errors import errors

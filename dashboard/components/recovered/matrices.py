@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore import exhibits
 from dashboard import services, state
+from dashboard.components.exhibit import looked_at
 from dashboard.components.figure import figure
 from dashboard.components.frame import hidden_names
 from dashboard.components.pickers import named, picker
@@ -179,13 +181,12 @@ def difference(choice: Choice, at: int, marked: tuple[int, int] | None, board: G
 
 def tasks(at: int, name: str, marked: tuple[int, int] | None) -> None:
     """From the chosen cell to the tasks behind it."""
-    dataset, reference = state.get("dataset"), state.get("reference")
-    classes = services.dataset(dataset).classes
+    classes = services.dataset(state.get("dataset")).classes
     if marked is None:
         st.caption("Click a cell to go to the tasks behind it.")
         return
     true, given = (classes[c] for c in marked)
-    listed = services.task_list(dataset, reference, "all", *marked, at if at >= 0 else None)
+    listed = exhibits.tasks.tasks(looked_at(), "all", true, given, name if at >= 0 else None).table
     worker = name if at >= 0 else None
     who = f"{name} labelled" if worker else "somebody labelled"
     label = as_text(f"{count(len(listed), 'task')} that {'is' if len(listed) == 1 else 'are'} {true} and {who} {given}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crowdcore import exhibits
 from dashboard import services, state
+from dashboard.components.exhibit import looked_at
 from dashboard.components.recovered.choice import Choice
 from dashboard.components.text import as_text, count, percent
 
@@ -48,9 +50,9 @@ def sentences(choice: Choice) -> None:
 
 def _line(choice: Choice, learnt: float, observed: float, true: int, given: int) -> None:
     """One confusion with its tasks one click away."""
-    dataset, reference = state.get("dataset"), state.get("reference")
+    dataset = state.get("dataset")
     classes = services.dataset(dataset).classes
-    n = len(services.task_list(dataset, reference, "all", true, given, None))
+    n = len(exhibits.tasks.tasks(looked_at(), "all", classes[true], classes[given]).table)
     planted = services.confusions.planted(dataset, choice.view, true, given)
     words = [f"**{percent(learnt)}**", f"truth {percent(planted)}" if planted == planted else ""]
     if observed == observed:
