@@ -10,10 +10,7 @@ import pandas as pd
 
 from crowdcore import analysis, figures
 from crowdcore.analysis import OmegaRanking, OmegaSpread, OmegaTruth
-from crowdcore.analysis.reference import Reference
 from crowdcore.core.drawable import drawable, escaped
-from crowdcore.core.types import FloatArray
-from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.recovered import RunView
 from crowdcore.exhibits.view import View, cached
@@ -158,7 +155,7 @@ def omega_tasks(view: RunView, part: str = "", true: int | None = None) -> Exhib
 def omega_spread(view: RunView, by: By, chosen: int | None = None) -> Exhibit:
     """ω per true class beside the entropy of its labels, or per worker beside the worker's accuracy.
 
-    The table has the largest mean first; index = class or worker. A click on a row chooses it.
+    The table has the largest mean first; index = class or worker.
 
     Args:
         view: of the run.
@@ -170,7 +167,7 @@ def omega_spread(view: RunView, by: By, chosen: int | None = None) -> Exhibit:
     names = view.workers if by == "worker" else view.classes
     beside = None
     if by == "worker":
-        beside = _accuracy(view.dataset, view.truth)
+        beside = view.of(analysis.worker_quality).accuracy
         table = table.assign(worker=list(names), accuracy=beside)
     else:
         of = ranked(view)
@@ -181,22 +178,14 @@ def omega_spread(view: RunView, by: By, chosen: int | None = None) -> Exhibit:
         beside_name=escaped(f"accuracy ({view.reference})"),
         highlight=chosen,
     )
-    words, key = ("true class", "true") if by == "class" else ("worker", "worker")
     return Exhibit(
         f"omega-by-{by}",
-        f"ω per {words}",
+        f"ω per {'true class' if by == 'class' else by}",
         figure,
         table.sort_values("mean ω", ascending=False, kind="stable", na_position="last"),
         (),
         f"Distribution of ω for each {by}",
-        lambda row: {key: names[row]},
     )
-
-
-@cached
-def _accuracy(dataset: CrowdDataset, truth: Reference) -> FloatArray:
-    """(n_workers,) accuracy of each worker."""
-    return analysis.worker_quality(dataset, truth).accuracy
 
 
 def omega_truth(view: RunView) -> Exhibit:

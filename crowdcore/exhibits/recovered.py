@@ -9,9 +9,7 @@ import numpy as np
 
 from crowdcore import analysis
 from crowdcore.analysis import RecoveredConfusion, SkillComparison, WorkerConfusion
-from crowdcore.analysis.reference import Reference
 from crowdcore.core.types import FloatArray
-from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits.view import View, cached
 from crowdcore.learning.results.result import RecoveredAt, TrainingResult
 
@@ -24,7 +22,6 @@ __all__ = [
     "epoch_in_words",
     "epochs",
     "observed",
-    "observed_confusion",
     "of_run",
     "recovered",
     "seeds",
@@ -224,7 +221,7 @@ def unmoved_in_words(view: RunView, who: int | None = None) -> str:
 
 @cached
 def at_risk_in_words(view: RunView) -> str:
-    """Classes whose tasks would most often get another label, by the recovered confusions; empty where there is none."""
+    """Classes whose tasks would most often get another label, by the recovered confusions; empty if there is none."""
     found = analysis.names_at_risk(view.dataset, recovered(replace(view, part="")).matrices)
     if not found:
         return ""
@@ -261,13 +258,7 @@ def _effective(view: RunView) -> FloatArray:
 
 def observed(view: View) -> WorkerConfusion:
     """What each worker's labels show, by the reference."""
-    return observed_confusion(view.dataset, view.truth)
-
-
-@cached
-def observed_confusion(dataset: CrowdDataset, truth: Reference) -> WorkerConfusion:
-    """What each worker's labels show."""
-    return analysis.worker_confusion(dataset, truth)
+    return view.of(analysis.worker_confusion)
 
 
 @cached

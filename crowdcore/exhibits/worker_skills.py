@@ -81,8 +81,8 @@ def skills(views: Sequence[RunView], worker: int | None = None) -> Exhibit:
     if len(tables) > 1:
         tables = [table.assign(run=name) for name, table in zip(names, tables, strict=True)]
     notes = [
-        f"Correlation of learnt with observed skill ({of.reference}; {f'{view.called}, ' * (len(views) > 1)}{of.combined})"
-        f": {_plain(of.correlation)}, weighted by annotations {_plain(of.weighted)}, by ranks "
+        f"Correlation of learnt with observed skill ({of.reference}; {f'{view.called}, ' * (len(views) > 1)}"
+        f"{of.combined}): {_plain(of.correlation)}, weighted by annotations {_plain(of.weighted)}, by ranks "
         f"{_plain(of.rank_correlation)}."
         for view, of in zip(views, found, strict=True)
     ]

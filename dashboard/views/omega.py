@@ -1,10 +1,10 @@
-"""Noise source: which labels a run lays to the confusion that all workers share, and which to their own."""
+"""Noise source: which labels a run attributes to the confusion that all workers share, and which to their own."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import services, state
+from dashboard import state
 from dashboard.components import omega
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
@@ -22,6 +22,8 @@ def draw() -> None:
 @fragment
 def board() -> None:
     """The pickers, then the open tab only; the truth where a simulation tells it."""
+    from crowdcore.exhibits.omega import has_true_omega
+
     choice = choose_omega()
     if choice is None:
         return
@@ -29,7 +31,7 @@ def board() -> None:
         "ω: the probability that a label came from the confusion that all workers share, not from the worker's own."
     )
     epochs(choice)
-    names = [n for n in TABS if n != "Truth" or services.omega.has_true_omega(state.get("dataset"))]
+    names = [n for n in TABS if n != "Truth" or has_true_omega(choice.view)]
     shown = state.one_of("view", names) or names[0]
     for tab, name in zip(st.tabs(names, **state.bind("view", shown)), names, strict=True):
         if tab.open:

@@ -1,0 +1,74 @@
+"""An exhibit on a page: its figure or its table, what to bear in mind, and where a click leads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from dashboard import services, state
+from dashboard.components.figure import figure
+from dashboard.components.frame import hidden_names
+from dashboard.components.table import table
+from dashboard.components.text import as_text
+
+if TYPE_CHECKING:
+    from crowdcore.exhibits import Exhibit, View
+
+__all__ = ["looked_at", "show"]
+
+
+def looked_at(reference: str = "") -> View:
+    """What the page is about: its dataset, seen by its reference or by another, workers' names hidden or not."""
+    return services.view(state.get("dataset"), reference or state.get("reference"), hidden_names())
+
+
+def show(
+    exhibit: Exhibit,
+    key: str,
+    *,
+    file: str = "",
+    cell: tuple[int, int] | None = None,
+    on_window: Callable[[tuple[float, float], tuple[float, float]], None] | None = None,
+    noun: str = "row",
+    rows: int = 8,
+    notes: bool = True,
+) -> None:
+    """Draw an exhibit.
+
+    Args:
+        exhibit: what to show; a click sets what the page's address selects.
+        key: unique on the page.
+        file: name of the downloads, without suffix; default: dataset, exhibit, reference.
+        cell: row and column of a heatmap's cell to outline.
+        on_window: called with the x range and the y range after zooming.
+        noun: what a row of a table without figure is.
+        rows: rows of such a table before it scrolls.
+        notes: write the notes below.
+    """
+    name = file or f"{state.get('dataset')}-{exhibit.name}-{state.get('reference')}"
+    select = exhibit.click
+
+    def clicked(*place: int) -> None:
+        assert select is not None
+        state.put(**select(*place))
+
+    on_click = clicked if select is not None else None
+    if exhibit.figure is None:
+        table(exhibit.table, key, name=name, noun=noun, rows=rows, on_row=on_click)
+    else:
+        cells = any(trace.type == "heatmap" for trace in exhibit.figure.data)
+        figure(
+            exhibit.figure,
+            key,
+            name=name,
+            alt=exhibit.alt,
+            data=lambda: exhibit.table,
+            cell=cell,
+            on_cell=on_click if cells else None,
+            on_point=None if cells else on_click,
+            on_window=on_window,
+        )
+    for note in exhibit.notes if notes else ():
+        st.caption(as_text(note))
