@@ -20,6 +20,7 @@ from crowdcore.cli.export import export
 from crowdcore.cli.fetch import fetch
 from crowdcore.cli.report import report
 from crowdcore.cli.runs import app as runs_app
+from crowdcore.cli.show import show
 from crowdcore.cli.simulate import simulate
 from crowdcore.cli.train import train
 from crowdcore.cli.worker import worker
@@ -38,6 +39,7 @@ for command in (
     datasets,
     examine,
     info,
+    show,
     mistakes,
     distances,
     quality,

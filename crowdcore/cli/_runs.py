@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from crowdcore import aggregation
-from crowdcore.analysis.reference import ReferenceLike
-from crowdcore.cli._options import settings
 from crowdcore.core.errors import DataError
 from crowdcore.data import CrowdDataset
+from crowdcore.exhibits.view import named
 
 if TYPE_CHECKING:
+    from crowdcore.analysis.reference import Reference
     from crowdcore.runs import Run
 
 __all__ = ["BEST", "full_id", "reference_named", "rows"]
@@ -41,7 +40,7 @@ def full_id(given: str) -> str:
     return found[0]
 
 
-def reference_named(name: str, dataset: CrowdDataset) -> ReferenceLike:
+def reference_named(name: str, dataset: CrowdDataset) -> Reference:
     """What ``--reference`` names: gold, an aggregator (``dawid-skene smoothing=0.1`` sets it), or ``run:ID``.
 
     An empty name means gold, or the majority vote where there is none.
@@ -51,8 +50,7 @@ def reference_named(name: str, dataset: CrowdDataset) -> ReferenceLike:
         from crowdcore.runs import reference
 
         return reference(full_id(run_id), dataset)
-    method, *pairs = name.split() or ["gold" if dataset.has_gold else "majority-vote"]
-    return aggregation.get(method, **settings(pairs)).fit(dataset) if pairs else method
+    return named(dataset, name or ("gold" if dataset.has_gold else "majority-vote"))
 
 
 def rows(found: Sequence[Run]) -> pd.DataFrame:

@@ -4,11 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import pandas as pd
-import plotly.graph_objects as go
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
 
 __all__ = ["Exhibit"]
+
+
+class _Table:
+    """A frame, or what makes it when it is first asked for."""
+
+    def __get__(self, exhibit: object, kind: type | None = None) -> pd.DataFrame:
+        if exhibit is None:
+            raise AttributeError("An exhibit's table has no default.")
+        held = vars(exhibit)
+        if callable(held["_table"]):
+            held["_table"] = held["_table"]()
+        return held["_table"]  # type: ignore[no-any-return]
+
+    def __set__(self, exhibit: object, table: pd.DataFrame | Callable[[], pd.DataFrame]) -> None:
+        vars(exhibit)["_table"] = table
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,17 +36,19 @@ class Exhibit:
         name: short and plain, for files: ``learning-curves``.
         title: what it shows, in words.
         figure: the picture; None for a table alone. Names in it are escaped.
-        table: the numbers, with names as they are (or pseudonyms, where the view hides names).
+        table: the numbers, with names as they are (or pseudonyms, where the view hides names), or a function that
+            makes them when they are first asked for. Its index holds numbers of workers or tasks, where rows are such.
         notes: what to bear in mind, one plain sentence each.
         alt: what a screen reader says of the figure; default: the title.
-        click: what a click on a cell (row, column) or a point (number,) selects, as fields of the app's address:
-            ``{"true": "street", "given": "inside city"}``. None where clicks mean nothing.
+        click: what a click on a cell (row, column), on a point (number,) or, without a figure, on a row of the table
+            (index,) selects, as fields of the app's address: ``{"true": "street", "given": "inside city"}``. None
+            where clicks mean nothing.
     """
 
     name: str
     title: str
     figure: go.Figure | None
-    table: pd.DataFrame
+    table: _Table = _Table()  # noqa: RUF009 - a descriptor
     notes: tuple[str, ...] = ()
     alt: str = ""
     click: Callable[..., Mapping[str, str]] | None = None

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
-from crowdcore.core.drawable import drawable
-from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.pseudonyms import pseudonyms
+import numpy as np
 
-__all__ = ["View", "cached"]
+from crowdcore.core.errors import SettingError
+from crowdcore.exhibits._cached import cached
 
+if TYPE_CHECKING:
+    from crowdcore.analysis.reference import Reference, ReferenceLike
+    from crowdcore.core.types import AnyArray
+    from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["View", "cached", "named", "view"]
+
+P = ParamSpec("P")
 T = TypeVar("T")
-
-cached = lru_cache(maxsize=16)
-"""Computes once per arguments; datasets, references and results count as the object that they are. Nobody may change
-what it returns."""
 
 
 @dataclass(frozen=True)
@@ -49,29 +51,91 @@ class View:
         """(n_workers,) what to call each worker: its id, or a pseudonym that is stable for the same data."""
         return worker_names(self.dataset, self.hidden)
 
+    def of(
+        self, analysis: Callable[Concatenate[CrowdDataset, Reference, P], T], *settings: P.args, **named: P.kwargs
+    ) -> T:
+        """What an analysis finds in the dataset by this reference, computed once: ``view.of(worker_quality)``."""
+        return _found(analysis, self.dataset, self.truth, *settings, **named)
+
     def drawable(self, result: T) -> T:
         """A copy of a result for a figure: workers by the names that may be read, every name escaped once."""
+        from crowdcore.core.drawable import drawable
+
         return drawable(result, self.workers)
+
+    def class_number(self, name: str) -> int:
+        """The number of a class.
+
+        Raises:
+            SettingError: no such class.
+        """
+        return _number("class", name, self.classes)
+
+    def worker_number(self, name: str) -> int:
+        """The number of a worker, by the name that may be read.
+
+        Raises:
+            SettingError: no such worker.
+        """
+        return _number("worker", name, self.workers)
+
+    def called(self, workers: AnyArray) -> AnyArray:
+        """(n,) names of workers given by number."""
+        return np.array(self.workers, object)[workers]
 
 
 def view(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, hidden: bool = False) -> View:
     """A view of a dataset; a reference given by name is fitted once.
 
+    Args:
+        dataset: the annotations.
+        reference: ``"gold"``, an aggregator (``"dawid-skene smoothing=0.1"`` sets it), a result or a `Reference`.
+        hidden: show pseudonyms instead of worker ids.
+
     Raises:
         DataError: gold asked for, but there is none.
         SettingError: no such reference, or one of another shape.
     """
-    truth = resolve_reference(dataset, reference) if not isinstance(reference, str) else named(dataset, reference)
+    from crowdcore.analysis.reference import resolve_reference
+
+    truth = named(dataset, reference) if isinstance(reference, str) else resolve_reference(dataset, reference)
     return View(dataset, truth, hidden)
 
 
 @cached
 def named(dataset: CrowdDataset, reference: str) -> Reference:
     """A reference by name, fitted once per dataset."""
+    from crowdcore.analysis.reference import Reference, resolve_reference
+    from crowdcore.exhibits.fits import fitted, is_fit
+
+    if is_fit(reference):
+        found = fitted(dataset, reference)
+        return Reference(reference, found.labels, found.posterior)
     return resolve_reference(dataset, reference)
 
 
 @cached
 def worker_names(dataset: CrowdDataset, hidden: bool) -> tuple[str, ...]:
     """(n_workers,) ids or pseudonyms."""
+    from crowdcore.data.pseudonyms import pseudonyms
+
     return tuple(pseudonyms(dataset)) if hidden else tuple(map(str, dataset.worker_ids))
+
+
+@cached
+def _found(
+    analysis: Callable[Concatenate[CrowdDataset, Reference, P], T],
+    dataset: CrowdDataset,
+    truth: Reference,
+    *settings: P.args,
+    **named: P.kwargs,
+) -> T:
+    return analysis(dataset, truth, *settings, **named)
+
+
+def _number(what: str, name: str, names: tuple[str, ...]) -> int:
+    try:
+        return names.index(name)
+    except ValueError:
+        some = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+        raise SettingError(what, f"be one of {some}", name) from None

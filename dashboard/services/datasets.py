@@ -1,21 +1,21 @@
-"""Datasets by name, their references, their workers' names, and their items."""
+"""Datasets by name, their references, and their workers' names."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from crowdcore.core.drawable import drawable
-from dashboard.services._cache import dataset, kept, upload_folder
-from dashboard.services.fits import fitted, is_fit
+from crowdcore.exhibits.fits import is_fit
+from crowdcore.exhibits.view import View, cached, worker_names
+from dashboard.services._cache import dataset, upload_folder, version
 
 if TYPE_CHECKING:
     from crowdcore import CrowdDataset
     from crowdcore.analysis.reference import Reference
 
-__all__ = ["default_dataset", "drawable", "names", "offer", "reference", "references", "uploaded", "workers"]
+__all__ = ["default_dataset", "names", "offer", "reference", "references", "uploaded", "view", "workers"]
 
 DEMO, RUN = "demo", "run:"
 FIRST = ["gold", "majority-vote", "dawid-skene"]
@@ -60,33 +60,29 @@ def is_run(name: str) -> bool:
     return name.startswith(RUN)
 
 
-@kept
-def _reference(opened: CrowdDataset, name: str) -> dict[str, Any]:
-    from crowdcore.analysis.reference import resolve_reference
-
-    if is_run(name):
-        from crowdcore import runs
-
-        learnt = runs.reference(name.removeprefix(RUN), opened)
-        return {"name": name, "labels": learnt.labels, "posterior": learnt.posterior}
-    found = fitted(opened, name) if is_fit(name) else resolve_reference(opened, name)
-    return {"name": name, "labels": found.labels, "posterior": found.posterior}
-
-
 def reference(of: str | CrowdDataset, which: str) -> Reference:
-    """A reference, fitted once; rebuilt from its arrays so that a reloaded library knows its own class."""
-    from crowdcore.analysis.reference import Reference
+    """A reference, fitted once; of a run, what it has come to by now."""
+    from crowdcore.exhibits.view import named
 
-    return Reference(**_reference(of, which))
-
-
-@kept
-def _pseudonyms(opened: CrowdDataset) -> list[str]:
-    from crowdcore.data.pseudonyms import pseudonyms
-
-    return pseudonyms(opened)
+    opened = dataset(of) if isinstance(of, str) else of
+    if is_run(which):
+        run_id = which.removeprefix(RUN)
+        return _learnt(opened, run_id, version(run_id))
+    return named(opened, which)
 
 
-def workers(name: str, hidden: bool) -> list[str]:
+@cached
+def _learnt(opened: CrowdDataset, run_id: str, version: int) -> Reference:
+    from crowdcore import runs
+
+    return runs.reference(run_id, opened)
+
+
+def view(name: str, which: str, hidden: bool = False) -> View:
+    """A dataset with what is taken for the truth; exhibits show it."""
+    return View(dataset(name), reference(name, which), hidden)
+
+
+def workers(name: str, hidden: bool) -> tuple[str, ...]:
     """What to call each worker: the id, or a pseudonym that is the same in every session with the same data."""
-    return _pseudonyms(name) if hidden else [str(w) for w in dataset(name).worker_ids]
+    return worker_names(dataset(name), hidden)

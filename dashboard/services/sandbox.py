@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from crowdcore.core.errors import SettingError
-from dashboard.services import spelling
+from crowdcore.core import method_string as spelling
 from dashboard.services._cache import dataset, kept, upload_folder, workspace
 from dashboard.services.sandbox_lines import (
     MOST_SEEDS,

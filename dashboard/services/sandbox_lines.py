@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crowdcore.core.errors import SettingError
-from dashboard.services import spelling
+from crowdcore.core import method_string as spelling
 
 __all__ = [
     "MOST_SEEDS",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from dashboard.services import spelling
+from crowdcore.core import method_string as spelling
 from dashboard.services._cache import dataset, kept, version
 from dashboard.services.runs import readable, result, runs_of
 from dashboard.services.train import draft_of

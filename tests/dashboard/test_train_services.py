@@ -17,7 +17,8 @@ from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.learning import TrainSettings, methods, presets, split_settings
 from crowdcore.runs import Estimate, Run, RunSpec
 from dashboard import services
-from dashboard.services import estimates, spelling, training_figures
+from crowdcore.core import method_string as spelling
+from dashboard.services import estimates, training_figures
 from tests.conftest import simulate_crowd
 
 VALUES = st.one_of(st.booleans(), st.none(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text())

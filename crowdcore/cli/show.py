@@ -1,0 +1,147 @@
+"""`crowdcore show`: any figure or table of the app's pages."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+from pydantic import TypeAdapter, ValidationError
+
+from crowdcore.cli._options import Accept, Figure, Json, Out, Read, ReferenceName, open_dataset
+from crowdcore.cli._output import print_json, print_table, save_figure, save_table
+from crowdcore.cli._runs import full_id, reference_named
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.data import CrowdDataset
+from crowdcore.exhibits import Exhibit, view
+from crowdcore.exhibits.catalogue import catalogue
+
+__all__ = ["show"]
+
+
+def show(
+    exhibit: Annotated[str, typer.Argument(help="What to show; without it, all that can be shown is listed.")] = "",
+    dataset: Annotated[str, typer.Argument(help="Name of a dataset (see `crowdcore datasets`) or a path.")] = "demo",
+    reference: ReferenceName = "",
+    set: Annotated[
+        list[str] | None,
+        typer.Option("--set", "-s", metavar="NAME=VALUE", help="A choice, as listed; repeatable, also for lists."),
+    ] = None,
+    run: Annotated[
+        list[str] | None, typer.Option("--run", metavar="ID", help="A run, for exhibits of results; repeatable.")
+    ] = None,
+    hide_names: Annotated[bool, typer.Option("--hide-names", help="Show pseudonyms instead of worker ids.")] = False,
+    json: Json = False,
+    out: Out = None,
+    figure: Figure = None,
+    read: Read = None,
+    accept: Accept = False,
+) -> None:
+    """Show a figure or table of the app's pages: its numbers here, its picture with --figure."""
+    known = catalogue()
+    if not exhibit:
+        listed = pd.DataFrame([_listed(name, function) for name, function in known.items()])
+        print_json(listed) if json else print_table(listed, "Exhibits", limit=len(listed), wrapped=("what", "choices"))
+        return
+    if exhibit not in known:
+        near = difflib.get_close_matches(exhibit, known, 1)
+        hint = f"Did you mean {near[0]!r}?" if near else ""
+        raise SettingError("exhibit", "be one that `crowdcore show` lists", exhibit, hint)
+    function, ds = known[exhibit], open_dataset(dataset, accept, read)
+    made = function(*_subject(function, ds, reference, hide_names, run or []), **_choices(exhibit, function, set or []))
+    several = [one for one in (made if isinstance(made, list) else [made]) if one is not None]
+    if not several:
+        raise DataError(f"There is no {exhibit} here", "`crowdcore show` tells what it needs.")
+    if len(several) > 1 and (out or figure):
+        raise SettingError("exhibit", "be a single one to write to a file", exhibit)
+    for one in several:
+        _write(one, out, figure)
+    if json:
+        print_json([_told(one) for one in several] if len(several) > 1 else _told(several[0]))
+        return
+    for one in several:
+        print_table(one.table, f"{ds.name}: {one.title}", one.notes)
+
+
+def _write(one: Exhibit, out: Path | None, figure: Path | None) -> None:
+    if out:
+        save_table(one.table, out)
+    if figure:
+        if one.figure is None:
+            raise SettingError("--figure", "be left out: this exhibit is a table", str(figure))
+        save_figure(one.figure, figure)
+
+
+def _told(one: Exhibit) -> dict[str, Any]:
+    return {"name": one.name, "title": one.title, "notes": one.notes, "table": one.table}
+
+
+def _listed(name: str, function: Callable[..., Any]) -> dict[str, str]:
+    """A row of the list: name, first sentence, choices with their defaults."""
+    of, *choices = inspect.signature(function).parameters.values()
+    words = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
+    needs = "" if of.annotation == "View" else "--run ID"
+    plain = (f"{c.name}=…" if c.default is c.empty else f"{c.name}={c.default}" for c in choices if _choosable(c))
+    return {"exhibit": name, "what": " ".join(words.split()), "choices": " ".join(filter(None, [needs, *plain]))}
+
+
+def _choosable(parameter: inspect.Parameter) -> bool:
+    return parameter.annotation != "CrowdDataset"
+
+
+def _subject(
+    function: Callable[..., Any], dataset: CrowdDataset, reference: str, hidden: bool, runs: list[str]
+) -> list[Any]:
+    """The arguments that are no choices: a view, or results and the dataset they are of."""
+    given: list[Any] = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.annotation == "View":
+            given.append(view(dataset, reference_named(reference, dataset), hidden=hidden))
+        elif parameter.annotation == "CrowdDataset":
+            given.append(dataset)
+        elif "Result" in str(parameter.annotation):
+            results = _results(runs)
+            given.append(next(iter(results.values())) if parameter.annotation == "TrainingResult" else results)
+        else:
+            break
+    return given
+
+
+def _results(runs: list[str]) -> dict[str, Any]:
+    """Name -> result of the runs asked for, under the names that set them apart."""
+    from crowdcore import runs as recorded
+    from crowdcore.learning.comparison import variation
+
+    if not runs:
+        raise SettingError("--run", "be given: this exhibit is about trained models", "nothing")
+    results = [recorded.result(full_id(one)) for one in runs]
+    return dict(zip(variation.names([variation.facts(r) for r in results]), results, strict=True))
+
+
+def _choices(exhibit: str, function: Callable[..., Any], pairs: list[str]) -> Mapping[str, Any]:
+    """``NAME=VALUE`` pairs as the function's arguments, each of its type."""
+    kinds = inspect.get_annotations(inspect.unwrap(function), eval_str=True)
+    parameters = inspect.signature(function).parameters
+    given: dict[str, list[str]] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or name not in parameters:
+            open_ = [p.name for p in parameters.values() if _choosable(p)][1:]
+            raise SettingError("--set", f"be NAME=VALUE, with a name among {', '.join(open_) or 'none'}", pair)
+        given.setdefault(name, []).append(value)
+    missing = [p.name for p in list(parameters.values())[1:] if _choosable(p) and p.default is p.empty]
+    for name in missing:
+        if name not in given:
+            raise SettingError(name, f"be chosen: `crowdcore show {exhibit} DATASET -s {name}=…`", "nothing")
+    found = {}
+    for name, texts in given.items():
+        try:
+            several = str(kinds[name]).startswith("tuple")
+            found[name] = TypeAdapter(kinds[name]).validate_python(texts if several else texts[-1])
+        except ValidationError as error:
+            raise SettingError(name, f"satisfy: {error.errors()[0]['msg'].lower()}", texts[-1]) from error
+    return found

@@ -1,0 +1,40 @@
+"""Every exhibit there is, by name: the public functions of this folder that make one of a view or of results."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable
+from typing import Any
+
+from crowdcore import exhibits
+
+__all__ = ["MADE_OF", "catalogue"]
+
+MADE_OF = ("View", "Results", "TrainingResult", "Mapping[str, TrainingResult]")
+"""What the first argument of an exhibit's function may be."""
+
+
+def catalogue() -> dict[str, Callable[..., Any]]:
+    """Name -> function; the name is the function's, with dashes.
+
+        >>> from crowdcore.exhibits.catalogue import catalogue
+        >>> "shared-mistakes" in catalogue()
+        True
+    """
+    found: dict[str, Callable[..., Any]] = {}
+    for info in pkgutil.iter_modules(exhibits.__path__):
+        module = importlib.import_module(f"{exhibits.__name__}.{info.name}")
+        for name in getattr(module, "__all__", ()):
+            function = inspect.unwrap(getattr(module, name))
+            if _makes_exhibits(function, module.__name__):
+                found[name.replace("_", "-")] = getattr(module, name)
+    return dict(sorted(found.items()))
+
+
+def _makes_exhibits(function: Any, module: str) -> bool:
+    if not inspect.isfunction(function) or function.__module__ != module:
+        return False
+    kinds = list(function.__annotations__.items())
+    return len(kinds) > 1 and kinds[0][1] in MADE_OF and "Exhibit" in str(kinds[-1][1])

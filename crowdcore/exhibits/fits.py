@@ -1,0 +1,104 @@
+"""Fits of aggregators by name: one line of text that says all that is needed to run them again.
+
+A fit's name holds what differs from the method's defaults: ``dawid-skene``, ``dawid-skene smoothing=0.1``,
+``conal-em groups=2 gold=20%`` (the gold of 20 % of the training tasks shown to it). It stands in the address bar, in
+figures and in the reference picker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from crowdcore.core import method_string
+from crowdcore.core.errors import CrowdError, SettingError
+from crowdcore.exhibits._cached import cached
+
+if TYPE_CHECKING:
+    from crowdcore.aggregation import AggregationResult, Aggregator
+    from crowdcore.core.types import IntArray
+    from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["canonical", "fitted", "is_fit", "read_fit", "shown_gold", "spell_fit"]
+
+_GOLD = "gold"
+
+
+def spell_fit(method: str, settings: Mapping[str, Any], gold: int = 0) -> str:
+    """The name of a fit.
+
+    Args:
+        method: an aggregator's name.
+        settings: its settings; those that equal their default are left out.
+        gold: per cent of the training tasks whose gold it is shown.
+
+    Raises:
+        SettingError: no such method.
+    """
+    from crowdcore import aggregation
+
+    fields = aggregation.aggregators.find(method).model_fields
+    own = {k: v for k, v in settings.items() if k not in fields or fields[k].default != v}
+    return method_string.spell(method, own) + (f" {_GOLD}={gold}%" if gold else "")
+
+
+def read_fit(name: str) -> tuple[str, dict[str, Any], int]:
+    """Method, settings and percentage of gold shown, of a fit's name.
+
+    Raises:
+        SettingError: a word that is no ``setting=value``.
+    """
+    method, settings = method_string.read(name)
+    gold = settings.pop(_GOLD, "0%")
+    if not (isinstance(gold, str) and gold.removesuffix("%").isdecimal() and int(gold.removesuffix("%")) <= 100):
+        raise SettingError(_GOLD, "be a whole percentage", gold, "Write gold=20%, for example.")
+    return method, settings, int(gold.removesuffix("%"))
+
+
+def canonical(name: str) -> str:
+    """The one spelling of a fit's name, its settings checked.
+
+    Raises:
+        SettingError: no such method, or a setting that cannot be.
+    """
+    method, settings, gold = read_fit(name)
+    return spell_fit(method, _aggregator(method, settings).model_dump(), gold)
+
+
+def is_fit(name: str) -> bool:
+    """Whether this names a fit that could be run."""
+    try:
+        canonical(name)
+    except CrowdError:
+        return False
+    return True
+
+
+@cached
+def shown_gold(dataset: CrowdDataset, percent: int) -> tuple[IntArray, IntArray]:
+    """Gold shown to the aggregators, and the gold that judges them; see `analysis.show_gold`."""
+    from crowdcore import analysis
+
+    return analysis.show_gold(dataset, percent)
+
+
+@cached
+def fitted(dataset: CrowdDataset, name: str) -> AggregationResult:
+    """The result of a fit, run once.
+
+    Raises:
+        CrowdError: no such method or setting, or data that the method cannot work with.
+    """
+    method, settings, gold = read_fit(name)
+    known = shown_gold(dataset, gold)[0] if gold else None
+    return _aggregator(method, settings).fit(dataset, known=known)
+
+
+def _aggregator(method: str, settings: Mapping[str, Any]) -> Aggregator:
+    from crowdcore import aggregation
+
+    found = aggregation.aggregators.find(method)
+    strange = next((key for key in settings if key not in found.model_fields), None)
+    if strange is not None:
+        raise SettingError(f"a setting of {method}", f"be one of {', '.join(found.model_fields)}", strange)
+    return found(**settings)
