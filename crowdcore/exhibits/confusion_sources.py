@@ -105,7 +105,7 @@ def confusions(view: RunView, source: Source) -> Confusions:
         part if part is None or part.ndim == 3 else part[None] for part in (found.common, found.common_spread)
     )
     name = "learnt" if source.shown_seed is None else f"seed {source.shown_seed}"
-    title = f"{source.called}, {found.combined}"
+    title = f"{source.run_name}, {found.combined}"
     return Confusions(name, title, found.matrices, found.spread, None, common, around, None)
 
 

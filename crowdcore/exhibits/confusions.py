@@ -83,7 +83,7 @@ def confusion_grid(
         return {"worker": called, "true": view.classes[place[1]], "given": view.classes[place[2]]}
 
     alt = f"{_whose(called, who)}, from every source on one colour scale: true classes downwards"
-    return Exhibit(f"confusion-{called}", called, figure, _table(view, sources, who, called), (), alt, click)
+    return Exhibit(f"confusion-{called}", called, figure, lambda: _table(view, sources, who, called), (), alt, click)
 
 
 @cached
@@ -120,8 +120,10 @@ def recovered_confusion(
         subtitle=escaped(" · ".join(filter(None, [shown.title, error_in_words(view, source, who)]))),
     )
     alt = f"{_whose(called, who)}: true classes downwards, given labels to the right"
-    table = _table(view, [source], who, called)
-    return Exhibit(f"confusion-{called}", title, figure, table, (), alt, _cell_click(view))
+    of = source
+    return Exhibit(
+        f"confusion-{called}", title, figure, lambda: _table(view, [of], who, called), (), alt, _cell_click(view)
+    )
 
 
 @cached
@@ -154,7 +156,7 @@ def confusion_difference(
 def every_confusion(view: RunView) -> Exhibit:
     """Every cell of every matrix of a run, as a table."""
     found = replace(recovered(view), worker_ids=pd.Index(view.workers))
-    return Exhibit("confusions", f"Every worker's confusion by {view.called}", None, found.matrices_frame())
+    return Exhibit("confusions", f"Every worker's confusion by {view.run_name}", None, found.matrices_frame)
 
 
 def largest_mistake(view: RunView, shown: Sequence[int], beside: RunView | None = None) -> float:
@@ -232,7 +234,7 @@ def _named(of: Confusions, source: Source, who: int, beside: RunView | None) -> 
     if source == "observed" and who < 0:
         return "observed, all workers"
     if beside is not None and isinstance(source, RunView):
-        return source.called + ("" if of.name == "learnt" else f", {of.name}")
+        return source.run_name + ("" if of.name == "learnt" else f", {of.name}")
     return of.name
 
 

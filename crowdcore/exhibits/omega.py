@@ -111,7 +111,7 @@ def omega_ranking(view: RunView, task: int | None = None) -> Exhibit:
         "omega-ranking",
         "Tasks by ω̄",
         figures.omega_ranking(view.drawable(found), highlight=task),
-        found.frame(),
+        found.frame,
         tuple(filter(None, [numbers(view).words])),
         "How the mean ω of tasks spreads, one strip for each true class",
         click,
@@ -123,7 +123,7 @@ def omega_halves(view: RunView) -> Exhibit:
     found = ranked(view)
     alt = "Tasks of each true class in the top and the bottom half, and the entropy of their labels"
     figure = figures.omega_halves(view.drawable(found))
-    return Exhibit("omega-halves", "True classes in the halves", figure, found.halves(), (), alt)
+    return Exhibit("omega-halves", "True classes in the halves", figure, found.halves, (), alt)
 
 
 def ranges(view: RunView) -> dict[str, str]:
@@ -193,4 +193,4 @@ def omega_truth(view: RunView) -> Exhibit:
     found = against_truth(view)
     figure = figures.omega_truth(drawable(found))
     alt = "Recovered ω against the true ω of the simulation"
-    return Exhibit("omega-truth", "Recovered ω against the true one", figure, found.frame(), (), alt)
+    return Exhibit("omega-truth", "Recovered ω against the true one", figure, found.frame, (), alt)

@@ -45,14 +45,14 @@ class RunView(View):
 
     Args:
         result: what the run came to.
-        called: what figures and tables call it.
+        run_name: what figures and tables call it.
         seed: one of its seeds, `EACH`, or None for the mean over seeds (the first seed where there is no mean).
         at: "selected", "last", or an epoch of which the run kept matrices; 0 is the start.
         part: "" for what all labels of a worker follow, "own" for the worker's own confusion.
     """
 
     result: TrainingResult
-    called: str
+    run_name: str
     seed: Seed = None
     at: Epoch = "selected"
     part: Literal["", "own"] = ""
@@ -102,7 +102,7 @@ def _own(found: RecoveredAt, n_workers: int) -> FloatArray:
 def of_run(
     view: View,
     result: TrainingResult,
-    called: str = "",
+    run_name: str = "",
     *,
     seed: Seed = None,
     at: Epoch = "selected",
@@ -113,15 +113,15 @@ def of_run(
     Args:
         view: the dataset that it was trained on, with its reference.
         result: what it came to.
-        called: what to call it; default: its method.
+        run_name: what to call it; default: its method.
         seed: which seed.
         at: which epoch; the selected one where the run kept nothing of it.
         part: which part of a worker's confusion.
     """
     kept = bool(result.last) if at == "last" else at == "selected" or at in result.kept_epochs.tolist()
-    named = called or result.method
+    named = run_name or result.method
     epoch: Epoch = at if kept else "selected"
-    return RunView(view.dataset, view.truth, view.hidden, result=result, called=named, seed=seed, at=epoch, part=part)
+    return RunView(view.dataset, view.truth, view.hidden, result=result, run_name=named, seed=seed, at=epoch, part=part)
 
 
 def epochs(result: TrainingResult) -> dict[Epoch, str]:

@@ -58,7 +58,7 @@ def recovered_workers(view: RunView, sort: str = "annotations", beside: RunView 
         columns["true skill"] = np.trace(true, axis1=1, axis2=2) / len(found.classes)
     table = pd.DataFrame(columns).iloc[order(view, sort)]
     notes = (f"The table shows {found.combined}. {_WORDS}",)
-    title = f"What {view.called} says of each worker ({found.combined})"
+    title = f"What {view.run_name} says of each worker ({found.combined})"
     return Exhibit("workers", title, None, table, notes, "", lambda worker: {"worker": view.workers[worker]})
 
 
@@ -69,9 +69,9 @@ def skills(views: Sequence[RunView], worker: int | None = None) -> Exhibit:
         views: of one dataset and reference.
         worker: number of a worker to mark.
     """
-    names = [view.called for view in views]
+    names = [view.run_name for view in views]
     if len(set(names)) < len(names):
-        names = [f"{view.called}, seed {view.shown_seed}" for view in views]
+        names = [f"{view.run_name}, seed {view.shown_seed}" for view in views]
     colors = [method_color(view.result.method) for view in views]
     if len(set(colors)) < len(colors):
         colors = [PALETTE[k % len(PALETTE)] for k in range(len(views))]
@@ -81,7 +81,7 @@ def skills(views: Sequence[RunView], worker: int | None = None) -> Exhibit:
     if len(tables) > 1:
         tables = [table.assign(run=name) for name, table in zip(names, tables, strict=True)]
     notes = [
-        f"Correlation of learnt with observed skill ({of.reference}; {f'{view.called}, ' * (len(views) > 1)}"
+        f"Correlation of learnt with observed skill ({of.reference}; {f'{view.run_name}, ' * (len(views) > 1)}"
         f"{of.combined}): {_plain(of.correlation)}, weighted by annotations {_plain(of.weighted)}, by ranks "
         f"{_plain(of.rank_correlation)}."
         for view, of in zip(views, found, strict=True)

@@ -1,17 +1,7 @@
 """All that the pages know of `crowdcore`; the only place that caches (`st.cache_*`) and the only caller."""
 
 from crowdcore.core.errors import CrowdError as Refusal
-from dashboard.services import (
-    confusions,
-    omega,
-    panels,
-    recovered,
-    recovery_errors,
-    sandbox,
-    sandbox_results,
-    train,
-    worker_skills,
-)
+from dashboard.services import recovered, sandbox, sandbox_results, train
 from dashboard.services._cache import dataset, workspace
 from dashboard.services.aggregate import (
     about_aggregator,
@@ -49,7 +39,7 @@ from dashboard.services.annotators import (
     what_if,
     what_if_table,
 )
-from dashboard.services.datasets import default_dataset, names, offer, reference, references, uploaded, workers
+from dashboard.services.datasets import default_dataset, names, offer, reference, references, uploaded, view, workers
 from dashboard.services.estimates import estimate, refused
 from dashboard.services.fit_details import (
     busiest,
@@ -148,21 +138,21 @@ __all__ = [
     "about_aggregator", "about_backbone", "about_method", "accept", "aggregators", "agreement", "agreement_figure",
     "agreement_table", "all_runs", "backbones", "best_draft", "busiest", "calibration_figure", "calibration_table",
     "canonical", "cell_tasks", "cell_workers", "changed", "check", "class_table", "common_confusions",
-    "common_figure", "common_table", "comparison", "confusion", "confusion_figure", "confusion_table", "confusions",
+    "common_figure", "common_table", "comparison", "confusion", "confusion_figure", "confusion_table",
     "containing", "csv", "curve_metrics", "curves", "curves_figure", "curves_table", "dataset", "default_dataset",
     "devices", "differing_tasks", "disagreement", "distance", "distance_figure", "distance_table", "draft_of",
     "engine", "estimate", "examine", "fields_of", "fitted", "gold_to_show", "group_table", "has_media",
     "importance_figure", "importance_table", "in_words", "intervals_in_words", "item", "judgement",
     "label_disagreement", "label_disagreement_figure", "labels_csv", "learners", "live_runs", "log_lines",
     "missing_extras", "mistake_cell", "most_different", "most_shared", "names", "objective_figure", "objective_table",
-    "offer", "omega", "order", "overview_data", "overview_figures", "pair_facts", "pair_in_words", "pair_notes",
-    "pair_table", "panels", "quality", "quality_table", "read_fit", "read_method", "readable", "receive", "recovered",
-    "recovery_errors", "reference", "references", "refused", "result", "run", "run_asked", "run_label", "run_labels",
+    "offer", "order", "overview_data", "overview_figures", "pair_facts", "pair_in_words", "pair_notes",
+    "pair_table", "quality", "quality_table", "read_fit", "read_method", "readable", "receive", "recovered",
+    "reference", "references", "refused", "result", "run", "run_asked", "run_label", "run_labels",
     "run_names", "run_title", "runs_of", "sandbox", "sandbox_results", "search_figure", "search_trials", "searchable",
     "setting_title", "settings_in_words", "shared_mistakes", "shared_mistakes_figure", "spell_fit", "spell_method",
     "spelled", "start", "start_fits", "start_search", "summary", "task_answers", "task_labels", "task_list",
     "task_number", "train", "training_schema", "trials", "untrainable", "uploaded", "usually_searched",
-    "value_in_words", "wait_for", "what_if", "what_if_table", "when", "with_intervals", "worker_intervals",
-    "worker_intervals_figure", "worker_intervals_table", "worker_skills", "workers", "workspace",
+    "value_in_words", "view", "wait_for", "what_if", "what_if_table", "when", "with_intervals", "worker_intervals",
+    "worker_intervals_figure", "worker_intervals_table", "workers", "workspace",
 ]
 # fmt: on

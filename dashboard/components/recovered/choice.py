@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import streamlit as st
@@ -69,7 +68,7 @@ def choose() -> Choice | None:
         if view.result.omega is not None:
             part = named("A worker's matrix", "part", PARTS, width=220)
     view = _view(run, seed, part)
-    return Choice(run.id, view, _view(others[beside], seed, part, view.called) if beside else None)
+    return Choice(run.id, view, _view(others[beside], seed, part, view.run_name) if beside else None)
 
 
 def choose_omega() -> Choice | None:
@@ -101,7 +100,7 @@ def epochs(choice: Choice) -> None:
     st.caption(as_text(f"{epoch_in_words(view)} {why_no_mean(view)}"))
     for of in filter(None, (view, choice.beside)):
         still = unmoved_in_words(of)
-        which = f"{of.called}: " if choice.beside else ""
+        which = f"{of.run_name}: " if choice.beside else ""
         if still:
             st.warning(as_text(which + still), icon=":material/hourglass_empty:")
     for note in view.result.notes:

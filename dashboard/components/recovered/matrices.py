@@ -86,7 +86,7 @@ def _turn(page: int, n_pages: int) -> None:
 def one(choice: Choice, scale: Scale) -> None:
     """The chosen matrix with its numbers from every source, and the difference of the first two that compare."""
     from crowdcore.exhibits import confusion_sources, confusions
-    from crowdcore.exhibits.recovered import EACH, RunView, unmoved_in_words
+    from crowdcore.exhibits.recovered import EACH, unmoved_in_words
 
     view, classes = choice.view, choice.view.classes
     names = confusion_sources.who_names(view)
@@ -107,9 +107,7 @@ def one(choice: Choice, scale: Scale) -> None:
         drawn = confusions.recovered_confusion(view, who, source, choice.beside, scale)
         if drawn is None:
             continue
-        key = "beside" if source == choice.beside else source
-        if isinstance(key, RunView):
-            key = f"learnt{'' if key.seed is None else key.seed}"
+        key = "beside" if source == choice.beside else source if isinstance(source, str) else _learnt(source)
         with board.cell():
             show(drawn, f"one-{key}", file=f"{choice.file(drawn)}-{key}", cell=marked)
     if view.seed != EACH:
@@ -119,6 +117,10 @@ def one(choice: Choice, scale: Scale) -> None:
             with board.cell():
                 show(minus, "difference", file=choice.file(minus), cell=marked)
     tasks(view, who, names[who], marked)
+
+
+def _learnt(source: RunView) -> str:
+    return f"learnt{'' if source.seed is None else source.seed}"
 
 
 def tasks(view: RunView, who: int, name: str, marked: tuple[int, int] | None) -> None:
