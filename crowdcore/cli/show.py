@@ -17,7 +17,7 @@ from crowdcore.cli._output import print_json, print_table, save_figure, save_tab
 from crowdcore.cli._runs import full_id, reference_named
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import CrowdDataset
-from crowdcore.exhibits import Exhibit, view
+from crowdcore.exhibits import Exhibit, View, view
 from crowdcore.exhibits.catalogue import catalogue
 
 __all__ = ["show"]
@@ -90,7 +90,7 @@ def _listed(name: str, function: Callable[..., Any]) -> dict[str, str]:
 
 
 def _choosable(parameter: inspect.Parameter) -> bool:
-    return parameter.annotation != "CrowdDataset"
+    return not any(kind in str(parameter.annotation) for kind in ("CrowdDataset", "RunView", "Source"))
 
 
 def _subject(
@@ -99,8 +99,11 @@ def _subject(
     """The arguments that are no choices: a view, or results and the dataset they are of."""
     given: list[Any] = []
     for parameter in inspect.signature(function).parameters.values():
-        if parameter.annotation == "View":
-            given.append(view(dataset, reference_named(reference, dataset), hidden=hidden))
+        if parameter.annotation in ("View", "RunView", "Sequence[RunView]"):
+            seen = view(dataset, reference_named(reference, dataset), hidden=hidden)
+            given.append(seen if parameter.annotation == "View" else _run_views(seen, runs))
+            if parameter.annotation == "RunView":
+                given[-1] = given[-1][0]
         elif parameter.annotation == "CrowdDataset":
             given.append(dataset)
         elif "Result" in str(parameter.annotation):
@@ -111,6 +114,12 @@ def _subject(
     return given
 
 
+def _run_views(seen: View, runs: list[str]) -> list[Any]:
+    from crowdcore.exhibits.recovered import of_run
+
+    return [of_run(seen, result, name) for name, result in _results(runs).items()]
+
+
 def _results(runs: list[str]) -> dict[str, Any]:
     """Name -> result of the runs asked for, under the names that set them apart."""
     from crowdcore import runs as recorded
@@ -118,8 +127,9 @@ def _results(runs: list[str]) -> dict[str, Any]:
 
     if not runs:
         raise SettingError("--run", "be given: this exhibit is about trained models", "nothing")
-    results = [recorded.result(full_id(one)) for one in runs]
-    return dict(zip(variation.names([variation.facts(r) for r in results]), results, strict=True))
+    ids = [full_id(one) for one in runs]
+    results, given = [recorded.result(i) for i in ids], [recorded.get_run(i).name for i in ids]
+    return dict(zip(variation.names([variation.facts(r) for r in results], given), results, strict=True))
 
 
 def _choices(exhibit: str, function: Callable[..., Any], pairs: list[str]) -> Mapping[str, Any]:

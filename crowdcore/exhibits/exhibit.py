@@ -48,7 +48,7 @@ class Exhibit:
     name: str
     title: str
     figure: go.Figure | None
-    table: _Table = _Table()  # noqa: RUF009 - a descriptor
+    table: _Table = _Table()
     notes: tuple[str, ...] = ()
     alt: str = ""
     click: Callable[..., Mapping[str, str]] | None = None

@@ -9,6 +9,7 @@ import numpy as np
 
 from crowdcore import analysis
 from crowdcore.analysis import RecoveredConfusion, SkillComparison, WorkerConfusion
+from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray
 from crowdcore.exhibits.view import View, cached
 from crowdcore.learning.results.result import RecoveredAt, TrainingResult
@@ -69,14 +70,23 @@ class RunView(View):
 
     @property
     def own(self) -> FloatArray:
-        """(S, R, C, C) confusions of the workers; a method with one confusion for all gives it to each."""
+        """(S, R, C, C) confusions of the workers; a method with one confusion for all gives it to each.
+
+        Raises:
+            DataError: the method recovers none.
+        """
         return _own(self.recovered_at, self.dataset.n_workers)
 
     @property
     def omega(self) -> FloatArray:
-        """(S, n_annotations) ω at this epoch."""
+        """(S, n_annotations) ω at this epoch.
+
+        Raises:
+            DataError: the method has none.
+        """
         omega = self.recovered_at.omega
-        assert omega is not None, "asked for ω of a run without"
+        if omega is None:
+            raise DataError("This run has no ω", "Choose a run of a method that has, such as 'conal'.")
         return omega
 
     @property
@@ -94,7 +104,8 @@ class RunView(View):
 def _own(found: RecoveredAt, n_workers: int) -> FloatArray:
     if found.worker_confusion is not None:
         return found.worker_confusion
-    assert found.common_confusion is not None, "asked for confusions of a run without"
+    if found.common_confusion is None:
+        raise DataError("This run recovered no confusions", "Choose a run of a method that does, such as 'conal'.")
     common = found.common_confusion[:, None]
     return np.broadcast_to(common, (len(common), n_workers, *common.shape[2:]))
 
@@ -117,7 +128,15 @@ def of_run(
         seed: which seed.
         at: which epoch; the selected one where the run kept nothing of it.
         part: which part of a worker's confusion.
+
+    Raises:
+        DataError: it was trained on other classes or workers.
     """
+    if (result.classes, result.n_workers) != (view.classes, view.dataset.n_workers):
+        raise DataError(
+            f"The run was trained on {result.dataset}, which has other classes or workers than {view.dataset.name}",
+            "Choose a run on this dataset.",
+        )
     kept = bool(result.last) if at == "last" else at == "selected" or at in result.kept_epochs.tolist()
     named = run_name or result.method
     epoch: Epoch = at if kept else "selected"

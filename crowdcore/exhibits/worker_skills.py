@@ -18,8 +18,7 @@ __all__ = ["recovered_workers", "skills"]
 
 _WORDS = (
     "Skill: mean of the diagonal. Distance from common: mean squared difference, cell by cell. Common noise: mean ω of "
-    "the worker's annotations. ±: standard deviation over seeds. Observed skill: over the classes that the worker "
-    "labelled."
+    "the worker's annotations. Observed skill: over the classes that the worker labelled."
 )
 
 
@@ -57,7 +56,8 @@ def recovered_workers(view: RunView, sort: str = "annotations", beside: RunView 
         true = confusions(view, "truth").matrices
         columns["true skill"] = np.trace(true, axis1=1, axis2=2) / len(found.classes)
     table = pd.DataFrame(columns).iloc[order(view, sort)]
-    notes = (f"The table shows {found.combined}. {_WORDS}",)
+    around = " ±: standard deviation over seeds." if len(found.seeds) > 1 else ""
+    notes = (f"The table shows {found.combined}. {_WORDS}{around}",)
     title = f"What {view.run_name} says of each worker ({found.combined})"
     return Exhibit("workers", title, None, table, notes, "", lambda worker: {"worker": view.workers[worker]})
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from crowdcore.core.errors import SettingError
 from crowdcore.core import method_string as spelling
+from crowdcore.core.errors import SettingError
 from dashboard.services._cache import dataset, kept, upload_folder, workspace
 from dashboard.services.sandbox_lines import (
     MOST_SEEDS,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crowdcore.core.errors import SettingError
 from crowdcore.core import method_string as spelling
+from crowdcore.core.errors import SettingError
 
 __all__ = [
     "MOST_SEEDS",

@@ -6,10 +6,10 @@ import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from crowdcore.core import method_string as spelling
 from crowdcore.core.errors import SettingError
 from crowdcore.learning import presets as tables
 from crowdcore.learning.settings import SEEDS, TrainSettings
-from crowdcore.core import method_string as spelling
 from dashboard.services._cache import dataset
 from dashboard.services.learners import about_backbone, about_method, backbones, check, training_schema
 from dashboard.services.runs import forget, spelled

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdcore import runs
+from crowdcore.core import method_string as spelling
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.learning import TrainSettings, methods, presets, split_settings
 from crowdcore.runs import Estimate, Run, RunSpec
 from dashboard import services
-from crowdcore.core import method_string as spelling
 from dashboard.services import estimates, training_figures
 from tests.conftest import simulate_crowd
 
