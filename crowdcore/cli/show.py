@@ -22,6 +22,8 @@ from crowdcore.exhibits.catalogue import catalogue
 
 __all__ = ["show"]
 
+_LONG = 40  # letters beyond which a column takes several lines
+
 
 def show(
     exhibit: Annotated[str, typer.Argument(help="What to show; without it, all that can be shown is listed.")] = "",
@@ -64,7 +66,8 @@ def show(
         print_json([_told(one) for one in several] if len(several) > 1 else _told(several[0]))
         return
     for one in several:
-        print_table(one.table, f"{ds.name}: {one.title}", one.notes)
+        long = [c for c in one.table if one.table[c].astype(str).str.len().max() > _LONG]
+        print_table(one.table, f"{ds.name}: {one.title}", one.notes, wrapped=long)
 
 
 def _write(one: Exhibit, out: Path | None, figure: Path | None) -> None:

@@ -17,9 +17,44 @@ from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View, view
 
 if TYPE_CHECKING:
-    from crowdcore.exhibits import aggregation, fits, mistakes, overview, tasks, workers
+    from crowdcore.exhibits import (
+        aggregation,
+        comparison,
+        confusion_sources,
+        confusions,
+        fits,
+        label_differences,
+        mistakes,
+        omega,
+        one_fit,
+        overview,
+        recovered,
+        recovery_study,
+        tasks,
+        worker_skills,
+        workers,
+    )
 
-__all__ = ["Exhibit", "View", "aggregation", "fits", "mistakes", "overview", "tasks", "view", "workers"]
+__all__ = [
+    "Exhibit",
+    "View",
+    "aggregation",
+    "comparison",
+    "confusion_sources",
+    "confusions",
+    "fits",
+    "label_differences",
+    "mistakes",
+    "omega",
+    "one_fit",
+    "overview",
+    "recovered",
+    "recovery_study",
+    "tasks",
+    "view",
+    "worker_skills",
+    "workers",
+]
 
 
 def __getattr__(name: str) -> Any:

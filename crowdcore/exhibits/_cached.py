@@ -23,9 +23,7 @@ class _Slot:
         self.found: list[Any] = []
 
 
-@functools.lru_cache(maxsize=_MOST)
-def _slot(function: Callable[..., Any], *arguments: Any, **named: Any) -> _Slot:
-    return _Slot()
+_slot: Callable[..., _Slot] = functools.lru_cache(maxsize=_MOST)(lambda *_, **__: _Slot())
 
 
 def cached(function: Callable[P, T]) -> Callable[P, T]:

@@ -19,9 +19,9 @@ MADE_OF = ("View", "RunView", "Sequence[RunView]", "Results", "TrainingResult", 
 def catalogue() -> dict[str, Callable[..., Any]]:
     """Name -> function; the name is the function's, with dashes.
 
-        >>> from crowdcore.exhibits.catalogue import catalogue
-        >>> "shared-mistakes" in catalogue()
-        True
+    >>> from crowdcore.exhibits.catalogue import catalogue
+    >>> "shared-mistakes" in catalogue()
+    True
     """
     found: dict[str, Callable[..., Any]] = {}
     for info in pkgutil.iter_modules(exhibits.__path__):

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from crowdcore.core.types import IntArray
     from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["canonical", "fitted", "is_fit", "read_fit", "shown_gold", "spell_fit"]
+__all__ = ["SUGGESTED", "canonical", "fitted", "is_fit", "read_fit", "shown_gold", "spell_fit"]
 
+SUGGESTED = ("majority-vote", "dawid-skene", "conal-em")
+"""What to begin with."""
 _GOLD = "gold"
 
 

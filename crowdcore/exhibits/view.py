@@ -79,7 +79,7 @@ class View:
         """
         return _number("worker", name, self.workers)
 
-    def called(self, workers: AnyArray) -> AnyArray:
+    def names_of(self, workers: AnyArray) -> AnyArray:
         """(n,) names of workers given by number."""
         return np.array(self.workers, object)[workers]
 

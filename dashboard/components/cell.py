@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
-from dashboard import services, state
-from dashboard.components.frame import hidden_names
+from crowdcore import exhibits
+from dashboard import state
+from dashboard.components.exhibit import show
 from dashboard.components.media import cards
 from dashboard.components.pickers import picker
-from dashboard.components.table import table
 from dashboard.components.text import as_text, count, number
+
+if TYPE_CHECKING:
+    from crowdcore.exhibits import View
 
 __all__ = ["behind"]
 
 
-def behind(true: int, given: int) -> None:
+def behind(view: View, true: str, given: str) -> None:
     """The chosen cell, which can be chosen here too."""
-    dataset, reference = state.get("dataset"), state.get("reference")
-    classes = services.dataset(dataset).classes
-    result = services.shared_mistakes(dataset, reference)
     with st.container(horizontal=True):
-        picker("True class", "true", classes, true)
-        picker("Given label", "given", classes, given)
-    cell = services.mistake_cell(dataset, reference, true, given)
+        picker("True class", "true", view.classes, view.class_number(true))
+        picker("Given label", "given", view.classes, view.class_number(given))
+    found = exhibits.mistakes.mistake(view, true, given)
+    cell = found.table.iloc[0]
     st.markdown(
-        f"**{count(len(cell.workers), 'worker')}** of {result.n_workers} "
-        f"({number(result.percent[true, given], 1)} %) gave **{as_text(classes[given])}** to a task that is "
-        f"**{as_text(classes[true])}**: {count(len(cell.annotations), 'annotation')} on "
-        f"**{count(len(cell.tasks), 'task')}**."
+        f"**{count(cell['workers'], 'worker')}** of {cell['of']} ({number(cell['percent'], 1)} %) gave "
+        f"**{as_text(given)}** to a task that is **{as_text(true)}**: {count(cell['annotations'], 'annotation')} on "
+        f"**{count(cell['tasks'], 'task')}**."
     )
-    st.caption(services.in_words(dataset, reference, true, given))
-    if not len(cell.workers):
+    st.caption(as_text(found.notes[0]))
+    if not cell["workers"]:
         st.info("No worker gave this label here. Choose a coloured cell.", icon=":material/touch_app:")
         return
-    sides = {"workers": f"Workers ({len(cell.workers)})", "tasks": f"Tasks ({len(cell.tasks)})"}
+    sides = {"workers": f"Workers ({cell['workers']})", "tasks": f"Tasks ({cell['tasks']})"}
     side = state.one_of("behind", list(sides)) or "workers"
     st.segmented_control(
         "Behind this cell",
@@ -43,11 +45,12 @@ def behind(true: int, given: int) -> None:
         label_visibility="collapsed",
         **state.bind("behind", side),
     )
-    name = f"{dataset}-{reference}-{classes[true]}-as-{classes[given]}-{side}"
+    file = f"{state.get('dataset')}-{view.reference}-{true}-as-{given}-{side}"
     if side == "workers":
-        table(services.cell_workers(dataset, reference, true, given, hidden_names()), "who", name=name, noun="worker")
+        show(exhibits.mistakes.mistake_workers(view, true, given), "who", file=file, noun="worker")
         return
-    what = services.cell_tasks(dataset, reference, true, given)
-    captions = [f"{times} of {labels} labels" for times, labels in zip(what["times"], what["labels"], strict=True)]
-    cards(dataset, what.index.tolist(), captions, "cell", true=classes[true], given=classes[given])
-    table(what, "what", name=name, noun="task")
+    what = exhibits.mistakes.mistake_tasks(view, true, given)
+    times = zip(what.table["times"], what.table["labels"], strict=True)
+    captions = [f"{n} of {labels} labels" for n, labels in times]
+    cards(state.get("dataset"), what.table.index.tolist(), captions, "cell", true=true, given=given)
+    show(what, "what", file=file, noun="task")

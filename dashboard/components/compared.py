@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore import exhibits
 from dashboard import services, state
 from dashboard.components.curve_choice import curve_choice, each_in_a_cell
 from dashboard.components.differing import differing
@@ -31,38 +32,34 @@ _ROWS = {"pair": 16, "point": 12, "run": 60}  # of a table before it scrolls
 
 def accuracy(runs: Runs) -> None:
     """The table, every seed, classes, scores and cost."""
-    from crowdcore.exhibits import comparison
-
     dataset = state.get("dataset")
     why = _no_basis(runs)
     if why:
         _why(why)
-        _tabled(compare.shown(comparison.cost, dataset, runs), "cost", "run")
+        _tabled(compare.shown(exhibits.comparison.cost, dataset, runs), "cost", "run")
         return
-    _tabled(compare.shown(comparison.accuracies, dataset, runs), "accuracy", "run")
+    _tabled(compare.shown(exhibits.comparison.accuracies, dataset, runs), "accuracy", "run")
     at = _epoch()
-    _drawn(compare.shown(comparison.seeds, dataset, runs, at), "seeds")
+    _drawn(compare.shown(exhibits.comparison.seeds, dataset, runs, at), "seeds")
     if at == "best":
         st.caption(
             "Predictions are not stored for the best test epoch, so the rest of this page uses the selected epoch."
         )
     kept: Kept = "last" if at == "last" else "selected"
-    _drawn(compare.shown(comparison.classes, dataset, runs, kept), "classes")
-    _tabled(compare.shown(comparison.scores, dataset, runs, kept), "scores", "run", heading=True)
-    _tabled(compare.shown(comparison.cost, dataset, runs), "cost", "run", heading=True)
+    _drawn(compare.shown(exhibits.comparison.classes, dataset, runs, kept), "classes")
+    _tabled(compare.shown(exhibits.comparison.scores, dataset, runs, kept), "scores", "run", heading=True)
+    _tabled(compare.shown(exhibits.comparison.cost, dataset, runs), "cost", "run", heading=True)
 
 
 def significance(runs: Runs) -> None:
     """Whether the runs differ: over test tasks, and over seeds."""
-    from crowdcore.exhibits import comparison
-
     at = _epoch()
     if at == "best":
         st.caption(
             "Predictions are not stored for the best test epoch, so tests over tasks use the selected epoch; tests "
             "over seeds use the best one."
         )
-    for shown in compare.shown(comparison.tests, state.get("dataset"), runs, at):
+    for shown in compare.shown(exhibits.comparison.tests, state.get("dataset"), runs, at):
         if shown.figure is not None:
             _drawn(shown, "ranks")
         else:
@@ -71,22 +68,18 @@ def significance(runs: Runs) -> None:
 
 def selection(runs: Runs) -> None:
     """What selects the epoch, and how accuracies and ranks change with it."""
-    from crowdcore.exhibits import comparison
-
-    for shown in compare.shown(comparison.rank_changes, state.get("dataset"), runs):
+    for shown in compare.shown(exhibits.comparison.rank_changes, state.get("dataset"), runs):
         _drawn(shown, shown.name, notes=False)
         _tabled(shown, shown.name, "run", heading=shown.figure is None)
 
 
 def curves(runs: Runs) -> None:
     """Metrics by epoch."""
-    from crowdcore.exhibits import comparison
-
     dataset = state.get("dataset")
-    how = curve_choice(comparison.curve_metrics(compare.compared(dataset, runs)))
+    how = curve_choice(exhibits.comparison.curve_metrics(compare.compared(dataset, runs)))
 
     def draw(metric: str) -> None:
-        found = compare.shown(comparison.curves, dataset, runs, metric, how.smooth, *how.flags)
+        found = compare.shown(exhibits.comparison.curves, dataset, runs, metric, how.smooth, *how.flags)
         _drawn(found, "curves" if metric == how.metrics[0] else f"curves-{metric}")
 
     each_in_a_cell(how.metrics, draw)
@@ -94,34 +87,32 @@ def curves(runs: Runs) -> None:
 
 def calibration(runs: Runs) -> None:
     """Reliability of the test posterior, with the scores that go with it."""
-    from crowdcore.exhibits import comparison
-
     dataset = state.get("dataset")
-    found = compare.shown(comparison.calibration, dataset, runs)
+    found = compare.shown(exhibits.comparison.calibration, dataset, runs)
     if found is None:
         _why(_no_basis(runs))
         return
     _drawn(found, "calibration")
-    _tabled(compare.shown(comparison.scores, dataset, runs, "selected"), "scores", "run")
+    _tabled(compare.shown(exhibits.comparison.scores, dataset, runs, "selected"), "scores", "run")
 
 
 def disagreement(runs: Runs) -> None:
     """Where two runs label differently, down to the tasks."""
-    from crowdcore.exhibits import label_differences
-
     dataset = state.get("dataset")
     opened = services.dataset(dataset)
-    split = named("Tasks", "split", label_differences.SPLITS, width=200)
-    found = compare.shown(label_differences.prediction_disagreement, dataset, runs, opened, split)
+    split = named("Tasks", "split", exhibits.label_differences.SPLITS, width=200)
+    found = compare.shown(exhibits.label_differences.prediction_disagreement, dataset, runs, opened, split)
     if len(found.names) < 2:
         st.info("Choose a second run to see where the two differ.", icon=":material/compare_arrows:")
         return
-    shown = compare.shown(label_differences.prediction_differences, dataset, runs, opened, split)
+    shown = compare.shown(exhibits.label_differences.prediction_differences, dataset, runs, opened, split)
     for note in shown.notes:
         st.caption(note)
 
     def tasks(first: str, second: str) -> pd.DataFrame:
-        pair = compare.shown(label_differences.differing_predictions, dataset, runs, opened, first, second, split)
+        pair = compare.shown(
+            exhibits.label_differences.differing_predictions, dataset, runs, opened, first, second, split
+        )
         return pair.table
 
     assert shown.figure is not None
@@ -192,18 +183,15 @@ def _searches(dataset: str, optional: bool) -> dict[str, Runs]:
 
 def recovery(runs: Runs) -> None:
     """On simulated crowds: how near the truth the runs came."""
-    from crowdcore.exhibits import comparison
-    from crowdcore.exhibits.confusion_sources import has_truth
-
     dataset, view = state.get("dataset"), looked_at()
-    found = compare.shown(comparison.recovery, dataset, runs, view.dataset)
+    found = compare.shown(exhibits.comparison.recovery, dataset, runs, view.dataset)
     if found is None:
         st.info("These methods estimate nothing whose truth is known here.", icon=":material/block:")
         return
     _tabled(found, "recovery", "run")
-    names = [COMMON, *(view.workers if has_truth(view) else ())]
+    names = [COMMON, *(view.workers if exhibits.confusion_sources.has_truth(view) else ())]
     shown = state.index_of("worker", names) or 0
-    common = compare.shown(comparison.truth, dataset, runs, view.dataset, None)
+    common = compare.shown(exhibits.comparison.truth, dataset, runs, view.dataset, None)
     if common is None:
         names, shown = names[1:], max(shown - 1, 0)
     if not names:
@@ -212,7 +200,7 @@ def recovery(runs: Runs) -> None:
     matrices = common
     if common is None or shown > 0:
         worker = shown - (common is not None)
-        matrices = compare.shown(comparison.truth, dataset, runs, view.dataset, worker, names[shown])
+        matrices = compare.shown(exhibits.comparison.truth, dataset, runs, view.dataset, worker, names[shown])
     if matrices is None:
         st.info("No run has learnt this confusion.", icon=":material/block:")
     else:
@@ -220,9 +208,7 @@ def recovery(runs: Runs) -> None:
 
 
 def _epoch() -> At:
-    from crowdcore.exhibits.comparison import AT_WORDS
-
-    return named("Epoch", "at", AT_WORDS, width=260)
+    return named("Epoch", "at", exhibits.comparison.AT_WORDS, width=260)
 
 
 def _no_basis(runs: Runs) -> str:

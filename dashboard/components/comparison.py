@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore import exhibits
+from crowdcore.exhibits.fits import fitted
 from dashboard import services, state
 from dashboard.components.differing import differing
 from dashboard.components.download import download
-from dashboard.components.figure import figure
+from dashboard.components.exhibit import looked_at, show
 from dashboard.components.fits import titled
-from dashboard.components.frame import hidden_names
 from dashboard.components.pickers import picker
 from dashboard.components.reference_button import reference_button
 from dashboard.components.table import table
@@ -19,6 +20,8 @@ from dashboard.components.text import as_text, count
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from crowdcore.exhibits import Exhibit
 
 __all__ = ["curves", "differences", "one_result", "overview"]
 
@@ -28,24 +31,13 @@ CURVES = {"gap": "Distance to its last value", "value": "Its value"}
 
 def overview(fits: Fits) -> None:
     """The table of all fits, and what to be wary of."""
-    dataset = state.get("dataset")
-    frame = services.comparison(dataset, fits)
-    n_judged = [services.judgement(dataset, fit).n_judged for fit in fits]
-    if any(n_judged):
-        st.caption(
-            f"Accuracy on the {count(max(n_judged), 'task')} with hidden gold. Gained / lost: tasks right here but "
-            "wrong by majority vote, and the reverse. Log-likelihoods of different models are not comparable."
-        )
-    else:
-        st.caption("No task with hidden gold is left, so nothing can be said of accuracy or calibration.")
-
-    def chosen(row: int) -> None:
-        state.put(result=fits[row])
-
-    table(frame, "methods", name=f"{dataset}-aggregators", noun="method", rows=len(fits), on_row=chosen)
+    view, dataset = looked_at(), state.get("dataset")
+    found = exhibits.aggregation.aggregators(view, fits)
+    st.caption(as_text(found.notes[0]))
+    show(found, "methods", file=f"{dataset}-aggregators", noun="method", rows=len(fits), notes=False)
     words: dict[str, list[str]] = {}
     for fit in fits:
-        for warning in services.judgement(dataset, fit).warnings:
+        for warning in exhibits.aggregation.judgement(view.dataset, fit).warnings:
             words.setdefault(warning, []).append(titled(fit))
     if words:
         listed = "\n".join(f"- **{as_text(', '.join(who))}**: {as_text(warning)}" for warning, who in words.items())
@@ -55,55 +47,47 @@ def overview(fits: Fits) -> None:
 
 def differences(fits: Fits) -> None:
     """The matrix of pairs, and the tasks behind the chosen one."""
-    dataset = state.get("dataset")
-    found = services.label_disagreement(dataset, fits)
+    view, dataset = looked_at(), state.get("dataset")
+    found = exhibits.aggregation.disagreement(view.dataset, fits)
     if len(found.names) < 2:
         st.caption("Run a second aggregator to see where the two differ.")
         return
 
     def tasks(first: str, second: str) -> pd.DataFrame:
-        return services.differing_tasks(dataset, fits, first, second)
+        return exhibits.aggregation.differing_tasks(view, first, second, fits).table
 
-    differing(found, services.label_disagreement_figure(dataset, fits), tasks, dataset, "aggregators")
+    drawn = exhibits.aggregation.label_disagreement(view, fits)
+    assert drawn.figure is not None
+    differing(found, drawn.figure, tasks, dataset, "aggregators")
 
 
 def curves(fits: Fits) -> None:
     """Reliability and objective curves."""
-    dataset = state.get("dataset")
-    grid = st.grid(2, min_column_width=400, gap="small")
+    view, grid = looked_at(), st.grid(2, min_column_width=400, gap="small")
     with grid.cell():
-        drawn = services.calibration_figure(dataset, fits)
-        if drawn is None:
-            st.info("Calibration needs gold that the methods were not shown.")
-        else:
-            figure(
-                drawn,
-                "calibration",
-                name=f"{dataset}-calibration",
-                alt="Share of right labels by their probability, one curve per aggregator",
-                data=lambda: services.calibration_table(dataset, fits),
-            )
+        judged = exhibits.aggregation.aggregator_calibration(view, fits)
+        drawn_or(judged, "Calibration needs gold that the methods were not shown.")
     with grid.cell():
         kind = state.one_of("curve", list(CURVES)) or "gap"
-        climbed = services.objective_figure(dataset, fits, kind == "gap")
-        if climbed is None:
-            st.info("None of these methods has an objective to plot.")
-        else:
-            figure(
-                climbed,
-                "objective",
-                name=f"{dataset}-objective",
-                alt="Objective by iteration, one curve per aggregator",
-                data=lambda: services.objective_table(dataset, fits),
-            )
+        climbed = exhibits.aggregation.objective(view, fits, kind == "gap")
+        drawn_or(climbed, "None of these methods has an objective to plot.")
+        if climbed is not None:
             st.selectbox("Objective", list(CURVES), format_func=lambda k: CURVES[k], **state.bind("curve", kind))
+
+
+def drawn_or(exhibit: Exhibit | None, why_not: str) -> None:
+    """The exhibit, or why there is none."""
+    if exhibit is None:
+        st.info(why_not)
+    else:
+        show(exhibit, exhibit.name, file=f"{state.get('dataset')}-{exhibit.name}")
 
 
 def one_result(fits: Fits) -> None:
     """One fit: use it elsewhere, take it along, and its confusions."""
-    dataset = state.get("dataset")
+    dataset, opened = state.get("dataset"), looked_at().dataset
     st.subheader("One result")
-    with_confusions = [fit for fit in fits if services.fitted(dataset, fit).counts is not None]
+    with_confusions = [fit for fit in fits if fitted(opened, fit).counts is not None]
     fit = state.one_of("result", fits) or [*with_confusions, *fits][0]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         picker("Result", "result", fits, fits.index(fit))
@@ -120,36 +104,24 @@ def one_result(fits: Fits) -> None:
 
 def confusions(fit: str) -> None:
     """What the fit says of one worker, or of all together."""
-    dataset = state.get("dataset")
-    common = services.common_confusions(dataset, fit)
-    own = services.fitted(dataset, fit).counts is not None
-    names = [*common, *(services.workers(dataset, hidden_names()) if own else [])]
+    view, dataset = looked_at(), state.get("dataset")
+    common = exhibits.one_fit.common_names(view.dataset, fit)
+    own = fitted(view.dataset, fit).counts is not None
+    names = [*common, *(view.workers if own else [])]
     if not names:
         st.info("This method estimates no confusions.")
         return
     chosen = state.one_of("worker", names)
-    at = names.index(chosen) if chosen else len(common) + services.busiest(dataset)
+    at = names.index(chosen) if chosen else len(common) + int(view.dataset.labels_per_worker.argmax())
     picker("Worker", "worker", names, at)
     if at < len(common):
-        figure(
-            services.common_figure(dataset, fit, at),
-            "confusion",
-            name=f"{dataset}-{fit}-{names[at]}",
-            alt="The confusion that workers share",
-            data=lambda: services.common_table(dataset, fit, at),
-        )
+        drawn = exhibits.one_fit.fit_common_confusion(view, fit, at)
+        show(drawn, "confusion", file=f"{dataset}-{drawn.name}")
         return
-    worker = at - len(common)
+    drawn = exhibits.one_fit.fit_worker_confusion(view, fit, names[at])
     grid = st.grid(2, min_column_width=400, gap="small")
     with grid.cell():
-        figure(
-            services.worker_intervals_figure(dataset, fit, worker, hidden_names()),
-            "confusion",
-            name=f"{dataset}-{fit}-{names[at]}",
-            alt="One worker's confusion with credible intervals",
-            data=lambda: services.worker_intervals_table(dataset, fit, worker),
-        )
+        show(drawn, "confusion", file=f"{dataset}-{drawn.name}", notes=False)
     with grid.cell():
-        frame = services.worker_intervals_table(dataset, fit, worker)
-        st.caption(services.intervals_in_words(dataset, fit, worker))
-        table(frame, "intervals", name=f"{dataset}-{fit}-{names[at]}-intervals", noun="cell", rows=12)
+        st.caption(as_text(drawn.notes[0]))
+        table(drawn.table, "intervals", name=f"{dataset}-{drawn.name}-intervals", noun="cell", rows=12)

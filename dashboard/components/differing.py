@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import services, state
+from crowdcore import exhibits
+from dashboard import state
 from dashboard.components.figure import figure
 from dashboard.components.media import cards
 from dashboard.components.pickers import picker
@@ -65,7 +66,7 @@ def differing(
 
 def _chosen_pair(found: LabelDisagreement, names: list[str]) -> tuple[int, int]:
     """Rows of the pair to look at: the chosen one, else the two (of which gold is not one) that differ most."""
-    most, least = services.most_different(found)
+    most, least = exhibits.aggregation.most_different(found)
     first, second = state.one_of("first", names), state.one_of("second", names)
     return names.index(first) if first else most, names.index(second) if second else least
 
@@ -77,6 +78,6 @@ def _behind(found: LabelDisagreement, a: int, b: int, tasks_of: Callable[[str, s
         f"**{as_text(first)}** and **{as_text(second)}** differ on **{count(found.differ[a, b], 'task')}** "
         f"of {found.compared[a, b]:,} ({percent(found.share[a, b])})."
     )
-    st.caption(services.pair_in_words(found, a, b))
+    st.caption(exhibits.aggregation.pair_in_words(found, a, b))
     if found.differ[a, b]:
         table(tasks_of(first, second), "differing", name=f"{name}-{first}-or-{second}", noun="task", rows=7)

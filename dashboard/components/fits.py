@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from crowdcore import aggregation
+from crowdcore.exhibits.fits import SUGGESTED, canonical, read_fit, shown_gold, spell_fit
 from dashboard import services, state
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.method_form import method_form
@@ -14,7 +16,6 @@ from dashboard.components.text import as_text, count
 
 __all__ = ["asked", "chooser", "follow", "refused", "titled"]
 
-SUGGESTED = ("majority-vote", "dawid-skene", "conal-em")
 PERCENTS = (0, 5, 10, 20, 50, 100)
 EVERY = 1.0  # seconds between looks at running fits
 _ICONS = {
@@ -31,7 +32,7 @@ def asked() -> tuple[str, ...]:
     gold, fits = percent(), []
     for name in state.get_many("methods"):
         try:
-            fits.append(services.canonical(f"{name} gold={gold}%"))
+            fits.append(canonical(f"{name} gold={gold}%"))
         except services.Refusal:
             fits.append(name)
     return tuple(dict.fromkeys(fits))
@@ -46,8 +47,8 @@ def percent() -> int:
 def titled(fit: str) -> str:
     """A fit for people: the method's title, without what it says in brackets, and the settings of its own."""
     try:
-        method, settings, gold = services.read_fit(fit)
-        title = services.aggregators()[method].split(" (")[0]
+        method, settings, gold = read_fit(fit)
+        title = aggregation.aggregators[method].title.split(" (")[0]
     except (services.Refusal, KeyError):
         return fit
     words = [f"{key.replace('_', ' ')} {value}" for key, value in settings.items()]
@@ -61,7 +62,7 @@ def chooser() -> None:
     if "draft" not in st.session_state or st.session_state.get("drafted") != shown:
         st.session_state["draft"] = shown or list(SUGGESTED)
         st.session_state["drafted"] = shown
-    options = list(dict.fromkeys([*services.aggregators(), *st.session_state["draft"]]))
+    options = list(dict.fromkeys([*aggregation.names(), *st.session_state["draft"]]))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         draft = st.multiselect(
             "Aggregators", options, format_func=titled, key="draft", placeholder="Choose aggregators", wrap=True
@@ -77,41 +78,41 @@ def chooser() -> None:
 
 def gold_picker() -> int:
     """How much gold to show; nothing to choose where there is none."""
-    dataset = state.get("dataset")
-    available = services.gold_to_show(dataset)
+    available = int((shown_gold(services.dataset(state.get("dataset")), 100)[0] >= 0).sum())
     if not available:
         return 0
     if st.session_state.get("gold-shown") not in PERCENTS:
         st.session_state["gold-shown"] = percent()
     return st.selectbox(
-        "Gold shown",
+        "Gold labels the method may use",
         PERCENTS,
         format_func=lambda share: f"{share} % of {count(available, 'task')}" if share else "None",
         key="gold-shown",
         help="Semi-supervised: these training tasks keep their gold label, and are left out of all accuracies.",
-        width=190,
+        width=230,
     )
 
 
 def settings(fit: str, draft: list[str], gold: int) -> None:
     """The form of one chosen fit, behind a button."""
     try:
-        method, values, _ = services.read_fit(fit)
-        told = services.about_aggregator(method)
+        method, values, _ = read_fit(fit)
+        found = aggregation.aggregators.find(method)
     except services.Refusal:
         return
     with st.popover(as_text(titled(fit)), type="tertiary"):
-        st.markdown(f"**{as_text(told['title'])}**. {as_text(told['words'])}")
-        if told["paper"] != "-":
-            st.caption(as_text(told["paper"]))
+        words = " ".join((found.__doc__ or "").split("\n\n")[0].split())
+        st.markdown(f"**{as_text(found.title)}**. {as_text(words)}")
+        if found.paper != "-":
+            st.caption(as_text(found.paper))
         with st.form(f"settings-{fit}", border=False):
-            chosen = method_form(told["schema"], values, f"set-{fit}")
+            chosen = method_form(found.model_json_schema(), values, f"set-{fit}")
             with st.container(horizontal=True):
                 instead = st.form_submit_button("Run with these", type="primary")
                 beside = st.form_submit_button("Run beside it", help="Keep the present settings too, to compare.")
         if instead or beside:
             with refusals():
-                new = services.canonical(services.spell_fit(method, {**values, **chosen}))
+                new = canonical(spell_fit(method, {**values, **chosen}))
                 at = draft.index(fit)
                 run([*draft[: at + beside], new, *draft[at + 1 :]], gold)
 

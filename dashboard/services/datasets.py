@@ -83,6 +83,6 @@ def view(name: str, which: str, hidden: bool = False) -> View:
     return View(dataset(name), reference(name, which), hidden)
 
 
-def workers(name: str, hidden: bool) -> tuple[str, ...]:
+def workers(name: str, hidden: bool) -> list[str]:
     """What to call each worker: the id, or a pseudonym that is the same in every session with the same data."""
-    return worker_names(dataset(name), hidden)
+    return list(worker_names(dataset(name), hidden))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import tempfile
 import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Literal
 
@@ -19,7 +21,7 @@ from dashboard.services._cache import dataset
 if TYPE_CHECKING:
     from crowdcore import CrowdDataset
 
-__all__ = ["Fit", "start_fits", "wait_for"]
+__all__ = ["Fit", "labels_csv", "start_fits", "wait_for"]
 
 _log = logging.getLogger("dashboard")
 
@@ -96,3 +98,14 @@ def wait_for(fits: Iterable[Fit], seconds: float) -> None:
     end = time.monotonic() + seconds
     for fit in fits:
         fit.ended.wait(max(0.0, end - time.monotonic()))
+
+
+def labels_csv(name: str, fit: str) -> bytes:
+    """Labels and posterior as a CSV that no spreadsheet takes for formulas."""
+    from crowdcore.data.writers import write_aggregated
+
+    opened = dataset(name)
+    found = fitted(opened, fit)
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_aggregated(opened, found.labels, Path(folder) / "labels.csv", posterior=found.posterior)
+        return path.read_bytes()

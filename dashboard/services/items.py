@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from crowdcore.data import Media
 
-__all__ = ["Item", "has_media", "item"]
+__all__ = ["Item", "has_media", "item", "task_number"]
 
 _PIXELS = 50_000_000  # a larger picture is not opened
 
@@ -27,6 +27,12 @@ class Item:
     image: Image | None = None
     text: str = ""
     audio: str | None = None
+
+
+def task_number(name: str, task: str) -> int | None:
+    """The number of a task id, or None."""
+    found = np.flatnonzero(dataset(name).task_ids == task)
+    return int(found[0]) if len(found) else None
 
 
 def has_media(name: str) -> bool:

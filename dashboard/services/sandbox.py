@@ -270,6 +270,6 @@ def archive(name: str) -> bytes:
 
 def _drawn(names: Sequence[str] | Mapping[str, Any]) -> list[str]:
     """Plotly reads tags in names."""
-    from dashboard.services.aggregate import escaped
+    from crowdcore.core.drawable import escaped
 
     return [escaped(name) for name in names]

@@ -2,13 +2,21 @@
 
 import streamlit as st
 
-from dashboard import services, state
-from dashboard.components.figure import figure
-from dashboard.components.frame import hidden_names, page
+from crowdcore import exhibits
+from dashboard import state
+from dashboard.components.exhibit import looked_at, show
+from dashboard.components.frame import page
 from dashboard.components.guard import fragment
 from dashboard.components.importer import importer
-from dashboard.components.table import formats, table
+from dashboard.components.table import formats
 from dashboard.components.text import as_text, number, percent
+
+SHARES = {
+    "Wrong labels": "wrong annotations",
+    "Tasks nobody got right": "tasks nobody got right",
+    "Mean worker accuracy": "mean worker accuracy",
+    "Majority vote is right": "majority vote is right",
+}
 
 
 def draw() -> None:
@@ -33,62 +41,40 @@ def importing() -> None:
 @fragment
 def glance() -> None:
     """Numbers, agreement, balance."""
-    dataset, reference = state.get("dataset"), state.get("reference")
+    dataset, view, data = state.get("dataset"), looked_at(), exhibits.overview
     metrics()
-    for note in services.dataset(dataset).notes:
-        st.caption(as_text(note))
     grid = st.grid(2, min_column_width=380, gap="small")
-    for name in ("annotations-per-worker", "annotations-per-task", "class-balance", "annotation-entropy"):
+    for make in (data.annotations_per_worker, data.annotations_per_task, data.class_balance, data.annotation_entropy):
+        drawn = make(view)
         with grid.cell():
-            drawn(name)
+            show(drawn, drawn.name, file=f"{dataset}-{drawn.name}")
     st.subheader("Agreement between workers")
     grid = st.grid(2, min_column_width=380, gap="small")
     with grid.cell():
-        figure(
-            services.agreement_figure(dataset),
-            "agreement",
-            name=f"{dataset}-agreement",
-            alt="Agreement coefficients with their intervals",
-            data=lambda: services.agreement(dataset).frame(),
-        )
+        show(data.agreement(view), "agreement", file=f"{dataset}-agreement", notes=False)
     with grid.cell():
-        coefficients = services.agreement_table(dataset)
-        st.dataframe(coefficients, hide_index=True, column_config=formats(coefficients))
-        st.markdown(as_text(services.agreement(dataset).sentence))
+        found = data.agreement_coefficients(view)
+        st.dataframe(found.table, hide_index=True, column_config=formats(found.table))
+        for note in found.notes:
+            st.markdown(as_text(note))
     st.subheader("Classes")
-    table(services.class_table(dataset, reference), "classes", name=f"{dataset}-classes", noun="class")
+    show(data.classes(view), "classes", file=f"{dataset}-classes", noun="class")
 
 
 def metrics() -> None:
-    """The numbers everyone asks for first."""
-    found = services.summary(state.get("dataset"), state.get("reference"))
-    noise = found.noise
-    cells = {
-        "Tasks labelled": f"{found.n_annotated:,}",
-        "Workers": f"{found.n_active:,}",
-        "Annotations": f"{found.n_annotations:,}",
-        "Labels per task": number(found.n_annotations / max(found.n_annotated, 1), 2),
-        "Wrong labels": percent(noise.wrong_annotations, 2),
-        "Tasks nobody got right": percent(noise.tasks_without_truth, 2),
-        "Mean worker accuracy": percent(found.worker_accuracy, 2),
-        "Majority vote is right": percent(found.majority_vote_accuracy, 2),
-    }
+    """The numbers everyone asks for first, and what was noticed while reading."""
+    exhibit = exhibits.overview.overview(looked_at())
+    found = dict(zip(exhibit.table["what"], exhibit.table["value"], strict=True))
+    counts = {"Tasks labelled": "tasks labelled", "Workers": "workers", "Annotations": "annotations"}
+    cells = {label: f"{found[what]:,.0f}" for label, what in counts.items()}
+    cells["Labels per task"] = number(found["labels per task"], 2)
+    cells |= {label: percent(found[what], 2) for label, what in SHARES.items()}
     grid = st.grid(4, min_column_width=150, gap="xsmall")
     for label, value in cells.items():
         with grid.cell():
             st.metric(label, value, border=True)
-
-
-def drawn(name: str) -> None:
-    """One of the overview's figures."""
-    dataset, reference = state.get("dataset"), state.get("reference")
-    figure(
-        services.overview_figures(dataset, reference)[name],
-        name,
-        name=f"{dataset}-{name}",
-        alt=name.replace("-", " ").capitalize(),
-        data=lambda: services.overview_data(dataset, reference, name, hidden_names()),
-    )
+    for note in exhibit.notes:
+        st.caption(as_text(note))
 
 
 page("data", draw, without=importing)

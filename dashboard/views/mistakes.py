@@ -1,15 +1,23 @@
 """Shared mistakes: the heatmap of who confuses what with what, and what lies behind each of its cells."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
+from crowdcore import exhibits
 from dashboard import services, state
 from dashboard.components.cell import behind
-from dashboard.components.figure import figure
+from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
 from dashboard.components.pickers import named
 from dashboard.components.table import table
 from dashboard.components.text import as_text
+
+if TYPE_CHECKING:
+    from crowdcore.exhibits import View
 
 
 def draw() -> None:
@@ -22,59 +30,43 @@ def draw() -> None:
 @fragment
 def board() -> None:
     """Heatmap and chosen cell; the most shared mistake until one is chosen."""
-    dataset, reference = state.get("dataset"), state.get("reference")
-    classes = services.dataset(dataset).classes
-    chosen = (state.index_of(key, classes) for key in ("true", "given"))
-    top = services.most_shared(dataset, reference)
-    true, given = (best if number is None else number for number, best in zip(chosen, top, strict=True))
+    view = looked_at()
+    top = exhibits.mistakes.most_shared(view)
+    true, given = (state.one_of(key, view.classes) or best for key, best in zip(("true", "given"), top, strict=True))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        layer = named("Show", "layer", services.LAYERS, width=200)
-        others = [name for name in services.references(dataset) if name != reference]
+        layer = named("Show", "layer", exhibits.mistakes.LAYERS, width=200)
+        others = [name for name in services.references(state.get("dataset")) if name != view.reference]
         bound = state.bind("beside", state.one_of("beside", others))
         beside = st.selectbox("Compare with", others, placeholder="Another reference", width=240, **bound)
         bound = state.bind("marks", state.get("marks") != "no", say=("", "no"))
         marks = st.toggle("Mark mistakes shared beyond chance", **bound)
     grid = st.grid(2, min_column_width=400, gap="small")
-    for key, name in (("first", reference), ("second", beside)):
-        if name:
+    cell = view.class_number(true), view.class_number(given)
+    for key, of in (("first", view), ("second", looked_at(beside) if beside else None)):
+        if of:
             with grid.cell():
-                heatmap(key, name, (true, given), layer, marks)
+                drawn = exhibits.mistakes.shared_mistakes(of, layer, marks)
+                show(drawn, key, file=file(of), cell=cell, notes=False)
     with grid.cell(column_span="all" if beside else 1):
-        behind(true, given)
+        behind(view, true, given)
 
 
-def heatmap(key: str, reference: str, cell: tuple[int, int], layer: str, marks: bool) -> None:
-    """One heatmap whose cells can be clicked."""
-    dataset = state.get("dataset")
-    classes = services.dataset(dataset).classes
-    figure(
-        services.shared_mistakes_figure(dataset, reference, layer, marks),
-        key,
-        name=f"{dataset}-shared-mistakes-{reference}",
-        alt=f"Share of workers who gave each label to tasks of each true class; reference {reference}",
-        data=lambda: services.with_intervals(dataset, reference).frame(),
-        cell=cell,
-        on_cell=lambda row, column: state.put(true=classes[row], given=classes[column]),
-    )
+def file(view: View) -> str:
+    """Name of the matrix's downloads."""
+    return f"{state.get('dataset')}-shared-mistakes-{view.reference}"
 
 
 @fragment
 def everything() -> None:
     """What to bear in mind, and the list of all mistakes."""
-    dataset, reference = state.get("dataset"), state.get("reference")
-    result = services.shared_mistakes(dataset, reference)
-    for note in (result.null, *result.notes):
+    view = looked_at()
+    every = exhibits.mistakes.shared_mistakes(view)
+    for note in every.notes:
         st.caption(as_text(note))
     listed = st.expander("All mistakes as a table", key="all-mistakes", on_change="rerun")
     if listed.open:
         with listed:
-            table(
-                services.with_intervals(dataset, reference).frame(),
-                "all",
-                name=f"{dataset}-shared-mistakes-{reference}",
-                noun="mistake",
-                rows=14,
-            )
+            table(every.table, "all", name=file(view), noun="mistake", rows=14)
 
 
 page("mistakes", draw)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crowdcore import exhibits
 from dashboard import state
 from dashboard.components import omega
 from dashboard.components.frame import page
@@ -22,8 +23,6 @@ def draw() -> None:
 @fragment
 def board() -> None:
     """The pickers, then the open tab only; the truth where a simulation tells it."""
-    from crowdcore.exhibits.omega import has_true_omega
-
     choice = choose_omega()
     if choice is None:
         return
@@ -31,7 +30,7 @@ def board() -> None:
         "ω: the probability that a label came from the confusion that all workers share, not from the worker's own."
     )
     epochs(choice)
-    names = [n for n in TABS if n != "Truth" or has_true_omega(choice.view)]
+    names = [n for n in TABS if n != "Truth" or exhibits.omega.has_true_omega(choice.view)]
     shown = state.one_of("view", names) or names[0]
     for tab, name in zip(st.tabs(names, **state.bind("view", shown)), names, strict=True):
         if tab.open:

@@ -2,12 +2,13 @@
 
 import streamlit as st
 
+from crowdcore import exhibits
 from dashboard import services, state
-from dashboard.components.frame import hidden_names, page
+from dashboard.components.exhibit import looked_at, show
+from dashboard.components.frame import page
 from dashboard.components.guard import fragment
 from dashboard.components.media import LARGE, cards, media
 from dashboard.components.pickers import named, optional
-from dashboard.components.table import table
 from dashboard.components.text import as_text, count, number, percent
 
 SHARE = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
@@ -21,13 +22,19 @@ def draw() -> None:
 
 @fragment
 def listing() -> None:
-    """Filters, gallery and table."""
+    """Filters, gallery and table; a row of the table opens the page of its task."""
+    if state.get("task"):
+        st.rerun()
     st.title("Tasks")
-    dataset = state.get("dataset")
+    dataset, view = state.get("dataset"), looked_at()
     with st.container(horizontal=True):
-        show = named("Show", "show", services.SHOWS, width=300)
-        chosen = filters()
-    found = services.task_list(dataset, state.get("reference"), show, *chosen)
+        which = named("Show", "show", exhibits.tasks.SHOWS, width=300)
+        optional("True class", "true", view.classes, "Any class")
+        optional("Given label", "given", view.classes, "Any label")
+        optional("Worker", "worker", view.workers, "Anyone")
+    true, given = (state.one_of(key, view.classes) for key in ("true", "given"))
+    listed = exhibits.tasks.tasks(view, which, true, given, state.one_of("worker", view.workers))
+    found = listed.table
     if not len(found):
         st.info("No task passes these filters. Clear one of them to see more.", icon=":material/filter_alt_off:")
         return
@@ -35,53 +42,32 @@ def listing() -> None:
     if services.has_media(dataset):
         captions = [f"{most} · {share:.0%}" for most, share in zip(found["most_given"], found["share"], strict=True)]
         cards(dataset, found.index.tolist(), captions, "gallery", **{key: state.get(key) for key in FILTERS})
-
-    def opened(task: int) -> None:
-        state.put(task=str(services.dataset(dataset).task_ids[task]))
-
-    table(found, "tasks", name=f"{dataset}-tasks", noun="task", rows=14, on_row=opened)
-
-
-def filters() -> tuple[int | None, int | None, int | None]:
-    """True class, given label and worker, as far as they are chosen."""
-    classes = services.dataset(state.get("dataset")).classes
-    workers = services.workers(state.get("dataset"), hidden_names())
-    return (
-        optional("True class", "true", classes, "Any class"),
-        optional("Given label", "given", classes, "Any label"),
-        optional("Worker", "worker", workers, "Anyone"),
-    )
+    show(listed, "tasks", file=f"{dataset}-tasks", noun="task", rows=14)
 
 
 def one() -> None:
     """One task: the item, the labels it got, and who gave them."""
-    dataset, reference, name = state.get("dataset"), state.get("reference"), state.get("task")
+    dataset, view, name = state.get("dataset"), looked_at(), state.get("task")
     links()
     st.title(as_text(name))
-    task = services.task_number(dataset, name)
-    if task is None:
-        st.error(f"{as_text(dataset)} has no task {as_text(repr(name))}. Go back to all tasks and choose one.")
-        return
-    found = services.disagreement(dataset, reference)
-    labels = services.task_labels(dataset, reference, task, hidden_names())
+    number_of, found = exhibits.tasks.task_number(view.dataset, name), exhibits.tasks.task(view, name).table.iloc[0]
     left, right = st.columns([2, 3], gap="large")
     with left:
         if not services.has_media(dataset):
-            st.caption("This dataset brings no image, text or sound of its items.")
-        media(dataset, task, LARGE)
-        classes = (*services.dataset(dataset).classes, "unknown")
+            st.caption("This dataset has no images, texts or sounds of its items.")
+        media(dataset, number_of, LARGE)
         with st.container(horizontal=True):
-            st.metric(as_text(reference), as_text(classes[found.reference_label[task]]))
-            st.metric("Most given", as_text(classes[found.winner[task]] if len(labels) else "–"))
-            st.metric("Wrong labels", percent(found.wrong[task], 0))
-            st.metric("Entropy (nats)", number(found.entropy[task]))
+            st.metric(as_text(view.reference), as_text(found[view.reference]))
+            st.metric("Most given", as_text(found["most given"]))
+            st.metric("Wrong labels", percent(found["wrong"], 0))
+            st.metric("Entropy (nats)", number(found["entropy"]))
     with right:
-        if not len(labels):
+        if not found["annotations"]:
             st.info("No worker has labelled this task.")
             return
-        answers = services.task_answers(dataset, reference, task)
-        st.dataframe(answers, hide_index=True, column_config={"share of labels": SHARE, reference: SHARE})
-        table(labels, "labels", name=f"{dataset}-{name}-labels", noun="label")
+        answers = exhibits.tasks.task_answers(view, name).table
+        st.dataframe(answers, hide_index=True, column_config={"share of labels": SHARE, view.reference: SHARE})
+        show(exhibits.tasks.task_labels(view, name), "labels", file=f"{dataset}-{name}-labels", noun="label")
 
 
 def links() -> None:

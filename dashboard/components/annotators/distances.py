@@ -2,77 +2,60 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
-from dashboard import services, state
-from dashboard.components.figure import figure
-from dashboard.components.frame import hidden_names
+from crowdcore import exhibits
+from dashboard import state
+from dashboard.components.exhibit import looked_at, show
 from dashboard.components.pickers import named
-from dashboard.components.table import table
-from dashboard.components.text import as_text, number
+from dashboard.components.text import as_text
+
+if TYPE_CHECKING:
+    from crowdcore.analysis.workers.distance import Distance
+    from crowdcore.exhibits import View
 
 __all__ = ["alike"]
 
 GROUPS = {"": "By the tree", **{str(n): str(n) for n in range(1, 13)}}
+CELLS = 300  # workers up to which every pair is drawn as a cell
 
 
 def alike() -> None:
     """Matrix with tree on the left, the chosen pair and the groups on the right."""
-    dataset, reference, hidden = state.get("dataset"), state.get("reference"), hidden_names()
+    view = looked_at()
     with st.container(horizontal=True):
-        kind = named("Distance", "kind", services.KINDS, width=260)
+        kind = named("Distance", "kind", exhibits.workers.KINDS, width=260)
         chosen = named("Groups", "groups", GROUPS, width=160)
     groups = int(chosen) if chosen else None
-    order = services.order(dataset, reference, kind, groups)
-    names = services.workers(dataset, hidden)
-    place = {worker: position for position, worker in enumerate(order.order.tolist())}
-    pair = state.index_of("worker", names), state.index_of("other", names)
-    zoom = f"zoom-{dataset}-{reference}-{kind}-{groups}"
-
-    def clicked(row: int, column: int) -> None:
-        state.put(worker=names[order.order[row]], other=names[order.order[column]])
+    one, other = (state.one_of(key, view.workers) for key in ("worker", "other"))
+    zoom = f"zoom-{state.get('dataset')}-{view.reference}-{kind}-{groups}"
 
     def zoomed(x: tuple[float, float], y: tuple[float, float]) -> None:
         st.session_state[zoom] = x, y
 
     grid = st.grid(2, min_column_width=400, gap="small")
     with grid.cell():
-        figure(
-            services.distance_figure(dataset, reference, kind, groups, hidden, st.session_state.get(zoom)),
-            "distance",
-            name=f"{dataset}-distance-{kind}-{reference}",
-            alt="Distances between annotators, similar ones side by side",
-            data=lambda: services.distance_table(dataset, reference, kind, hidden),
-            cell=None if pair[0] is None or pair[1] is None else (place[pair[0]], place[pair[1]]),
-            on_cell=clicked,
-            on_window=zoomed if len(names) > services.CELLS else None,
-        )
+        drawn = exhibits.workers.worker_distances(view, kind, groups, st.session_state.get(zoom))
+        cell = exhibits.workers.distance_cell(view, kind, groups, one, other) if one and other else None
+        show(drawn, "distance", cell=cell, on_window=zoomed if len(view.workers) > CELLS else None)
     with grid.cell():
-        if pair[0] is not None and pair[1] is not None:
-            both(kind, pair[0], pair[1])
+        if one and other:
+            both(view, kind, one, other)
         else:
             st.caption("Click a cell to compare two annotators.")
-        found = services.group_table(dataset, reference, kind, groups, hidden)
-        table(found, "groups", name=f"{dataset}-groups-{kind}-{reference}", noun="worker", rows=12)
-    st.caption(as_text(f"Order and groups: {order.method}."))
+        show(exhibits.workers.worker_groups(view, kind, groups), "groups", noun="worker", rows=12)
 
 
-def both(kind: services.Kind, a: int, b: int) -> None:
-    """The chosen pair in words, with a link to the first one."""
-    dataset, reference = state.get("dataset"), state.get("reference")
-    names = services.workers(dataset, hidden_names())
-    if a == b:
-        st.markdown(f"**{as_text(names[a])}**")
+def both(view: View, kind: Distance, one: str, other: str) -> None:
+    """The chosen pair in words, with links to the two."""
+    if one == other:
+        st.markdown(f"**{as_text(one)}**")
     else:
-        found = services.distance(dataset, reference, kind)
-        shared = f"{found.overlap[a, b]} of {len(found.classes)} classes"
-        st.markdown(
-            f"**{as_text(names[a])}** and **{as_text(names[b])}**: distance {number(found.matrix[a, b])}, "
-            f"both have labelled {shared}. {services.pair_facts(dataset, reference, a, b)}"
-        )
+        words = exhibits.workers.worker_pair(view, one, other, kind).notes[0]
+        st.markdown(f"**{as_text(one)}** and **{as_text(other)}**. {as_text(words)}")
     with st.container(horizontal=True):
-        for worker in dict.fromkeys((a, b)):
-            view = state.address("annotators", view="One worker", worker=names[worker])
-            st.page_link(
-                "views/annotators.py", label=as_text(names[worker]), query_params=view, icon=":material/person:"
-            )
+        for name in dict.fromkeys((one, other)):
+            there = state.address("annotators", view="One worker", worker=name)
+            st.page_link("views/annotators.py", label=as_text(name), query_params=there, icon=":material/person:")

@@ -2,60 +2,54 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
-from dashboard import services, state
-from dashboard.components.frame import hidden_names
+from crowdcore import exhibits
+from dashboard import state
+from dashboard.components.exhibit import looked_at, show
 from dashboard.components.media import cards
-from dashboard.components.table import table
 from dashboard.components.text import as_text, count, percent
+
+if TYPE_CHECKING:
+    from crowdcore.exhibits import View
 
 __all__ = ["ranking"]
 
 
 def ranking() -> None:
     """The table of workers, then the what-if."""
-    dataset, reference, hidden = state.get("dataset"), state.get("reference"), hidden_names()
-    names = services.workers(dataset, hidden)
-    found = services.quality_table(dataset, reference, hidden)
-
-    def chosen(worker: int) -> None:
-        state.put(worker=names[worker], view="One worker")
-
-    table(found, "quality", name=f"{dataset}-workers-{reference}", noun="worker", rows=14, on_row=chosen)
-    for note in services.quality(dataset, reference).notes:
-        st.caption(as_text(note))
+    view = looked_at()
+    found = exhibits.workers.worker_quality(view)
+    show(found, "quality", noun="worker", rows=14)
     st.subheader("What if some were left out?")
-    without = [name for name in state.get_many("without") if name in names]
-    st.multiselect("Leave out", names, placeholder="Choose annotators", **state.bind("without", without))
-    flagged = found.loc[found["signal"] != "", "worker"].tolist()
+    without = [name for name in state.get_many("without") if name in view.workers]
+    st.multiselect("Leave out", view.workers, placeholder="Choose annotators", **state.bind("without", without))
+    flagged = found.table.loc[found.table["signal"] != "", "worker"].tolist()
     if not without:
-        hint = f" The signals point at {', '.join(map(str, flagged[:6]))}." if flagged else ""
+        look = "looks" if len(flagged) == 1 else "look"
+        hint = f" {', '.join(map(str, flagged[:6]))} {look} unreliable: see the column “signal”." if flagged else ""
         st.caption(as_text(f"Choose annotators to see how the majority vote changes without them.{hint}"))
         return
-    consequences(tuple(names.index(name) for name in without))
+    consequences(view, tuple(without))
 
 
-def consequences(without: tuple[int, ...]) -> None:
+def consequences(view: View, without: tuple[str, ...]) -> None:
     """How the majority vote changes without some workers."""
-    dataset, reference = state.get("dataset"), state.get("reference")
-    found = services.what_if(dataset, reference, without)
+    found = exhibits.workers.what_if(view, without).table.iloc[0]
     grid = st.grid(4, min_column_width=150, gap="xsmall")
-    cells = {
-        "Annotations left out": f"{found.n_annotations:,}",
-        "Labels changed": f"{len(found.changed):,}",
-        "Tasks left without label": f"{len(found.unlabelled):,}",
-    }
-    for label, value in cells.items():
+    for what in ("annotations left out", "labels changed", "tasks left without label"):
         with grid.cell():
-            st.metric(label, value, border=True)
-    change = found.accuracy_after - found.accuracy_before
+            st.metric(what.capitalize(), f"{found[what]:,.0f}", border=True)
+    change = found["accuracy after"] - found["accuracy before"]
     with grid.cell():
         delta = None if change != change else f"{100 * change:+.2f} points"
-        st.metric("Majority vote is right", percent(found.accuracy_after, 2), delta, border=True)
-    tasks = services.what_if_table(dataset, reference, without)
+        st.metric("Majority vote is right", percent(found["accuracy after"], 2), delta, border=True)
+    changed = exhibits.workers.what_if_tasks(view, without)
+    tasks = changed.table
     if len(tasks):
         st.caption(f"{count(len(tasks), 'task')} whose majority vote changes:")
         captions = [f"{a} → {b or 'none'}" for a, b in zip(tasks["before"], tasks["after"], strict=True)]
-        cards(dataset, tasks.index.tolist(), captions, "what-if")
-        table(tasks, "changed", name=f"{dataset}-what-if", noun="task")
+        cards(state.get("dataset"), tasks.index.tolist(), captions, "what-if")
+        show(changed, "changed", file=f"{state.get('dataset')}-what-if", noun="task")

@@ -2,70 +2,57 @@
 
 from __future__ import annotations
 
-from functools import partial
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import services, state
-from dashboard.components.figure import figure
-from dashboard.components.frame import hidden_names
+from crowdcore import exhibits
+from dashboard import state
+from dashboard.components.exhibit import looked_at, show
+from dashboard.components.pickers import picker
 from dashboard.components.text import as_text, number, percent
+
+if TYPE_CHECKING:
+    from crowdcore.exhibits import View
 
 __all__ = ["worker"]
 
 
 def worker() -> None:
     """Picker, numbers, the two matrices, and the tasks behind a cell."""
-    dataset, reference = state.get("dataset"), state.get("reference")
-    names = services.workers(dataset, hidden_names())
-    found = services.quality(dataset, reference)
-    one = state.index_of("worker", names)
-    if one is None:
-        one = int(found.n_annotations.argmax())
-    st.selectbox("Annotator", names, width=260, **state.bind("worker", names[one]))
+    view = looked_at()
+    one = state.one_of("worker", view.workers) or view.workers[int(view.dataset.labels_per_worker.argmax())]
+    with st.container(width=260):
+        picker("Annotator", "worker", view.workers, view.worker_number(one))
+    exhibit = exhibits.workers.worker(view, one)
+    found = exhibit.table.iloc[0]
     grid = st.grid(5, min_column_width=130, gap="xsmall")
-    low, high = percent(found.accuracy_low[one], 0), percent(found.accuracy_high[one], 0)
+    low, high = percent(found["acc. low"], 0), percent(found["acc. high"], 0)
     for label, value, hint in (
-        ("Annotations", f"{found.n_annotations[one]:,}", None),
-        ("Accuracy", percent(found.accuracy[one]), f"95 % interval {low} to {high}"),
-        ("Skill", number(found.skill[one]), "Mean of the diagonal of the confusion"),
-        ("Bits per label", number(found.information[one], 2), f"Of {found.information_limit[one]:.2f} possible"),
-        ("Agreement κ", number(found.agreement_kappa[one], 2), "With the others on the same tasks, beyond chance"),
+        ("Annotations", f"{found['annotations']:,}", None),
+        ("Accuracy", percent(found["accuracy"]), f"95 % interval {low} to {high}"),
+        ("Skill", number(found["skill"]), "Mean of the diagonal of the confusion"),
+        ("Bits per label", number(found["bits per label"], 2), f"Of {found['bits possible']:.2f} possible"),
+        ("Agreement κ", number(found["agreement κ"], 2), "With the others on the same tasks, beyond chance"),
     ):
         with grid.cell():
             st.metric(label, value, border=True, help=hint)
-    if found.answers_single[one] or found.answers_random[one]:
-        kind = "gives a single answer" if found.answers_single[one] else "answers at random"
-        st.warning(f"The labels look as if this annotator {kind}.", icon=":material/flag:")
-    matrices(one, names[one])
+    for note in exhibit.notes:
+        st.warning(as_text(note), icon=":material/flag:")
+    matrices(view, one)
 
 
-def matrices(one: int, name: str) -> None:
+def matrices(view: View, name: str) -> None:
     """The worker's matrix, whose cells lead to tasks, and the crowd's."""
-    dataset, reference = state.get("dataset"), state.get("reference")
-    classes = services.dataset(dataset).classes
-    cell = state.index_of("true", classes), state.index_of("given", classes)
-    chosen = None if cell[0] is None or cell[1] is None else (cell[0], cell[1])
-
-    def clicked(row: int, column: int) -> None:
-        state.put(true=classes[row], given=classes[column])
-
+    true, given = (state.one_of(key, view.classes) for key in ("true", "given"))
+    cell = (view.class_number(true), view.class_number(given)) if true and given else None
     grid = st.grid(2, min_column_width=380, gap="small")
-    for key, who, title in (("own", one, name), ("crowd", None, "All annotators together")):
+    for key, who in (("own", name), ("crowd", None)):
         with grid.cell():
-            figure(
-                services.confusion_figure(dataset, reference, who, title),
-                f"confusion-{key}",
-                name=f"{dataset}-confusion-{name if who is not None else 'crowd'}-{reference}",
-                alt=f"Confusion of {title}: true classes downwards, given labels to the right",
-                data=partial(services.confusion_table, dataset, reference, who),
-                cell=chosen,
-                on_cell=clicked,
-            )
-    if chosen is None:
+            show(exhibits.workers.worker_confusion(view, who), f"confusion-{key}", cell=cell)
+    if cell is None:
         st.caption("Click a cell to go to the tasks behind it.")
         return
-    true, given = classes[chosen[0]], classes[chosen[1]]
-    view = state.address("tasks", true=true, given=given, worker=name)
+    there = state.address("tasks", true=true, given=given, worker=name)
     label = as_text(f"Tasks that are {true} and that {name} labelled {given}")
-    st.page_link("views/tasks.py", label=label, query_params=view, icon=":material/list_alt:")
+    st.page_link("views/tasks.py", label=label, query_params=there, icon=":material/list_alt:")

@@ -7,6 +7,7 @@ from typing import Literal
 
 import streamlit as st
 
+from crowdcore import exhibits
 from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.recovered import Choice
@@ -28,14 +29,12 @@ def workers(choice: Choice) -> None:
 
 def _spread(choice: Choice, by: Literal["class", "worker"], names: Sequence[str], key: str) -> None:
     """A figure for each seed shown, and the table of the first."""
-    from crowdcore.exhibits.omega import omega_spread
-
     chosen = state.index_of(key, names)
     for view in choice.view.one_by_one():
         which = f"-seed-{view.seed}" if choice.view.seed == "each" else ""
-        found = omega_spread(view, by, chosen)
+        found = exhibits.omega.omega_spread(view, by, chosen)
         show(found, f"by-{by}{which}", file=f"{choice.file(found)}{which}")
-    found = omega_spread(choice.view, by, chosen)
+    found = exhibits.omega.omega_spread(choice.view, by, chosen)
     if chosen is not None:
         label = as_text(f"Tasks {'of class' if by == 'class' else 'labelled by'} {names[chosen]}")
         address = state.address("tasks", **{key: names[chosen]})

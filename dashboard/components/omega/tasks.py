@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crowdcore import exhibits
 from dashboard import services, state
 from dashboard.components.exhibit import show
 from dashboard.components.media import cards
@@ -16,14 +17,15 @@ __all__ = ["tasks"]
 
 def tasks(choice: Choice) -> None:
     """How ω̄ spreads, and the halves of the ranking, a row for each seed shown; then the list."""
-    from crowdcore.exhibits import omega
-
     numbers(choice)
     task = services.task_number(state.get("dataset"), state.get("task"))
     grid = st.grid(2, min_column_width=400, gap="small")
     for view in choice.view.one_by_one():
         which = f"-seed-{view.seed}" if choice.view.seed == "each" else ""
-        for exhibit, key in ((omega.omega_ranking(view, task), "ranking"), (omega.omega_halves(view), "halves")):
+        for exhibit, key in (
+            (exhibits.omega.omega_ranking(view, task), "ranking"),
+            (exhibits.omega.omega_halves(view), "halves"),
+        ):
             with grid.cell():
                 show(exhibit, f"{key}{which}", file=f"{choice.file(exhibit)}{which}", notes=False)
     one(choice)
@@ -32,9 +34,7 @@ def tasks(choice: Choice) -> None:
 
 def numbers(choice: Choice) -> None:
     """What sums ω up."""
-    from crowdcore.exhibits import omega
-
-    of = omega.numbers(choice.view)
+    of = exhibits.omega.numbers(choice.view)
     agree = number(of.seed_correlation, 2) + (f" · {of.agreement}" if of.agreement else "")
     grid = st.grid(4, min_column_width=160, gap="xsmall")
     for label, value, hint in (
@@ -55,9 +55,7 @@ def numbers(choice: Choice) -> None:
 
 def one(choice: Choice) -> None:
     """The chosen task in a line, with a link to it."""
-    from crowdcore.exhibits import omega
-
-    found = omega.ranked(choice.view)
+    found = exhibits.omega.ranked(choice.view)
     task = services.task_number(state.get("dataset"), state.get("task"))
     at = (found.task == task).nonzero()[0] if task is not None else []
     if not len(at):
@@ -80,13 +78,11 @@ def one(choice: Choice) -> None:
 
 def listing(choice: Choice) -> None:
     """Tasks of a half and of a class; a row leads to the task."""
-    from crowdcore.exhibits import omega
-
     view = choice.view
     with st.container(horizontal=True):
-        half = named("ω̄", "half", omega.ranges(view), width=260)
+        half = named("ω̄", "half", exhibits.omega.ranges(view), width=260)
         true = optional("True class", "true", view.classes, "Any class")
-    found = omega.omega_tasks(view, half, true)
+    found = exhibits.omega.omega_tasks(view, half, true)
     if not len(found.table):
         st.info("No task passes these filters. Clear one of them to see more.", icon=":material/filter_alt_off:")
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crowdcore import exhibits
 from dashboard.components.exhibit import show
 from dashboard.components.recovered import Choice
 from dashboard.components.text import number
@@ -13,9 +14,7 @@ __all__ = ["truth"]
 
 def truth(choice: Choice) -> None:
     """How far the recovered ω follows the true one; numbers of the first seed where all are shown."""
-    from crowdcore.exhibits import omega
-
-    found = omega.against_truth(choice.view)
+    found = exhibits.omega.against_truth(choice.view)
     grid = st.grid(4, min_column_width=160, gap="xsmall")
     for label, value, hint in (
         ("Correlation", number(found.correlation, 2), "Pearson's, over annotations"),
@@ -28,6 +27,6 @@ def truth(choice: Choice) -> None:
     panels = st.grid(1 if choice.view.seed != "each" else 2, min_column_width=400, gap="small")
     for view in choice.view.one_by_one():
         which = f"-seed-{view.seed}" if choice.view.seed == "each" else ""
-        drawn = omega.omega_truth(view)
+        drawn = exhibits.omega.omega_truth(view)
         with panels.cell():
             show(drawn, f"truth{which}", file=f"{choice.file(drawn)}{which}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import streamlit as st
 
+from crowdcore import exhibits
 from dashboard import services, state
 from dashboard.components.frame import hidden_names
 from dashboard.components.pickers import named
@@ -91,15 +92,13 @@ def choose_omega() -> Choice | None:
 
 def epochs(choice: Choice) -> None:
     """The slider over the epochs that were kept, and what to know of those on screen."""
-    from crowdcore.exhibits.recovered import epoch_in_words, unmoved_in_words, why_no_mean
-
     view = choice.view
     options = recovered.epoch_names(choice.run)
     if len(options) > 1:
         st.select_slider("Epoch", list(options), format_func=options.__getitem__, **state.bind("epoch", str(view.at)))
-    st.caption(as_text(f"{epoch_in_words(view)} {why_no_mean(view)}"))
+    st.caption(as_text(f"{exhibits.recovered.epoch_in_words(view)} {exhibits.recovered.why_no_mean(view)}"))
     for of in filter(None, (view, choice.beside)):
-        still = unmoved_in_words(of)
+        still = exhibits.recovered.unmoved_in_words(of)
         which = f"{of.run_name}: " if choice.beside else ""
         if still:
             st.warning(as_text(which + still), icon=":material/hourglass_empty:")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore import exhibits
 from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.pickers import named, picker
@@ -28,13 +29,11 @@ def matrices(choice: Choice) -> None:
 
 def small(choice: Choice) -> Scale:
     """The common confusion and a page of workers, on one colour scale, which it returns; a click chooses a cell."""
-    from crowdcore.exhibits import confusion_sources, confusions
-
     view, beside = choice.view, choice.beside
-    n_common = len(confusion_sources.commons(view))
+    n_common = len(exhibits.confusion_sources.commons(view))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        sort = named("Workers", "sort", confusion_sources.sorts(view), width=220)
-        pages = confusion_sources.pages(view, sort)
+        sort = named("Workers", "sort", exhibits.confusion_sources.sorts(view), width=220)
+        pages = exhibits.confusion_sources.pages(view, sort)
         asked = state.get("group")
         page = min(max(int(asked), 1), len(pages)) if asked.isdecimal() else 1
         if len(pages) > 1:
@@ -54,19 +53,19 @@ def small(choice: Choice) -> Scale:
     scale: Scale = "log" if log else "linear"
     board = st.grid(1 if len(view.classes) > WIDE else 2, min_column_width=440, gap="small")
     on_page = [*(-1 - g for g in range(n_common)), *(pages[page - 1] if pages else ())]
-    top = None if diagonal else confusions.largest_mistake(view, on_page, beside)
+    top = None if diagonal else exhibits.confusions.largest_mistake(view, on_page, beside)
     for who in on_page:
-        drawn = confusions.confusion_grid(view, who, beside, scale, top)
+        drawn = exhibits.confusions.confusion_grid(view, who, beside, scale, top)
         with board.cell():
             show(drawn, f"small-{who}" if who >= 0 else f"common-{-who}", file=choice.file(drawn))
-    words = [confusion_sources.errors_in_words(view)]
+    words = [exhibits.confusion_sources.errors_in_words(view)]
     if not n_common:
         words.append(
             "This method has no common confusion."
             if view.result.common_confusion is None
             else "Groups of different seeds are not the same groups: choose one seed to see their confusions."
         )
-    elif not confusion_sources.has_truth(view):
+    elif not exhibits.confusion_sources.has_truth(view):
         words.append("The common confusion is compared with that of all workers' labels.")
     words.append("Grey rows: no labels, so nothing is known.")
     st.caption(as_text(" ".join(words)))
@@ -85,11 +84,8 @@ def _turn(page: int, n_pages: int) -> None:
 
 def one(choice: Choice, scale: Scale) -> None:
     """The chosen matrix with its numbers from every source, and the difference of the first two that compare."""
-    from crowdcore.exhibits import confusion_sources, confusions
-    from crowdcore.exhibits.recovered import EACH, unmoved_in_words
-
     view, classes = choice.view, choice.view.classes
-    names = confusion_sources.who_names(view)
+    names = exhibits.confusion_sources.who_names(view)
     numbers = list(names)
     chosen = state.index_of("worker", list(names.values())) or 0
     who = numbers[chosen]
@@ -97,22 +93,22 @@ def one(choice: Choice, scale: Scale) -> None:
         picker("Matrix", "worker", list(names.values()), chosen)
         if who >= 0:
             st.markdown(_in_numbers(view, who))
-    still = unmoved_in_words(view, who)
+    still = exhibits.recovered.unmoved_in_words(view, who)
     if still:
         st.warning(as_text(still), icon=":material/hourglass_empty:")
     cell = state.index_of("true", classes), state.index_of("given", classes)
     marked = None if cell[0] is None or cell[1] is None else (cell[0], cell[1])
     board = st.grid(3, min_column_width=min(150 + 28 * len(classes), 700), gap="small")
-    for source in confusion_sources.side_by_side(view, choice.beside):
-        drawn = confusions.recovered_confusion(view, who, source, choice.beside, scale)
+    for source in exhibits.confusion_sources.side_by_side(view, choice.beside):
+        drawn = exhibits.confusions.recovered_confusion(view, who, source, choice.beside, scale)
         if drawn is None:
             continue
         key = "beside" if source == choice.beside else source if isinstance(source, str) else _learnt(source)
         with board.cell():
             show(drawn, f"one-{key}", file=f"{choice.file(drawn)}-{key}", cell=marked)
-    if view.seed != EACH:
+    if view.seed != exhibits.recovered.EACH:
         dark = st.context.theme.type == "dark"
-        minus = confusions.confusion_difference(view, who, choice.beside, dark=dark)
+        minus = exhibits.confusions.confusion_difference(view, who, choice.beside, dark=dark)
         if minus is not None:
             with board.cell():
                 show(minus, "difference", file=choice.file(minus), cell=marked)
@@ -125,13 +121,11 @@ def _learnt(source: RunView) -> str:
 
 def tasks(view: RunView, who: int, name: str, marked: tuple[int, int] | None) -> None:
     """From the chosen cell to the tasks behind it."""
-    from crowdcore.exhibits.confusions import tasks_behind
-
     if marked is None:
         st.caption("Click a cell to go to the tasks behind it.")
         return
     true, given = (view.classes[c] for c in marked)
-    n = len(tasks_behind(view, *marked, who if who >= 0 else None))
+    n = len(exhibits.confusions.tasks_behind(view, *marked, who if who >= 0 else None))
     by = f"{name} labelled" if who >= 0 else "somebody labelled"
     label = as_text(f"{count(n, 'task')} that {'is' if n == 1 else 'are'} {true} and {by} {given}")
     address = state.address("tasks", true=true, given=given, worker=name if who >= 0 else None)
@@ -140,9 +134,7 @@ def tasks(view: RunView, who: int, name: str, marked: tuple[int, int] | None) ->
 
 def _in_numbers(view: RunView, worker: int) -> str:
     """What sums a worker up."""
-    from crowdcore.exhibits.recovered import recovered
-
-    found = recovered(view)
+    found = exhibits.recovered.recovered(view)
     words = [count(found.n_annotations[worker], "annotation"), f"skill **{percent(found.skill[worker])}**"]
     if found.distance is not None:
         words.append(f"distance from common **{number(found.distance[worker], 5)}**")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crowdcore import exhibits
 from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.pickers import named
@@ -16,14 +17,12 @@ __all__ = ["ranking"]
 
 def ranking(choice: Choice) -> None:
     """Skills, what they say together, and the sortable table; a row leads to the worker's matrix."""
-    from crowdcore.exhibits import confusion_sources, worker_skills
-
     view, beside = choice.view, choice.beside
     runs = [*view.one_by_one(), *([] if beside is None else [beside])]
-    skills = worker_skills.skills(runs, state.index_of("worker", view.workers))
+    skills = exhibits.worker_skills.skills(runs, state.index_of("worker", view.workers))
     show(skills, "skills", file=choice.file(skills))
-    sort = named("Order", "sort", confusion_sources.sorts(view), width=220)
-    found = worker_skills.recovered_workers(view, sort, beside)
+    sort = named("Order", "sort", exhibits.confusion_sources.sorts(view), width=220)
+    found = exhibits.worker_skills.recovered_workers(view, sort, beside)
 
     def opened(worker: int) -> None:
         state.put(worker=view.workers[worker], view="Matrices")

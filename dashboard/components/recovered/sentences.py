@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from crowdcore import exhibits
 from dashboard import state
 from dashboard.components.recovered.choice import Choice
 from dashboard.components.text import as_text, count, percent
@@ -15,17 +16,15 @@ __all__ = ["sentences"]
 
 def sentences(choice: Choice) -> None:
     """Names in doubt, then the largest shared confusions, each a link to its tasks."""
-    from crowdcore.exhibits.confusion_sources import commons
-    from crowdcore.exhibits.confusions import largest_confusions
-    from crowdcore.exhibits.recovered import at_risk_in_words, unmoved_in_words
-
     view = choice.view
-    at_risk = at_risk_in_words(view)
+    at_risk = exhibits.recovered.at_risk_in_words(view)
     if at_risk:
         st.warning(as_text(at_risk), icon=":material/warning:")
-    if view.at == 0 or unmoved_in_words(view, -1 if commons(view) else None):
+    if view.at == 0 or exhibits.recovered.unmoved_in_words(
+        view, -1 if exhibits.confusion_sources.commons(view) else None
+    ):
         return  # the largest cells of a start say nothing about the workers
-    found = largest_confusions(view)
+    found = exhibits.confusions.largest_confusions(view)
     if not len(found.table):
         return
     with st.container(border=True, gap="xsmall"):

@@ -1,0 +1,185 @@
+"""Fits of aggregators side by side: what they found, how good they are, where they differ."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from crowdcore import analysis, figures
+from crowdcore.analysis import Reference
+from crowdcore.analysis.evaluation.paired_tests import LEVEL
+from crowdcore.analysis.labels.label_disagreement import p_in_words
+from crowdcore.core.drawable import escaped
+from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.fits import SUGGESTED, fitted, read_fit, shown_gold
+from crowdcore.exhibits.view import View, cached, named
+
+if TYPE_CHECKING:
+    from crowdcore.analysis import Calibration, Judgement, LabelDisagreement
+    from crowdcore.core.types import IntArray
+    from crowdcore.data.dataset import CrowdDataset
+
+__all__ = [
+    "aggregator_calibration",
+    "aggregators",
+    "differing_tasks",
+    "disagreement",
+    "judgement",
+    "label_disagreement",
+    "most_different",
+    "objective",
+    "pair_in_words",
+]
+
+GOLD = "gold"
+Fits = tuple[str, ...]
+
+
+@cached
+def judgement(dataset: CrowdDataset, fit: str) -> Judgement:
+    """Accuracy, calibration error and warnings of a fit, by gold it was not shown."""
+    return analysis.judge(dataset, fitted(dataset, fit), shown_gold(dataset, read_fit(fit)[2])[1])
+
+
+@cached
+def aggregators(view: View, fits: tuple[str, ...] = SUGGESTED) -> Exhibit:
+    """Aggregators side by side: accuracy, calibration error, objective, time, what to be wary of.
+
+    ``gained`` and ``lost`` are the tasks that the fit alone, or majority vote alone, has right.
+
+    Args:
+        view: whose labels.
+        fits: names of fits, such as ``dawid-skene smoothing=0.1``.
+    """
+    found = [fitted(view.dataset, fit) for fit in fits]
+    judged = [judgement(view.dataset, fit) for fit in fits]
+    columns: dict[str, Any] = {"method": fits}
+    most = max(j.n_judged for j in judged)
+    if most:
+        columns["accuracy"] = [j.accuracy for j in judged]
+        columns["gained"] = [j.gained for j in judged]
+        columns["lost"] = [j.lost for j in judged]
+        columns["calibration error"] = [j.calibration_error for j in judged]
+        note = (
+            f"Accuracy on the {most:,} task{'' if most == 1 else 's'} with hidden gold. Gained / lost: tasks right "
+            "here but wrong by majority vote, and the reverse. Log-likelihoods of different models are not comparable."
+        )
+    else:
+        note = "No task with hidden gold is left, so nothing can be said of accuracy or calibration."
+    columns["log-likelihood"] = [f.log_likelihood[-1] if len(f.log_likelihood) else np.nan for f in found]
+    columns["iterations"] = pd.array([len(f.log_likelihood) or None for f in found], "Int64")
+    columns["seconds"] = [f.seconds for f in found]
+    columns["converged"] = pd.array([f.converged for f in found], "boolean")
+    columns["stopped"] = [f.stopped for f in found]
+    columns["warnings"] = [" ".join(j.warnings) for j in judged]
+
+    def click(row: int) -> dict[str, str]:
+        return {"result": fits[row]}
+
+    return Exhibit("aggregators", "Aggregators", None, pd.DataFrame(columns), (note,), click=click)
+
+
+@cached
+def disagreement(dataset: CrowdDataset, fits: Fits) -> LabelDisagreement:
+    """The fits in pairs; gold is the first of them where there is some to judge by."""
+    judging = _judging(dataset, fits)
+    gold = {GOLD: Reference(GOLD, judging)} if (judging >= 0).any() else {}
+    return analysis.label_disagreement(dataset, gold | {fit: named(dataset, fit) for fit in fits}, judging)
+
+
+@cached
+def label_disagreement(view: View, fits: tuple[str, ...] = SUGGESTED) -> Exhibit:
+    """Where do the labels of aggregators differ? The share of tasks, each pair a cell, gold among them."""
+    found = disagreement(view.dataset, fits)
+    figure = figures.label_disagreement(view.drawable(found))
+
+    def click(row: int, column: int) -> dict[str, str]:
+        return {"first": found.names[row], "second": found.names[column]}
+
+    alt = "Share of tasks that each pair of aggregators labels differently"
+    return Exhibit("label-disagreement", "Where the labels differ", figure, found.frame(), (), alt, click)
+
+
+def most_different(found: LabelDisagreement) -> tuple[int, int]:
+    """The two fits that differ on most tasks; gold is one of them only beside a single fit."""
+    first = 1 if found.names[0] == GOLD and len(found.names) > 2 else 0
+    differ = np.triu(found.differ[first:, first:], 1)
+    one, other = np.unravel_index(int(differ.argmax()), differ.shape) if differ.any() else (0, 1)
+    return int(one) + first, int(other) + first
+
+
+def pair_in_words(found: LabelDisagreement, first: int, second: int) -> str:
+    """Which of two is right more often where they differ, as far as gold tells."""
+    names = found.names
+    if GOLD in (names[first], names[second]):
+        return "Tasks that the method has wrong, most confident first."
+    if not (found.n_judged[first] and found.n_judged[second]):
+        return "Tasks are listed most confident first."
+    one, other, p = (table[first, second] for table in (found.row_right, found.row_right.T, found.p_value))
+    verdict = "" if p != p else f" Such a gap is {'' if p <= LEVEL else 'not '}significant ({p_in_words(p)})."
+    right = f"By gold, the first is right on {one:,} of them, the second on {other:,}."
+    return f"{right}{verdict} Tasks are listed most confident first."
+
+
+@cached
+def differing_tasks(view: View, first: str, second: str, fits: tuple[str, ...] = ()) -> Exhibit:
+    """The tasks that two fits (or a fit and gold) label differently, most confident first; index = task number.
+
+    Args:
+        view: whose tasks.
+        first: a fit, or gold.
+        second: another one.
+        fits: more fits, whose shown gold judges nobody; default: the two alone.
+    """
+    dataset, both = view.dataset, (first, second)
+    judging = _judging(dataset, fits or tuple(name for name in both if name != GOLD))
+    one, other = (Reference(GOLD, judging) if name == GOLD else named(dataset, name) for name in both)
+    table = analysis.label_difference(dataset, one, other, judging)
+    if GOLD in both:
+        table = table.drop(columns=[GOLD, "first_probability" if first == GOLD else "second_probability"])
+    elif not (judging >= 0).any():
+        table = table.drop(columns=GOLD)
+    numbers = disagreement(dataset, fits or tuple(name for name in both if name != GOLD))
+    words = pair_in_words(numbers, numbers.names.index(first), numbers.names.index(second))
+    return Exhibit(f"{first}-or-{second}", f"Tasks where {first} and {second} differ", None, table, (words,))
+
+
+@cached
+def aggregator_calibration(view: View, fits: tuple[str, ...] = SUGGESTED) -> Exhibit | None:
+    """How sure are aggregators, and how often right? Reliability curves; None where no gold judges them."""
+    judging = _judging(view.dataset, fits)
+    if not (judging >= 0).any():
+        return None
+    curves: dict[str, Calibration] = {fit: analysis.calibration(fitted(view.dataset, fit), judging) for fit in fits}
+    figure = figures.calibration({escaped(fit): curve for fit, curve in curves.items()})
+    table = pd.concat([curve.frame().assign(method=fit) for fit, curve in curves.items()], ignore_index=True)
+    alt = "Share of right labels by their probability, one curve per aggregator"
+    return Exhibit("calibration", "Calibration", figure, table[["method", *table.columns.drop("method")]], (), alt)
+
+
+@cached
+def objective(view: View, fits: tuple[str, ...] = SUGGESTED, gap: bool = True) -> Exhibit | None:
+    """The objective of each fit by iteration, or its distance to the end; None where no fit has one."""
+    found = {fit: fitted(view.dataset, fit) for fit in fits}
+    values = {fit: result.log_likelihood for fit, result in found.items()}
+    if not any(len(v) for v in values.values()):
+        return None
+    shown = {escaped(fit): result for fit, result in found.items()}
+    figure = figures.log_likelihood(shown, view.dataset.n_annotations, gap=gap)
+    table = pd.DataFrame(
+        {
+            "method": np.repeat(list(values), [len(v) for v in values.values()]),
+            "iteration": np.concatenate([np.arange(1, len(v) + 1) for v in values.values()]),
+            "log_likelihood": np.concatenate(list(values.values())),
+        }
+    )
+    return Exhibit(
+        "objective", "Objective by iteration", figure, table, (), "Objective by iteration, one curve per aggregator"
+    )
+
+
+def _judging(dataset: CrowdDataset, fits: Fits) -> IntArray:
+    """Gold that none of the fits was shown: what a larger percentage leaves, a smaller one leaves too."""
+    return shown_gold(dataset, max(read_fit(fit)[2] for fit in fits))[1]

@@ -1,0 +1,109 @@
+"""One fit of an aggregator: the confusions that it found, and how well the data determine them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from crowdcore import analysis, figures
+from crowdcore.core.drawable import escaped
+from crowdcore.core.errors import DataError
+from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.fits import fitted
+from crowdcore.exhibits.view import View, cached
+
+if TYPE_CHECKING:
+    from crowdcore.analysis import ConfusionIntervals
+    from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["common_names", "fit_common_confusion", "fit_worker_confusion"]
+
+CLEARLY = 0.02  # of a row; an estimate farther outside of its interval is worth a word
+
+
+def common_names(dataset: CrowdDataset, fit: str) -> list[str]:
+    """What the confusions that workers share are called, if the fit found any."""
+    common = fitted(dataset, fit).common_confusion
+    if common is None:
+        return []
+    return ["Common"] if common.ndim == 2 else [f"Common of group {g + 1}" for g in range(len(common))]
+
+
+@cached
+def fit_common_confusion(view: View, fit: str, group: int = 0) -> Exhibit:
+    """A confusion that workers share, as an aggregator found it.
+
+    Args:
+        view: whose workers.
+        fit: name of the fit.
+        group: number of the group, from 0, where the fit has several.
+
+    Raises:
+        DataError: the method estimates none.
+    """
+    names, found = common_names(view.dataset, fit), fitted(view.dataset, fit).common_confusion
+    if found is None:
+        raise DataError(f"{fit} estimates no common confusion", "Choose another method, such as conal-em.")
+    common = found if found.ndim == 2 else found[group]
+    classes = [escaped(c) for c in view.classes]
+    figure = figures.confusion(common, classes, title="Common confusion", subtitle=escaped(fit))
+    true, given = (axis.ravel() for axis in np.indices(common.shape))
+    called = np.array(view.classes, object)
+    table = pd.DataFrame({"true": called[true], "given": called[given], "percent": 100 * common.ravel()})
+    return Exhibit(f"{fit}-{names[group]}", names[group], figure, table, (), "The confusion that workers share")
+
+
+@cached
+def fit_worker_confusion(view: View, fit: str, worker: str) -> Exhibit:
+    """A worker's confusion as an aggregator found it, each cell with a credible interval.
+
+    Args:
+        view: whose worker.
+        fit: name of the fit.
+        worker: name of the worker.
+
+    Raises:
+        DataError: the method estimates none.
+    """
+    number, found = view.worker_number(worker), fitted(view.dataset, fit)
+    if found.counts is None or found.confusion is None:
+        raise DataError(f"{fit} estimates no confusions", "Choose another method, such as dawid-skene.")
+    counts = found.counts[number]
+    one = replace(found, counts=found.counts[[number]], confusion=found.confusion[[number]])
+    intervals = analysis.credible_intervals(one)
+    figure = figures.confusion_intervals(
+        replace(intervals, reference=escaped(fit)),
+        0,
+        [escaped(c) for c in view.classes],
+        counts,
+        title=f"{escaped(worker)} ({view.dataset.labels_per_worker[number]:,} labels)",
+    )
+    true, given = np.nonzero(np.isfinite(intervals.estimate[0]))
+    names = np.array(view.classes, object)
+    table = pd.DataFrame(
+        {
+            "true": names[true],
+            "given": names[given],
+            "percent": 100 * intervals.estimate[0, true, given],
+            "low": 100 * intervals.low[0, true, given],
+            "high": 100 * intervals.high[0, true, given],
+            "expected labels": counts[true, given],
+        }
+    )
+    alt = "One worker's confusion with credible intervals"
+    return Exhibit(f"{fit}-{worker}", worker, figure, table, (_in_words(intervals),), alt)
+
+
+def _in_words(found: ConfusionIntervals) -> str:
+    """What the intervals leave out, and where they do not fit the model."""
+    words = f"{found.level:.0%} intervals for each cell. They do not include uncertainty about the true labels."
+    outside = np.maximum(found.low - found.estimate, found.estimate - found.high) > CLEARLY
+    if outside.any():
+        words += (
+            f" In {outside.sum()} cells the estimate lies clearly outside its interval: there the model's smoothing, "
+            "or what it shares between workers or cells, weighs more than this worker's labels."
+        )
+    return words

@@ -1,0 +1,117 @@
+"""A dataset at a glance: counts, noise, balance, agreement."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from crowdcore import analysis, figures
+from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.view import View, cached
+
+if TYPE_CHECKING:
+    from crowdcore.analysis import Agreement
+    from crowdcore.data.dataset import CrowdDataset
+
+__all__ = [
+    "agreement",
+    "agreement_coefficients",
+    "annotation_entropy",
+    "annotations_per_task",
+    "annotations_per_worker",
+    "class_balance",
+    "classes",
+    "overview",
+]
+
+
+def overview(view: View) -> Exhibit:
+    """Counts and noise rates, one a row."""
+    found = view.of(analysis.summary)
+    numbers = {
+        "tasks": found.n_tasks,
+        "tasks labelled": found.n_annotated,
+        "workers": found.n_active,
+        "annotations": found.n_annotations,
+        "classes": found.n_classes,
+        "labels per task": found.n_annotations / max(found.n_annotated, 1),
+        "wrong annotations": found.noise.wrong_annotations,
+        "tasks nobody got right": found.noise.tasks_without_truth,
+        "mean worker accuracy": found.worker_accuracy,
+        "majority vote is right": found.majority_vote_accuracy,
+    }
+    table = pd.DataFrame({"what": list(numbers), "value": [float(v) for v in numbers.values()]})
+    return Exhibit("overview", f"At a glance (reference: {view.reference})", None, table, view.dataset.notes)
+
+
+@cached
+def annotations_per_worker(view: View) -> Exhibit:
+    """How many labels each worker gave; index of the table = worker number, most first."""
+    total = view.dataset.labels_per_worker
+    order = np.argsort(-total, kind="stable")
+    table = pd.DataFrame({"worker": view.names_of(order), "annotations": total[order]}, index=order)
+    figure = figures.labels_per_worker(view.drawable(view.of(analysis.summary)))
+    return Exhibit("annotations-per-worker", "Annotations per worker", figure, table)
+
+
+@cached
+def annotations_per_task(view: View) -> Exhibit:
+    """How many tasks got 0, 1, 2, … labels."""
+    found = view.of(analysis.summary)
+    tasks = found.tasks_by_annotations
+    table = pd.DataFrame({"annotations": np.arange(len(tasks)), "tasks": tasks})
+    return Exhibit("annotations-per-task", "Annotations per task", figures.labels_per_task(view.drawable(found)), table)
+
+
+@cached
+def class_balance(view: View) -> Exhibit:
+    """How often each class is true, and how often it is given."""
+    figure = figures.class_balance(view.drawable(view.of(analysis.summary).balance))
+    return Exhibit("class-balance", "Class balance", figure, classes(view).table)
+
+
+@cached
+def annotation_entropy(view: View) -> Exhibit:
+    """Entropy of the labels that the tasks of each class get, in nats."""
+    figure = figures.annotation_entropy(view.drawable(view.of(analysis.summary).entropy))
+    return Exhibit("annotation-entropy", "Entropy of the labels of each class", figure, classes(view).table)
+
+
+def classes(view: View) -> Exhibit:
+    """Per class: how often it is true and given, and the entropy of the labels its tasks get."""
+    found = view.of(analysis.summary)
+    table = found.balance.frame().assign(**{"entropy (nats)": found.entropy.entropy})
+    return Exhibit("classes", "Classes", None, table)
+
+
+@cached
+def agreement(view: View) -> Exhibit:
+    """How far workers agree: each coefficient with its interval."""
+    found = _agreement(view.dataset)
+    alt = "Agreement coefficients with their intervals"
+    notes = (found.sentence,) if found.sentence else ()
+    figure = figures.agreement(view.drawable(found))
+    return Exhibit("agreement", "Agreement between workers", figure, found.frame(), notes, alt)
+
+
+def agreement_coefficients(view: View) -> Exhibit:
+    """Coefficient, value, 95 % interval and the overlap it rests on."""
+    found = _agreement(view.dataset)
+    rows = found.coefficients
+    table = pd.DataFrame(
+        {
+            "coefficient": [c.name for c in rows],
+            "value": [c.value for c in rows],
+            "95 % interval": [f"{c.low:.3f} – {c.high:.3f}" if c.low == c.low else c.state for c in rows],
+            "tasks": [c.tasks for c in rows],
+        }
+    )
+    notes = (found.sentence,) if found.sentence else ()
+    return Exhibit("agreement-coefficients", "Agreement between workers", None, table, notes)
+
+
+@cached
+def _agreement(dataset: CrowdDataset) -> Agreement:
+    return analysis.agreement(dataset)

@@ -1,0 +1,141 @@
+"""Tasks: which to look at, and what the workers said about one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.analysis.labels.task_disagreement import task_disagreement
+from crowdcore.core.errors import DataError
+from crowdcore.core.types import BoolArray
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.view import View
+
+__all__ = ["SHOWS", "task", "task_answers", "task_labels", "task_number", "tasks"]
+
+Show: TypeAlias = Literal["all", "disputed", "misled", "agreed-wrong", "unlabelled"]
+SHOWS: Mapping[Show, str] = {
+    "all": "All annotated tasks",
+    "disputed": "Workers disagree",
+    "misled": "Most workers contradict the reference",
+    "agreed-wrong": "All agree, against the reference",
+    "unlabelled": "No annotation",
+}
+"""Which tasks to list, in words."""
+
+
+def tasks(
+    view: View, show: Show = "all", true: str | None = None, given: str | None = None, worker: str | None = None
+) -> Exhibit:
+    """Tasks that pass all filters, the most disputed first; index = task number.
+
+    Args:
+        view: whose tasks.
+        show: which, by how the workers' labels spread.
+        true: only those of this class.
+        given: only those that got this label.
+        worker: only those that this worker labelled (with ``given``, if chosen).
+    """
+    found, dataset = view.of(task_disagreement), view.dataset
+
+    def click(number: int) -> dict[str, str]:
+        return {"task": str(dataset.task_ids[number])}
+
+    keep = dataset.annotated.copy()
+    if show == "disputed":
+        keep &= found.n_answers > 1
+    if show in {"misled", "agreed-wrong"}:
+        keep &= (found.reference_label >= 0) & (found.winner != found.reference_label)
+    if show == "agreed-wrong":
+        keep &= found.n_answers == 1
+    if true is not None:
+        keep &= found.reference_label == view.class_number(true)
+    if given is not None or worker is not None:
+        keep &= _with_label(
+            dataset,
+            None if given is None else view.class_number(given),
+            None if worker is None else view.worker_number(worker),
+        )
+    frame = found.frame(annotated=show != "unlabelled")
+    table = frame if show == "unlabelled" else frame[keep[frame.index]]
+    return Exhibit("tasks", SHOWS[show], None, table, click=click)
+
+
+def _with_label(dataset: CrowdDataset, given: int | None, worker: int | None) -> BoolArray:
+    """(n_tasks,) tasks that got the label ``given`` (or any) from ``worker`` (or anyone)."""
+    wanted = np.ones(dataset.n_annotations, bool)
+    if given is not None:
+        wanted &= dataset.label == given
+    if worker is not None:
+        wanted &= dataset.worker == worker
+    found = np.zeros(dataset.n_tasks, bool)
+    found[dataset.task[wanted]] = True
+    return found
+
+
+def task_number(dataset: CrowdDataset, task: str) -> int:
+    """The number of a task id.
+
+    Raises:
+        DataError: no such task.
+    """
+    found = np.flatnonzero(dataset.task_ids == task)
+    if not len(found):
+        raise DataError(f"{dataset.name} has no task {task!r}", "Go back to all tasks and choose one.")
+    return int(found[0])
+
+
+def task(view: View, task: str) -> Exhibit:
+    """One task in a row: what the reference says, what most workers say, and how far they disagree."""
+    found, number = view.of(task_disagreement), task_number(view.dataset, task)
+    names = (*view.classes, "unknown")
+    row = {
+        "task": task,
+        view.reference: names[found.reference_label[number]],
+        "most given": names[found.winner[number]] if found.n_annotations[number] else "–",
+        "wrong": found.wrong[number],
+        "entropy": found.entropy[number],
+        "annotations": found.n_annotations[number],
+    }
+    return Exhibit("task", task, None, pd.DataFrame([row], index=[number]))
+
+
+def task_labels(view: View, task: str) -> Exhibit:
+    """What each worker said about one task; index = worker number."""
+    dataset, number = view.dataset, task_number(view.dataset, task)
+    rows = slice(dataset.task_start[number], dataset.task_start[number + 1])
+    who, said = dataset.worker[rows], dataset.label[rows]
+    truth = view.of(task_disagreement).reference_label[number]
+    table = pd.DataFrame({"worker": view.names_of(who), "label": np.array(view.classes, object)[said]}, index=who)
+    if truth >= 0:
+        table[f"agrees with {view.reference}"] = said == truth
+    if dataset.extra is not None:
+        table = pd.concat([table, dataset.extra.iloc[rows].set_axis(who)], axis=1)
+    return Exhibit(f"{task}-labels", f"Labels of {task}", None, table)
+
+
+def task_answers(view: View, task: str) -> Exhibit:
+    """The classes in question for one task: share of the labels, and what the reference believes."""
+    dataset, truth, number = view.dataset, view.truth, task_number(view.dataset, task)
+    rows = slice(dataset.task_start[number], dataset.task_start[number + 1])
+    votes = np.bincount(dataset.label[rows], minlength=dataset.n_classes)
+    if truth.posterior is not None:
+        belief = truth.posterior[number]
+    else:
+        belief = (np.arange(dataset.n_classes) == truth.labels[number]).astype(float)
+    shown = np.flatnonzero((votes > 0) | (belief >= 0.01))
+    shown = shown[np.lexsort((shown, -np.nan_to_num(belief[shown]), -votes[shown]))]
+    table = pd.DataFrame(
+        {
+            "class": np.array(view.classes, object)[shown],
+            "labels": votes[shown],
+            "share of labels": votes[shown] / max(votes.sum(), 1),
+            view.reference: belief[shown],
+        },
+        index=shown,
+    )
+    return Exhibit(f"{task}-answers", f"Classes in question for {task}", None, table)

@@ -1,0 +1,269 @@
+"""Workers: how far apart, how good, who is wrong alike, and what the labels would be without some."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from crowdcore import analysis, figures
+from crowdcore.analysis.workers.distance import Distance
+from crowdcore.core.drawable import escaped
+from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.view import View, cached
+
+if TYPE_CHECKING:
+    from crowdcore.analysis import WhatIf, WorkerConfusion, WorkerDistance, WorkerOrder
+    from crowdcore.core.types import AnyArray
+
+__all__ = [
+    "KINDS",
+    "LEVEL",
+    "distance_cell",
+    "what_if",
+    "what_if_tasks",
+    "worker",
+    "worker_confusion",
+    "worker_distances",
+    "worker_groups",
+    "worker_pair",
+    "worker_pairs",
+    "worker_quality",
+    "worker_ranking",
+]
+
+KINDS: Mapping[Distance, str] = {
+    "mse": "Mean squared difference",
+    "shared-mse": "… over shared classes",
+    "jensen-shannon": "Jensen–Shannon",
+}
+"""Distances between workers, in words."""
+LEVEL = 0.05
+Window: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
+
+
+@cached
+def worker_distances(
+    view: View, kind: Distance = "mse", groups: int | None = None, window: Window | None = None
+) -> Exhibit:
+    """How far apart are the workers' confusions? The clustered matrix with its tree (CCC, Fig. 3).
+
+    Args:
+        view: whose workers.
+        kind: which distance.
+        groups: cut the tree into this many; default: where it says.
+        window: visible range of x and of y, for crowds with more workers than cells can be drawn.
+    """
+    found, order = _distance(view, kind), _order(view, kind, groups)
+    figure = figures.worker_distance(view.drawable(found), view.drawable(order), view=window)
+    places = order.order
+
+    def click(row: int, column: int) -> dict[str, str]:
+        return {"worker": view.workers[places[row]], "other": view.workers[places[column]]}
+
+    def table() -> pd.DataFrame:
+        return replace(found, worker_ids=pd.Index(view.workers)).frame()
+
+    alt = "Distances between annotators, similar ones side by side"
+    notes = (f"Order and groups: {order.method}.",)
+    return Exhibit(f"distance-{kind}", "Distances between workers", figure, table, notes, alt, click)
+
+
+def distance_cell(view: View, kind: Distance, groups: int | None, worker: str, other: str) -> tuple[int, int]:
+    """Row and column of a pair in the matrix of `worker_distances`."""
+    order = _order(view, kind, groups).order
+    row, column = (int(np.flatnonzero(order == view.worker_number(name))[0]) for name in (worker, other))
+    return row, column
+
+
+def worker_groups(view: View, kind: Distance = "mse", groups: int | None = None) -> Exhibit:
+    """Workers in the order of the matrix, with group, annotations and accuracy; index = worker number."""
+    found, good = _order(view, kind, groups), view.of(analysis.worker_quality)
+    table = pd.DataFrame(
+        {
+            "worker": view.names_of(found.order),
+            "group": found.groups[found.order] + 1,
+            "annotations": good.n_annotations[found.order],
+            "accuracy": good.accuracy[found.order],
+        },
+        index=found.order,
+    )
+    return Exhibit(f"groups-{kind}", "Groups of workers", None, table)
+
+
+def worker_pair(view: View, worker: str, other: str, kind: Distance = "mse") -> Exhibit:
+    """Two workers: their distance, and the tasks and mistakes that they have in common."""
+    a, b, found = view.worker_number(worker), view.worker_number(other), _distance(view, kind)
+    both, alike, expected = _in_common(view, a, b)
+    row = {
+        "worker": worker,
+        "other": other,
+        "distance": found.matrix[a, b],
+        "classes both labelled": found.overlap[a, b],
+        "tasks both labelled": both,
+        "wrong alike": alike,
+        "expected": expected,
+    }
+    distance = "–" if np.isnan(row["distance"]) else f"{row['distance']:.3f}"
+    words = f"Distance {distance}, both have labelled {found.overlap[a, b]} of {len(found.classes)} classes."
+    if both:
+        words += f" Of {both} tasks both labelled they got {alike} wrong alike, {expected:.1f} expected by chance."
+    else:
+        words += " They have labelled no task in common whose truth is known."
+    return Exhibit("pair", f"{worker} and {other}", None, pd.DataFrame([row]), (words,))
+
+
+@cached
+def _in_common(view: View, a: int, b: int) -> tuple[int, int, float]:
+    """Tasks that both labelled, on which both were wrong alike, and how many of these chance explains."""
+    two = view.dataset.where(np.isin(view.dataset.worker, (a, b)))
+    found = analysis.pair_mistakes(two, view.truth)
+    if not len(found.worker_a):
+        return 0, 0, float("nan")
+    return int(found.both_labelled[0]), int(found.wrong_alike[0]), float(found.expected[0])
+
+
+@cached
+def worker_quality(view: View) -> Exhibit:
+    """How good is each worker? Best first by information per label; index = worker number."""
+    found, alone = view.of(analysis.worker_quality), view.of(analysis.without_each).frame()
+    signals = np.where(found.answers_single, "single answer", np.where(found.answers_random, "random answers", ""))
+    frame = pd.DataFrame(
+        {
+            "worker": list(view.workers),
+            "annotations": found.n_annotations,
+            "accuracy": found.accuracy,
+            "acc. low": found.accuracy_low,
+            "acc. high": found.accuracy_high,
+            "skill": found.skill,
+            "bits per label": found.information,
+            "agreement κ": found.agreement_kappa,
+            "with majority": found.majority_agreement,
+            "signal": signals,
+            "labels changed without": alone["changed"],
+            "accuracy without": alone["accuracy_change"],
+        }
+    )
+    table = frame.sort_values("bits per label", ascending=False, kind="stable", na_position="last")
+
+    def click(number: int) -> dict[str, str]:
+        return {"worker": view.workers[number], "view": "One worker"}
+
+    return Exhibit("workers", "How good each worker is", None, table, found.notes, click=click)
+
+
+@cached
+def worker_ranking(view: View) -> Exhibit:
+    """The accuracy of each worker with its interval; the table is that of `worker_quality`."""
+    figure = figures.worker_ranking(view.drawable(view.of(analysis.worker_quality)))
+    return replace(worker_quality(view), figure=figure, click=None)
+
+
+@cached
+def worker(view: View, worker: str) -> Exhibit:
+    """One worker in numbers, and whether the labels look as if nobody had looked at the tasks."""
+    found, one = view.of(analysis.worker_quality), view.worker_number(worker)
+    row = {
+        "worker": worker,
+        "annotations": found.n_annotations[one],
+        "accuracy": found.accuracy[one],
+        "acc. low": found.accuracy_low[one],
+        "acc. high": found.accuracy_high[one],
+        "skill": found.skill[one],
+        "bits per label": found.information[one],
+        "bits possible": found.information_limit[one],
+        "agreement κ": found.agreement_kappa[one],
+    }
+    kind = "gives a single answer" if found.answers_single[one] else "answers at random"
+    odd = found.answers_single[one] or found.answers_random[one]
+    notes = (f"The labels look as if this annotator {kind}.",) if odd else ()
+    return Exhibit("worker", worker, None, pd.DataFrame([row], index=[one]), notes)
+
+
+@cached
+def worker_confusion(view: View, worker: str | None = None) -> Exhibit:
+    """What a worker makes of each class; without a worker, what all annotations together do."""
+    found = view.of(analysis.worker_confusion)
+    title = "All annotators together" if worker is None else worker
+    matrix, counts = _matrix(found, None if worker is None else view.worker_number(worker))
+    shown = view.drawable(found)
+    figure = figures.confusion(
+        matrix,
+        shown.classes,
+        counts=counts,
+        scale_max=1.0,
+        title=escaped(title),
+        subtitle=f"share of each row · reference: {escaped(view.reference)}",
+    )
+    true, given = np.indices(counts.shape).reshape(2, -1)
+    names = np.array(found.classes, object)
+    table = pd.DataFrame({"true": names[true], "given": names[given], "count": counts.ravel(), "share": matrix.ravel()})
+
+    def click(row: int, column: int) -> dict[str, str]:
+        return {"true": view.classes[row], "given": view.classes[column]}
+
+    alt = f"Confusion of {title}: true classes downwards, given labels to the right"
+    return Exhibit(f"confusion-{'crowd' if worker is None else worker}", title, figure, table, (), alt, click)
+
+
+def _matrix(found: WorkerConfusion, worker: int | None) -> tuple[AnyArray, AnyArray]:
+    """(C, C) shares and counts of one worker, or of all."""
+    return (found.crowd, found.crowd_counts) if worker is None else (found.matrices[worker], found.counts[worker])
+
+
+@cached
+def worker_pairs(view: View) -> Exhibit:
+    """Who is wrong alike? Pairs who were at least twice, the least probable by chance first."""
+    found = view.of(analysis.pair_mistakes)
+    names = ("worker_a", "worker_b", "both_labelled", "both_wrong", "wrong_alike", "expected", "q_value")
+    some = np.flatnonzero(found.wrong_alike >= 2)
+    rank = np.lexsort((-found.wrong_alike[some], found.p_value[some], found.p_beyond[some]))
+    table = pd.DataFrame({k: getattr(found, k)[some[rank]] for k in (*names, "expected_beyond", "q_beyond")})
+    for key in ("worker_a", "worker_b"):
+        table[key] = view.names_of(table[key].to_numpy())
+
+    def click(row: int) -> dict[str, str]:
+        return {"worker": str(table["worker_a"][row]), "other": str(table["worker_b"][row]), "view": "Distances"}
+
+    notes = (found.null, found.null_beyond, *found.notes)
+    return Exhibit("pairs", "Pairs of workers with mistakes in common", None, table, notes, click=click)
+
+
+@cached
+def what_if(view: View, without: tuple[str, ...]) -> Exhibit:
+    """What the majority vote would be without some workers, in numbers."""
+    found = _what_if(view, without)
+    numbers = {
+        "annotations left out": found.n_annotations,
+        "labels changed": len(found.changed),
+        "tasks left without label": len(found.unlabelled),
+        "accuracy before": found.accuracy_before,
+        "accuracy after": found.accuracy_after,
+    }
+    return Exhibit("what-if-numbers", f"Without {', '.join(without)}", None, pd.DataFrame([numbers]))
+
+
+@cached
+def what_if_tasks(view: View, without: tuple[str, ...]) -> Exhibit:
+    """The tasks whose majority vote changes without some workers; index = task number."""
+    found = _what_if(view, without)
+    table = found.frame().set_index(np.sort(np.concatenate([found.changed, found.unlabelled])))
+    return Exhibit("what-if", f"Labels that change without {', '.join(without)}", None, table)
+
+
+@cached
+def _what_if(view: View, without: tuple[str, ...]) -> WhatIf:
+    return analysis.what_if(view.dataset, [view.worker_number(name) for name in without], reference=view.truth)
+
+
+@cached
+def _distance(view: View, kind: Distance) -> WorkerDistance:
+    return analysis.confusion_distance(view.of(analysis.worker_confusion), kind)
+
+
+@cached
+def _order(view: View, kind: Distance, groups: int | None) -> WorkerOrder:
+    return analysis.order_workers(_distance(view, kind), groups)
