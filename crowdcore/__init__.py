@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from crowdcore.core.errors import CrowdError, DataError, SettingError
 
 if TYPE_CHECKING:
-    from crowdcore import aggregation, analysis, data, exhibits, figures
+    from crowdcore import aggregation, analysis, data, figures
     from crowdcore.data import CrowdDataset, from_frame, list_datasets, load_dataset, read_dataset
 
 __version__ = "0.1.0"
@@ -20,7 +20,6 @@ __all__ = [
     "aggregation",
     "analysis",
     "data",
-    "exhibits",
     "figures",
     "from_frame",
     "list_datasets",

@@ -29,7 +29,9 @@ def catalogue() -> dict[str, Callable[..., Any]]:
         for name in getattr(module, "__all__", ()):
             function = inspect.unwrap(getattr(module, name))
             if _makes_exhibits(function, module.__name__):
-                found[name.replace("_", "-")] = getattr(module, name)
+                called = name.replace("_", "-")
+                assert called not in found, f"two exhibits are called {called!r}"
+                found[called] = getattr(module, name)
     return dict(sorted(found.items()))
 
 

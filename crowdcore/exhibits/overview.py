@@ -22,7 +22,7 @@ __all__ = [
     "annotations_per_task",
     "annotations_per_worker",
     "class_balance",
-    "classes",
+    "class_table",
     "overview",
 ]
 
@@ -69,17 +69,17 @@ def annotations_per_task(view: View) -> Exhibit:
 def class_balance(view: View) -> Exhibit:
     """How often each class is true, and how often it is given."""
     figure = figures.class_balance(view.drawable(view.of(analysis.summary).balance))
-    return Exhibit("class-balance", "Class balance", figure, classes(view).table)
+    return Exhibit("class-balance", "Class balance", figure, class_table(view).table)
 
 
 @cached
 def annotation_entropy(view: View) -> Exhibit:
     """Entropy of the labels that the tasks of each class get, in nats."""
     figure = figures.annotation_entropy(view.drawable(view.of(analysis.summary).entropy))
-    return Exhibit("annotation-entropy", "Entropy of the labels of each class", figure, classes(view).table)
+    return Exhibit("annotation-entropy", "Entropy of the labels of each class", figure, class_table(view).table)
 
 
-def classes(view: View) -> Exhibit:
+def class_table(view: View) -> Exhibit:
     """Per class: how often it is true and given, and the entropy of the labels its tasks get."""
     found = view.of(analysis.summary)
     table = found.balance.frame().assign(**{"entropy (nats)": found.entropy.entropy})

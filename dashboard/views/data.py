@@ -58,7 +58,7 @@ def glance() -> None:
         for note in found.notes:
             st.markdown(as_text(note))
     st.subheader("Classes")
-    show(data.classes(view), "classes", file=f"{dataset}-classes", noun="class")
+    show(data.class_table(view), "classes", file=f"{dataset}-classes", noun="class")
 
 
 def metrics() -> None:

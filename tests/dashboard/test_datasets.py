@@ -12,7 +12,6 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.data import Media, Rows
 from crowdcore.data.writers import write_folder
 from dashboard import services
-from dashboard.services.datasets import drawable
 from tests.conftest import simulate_crowd
 
 
@@ -48,25 +47,15 @@ def test_references_begin_with_gold_where_there_is_some(stored: Path) -> None:
     assert services.reference("crowd", "majority-vote").posterior is not None
 
 
-def test_pseudonyms_are_unique_stable_and_tell_nothing_of_the_order(stored: Path) -> None:
-    write_folder(simulate_crowd(200, n_workers=30), stored / "crowd")
-    names = services.workers("crowd", hidden=True)
-    assert sorted(names) == [f"worker {n:02d}" for n in range(1, 31)]
-    assert names != sorted(names)
-    assert services.workers("crowd", hidden=True) == names
-    assert services.workers("crowd", hidden=False)[0] == "w000"
+def test_a_replaced_dataset_is_seen_anew(stored: Path) -> None:
+    from crowdcore import exhibits
 
-
-def test_names_are_escaped_for_figures_only() -> None:
-    from crowdcore import analysis
-
-    crowd = replace(simulate_crowd(40), classes=("<b>a</b>", "b & c", "c", "d"))
-    result = analysis.worker_confusion(crowd)
-    shown = drawable(result, [f"<i>{w}" for w in crowd.worker_ids])
-    assert shown.classes[:2] == ("&lt;b&gt;a&lt;/b&gt;", "b &amp; c")
-    assert shown.worker_ids[0] == "&lt;i&gt;w000"
-    assert result.classes == crowd.classes
-    assert drawable(analysis.summary(crowd)).balance.classes[0] == "&lt;b&gt;a&lt;/b&gt;"
+    write_folder(simulate_crowd(20), stored / "crowd")
+    before = exhibits.overview.overview(services.view("crowd", "dawid-skene"))
+    assert services.view("crowd", "dawid-skene") == services.view("crowd", "dawid-skene")
+    write_folder(simulate_crowd(25), stored / "crowd", overwrite=True)
+    after = exhibits.overview.overview(services.view("crowd", "dawid-skene"))
+    assert (before.table["value"][0], after.table["value"][0]) == (20, 25)
 
 
 def test_items_show_pictures_texts_and_sounds_of_their_own_folder_only(

@@ -1,4 +1,4 @@
-"""Names of fits are read back as they were spelled; fits run once, out of the way, and refusals are words."""
+"""Fits run once, out of the way, and refusals are words."""
 
 from __future__ import annotations
 
@@ -7,17 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import crowdcore as cc
-from crowdcore.core.errors import SettingError
 from crowdcore.data.writers import write_folder
+from crowdcore.exhibits.fits import fitted
 from dashboard import services
-from dashboard.services import fits
 from tests.conftest import simulate_crowd
-
-VALUES = st.one_of(st.booleans(), st.none(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text())
 
 
 @pytest.fixture
@@ -27,41 +22,6 @@ def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> cc.CrowdDataset:
     monkeypatch.setenv("CROWDCORE_DATA", str(folder))
     write_folder(simulate_crowd(), folder / "crowd")
     return services.dataset("crowd")
-
-
-@given(st.dictionaries(st.sampled_from(["smoothing", "odd", "other"]), VALUES), st.integers(0, 100))
-def test_a_name_is_read_back(settings: dict[str, object], gold: int) -> None:
-    name = services.spell_fit("dawid-skene", settings, gold)
-    method, found, shown = services.read_fit(name)
-    assert (method, shown) == ("dawid-skene", gold)
-    assert found == {key: value for key, value in settings.items() if (key, value) != ("smoothing", 0.01)}
-    assert {key: type(value) for key, value in found.items()} == {key: type(settings[key]) for key in found}
-    assert len(name.split()) == 1 + len(found) + bool(gold)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("dawid-skene", "dawid-skene"),
-        ("dawid-skene smoothing=0.01 gold=0%", "dawid-skene"),
-        ("dawid-skene  restarts=2 smoothing=1", "dawid-skene restarts=2 smoothing=1.0"),
-        ("mace inference=em gold=20%", "mace inference=em gold=20%"),
-        ("conal-em rename=false", "conal-em rename=false"),
-    ],
-)
-def test_one_spelling_for_each_fit(name: str, expected: str) -> None:
-    assert services.canonical(name) == expected
-    assert services.canonical(expected) == expected
-
-
-WRONG = ("smoothing", "smoothing=-1", "self=1", "name=x", "gold=20", "gold=120%", "gold=true", "=1")
-
-
-@pytest.mark.parametrize("name", ["", "gold", "dawid-skeen", *(f"dawid-skene {word}" for word in WRONG)])
-def test_what_cannot_be_run_is_refused(name: str) -> None:
-    with pytest.raises(SettingError):
-        services.canonical(name)
-    assert not fits.is_fit(name)
 
 
 def ended(names: list[str], again: bool = False) -> dict[str, services.Fit]:
@@ -76,7 +36,7 @@ def test_a_refusal_stops_nobody_else(crowd: cc.CrowdDataset) -> None:
     assert "two classes only, but crowd has 4" in found["kos"].words
     assert "Did you mean 'dawid-skene'?" in found["dawid-skeen"].words
     direct = cc.aggregation.get("dawid-skene", smoothing=2.0).fit(crowd)
-    assert np.array_equal(services.fitted("crowd", "dawid-skene smoothing=2.0").posterior, direct.posterior)
+    assert np.array_equal(fitted(crowd, "dawid-skene smoothing=2.0").posterior, direct.posterior)
 
 
 def test_each_fit_is_run_once(crowd: cc.CrowdDataset, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,16 +71,6 @@ def test_a_fault_is_logged_and_tried_again_when_asked(
     assert "ZeroDivisionError" in caplog.text
     assert ended(["majority-vote"])["majority-vote"].state == "failed"
     assert ended(["majority-vote"], again=True)["majority-vote"].state == "done"
-
-
-def test_shown_gold_is_clamped_and_the_rest_judges(crowd: cc.CrowdDataset) -> None:
-    known, judging = cc.analysis.show_gold(crowd, 20)
-    result = services.fitted("crowd", "dawid-skene gold=20%")
-    shown = known >= 0
-    assert (result.labels[shown] == crowd.gold[shown]).all()
-    judged = services.judgement("crowd", "dawid-skene gold=20%")
-    assert judged.n_judged == (judging >= 0).sum() == crowd.n_tasks - shown.sum()
-    assert judged.accuracy == (result.labels == crowd.gold)[~shown].mean()
 
 
 def test_a_fit_with_settings_is_a_reference(crowd: cc.CrowdDataset) -> None:

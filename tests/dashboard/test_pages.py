@@ -70,7 +70,7 @@ def test_an_unknown_reference_gives_way_with_a_warning(crowd_folder: Path) -> No
 def test_a_fault_is_logged_and_never_shown_as_a_traceback(
     crowd_folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("dashboard.services.shared_mistakes", lambda *_: 1 / 0)
+    monkeypatch.setattr("crowdcore.exhibits.mistakes.shared_mistakes", lambda *_: 1 / 0)
     test = open_page("mistakes", dataset="crowd")
     assert not test.exception
     assert "could not be drawn" in test.error[0].value

@@ -10,15 +10,17 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from crowdcore import analysis, figures
 from crowdcore.analysis.reference import Reference
-from crowdcore.core.drawable import drawable, escaped
+from crowdcore.core.drawable import escaped
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits import Exhibit, View, confusion_sources, worker_skills
 from crowdcore.exhibits import comparison as exhibits
 from crowdcore.exhibits import confusions as exhibits_of_runs
 from crowdcore.exhibits import omega as exhibits_of_omega
+from crowdcore.exhibits import overview as data
+from crowdcore.exhibits.mistakes import shared_mistakes
 from crowdcore.exhibits.recovered import RunView, of_run
+from crowdcore.exhibits.workers import worker_distances, worker_ranking
 from crowdcore.figures.heatmap import MAX_CELLS
 from crowdcore.learning.comparison import variation
 from crowdcore.learning.comparison.comparability import shown_seed
@@ -46,61 +48,39 @@ class Material:
     others: Sequence[TrainingResult] = ()
     crowds: Sequence[CrowdDataset] = ()
 
+    @property
+    def view(self) -> View:
+        """What the dataset's own exhibits show."""
+        return View(self.dataset, self.reference)
+
 
 Part: TypeAlias = Callable[[Material], Iterator[Exhibit | None]]
 
 
 def overview(of: Material) -> Iterator[Exhibit]:
     """Counts, noise and balance."""
-    found = analysis.summary(of.dataset, of.reference)
-    noise = found.noise
-    said = {
-        "tasks": of.dataset.n_tasks,
-        "tasks labelled": found.n_annotated,
-        "workers": found.n_active,
-        "annotations": found.n_annotations,
-        "classes": of.dataset.n_classes,
-        "wrong annotations": noise.wrong_annotations,
-        "tasks nobody got right": noise.tasks_without_truth,
-        "mean worker accuracy": found.worker_accuracy,
-        "majority vote is right": found.majority_vote_accuracy,
-    }
-    table = pd.DataFrame({"what": list(said), "value": [float(v) for v in said.values()]})
-    yield Exhibit("overview", f"At a glance (reference: {of.reference.name})", None, table)
-    shown = drawable(found)
-    per_worker = of.dataset.labels_per_worker
-    order = np.argsort(-per_worker, kind="stable")
-    workers = pd.DataFrame({"worker": of.dataset.worker_ids[order], "annotations": per_worker[order]})
-    yield Exhibit("annotations-per-worker", "Annotations per worker", figures.labels_per_worker(shown), workers)
-    balance = figures.class_balance(shown.balance)
-    yield Exhibit("class-balance", "Class balance", balance, found.balance.frame())
-    entropy = figures.annotation_entropy(shown.entropy)
-    yield Exhibit("annotation-entropy", "Entropy of the labels of each class", entropy, found.entropy.frame())
+    yield data.overview(of.view)
+    yield data.annotations_per_worker(of.view)
+    yield data.class_balance(of.view)
+    yield data.annotation_entropy(of.view)
 
 
 def agreement(of: Material) -> Iterator[Exhibit]:
     """How far workers agree."""
-    found = analysis.agreement(of.dataset)
-    figure = figures.agreement(drawable(found))
-    yield Exhibit("agreement", "Agreement between workers", figure, found.frame(), (found.sentence,))
+    yield data.agreement(of.view)
 
 
 def mistakes(of: Material) -> Iterator[Exhibit]:
     """Fig. 1 of the CoNAL paper, with chance in mind."""
-    found = analysis.shared_mistakes(of.dataset, of.reference)
-    figure = figures.shared_mistakes(drawable(found))
-    yield Exhibit("shared-mistakes", "Shared mistakes", figure, found.frame(), (found.null, *found.notes))
+    yield shared_mistakes(of.view)
 
 
 def annotators(of: Material) -> Iterator[Exhibit]:
     """Worker by worker, and how alike they are."""
-    quality = analysis.worker_quality(of.dataset, of.reference)
-    yield Exhibit("workers", "How good each worker is", figures.worker_ranking(drawable(quality)), quality.frame())
-    distance = analysis.worker_distance(of.dataset, of.reference)
-    order = analysis.order_workers(distance)
-    table = distance.frame() if of.dataset.n_workers <= MAX_CELLS else pd.DataFrame({"worker": of.dataset.worker_ids})
-    figure = figures.worker_distance(drawable(distance), order)
-    yield Exhibit("worker-distances", "Distances between workers", figure, table)
+    yield worker_ranking(of.view)
+    distances = worker_distances(of.view)
+    many = of.dataset.n_workers > MAX_CELLS  # pairs enough to fill a report
+    yield replace(distances, table=pd.DataFrame({"worker": of.view.workers})) if many else distances
 
 
 def accuracy(of: Material) -> Iterator[Exhibit]:
@@ -185,7 +165,7 @@ def omega(of: Material) -> Iterator[Exhibit]:
 
 
 def _views(of: Material) -> list[RunView]:
-    return [of_run(View(of.dataset, of.reference), result, name) for name, result in of.results.items()]
+    return [of_run(of.view, result, name) for name, result in of.results.items()]
 
 
 def _named(shown: Exhibit, view: RunView, title: str, name: str = "") -> Exhibit:

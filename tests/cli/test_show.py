@@ -1,0 +1,66 @@
+"""`crowdcore show`: the figures and tables of the pages, each by its name."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from crowdcore.exhibits import view
+from crowdcore.exhibits.workers import worker_quality
+from tests.exhibits.examples import OF_VIEWS, crowd, made
+
+
+def test_without_a_name_it_lists_what_there_is(crowdcore) -> None:
+    listed = {one["exhibit"]: one for one in crowdcore("show")}
+    assert set(OF_VIEWS) < set(listed)
+    assert listed["worker-distances"]["choices"] == "kind=mse groups=None window=None"
+    assert listed["mistake"]["choices"] == "true=… given=…"
+    assert listed["accuracies"]["choices"] == "--run ID"
+    assert all(one["what"] for one in listed.values())
+
+
+def test_numbers_are_those_of_python(crowdcore, data_folder) -> None:
+    found = crowdcore("show", "mistake", "labelme", "-s", "true=street", "-s", "given=insidecity")
+    assert found["table"][0]["percent"] == pytest.approx(61.017, abs=5e-4)
+    assert found["notes"]
+
+
+def test_choices_names_and_files(run, tmp_path) -> None:
+    from crowdcore.data.writers import write_folder
+
+    folder = write_folder(crowd(), tmp_path / "crowd")
+    out, figure = tmp_path / "t.csv", tmp_path / "f.html"
+    done = run("show", "worker-quality", folder, "--hide-names", "--out", out, "-r", "dawid-skene smoothing=2.0")
+    assert done.code == 0, done.err
+    expected = worker_quality(view(crowd(), "dawid-skene smoothing=2.0", hidden=True)).table
+    assert pd.read_csv(out)["worker"].tolist() == expected["worker"].tolist()
+    assert "anna" not in done.out
+    done = run("show", "worker-distances", folder, "-s", "groups=2", "-s", "kind=shared-mse", "--figure", figure)
+    assert done.code == 0, done.err
+    assert "plotly" in figure.read_text().lower()
+
+
+def test_lists_are_given_by_repeating(crowdcore) -> None:
+    rows = crowdcore("show", "aggregators", "demo", "-s", "fits=majority-vote", "-s", "fits=one-coin")["table"]
+    assert [row["method"] for row in rows] == ["majority-vote", "one-coin"]
+
+
+@pytest.mark.parametrize("name", OF_VIEWS)
+def test_every_exhibit_of_a_view_can_be_made(name: str) -> None:
+    assert made(OF_VIEWS[name], view(crowd(), "majority-vote")) is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["shared-mistake"], "Did you mean 'shared-mistakes'?"),
+        (["mistake", "demo", "-s", "true=one"], "`given` must be chosen"),
+        (["mistake", "demo", "-s", "true=one", "-s", "given=dog"], "be one of zero, one"),
+        (["tasks", "demo", "-s", "show=odd"], "`show`"),
+        (["tasks", "demo", "-s", "colour=red"], "show, true, given, worker"),
+        (["worker-groups", "demo", "--figure", "f.html"], "this exhibit is a table"),
+        (["accuracies", "demo"], "`--run`"),
+    ],
+)
+def test_refusals(refused, words: list[str], said: str) -> None:
+    assert said in refused("show", *words)

@@ -1,0 +1,51 @@
+"""Arguments with which every exhibit of a view can be made."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.exhibits import View
+from crowdcore.exhibits.catalogue import catalogue
+from tests.conftest import simulate_crowd
+
+FITS = ("dawid-skene", "conal-em")
+OF_VIEWS = {
+    name: function
+    for name, function in catalogue().items()
+    if next(iter(inspect.signature(function).parameters.values())).annotation == "View"
+}
+
+
+def crowd() -> CrowdDataset:
+    """Names that must be escaped, and ids of workers that must not be seen where they are hidden."""
+    plain = simulate_crowd(60, n_workers=5, accuracy=0.5)
+    return replace(
+        plain,
+        name="crowd",
+        classes=("R&D", "<x>street</x>", "class 2", "class 3"),
+        worker_ids=pd.Index([f"<x>anna{n}</x>" for n in range(5)]),
+        task_ids=pd.Index([f"<x>task{n}</x>" for n in range(60)]),
+    )
+
+
+def made(function: Callable[..., Any], view: View) -> Any:
+    """An exhibit of this view, with something for each of its arguments that has no default."""
+    some = {
+        "true": view.classes[0],
+        "given": view.classes[1],
+        "worker": view.workers[0],
+        "other": view.workers[1],
+        "without": (view.workers[0],),
+        "task": str(view.dataset.task_ids[0]),
+        "fit": FITS[1],
+        "first": FITS[0],
+        "second": FITS[1],
+    }
+    _, *others = inspect.signature(function).parameters.values()
+    return function(view, **{p.name: some[p.name] for p in others if p.default is p.empty})

@@ -1,0 +1,73 @@
+"""What holds for every exhibit of a view: numbers and words, names hidden and escaped once, clicks that lead on."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+import pytest
+
+from crowdcore.exhibits import Exhibit, View, view
+from crowdcore.exhibits.catalogue import catalogue
+from tests.exhibits.examples import OF_VIEWS, crowd, made
+
+NAMES = re.compile(r"<x>|&(?!amp;|lt;|gt;|#)|&amp;(amp|lt|gt);")
+"""A name of `crowd` in a figure that is not escaped, or is escaped twice."""
+NAMELESS = {"agreement", "aggregator-calibration", "label-disagreement", "objective"} | {
+    "annotations-per-task",
+    "annotations-per-worker",
+}
+"""Figures that name no class, worker or task."""
+
+
+@pytest.fixture(scope="module")
+def shown() -> View:
+    return view(crowd())
+
+
+def texts(exhibit: Exhibit) -> str:
+    """All that can be read of an exhibit."""
+    figure = "" if exhibit.figure is None else str(exhibit.figure.to_plotly_json())
+    rows = exhibit.table.to_csv() if len(exhibit.table.columns) else ""
+    return "\n".join([exhibit.name, exhibit.title, exhibit.alt, *exhibit.notes, rows, figure])
+
+
+@pytest.mark.parametrize("name", OF_VIEWS)
+def test_it_has_a_title_and_numbers(name: str, shown: View) -> None:
+    exhibit = made(OF_VIEWS[name], shown)
+    assert exhibit.title
+    assert exhibit.alt
+    assert isinstance(exhibit.table, pd.DataFrame)
+    assert len(exhibit.table)
+    assert exhibit.table is exhibit.table
+
+
+@pytest.mark.parametrize("name", OF_VIEWS)
+def test_names_in_figures_are_escaped_once_and_in_tables_never(name: str, shown: View) -> None:
+    exhibit = made(OF_VIEWS[name], shown)
+    assert "&lt;" not in exhibit.table.to_csv() + exhibit.title + "".join(exhibit.notes)
+    if exhibit.figure is not None:
+        drawn = strings(exhibit.figure.to_plotly_json())
+        assert any("&lt;x&gt;" in text for text in drawn) == (name not in NAMELESS)
+        assert not [text for text in drawn if NAMES.search(text)]
+
+
+def strings(value: object) -> list[str]:
+    """All texts within a figure."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return [text for part in value.values() for text in strings(part)]
+    if hasattr(value, "tolist"):
+        return strings(value.tolist())
+    return [text for part in value for text in strings(part)] if isinstance(value, list | tuple) else []
+
+
+@pytest.mark.parametrize("name", OF_VIEWS)
+def test_hidden_workers_appear_nowhere(name: str) -> None:
+    hidden = view(crowd(), hidden=True)
+    assert "anna" not in texts(made(OF_VIEWS[name], hidden))
+
+
+def test_the_catalogue_holds_all_modules() -> None:
+    assert {"shared-mistakes", "worker-distances", "aggregators", "accuracies", "ranks"} <= set(catalogue())

@@ -1,0 +1,138 @@
+"""A view names and keeps what it looks at; what was computed once is kept, by identity and within bounds."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from crowdcore import analysis
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.exhibits import Exhibit, view
+from crowdcore.exhibits._cached import _MOST, cached
+from tests.conftest import simulate_crowd
+
+
+def test_a_reference_is_fitted_once_per_dataset() -> None:
+    crowd = simulate_crowd(40)
+    assert view(crowd, "dawid-skene").truth is view(crowd, "dawid-skene").truth
+    assert view(crowd) == view(crowd)
+    assert view(replace(crowd), "dawid-skene").truth is not view(crowd, "dawid-skene").truth
+    assert view(crowd, "dawid-skene smoothing=2.0").reference == "dawid-skene smoothing=2.0"
+
+
+def test_an_analysis_is_computed_once_per_view_and_settings() -> None:
+    seen = view(simulate_crowd(40))
+    first = seen.of(analysis.shared_mistakes)
+    assert seen.of(analysis.shared_mistakes) is first
+    assert view(seen.dataset, hidden=True).of(analysis.shared_mistakes) is first
+    assert seen.of(analysis.shared_mistakes, resamples=5) is not first
+    assert np.array_equal(first.percent, analysis.shared_mistakes(seen.dataset).percent)
+
+
+def test_pseudonyms_are_unique_stable_and_tell_nothing_of_the_order() -> None:
+    crowd = simulate_crowd(200, n_workers=30)
+    hidden = view(crowd, hidden=True)
+    assert sorted(hidden.workers) == [f"worker {n:02d}" for n in range(1, 31)]
+    assert list(hidden.workers) != sorted(hidden.workers)
+    assert view(simulate_crowd(200, n_workers=30), hidden=True).workers == hidden.workers
+    assert view(crowd).workers[0] == "w000"
+
+
+def test_names_are_escaped_for_figures_only() -> None:
+    crowd = replace(simulate_crowd(40), classes=("<b>a</b>", "b & c", "c", "d"))
+    seen = view(crowd, hidden=True)
+    shown = seen.drawable(seen.of(analysis.worker_confusion))
+    assert shown.classes[:2] == ("&lt;b&gt;a&lt;/b&gt;", "b &amp; c")
+    assert tuple(shown.worker_ids) == seen.workers
+    assert seen.of(analysis.worker_confusion).classes == crowd.classes
+    assert seen.drawable(seen.of(analysis.summary)).balance.classes[0] == "&lt;b&gt;a&lt;/b&gt;"
+
+
+def test_names_have_numbers_and_others_are_refused() -> None:
+    seen = view(simulate_crowd(40))
+    assert (seen.class_number("class 2"), seen.worker_number("w003")) == (2, 3)
+    with pytest.raises(SettingError, match="class 0, class 1"):
+        seen.class_number("cat")
+    with pytest.raises(SettingError, match="`worker`"):
+        seen.worker_number("class 2")
+
+
+def test_gold_is_refused_where_there_is_none() -> None:
+    with pytest.raises(DataError, match="no gold"):
+        view(replace(simulate_crowd(20), gold=np.full(20, -1)))
+
+
+def test_one_thread_computes_and_the_others_wait() -> None:
+    began, go, calls = threading.Event(), threading.Event(), []
+
+    @cached
+    def slow(n: int) -> list[int]:
+        calls.append(n)
+        began.set()
+        go.wait(10)
+        return [n]
+
+    found: list[list[int]] = []
+    threads = [threading.Thread(target=lambda: found.append(slow(1))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    began.wait(10)
+    go.set()
+    for thread in threads:
+        thread.join(10)
+    assert calls == [1]
+    assert all(one is found[0] for one in found)
+
+
+def test_a_refusal_is_tried_again() -> None:
+    calls: list[int] = []
+
+    @cached
+    def refused() -> int:
+        calls.append(1)
+        if len(calls) == 1:
+            raise DataError("not yet", "wait")
+        return 7
+
+    with pytest.raises(DataError):
+        refused()
+    assert refused() == 7
+
+
+def test_memory_is_bounded() -> None:
+    class Thing:
+        pass
+
+    @cached
+    def make(n: int) -> Thing:
+        return Thing()
+
+    first = weakref.ref(make(0))
+    assert make(0) is first()
+    for n in range(1, _MOST + 1):
+        make(n)
+    gc.collect()
+    assert first() is None
+
+
+def test_a_table_is_made_when_it_is_asked_for_and_once() -> None:
+    import pandas as pd
+
+    made: list[int] = []
+
+    def table() -> pd.DataFrame:
+        made.append(1)
+        return pd.DataFrame({"n": [1]})
+
+    exhibit = Exhibit("n", "Numbers", None, table)
+    assert not made
+    assert exhibit.table is exhibit.table
+    assert made == [1]
+    assert replace(exhibit, title="More").table is exhibit.table
+    with pytest.raises(TypeError):
+        Exhibit("n", "Numbers", None)
