@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from crowdcore import analysis, figures
 from crowdcore.core.drawable import escaped
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.exhibits.comparison import Results
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.learning.results import predictions
-
-if TYPE_CHECKING:
-    from crowdcore.exhibits.comparison import Results
 
 __all__ = ["SPLITS", "differing_predictions", "prediction_differences", "prediction_disagreement"]
 
