@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pandas as pd
@@ -11,9 +11,6 @@ import typer
 from crowdcore.cli._options import Accept, DatasetName, Figure, Json, Out, Read, ReferenceName, open_dataset
 from crowdcore.cli._output import print_json, print_table, save_figure, save_table
 from crowdcore.cli._runs import reference_named
-
-if TYPE_CHECKING:
-    pass
 
 
 def info(
@@ -50,18 +47,19 @@ def mistakes(
     accept: Accept = False,
 ) -> None:
     """Which mistakes do workers share? Percentage of workers behind each confusion (Fig. 1 of CoNAL)."""
-    from crowdcore import analysis, figures
+    from crowdcore import analysis, exhibits
 
     ds = open_dataset(dataset, accept, read)
-    result = analysis.shared_mistakes(ds, reference_named(reference, ds))
-    frame = result.frame()
+    seen = exhibits.view(ds, reference_named(reference, ds))
+    exhibit, result = exhibits.mistakes.shared_mistakes(seen), seen.of(analysis.shared_mistakes)
     if out:
-        save_table(frame, out)
-    if figure:
-        save_figure(figures.shared_mistakes(result), figure)
+        save_table(exhibit.table, out)
+    if figure and exhibit.figure:
+        save_figure(exhibit.figure, figure)
     if json:
         print_json({"dataset": ds.name, "mistakes": result})
         return
+    frame = result.frame()
     wrong = frame[frame["true"] != frame["given"]].sort_values("percent", ascending=False)
     shown = wrong[["true", "given", "percent", "workers", "expected", "tasks", "annotations", "q_value"]]
     print_table(shown, f"{ds.name}: shared mistakes (reference: {result.reference})", (result.null,), limit=15)
@@ -79,15 +77,17 @@ def distances(
     accept: Accept = False,
 ) -> None:
     """How far apart are the workers' confusion matrices (Fig. 3 of CCC), and which workers group together?"""
-    from crowdcore import analysis, figures
+    from crowdcore import analysis, exhibits
 
     ds = open_dataset(dataset, accept, read)
-    distance = analysis.worker_distance(ds, reference_named(reference, ds), kind=kind)
+    seen = exhibits.view(ds, reference_named(reference, ds))
+    exhibit = exhibits.workers.worker_distances(seen, kind, groups)
+    distance = analysis.worker_distance(ds, seen.truth, kind=kind)
     order = analysis.order_workers(distance, n_groups=groups)
     if out:
-        save_table(distance.frame(), out)
-    if figure:
-        save_figure(figures.worker_distance(distance, order), figure)
+        save_table(exhibit.table, out)
+    if figure and exhibit.figure:
+        save_figure(exhibit.figure, figure)
     if json:
         print_json(
             {

@@ -1,4 +1,4 @@
-"""All that the pages know of `crowdcore`; the only place that caches (`st.cache_*`) and the only caller."""
+"""What pages need beside exhibits: datasets and references by name, jobs, uploads; the only place of `st.cache_*`."""
 
 from crowdcore.core.errors import CrowdError as Refusal
 from dashboard.services import recovered, sandbox, sandbox_results, train

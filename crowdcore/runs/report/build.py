@@ -11,11 +11,11 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from crowdcore.analysis.reference import ReferenceLike, resolve_reference
+from crowdcore.analysis.reference import ReferenceLike
 from crowdcore.core.errors import CrowdError, DataError, SettingError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.pseudonyms import pseudonyms
-from crowdcore.exhibits import Exhibit
+from crowdcore.exhibits import Exhibit, view
 from crowdcore.learning.comparison import variation
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.runs.report.parts import PARTS, RUN_PARTS, Material
@@ -124,18 +124,20 @@ def build(
             f"Run {guests[0].id} was trained on {guests[0].result.dataset}, which takes part in sweeps only",
             f"Keep the part 'sweeps', and choose at least one run on {dataset.name}.",
         )
-    truth = resolve_reference(dataset, reference)
+    seen = view(dataset, reference, hidden=not show_names)
     shown = dataset if show_names else replace(dataset, worker_ids=pd.Index(pseudonyms(dataset)))
     names = _names(own)
     results = dict(zip(names, (run.result for run in own), strict=True))
-    sections = _sections(Material(shown, truth, results, [run.result for run in guests], crowds), chosen)
+    sections = _sections(
+        Material(shown, seen.truth, results, [run.result for run in guests], crowds, view=seen), chosen
+    )
     runs = [*own, *guests]
     names += _names(runs)[len(own) :]
     how = Section("how", "How it was made", tuple(_how(names, runs)))
     return Report(
         dataset.name,
         dataset.fingerprint,
-        truth.name,
+        seen.reference,
         not show_names,
         (*sections, *([how] if runs else [])),
         datetime.now(UTC),

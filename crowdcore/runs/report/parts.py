@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -40,6 +40,7 @@ class Material:
         results: name -> result, all on this dataset.
         others: results on the crowds, for sweeps.
         crowds: other datasets.
+        view: what the dataset's own exhibits show.
     """
 
     dataset: CrowdDataset
@@ -47,11 +48,7 @@ class Material:
     results: Mapping[str, TrainingResult]
     others: Sequence[TrainingResult] = ()
     crowds: Sequence[CrowdDataset] = ()
-
-    @property
-    def view(self) -> View:
-        """What the dataset's own exhibits show."""
-        return View(self.dataset, self.reference)
+    view: View = field(kw_only=True)
 
 
 Part: TypeAlias = Callable[[Material], Iterator[Exhibit | None]]
