@@ -50,6 +50,7 @@ def compare(
     learners = [m for m in chosen if m not in aggregation.aggregators]
     inferred: list[dict[str, Any]] = []
     results: list[TrainingResult] = []
+    trained_on: list[CrowdDataset] = []
     said: list[dict[str, Any]] = []
     for name in datasets:
         ds = open_dataset(name, accept, read)
@@ -60,6 +61,7 @@ def compare(
         inferred += [_inferred(ds, m) for m in aggregators]
         trained = [_trained(ds, m, seeds, epochs, device, settings(set)) for m in learners]
         results, said = results + trained, said + [_recovered(r, ds) for r in trained]
+        trained_on += [ds] * len(trained)
     tables: dict[str, Told] = {}
     if inferred:
         frame = _accuracies(inferred)
@@ -77,7 +79,7 @@ def compare(
         tables["learning"] = Told(frame, shown, title, _compared(results))
         tables |= tests(results)
     if out:
-        _write(out, {kind: told.frame for kind, told in tables.items() if len(told.frame)}, results)
+        _write(out, {kind: told.frame for kind, told in tables.items() if len(told.frame)}, results, trained_on)
     if json:
         learnt = [{**row, "recovered": found} for row, found in zip(learnt, said, strict=True)]
         parts = {kind.replace("-", "_"): told.frame for kind, told in tables.items() if kind not in _OWN}
@@ -149,22 +151,29 @@ def _compared(results: list[TrainingResult]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(notes))
 
 
-def _write(folder: Path, tables: dict[str, pd.DataFrame], results: list[TrainingResult]) -> None:
-    """Tables as CSV; for each learning result its history and recovered confusions as figures."""
-    from crowdcore import figures
-
+def _write(
+    folder: Path, tables: dict[str, pd.DataFrame], results: list[TrainingResult], datasets: list[CrowdDataset]
+) -> None:
+    """Tables as CSV; for each learning result its history, and its common confusions (first seed) as figures."""
     folder.mkdir(parents=True, exist_ok=True)
     for kind, frame in tables.items():
         save_table(frame, folder / f"{kind}.csv")
-    for result in results:
+    for result, ds in zip(results, datasets, strict=True):
         stem = f"{result.dataset}-{result.method}"
         save_table(result.history, folder / f"{stem}-history.parquet")
         if result.common_confusion is not None:
-            common = result.common_confusion[0]
-            for g, matrix in enumerate(common[None] if common.ndim == 2 else common):
-                title = f"{result.method} on {result.dataset}: common confusion, seed {result.seeds[0]}"
-                name = f"{stem}-common" + (f"-{g}" if common.ndim == 3 else "")
-                save_figure(figures.confusion(matrix, result.classes, title=title), folder / f"{name}.html")
+            for g, figure in enumerate(figures := _common_confusions(result, ds)):
+                save_figure(figure, folder / f"{stem}-common{f'-{g}' if len(figures) > 1 else ''}.html")
+
+
+def _common_confusions(result: TrainingResult, ds: CrowdDataset) -> list[Any]:
+    from crowdcore import exhibits
+
+    seen = exhibits.view(ds, "gold" if ds.has_gold else "majority-vote")
+    run = exhibits.recovered.of_run(seen, result, f"{result.method} on {result.dataset}", seed=result.seeds[0])
+    commons = range(len(exhibits.confusion_sources.commons(run)))
+    shown = (exhibits.confusions.recovered_confusion(run, -1 - g) for g in commons)
+    return [one.figure for one in shown if one is not None]
 
 
 def _told_once(rows: list[dict[str, Any]]) -> tuple[str, ...]:

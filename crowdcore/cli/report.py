@@ -47,9 +47,9 @@ def report(
 
     ds = open_dataset(dataset, accept, read)
     ids = [full_id(given) for given in run or []]
-    specs = {i: runs.get_run(i).spec for i in ids}
-    trained = [Trained(i, runs.result(i), runs.command_line(spec)) for i, spec in specs.items()]
-    elsewhere = dict.fromkeys(specs[t.id].dataset for t in trained if t.result.fingerprint != ds.fingerprint)
+    known = {i: runs.get_run(i) for i in ids}
+    trained = [Trained(i, runs.result(i), runs.command_line(one.spec), one.name) for i, one in known.items()]
+    elsewhere = dict.fromkeys(known[t.id].spec.dataset for t in trained if t.result.fingerprint != ds.fingerprint)
     crowds = [datasets.open_dataset(other, runs.Workspace.open()) for other in elsewhere]
     again = command_line(dataset, ids, part or (), reference, names, str(out))
     truth = reference_named(reference, ds)

@@ -6,7 +6,7 @@ import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pandas as pd
 import typer
@@ -17,7 +17,7 @@ from crowdcore.cli._output import print_json, print_table, save_figure, save_tab
 from crowdcore.cli._runs import full_id, reference_named
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import CrowdDataset
-from crowdcore.exhibits import Exhibit, view
+from crowdcore.exhibits import Exhibit, View, view
 from crowdcore.exhibits.catalogue import catalogue
 
 __all__ = ["show"]
@@ -54,7 +54,9 @@ def show(
         hint = f"Did you mean {near[0]!r}?" if near else ""
         raise SettingError("exhibit", "be one that `crowdcore show` lists", exhibit, hint)
     function, ds = known[exhibit], open_dataset(dataset, accept, read)
-    made = function(*_subject(function, ds, reference, hide_names, run or []), **_choices(exhibit, function, set or []))
+    pairs, of_run = _apart(function, set or [])
+    given = _subject(function, ds, reference, hide_names, run or [], of_run)
+    made = function(*given, **_choices(exhibit, function, pairs))
     several = [one for one in (made if isinstance(made, list) else [made]) if one is not None]
     if not several:
         raise DataError(f"There is no {exhibit} here", "`crowdcore show` tells what it needs.")
@@ -88,22 +90,31 @@ def _listed(name: str, function: Callable[..., Any]) -> dict[str, str]:
     of, *choices = inspect.signature(function).parameters.values()
     words = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
     needs = "" if of.annotation == "View" else "--run ID"
+    needs += " seed=None at=selected part=" if "RunView" in str(of.annotation) else ""
     plain = (f"{c.name}=…" if c.default is c.empty else f"{c.name}={c.default}" for c in choices if _choosable(c))
     return {"exhibit": name, "what": " ".join(words.split()), "choices": " ".join(filter(None, [needs, *plain]))}
 
 
 def _choosable(parameter: inspect.Parameter) -> bool:
-    return str(parameter.annotation) != "CrowdDataset"
+    return not any(kind in str(parameter.annotation) for kind in ("CrowdDataset", "RunView", "Source"))
 
 
 def _subject(
-    function: Callable[..., Any], dataset: CrowdDataset, reference: str, hidden: bool, runs: list[str]
+    function: Callable[..., Any],
+    dataset: CrowdDataset,
+    reference: str,
+    hidden: bool,
+    runs: list[str],
+    of_run: Mapping[str, Any],
 ) -> list[Any]:
     """The arguments that are no choices: a view, or results and the dataset they are of."""
     given: list[Any] = []
     for parameter in inspect.signature(function).parameters.values():
-        if parameter.annotation == "View":
-            given.append(view(dataset, reference_named(reference, dataset), hidden=hidden))
+        if parameter.annotation in ("View", "RunView", "Sequence[RunView]"):
+            seen = view(dataset, reference_named(reference, dataset), hidden=hidden)
+            given.append(seen if parameter.annotation == "View" else _run_views(seen, runs, of_run))
+            if parameter.annotation == "RunView":
+                given[-1] = given[-1][0]
         elif parameter.annotation == "CrowdDataset":
             given.append(dataset)
         elif "Result" in str(parameter.annotation):
@@ -114,6 +125,25 @@ def _subject(
     return given
 
 
+def _apart(function: Callable[..., Any], pairs: list[str]) -> tuple[list[str], dict[str, Any]]:
+    """The pairs that are the function's own, and what the others say of the run: its seed, its epoch, which part."""
+    from crowdcore.exhibits.recovered import Epoch, Seed
+
+    kinds = {"seed": Seed, "at": Epoch, "part": Literal["", "own"]}
+    if "RunView" not in str(next(iter(inspect.signature(function).parameters.values())).annotation):
+        return pairs, {}
+    found = {}
+    for name, _, text in (pair.partition("=") for pair in pairs if pair.partition("=")[0] in kinds):
+        found[name] = _value(name, kinds[name], text)
+    return [pair for pair in pairs if pair.partition("=")[0] not in kinds], found
+
+
+def _run_views(seen: View, runs: list[str], of: Mapping[str, Any]) -> list[Any]:
+    from crowdcore.exhibits.recovered import of_run
+
+    return [of_run(seen, result, name, **of) for name, result in _results(runs).items()]
+
+
 def _results(runs: list[str]) -> dict[str, Any]:
     """Name -> result of the runs asked for, under the names that set them apart."""
     from crowdcore import runs as recorded
@@ -121,8 +151,9 @@ def _results(runs: list[str]) -> dict[str, Any]:
 
     if not runs:
         raise SettingError("--run", "be given: this exhibit is about trained models", "nothing")
-    results = [recorded.result(full_id(one)) for one in runs]
-    return dict(zip(variation.names([variation.facts(r) for r in results]), results, strict=True))
+    ids = [full_id(one) for one in runs]
+    results, given = [recorded.result(i) for i in ids], [recorded.get_run(i).name for i in ids]
+    return dict(zip(variation.names([variation.facts(r) for r in results], given), results, strict=True))
 
 
 def _choices(exhibit: str, function: Callable[..., Any], pairs: list[str]) -> Mapping[str, Any]:
@@ -140,11 +171,14 @@ def _choices(exhibit: str, function: Callable[..., Any], pairs: list[str]) -> Ma
     for name in missing:
         if name not in given:
             raise SettingError(name, f"be chosen: `crowdcore show {exhibit} DATASET -s {name}=…`", "nothing")
-    found = {}
-    for name, texts in given.items():
-        try:
-            several = str(kinds[name]).startswith("tuple")
-            found[name] = TypeAdapter(kinds[name]).validate_python(texts if several else texts[-1])
-        except ValidationError as error:
-            raise SettingError(name, f"satisfy: {error.errors()[0]['msg'].lower()}", texts[-1]) from error
-    return found
+    several = {name: str(kinds[name]).startswith("tuple") for name in given}
+    return {name: _value(name, kinds[name], texts if several[name] else texts[-1]) for name, texts in given.items()}
+
+
+def _value(name: str, kind: Any, text: str | list[str]) -> Any:
+    """What is given, as the type that it is to have."""
+    try:
+        return TypeAdapter(kind).validate_python(text)
+    except ValidationError as error:
+        said = text if isinstance(text, str) else text[-1]
+        raise SettingError(name, f"satisfy: {error.errors()[0]['msg'].lower()}", said) from error

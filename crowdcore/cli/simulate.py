@@ -172,8 +172,9 @@ def _plan(
 
 def _plant(plan: RecoveryPlan, out: Path | None, figure: Path | None, json: bool) -> None:
     """Plant one crowd: write it, and say what is in it."""
-    from crowdcore import analysis, figures
+    from crowdcore import analysis
     from crowdcore.data.writers import write_folder
+    from crowdcore.exhibits.planted import planted_crowd
     from crowdcore.learning.recovery.plan import plant
 
     points = plan.points()
@@ -186,8 +187,9 @@ def _plant(plan: RecoveryPlan, out: Path | None, figure: Path | None, json: bool
     if out:
         write_folder(crowd, out)
     if figure:
-        title = f"{crowd.name}: labels by true class"
-        save_figure(figures.confusion(found.confusion, crowd.classes, title=title), figure)
+        shown = planted_crowd(crowd)
+        assert shown.figure is not None
+        save_figure(shown.figure, figure)
     facts = _facts(crowd) | {"right_labels": found.right, "right_majority_votes": found.majority}
     if json:
         print_json(

@@ -17,9 +17,48 @@ from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View, view
 
 if TYPE_CHECKING:
-    from crowdcore.exhibits import aggregation, fits, mistakes, one_fit, overview, tasks, workers
+    from crowdcore.exhibits import (
+        aggregation,
+        comparison,
+        confusion_sources,
+        confusions,
+        fits,
+        label_differences,
+        mistakes,
+        omega,
+        one_fit,
+        overview,
+        planted,
+        recovered,
+        recovery_study,
+        tasks,
+        training,
+        worker_skills,
+        workers,
+    )
 
-__all__ = ["Exhibit", "View", "aggregation", "fits", "mistakes", "one_fit", "overview", "tasks", "view", "workers"]
+__all__ = [
+    "Exhibit",
+    "View",
+    "aggregation",
+    "comparison",
+    "confusion_sources",
+    "confusions",
+    "fits",
+    "label_differences",
+    "mistakes",
+    "omega",
+    "one_fit",
+    "overview",
+    "planted",
+    "recovered",
+    "recovery_study",
+    "tasks",
+    "training",
+    "view",
+    "worker_skills",
+    "workers",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ from crowdcore import exhibits
 
 __all__ = ["MADE_OF", "catalogue"]
 
-MADE_OF = ("View", "Results", "TrainingResult", "Mapping[str, TrainingResult]")
+MADE_OF = ("View", "RunView", "Sequence[RunView]", "Results", "TrainingResult", "Mapping[str, TrainingResult]")
 """What the first argument of an exhibit's function may be."""
 
 

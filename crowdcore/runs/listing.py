@@ -199,12 +199,19 @@ def run_table(runs: Sequence[Run], words: Words | None = None) -> pd.DataFrame:
     )
 
 
-def settings_table(runs: Sequence[Run]) -> pd.DataFrame:
+def settings_table(
+    runs: Sequence[Run], words: Words | None = None, title: Callable[[str, str], str] | None = None
+) -> pd.DataFrame:
     """One row for each thing in which the runs differ, one column per run, "" where a run does not have it.
 
     Columns are called by `short_names`, with the begin of the id where two are called alike.
+
+    Args:
+        runs: two or more.
+        words: as in `short_names`.
+        title: what to call a setting of a method; None: its own name.
     """
-    names = short_names(runs)
+    names = short_names(runs, words)
     taken = list(names.values())
     columns = {run.id: f"{n} ({run.id[:8]})" if taken.count(n := names[run.id]) > 1 else n for run in runs}
     differ = differing(runs)
@@ -217,9 +224,11 @@ def settings_table(runs: Sequence[Run]) -> pd.DataFrame:
         "validated on": {run.id: run.validated_on for run in runs},
     }
     rows = {name: values for name, values in facts.items() if len({*values.values()} - {""}) > 1}
+    methods = {name: run.spec.method for run in reversed(runs) for name in differ[run.id]}
     for name in dict.fromkeys(name for settings in differ.values() for name in settings):
-        rows[name] = {run.id: _plain(_values(differ[run.id]).get(name, "")) for run in runs}
+        called = title(name, methods[name]) if title else name.replace("_", " ")
+        rows[called] = {run.id: _plain(_values(differ[run.id]).get(name, "")) for run in runs}
     return pd.DataFrame(
-        [[name.replace("_", " "), *(values[run.id] for run in runs)] for name, values in rows.items()],
+        [[called, *(values[run.id] for run in runs)] for called, values in rows.items()],
         columns=["setting", *columns.values()],
     )

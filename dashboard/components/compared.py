@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore import exhibits
 from dashboard import services, state
 from dashboard.components.curve_choice import curve_choice, each_in_a_cell
 from dashboard.components.differing import differing
-from dashboard.components.figure import figure
-from dashboard.components.frame import hidden_names
+from dashboard.components.exhibit import looked_at, show
 from dashboard.components.pickers import named, picker
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from crowdcore.exhibits import Exhibit
+    from crowdcore.learning.comparison.judged import Kept
     from crowdcore.learning.results.result import At
 
 __all__ = ["accuracy", "calibration", "curves", "disagreement", "recovery", "selection", "significance", "sweeps"]
@@ -32,33 +33,33 @@ _ROWS = {"pair": 16, "point": 12, "run": 60}  # of a table before it scrolls
 def accuracy(runs: Runs) -> None:
     """The table, every seed, classes, scores and cost."""
     dataset = state.get("dataset")
-    why = compare.basis(dataset, runs)
+    why = _no_basis(runs)
     if why:
         _why(why)
-        _tabled(compare.cost(dataset, runs), "cost", "run")
+        _tabled(compare.shown(exhibits.comparison.cost, dataset, runs), "cost", "run")
         return
-    _tabled(compare.accuracies(dataset, runs), "accuracy", "run")
+    _tabled(compare.shown(exhibits.comparison.accuracies, dataset, runs), "accuracy", "run")
     at = _epoch()
-    _drawn(compare.seeds(dataset, runs, at), "seeds")
+    _drawn(compare.shown(exhibits.comparison.seeds, dataset, runs, at), "seeds")
     if at == "best":
         st.caption(
             "Predictions are not stored for the best test epoch, so the rest of this page uses the selected epoch."
         )
-    _drawn(compare.classes(dataset, runs, compare.kept_at(at)), "classes")
-    _tabled(compare.scores(dataset, runs, compare.kept_at(at)), "scores", "run", heading=True)
-    _tabled(compare.cost(dataset, runs), "cost", "run", heading=True)
+    kept: Kept = "last" if at == "last" else "selected"
+    _drawn(compare.shown(exhibits.comparison.classes, dataset, runs, kept), "classes")
+    _tabled(compare.shown(exhibits.comparison.scores, dataset, runs, kept), "scores", "run", heading=True)
+    _tabled(compare.shown(exhibits.comparison.cost, dataset, runs), "cost", "run", heading=True)
 
 
 def significance(runs: Runs) -> None:
     """Whether the runs differ: over test tasks, and over seeds."""
-    dataset = state.get("dataset")
     at = _epoch()
     if at == "best":
         st.caption(
             "Predictions are not stored for the best test epoch, so tests over tasks use the selected epoch; tests "
             "over seeds use the best one."
         )
-    for shown in compare.tests(dataset, runs, at):
+    for shown in compare.shown(exhibits.comparison.tests, state.get("dataset"), runs, at):
         if shown.figure is not None:
             _drawn(shown, "ranks")
         else:
@@ -67,7 +68,7 @@ def significance(runs: Runs) -> None:
 
 def selection(runs: Runs) -> None:
     """What selects the epoch, and how accuracies and ranks change with it."""
-    for shown in compare.rank_changes(state.get("dataset"), runs):
+    for shown in compare.shown(exhibits.comparison.rank_changes, state.get("dataset"), runs):
         _drawn(shown, shown.name, notes=False)
         _tabled(shown, shown.name, "run", heading=shown.figure is None)
 
@@ -75,10 +76,10 @@ def selection(runs: Runs) -> None:
 def curves(runs: Runs) -> None:
     """Metrics by epoch."""
     dataset = state.get("dataset")
-    how = curve_choice(compare.curve_metrics(dataset, runs))
+    how = curve_choice(exhibits.comparison.curve_metrics(compare.compared(dataset, runs)))
 
     def draw(metric: str) -> None:
-        found = compare.curves(dataset, runs, metric, how.smooth, how.axes)
+        found = compare.shown(exhibits.comparison.curves, dataset, runs, metric, how.smooth, *how.flags)
         _drawn(found, "curves" if metric == how.metrics[0] else f"curves-{metric}")
 
     each_in_a_cell(how.metrics, draw)
@@ -87,28 +88,35 @@ def curves(runs: Runs) -> None:
 def calibration(runs: Runs) -> None:
     """Reliability of the test posterior, with the scores that go with it."""
     dataset = state.get("dataset")
-    found = compare.calibration(dataset, runs)
+    found = compare.shown(exhibits.comparison.calibration, dataset, runs)
     if found is None:
-        _why(compare.basis(dataset, runs))
+        _why(_no_basis(runs))
         return
     _drawn(found, "calibration")
-    _tabled(compare.scores(dataset, runs, "selected"), "scores", "run")
+    _tabled(compare.shown(exhibits.comparison.scores, dataset, runs, "selected"), "scores", "run")
 
 
 def disagreement(runs: Runs) -> None:
     """Where two runs label differently, down to the tasks."""
     dataset = state.get("dataset")
-    split = named("Tasks", "split", compare.SPLITS, width=200)
-    found = compare.disagreement(dataset, runs, split)
+    opened = services.dataset(dataset)
+    split = named("Tasks", "split", exhibits.label_differences.SPLITS, width=200)
+    found = compare.shown(exhibits.label_differences.prediction_disagreement, dataset, runs, opened, split)
     if len(found.names) < 2:
         st.info("Choose a second run to see where the two differ.", icon=":material/compare_arrows:")
         return
-    st.caption("A run's label is the most probable class of the mean over its seeds, at the selected epoch.")
+    shown = compare.shown(exhibits.label_differences.prediction_differences, dataset, runs, opened, split)
+    for note in shown.notes:
+        st.caption(note)
 
     def tasks(first: str, second: str) -> pd.DataFrame:
-        return compare.differing_tasks(dataset, runs, split, first, second)
+        pair = compare.shown(
+            exhibits.label_differences.differing_predictions, dataset, runs, opened, first, second, split
+        )
+        return pair.table
 
-    differing(found, compare.disagreement_figure(dataset, runs, split), tasks, f"{dataset}-{split}", "runs")
+    assert shown.figure is not None
+    differing(found, shown.figure, tasks, f"{dataset}-{split}", "runs")
 
 
 def sweeps(runs: Runs) -> None:
@@ -140,7 +148,7 @@ def sweeps(runs: Runs) -> None:
         )
         return
     with st.container(horizontal=True):
-        axis = named("Along", "axis", {x: compare.axis_words(x) for x in axes}, width=300)
+        axis = named("Along", "axis", axes, width=300)
         at = _epoch()
     st.caption(f"{count(len(everything), 'run')} of {count(1 + len(crowds), 'dataset')}.")
     if trials:
@@ -175,23 +183,24 @@ def _searches(dataset: str, optional: bool) -> dict[str, Runs]:
 
 def recovery(runs: Runs) -> None:
     """On simulated crowds: how near the truth the runs came."""
-    dataset = state.get("dataset")
-    found = compare.recovery(dataset, runs)
+    dataset, view = state.get("dataset"), looked_at()
+    found = compare.shown(exhibits.comparison.recovery, dataset, runs, view.dataset)
     if found is None:
         st.info("These methods estimate nothing whose truth is known here.", icon=":material/block:")
         return
     _tabled(found, "recovery", "run")
-    names = [COMMON, *compare.truth_workers(dataset, hidden_names())]
+    names = [COMMON, *(view.workers if exhibits.confusion_sources.has_truth(view) else ())]
     shown = state.index_of("worker", names) or 0
-    common = compare.truth(dataset, runs, None, "")
+    common = compare.shown(exhibits.comparison.truth, dataset, runs, view.dataset, None)
     if common is None:
         names, shown = names[1:], max(shown - 1, 0)
     if not names:
         return
     picker("Confusion", "worker", names, shown)
-    own = common is None or shown > 0
-    number = shown - (common is not None) if own else None
-    matrices = compare.truth(dataset, runs, number, names[shown]) if own else common
+    matrices = common
+    if common is None or shown > 0:
+        worker = shown - (common is not None)
+        matrices = compare.shown(exhibits.comparison.truth, dataset, runs, view.dataset, worker, names[shown])
     if matrices is None:
         st.info("No run has learnt this confusion.", icon=":material/block:")
     else:
@@ -199,14 +208,20 @@ def recovery(runs: Runs) -> None:
 
 
 def _epoch() -> At:
-    return named("Epoch", "at", compare.at_words(), width=260)
+    return named("Epoch", "at", exhibits.comparison.AT_WORDS, width=260)
+
+
+def _no_basis(runs: Runs) -> str:
+    """Why nothing can be said of their test accuracy; "" where it can."""
+    from crowdcore.learning.comparison.judged import basis
+
+    return basis(list(compare.compared(state.get("dataset"), runs).values()))
 
 
 def _drawn(shown: Exhibit, key: str, notes: bool = True) -> None:
     """The figure with its downloads, and its notes; or why there is none."""
     if shown.figure is not None:
-        name = f"{state.get('dataset')}-{shown.name}"
-        figure(shown.figure, key, name=name, alt=shown.title, data=lambda: shown.table)
+        show(shown, key, file=f"{state.get('dataset')}-{shown.name}", notes=False)
     if notes:
         _notes(shown)
 

@@ -24,6 +24,11 @@ class CurveChoice:
     smooth: int
     axes: tuple[str, ...]
 
+    @property
+    def flags(self) -> tuple[bool, ...]:
+        """Whether each of `AXES` is wanted."""
+        return tuple(axis in self.axes for axis in AXES)
+
 
 def curve_choice(offered: Mapping[str, str]) -> CurveChoice:
     """Draw the widgets.

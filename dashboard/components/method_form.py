@@ -75,7 +75,7 @@ def _field(field: Mapping[str, Any], value: Any, key: str, kept: Literal["sessio
 
     Numbers have no bounds in the browser, which would keep showing a number beyond them and send the one before.
     """
-    label, described = as_text(field["title"]), as_text(field["description"]) if "description" in field else None
+    label, described = field["title"], as_text(field["description"]) if "description" in field else None
     common: dict[str, Any] = {"help": described, "key": key, "persist_state": kept}
     how: dict[str, Any]
     kind = field.get("type")

@@ -14,6 +14,7 @@ from dashboard.components.guard import fragment
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from crowdcore.exhibits import Exhibit
     from crowdcore.runs import Run
 
 __all__ = ["curves", "onwards"]
@@ -36,17 +37,24 @@ def _curves(shown: list[Run]) -> None:
     live = any(run.state == "running" for run in shown)
 
     def draw(metric: str) -> None:
-        def drawn() -> go.Figure:
+        def drawn() -> Exhibit:
             now = {run.id: run for run in services.runs_of(dataset)}
             known = [now[name] for name in ids if name in now]
-            return services.curves_figure(known, metric, how.smooth, how.axes)
+            return services.training_curves(known, metric, how.smooth, how.axes)
+
+        first = drawn()
+
+        def again() -> go.Figure:
+            found = drawn().figure
+            assert found is not None
+            return found
 
         figure(
-            drawn if live else drawn(),
+            again if live else first.figure,
             "curves" if metric == how.metrics[0] else f"curves-{metric}",
-            name=f"{dataset}-training-{metric}",
-            alt=f"{metrics[metric]} by epoch, one curve per run",
-            data=lambda: services.curves_table(shown),
+            name=f"{dataset}-{first.name}",
+            alt=first.alt,
+            data=lambda: first.table,
             every=EVERY,
         )
 

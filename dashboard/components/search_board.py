@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dashboard import services, state
-from dashboard.components.figure import figure
+from dashboard.components.exhibit import show
 from dashboard.components.table import table
 from dashboard.components.text import as_text
 from dashboard.components.train_form import prefill
@@ -27,27 +27,15 @@ def search_board(search: Run) -> None:
         st.caption("No trial has come to its end yet.")
         return
     name = f"{state.get('dataset')}-{search.spec.method}-search"
+    history, importance = services.search_exhibits(search)
     grid = st.grid(2, min_column_width=400, gap="small")
     with grid.cell():
-        figure(
-            services.search_figure(search),
-            f"history-{search.id}",
-            name=f"{name}-history",
-            alt="Validation accuracy by trial, and the best so far",
-            data=lambda: services.search_trials(search),
-        )
+        show(history, f"history-{search.id}", file=f"{name}-history")
     with grid.cell():
-        drawn = services.importance_figure(search)
-        if drawn is None:
+        if importance is None:
             st.caption("Importance needs four trials.")
         else:
-            figure(
-                drawn,
-                f"importance-{search.id}",
-                name=f"{name}-importance",
-                alt="Share of the variance that each setting explains",
-                data=lambda: services.importance_table(search),
-            )
+            show(importance, f"importance-{search.id}", file=f"{name}-importance")
     best = services.best_draft(search)
     if best is not None and st.button(
         "Train with the best settings …", icon=":material/trophy:", key=f"best-{search.id}"

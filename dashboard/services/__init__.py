@@ -1,17 +1,7 @@
 """What pages need beside exhibits: datasets and references by name, jobs, uploads; the only place of `st.cache_*`."""
 
 from crowdcore.core.errors import CrowdError as Refusal
-from dashboard.services import (
-    confusions,
-    omega,
-    panels,
-    recovered,
-    recovery_errors,
-    sandbox,
-    sandbox_results,
-    train,
-    worker_skills,
-)
+from dashboard.services import recovered, sandbox, sandbox_results, train
 from dashboard.services._cache import dataset, workspace
 from dashboard.services.datasets import default_dataset, names, offer, reference, references, uploaded, view, workers
 from dashboard.services.estimates import estimate, refused
@@ -54,9 +44,7 @@ from dashboard.services.runs import (
 from dashboard.services.searches import (
     Field,
     best_draft,
-    importance_figure,
-    importance_table,
-    search_figure,
+    search_exhibits,
     search_trials,
     searchable,
     start_search,
@@ -71,21 +59,19 @@ from dashboard.services.train import (
     spell_method,
     start,
 )
-from dashboard.services.training_figures import curve_metrics, curves_figure, curves_table
+from dashboard.services.training_figures import curve_metrics, training_curves
 from dashboard.services.uploads import MAPPED, accept, examine, receive
 
 # fmt: off
 __all__ = [
     "MAPPED", "Draft", "Field", "Fit", "Item", "Refusal", "about_backbone", "about_method", "accept", "all_runs",
-    "backbones", "best_draft", "changed", "check", "confusions", "containing", "csv", "curve_metrics", "curves",
-    "curves_figure", "curves_table", "dataset", "default_dataset", "devices", "draft_of", "engine", "estimate",
-    "examine", "fields_of", "has_media", "importance_figure", "importance_table", "item", "labels_csv", "learners",
-    "live_runs", "log_lines", "names", "offer", "omega", "panels", "read_method", "readable",
-    "receive", "recovered", "recovery_errors", "reference", "references", "refused", "result", "run", "run_asked",
-    "run_label", "run_labels", "run_names", "run_title", "runs_of", "sandbox", "sandbox_results", "search_figure",
-    "search_trials", "searchable", "setting_title", "settings_in_words", "spell_method", "spelled", "start",
-    "start_fits", "start_search", "task_number", "train", "training_fault", "training_schema", "trials", "untrainable",
-    "uploaded", "usually_searched", "value_in_words", "view", "wait_for", "when", "worker_skills", "workers",
-    "workspace",
+    "backbones", "best_draft", "changed", "check", "containing", "csv", "curve_metrics", "curves", "dataset",
+    "default_dataset", "devices", "draft_of", "engine", "estimate", "examine", "fields_of", "has_media", "item",
+    "labels_csv", "learners", "live_runs", "log_lines", "names", "offer", "read_method", "readable",
+    "receive", "recovered", "reference", "references", "refused", "result", "run", "run_asked", "run_label",
+    "run_labels", "run_names", "run_title", "runs_of", "sandbox", "sandbox_results", "search_exhibits", "search_trials",
+    "searchable", "setting_title", "settings_in_words", "spell_method", "spelled", "start", "start_fits",
+    "start_search", "task_number", "train", "training_curves", "training_fault", "training_schema", "trials",
+    "untrainable", "uploaded", "usually_searched", "value_in_words", "view", "wait_for", "when", "workers", "workspace",
 ]
 # fmt: on

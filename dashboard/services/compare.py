@@ -1,187 +1,61 @@
-"""Training runs side by side; what there is to see of them comes from `crowdcore.exhibits.comparison`."""
+"""Training runs side by side: their results under names, other runs to draw with them, and exhibits kept."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from dashboard.services._cache import dataset, kept
-from dashboard.services.datasets import names as dataset_names, workers
+from crowdcore.exhibits.view import cached
+from dashboard.services._cache import dataset
+from dashboard.services.datasets import names as dataset_names
 from dashboard.services.runs import readable, result, run, runs_of, trials
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import plotly.graph_objects as go
+    from collections.abc import Mapping
 
     from crowdcore import CrowdDataset
-    from crowdcore.analysis import LabelDisagreement
     from crowdcore.exhibits import Exhibit
     from crowdcore.learning.results.result import At, TrainingResult
     from crowdcore.runs import Run
 
-__all__ = [
-    "SPLITS",
-    "accuracies",
-    "at_words",
-    "axes",
-    "axis_words",
-    "basis",
-    "calibration",
-    "classes",
-    "compared",
-    "cost",
-    "curve_metrics",
-    "curves",
-    "differing_tasks",
-    "disagreement",
-    "disagreement_figure",
-    "kept_at",
-    "partners",
-    "rank_changes",
-    "recovery",
-    "scores",
-    "searches",
-    "seeds",
-    "sweep",
-    "tests",
-    "truth",
-    "truth_workers",
-]
+__all__ = ["axes", "compared", "partners", "searches", "shown", "sweep"]
 
 Runs = tuple[str, ...]
-SPLITS = {"test": "Test tasks", "train": "Training tasks", "valid": "Validation tasks", "all": "All tasks"}
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-@kept
-def _names(opened: CrowdDataset, runs: Runs) -> list[str]:
+def compared(name: str, runs: Runs) -> dict[str, TrainingResult]:
+    """Results by the names that people gave the runs, else by what tells each from the others; in the order chosen."""
+    given = {one.id: one.name for one in runs_of(name)}
+    results = tuple(map(result, runs))
+    return dict(zip(_names(results, tuple(given.get(one, "") for one in runs)), results, strict=True))
+
+
+@cached
+def _names(results: tuple[TrainingResult, ...], given: tuple[str, ...]) -> list[str]:
     from crowdcore.learning.comparison import variation
 
-    return variation.names([variation.facts(result(run)) for run in runs])
+    return variation.names([variation.facts(one) for one in results], given)
 
 
-def compared(name: str | CrowdDataset, runs: Runs) -> dict[str, TrainingResult]:
-    """Results by what tells each from the others, in the order chosen."""
-    return dict(zip(_names(name, runs), map(result, runs), strict=True))
+def shown(
+    exhibit: Callable[Concatenate[Mapping[str, TrainingResult], P], T],
+    name: str,
+    runs: Runs,
+    *settings: P.args,
+    **none: P.kwargs,
+) -> T:
+    """What an exhibit of results shows of runs; it is kept."""
+    found = compared(name, runs)
+    return _shown(exhibit, tuple(found), tuple(found.values()), *settings)  # type: ignore[no-any-return]
 
 
-def basis(name: str, runs: Runs) -> str:
-    """Why nothing can be said of their test accuracy; "" where it can."""
-    from crowdcore.learning.comparison import judged
-
-    return judged.basis(list(compared(name, runs).values()))
-
-
-def at_words() -> dict[At, str]:
-    """The three columns that are never mixed, in words."""
-    from crowdcore.learning.comparison.summary import AT_WORDS
-
-    return dict(AT_WORDS)
-
-
-def kept_at(at: At) -> At:
-    """The epoch whose predictions are kept: those of the best one on test are not."""
-    return "selected" if at == "best" else at
-
-
-@kept
-def accuracies(opened: CrowdDataset, runs: Runs) -> Exhibit:
-    """Selected, last, best."""
-    from crowdcore.exhibits import comparison as exhibits
-
-    return exhibits.accuracies(compared(opened, runs))
-
-
-@kept
-def seeds(opened: CrowdDataset, runs: Runs, at: At) -> Exhibit:
-    """Every seed."""
-    from crowdcore.exhibits import comparison as exhibits
-
-    return exhibits.seeds(compared(opened, runs), at)
-
-
-@kept
-def classes(opened: CrowdDataset, runs: Runs, at: At) -> Exhibit:
-    """Per class."""
-    from crowdcore.exhibits import comparison as exhibits
-
-    return exhibits.classes(compared(opened, runs), "last" if at == "last" else "selected")
-
-
-@kept
-def scores(opened: CrowdDataset, runs: Runs, at: At) -> Exhibit:
-    """F1, likelihood, calibration error."""
-    from crowdcore.exhibits import comparison as exhibits
-
-    return exhibits.scores(compared(opened, runs), "last" if at == "last" else "selected")
-
-
-@kept
-def cost(opened: CrowdDataset, runs: Runs) -> Exhibit:
-    """Time and device."""
-    from crowdcore.exhibits import comparison as exhibits
-
-    return exhibits.cost(compared(opened, runs))
-
-
-@kept
-def tests(opened: CrowdDataset, runs: Runs, at: At) -> list[Exhibit]:
-    """Over test tasks and over seeds."""
-    from crowdcore.exhibits import comparison as exhibits
-
-    return exhibits.tests(compared(opened, runs), at)
-
-
-@kept
-def rank_changes(opened: CrowdDataset, runs: Runs) -> list[Exhibit]:
-    """What selects the epoch, and what that changes."""
-    from crowdcore.exhibits import comparison as exhibits
-
-    return exhibits.rank_changes(compared(opened, runs))
-
-
-def curve_metrics(name: str, runs: Runs) -> dict[str, str]:
-    """Metric -> words."""
-    from crowdcore.exhibits import comparison as exhibits
-
-    return exhibits.curve_metrics(compared(name, runs))
-
-
-@kept
-def curves(opened: CrowdDataset, runs: Runs, metric: str, smooth: int, axes: tuple[str, ...]) -> Exhibit:
-    """One metric by epoch; ``axes`` as in `dashboard.components.curve_choice.AXES`."""
-    from crowdcore.exhibits import comparison as exhibits
-
-    wanted = dict.fromkeys(axes, True)
-    return exhibits.curves(compared(opened, runs), metric, smooth, **wanted)
-
-
-@kept
-def calibration(opened: CrowdDataset, runs: Runs) -> Exhibit | None:
-    """Reliability on the test split; None without gold there."""
-    from crowdcore.exhibits import comparison as exhibits
-
-    return exhibits.calibration(compared(opened, runs))
-
-
-@kept
-def recovery(opened: CrowdDataset, runs: Runs) -> Exhibit | None:
-    """Recovery errors; None where no truth is known."""
-    from crowdcore.exhibits import comparison as exhibits
-
-    return exhibits.recovery(compared(opened, runs), opened)
-
-
-@kept
-def truth(opened: CrowdDataset, runs: Runs, worker: int | None, called: str) -> Exhibit | None:
-    """The truth beside what was learnt, of one worker or in common."""
-    from crowdcore.exhibits import comparison as exhibits
-
-    return exhibits.truth(compared(opened, runs), opened, worker, called)
-
-
-def truth_workers(name: str, hidden: bool) -> list[str]:
-    """The workers whose true confusion is known."""
-    known = dataset(name).truth
-    return workers(name, hidden) if known is not None and known.worker_confusion is not None else []
+@cached
+def _shown(
+    exhibit: Callable[..., Any], names: tuple[str, ...], results: tuple[TrainingResult, ...], *settings: Any
+) -> Any:
+    return exhibit(dict(zip(names, results, strict=True)), *settings)
 
 
 def partners(name: str, runs: Runs) -> dict[str, tuple[str, ...]]:
@@ -219,71 +93,31 @@ def _kind(one: Run) -> tuple[str, dict[str, object]]:
     return one.spec.method, one.spec.settings
 
 
-@kept
-def _facts(opened: CrowdDataset, runs: Runs, crowds: tuple[str, ...]) -> list[dict[str, object]]:
+@cached
+def _facts(results: tuple[TrainingResult, ...], crowds: tuple[CrowdDataset, ...]) -> list[dict[str, Any]]:
     from crowdcore.learning.comparison import variation
 
-    by_print = {each.fingerprint: each for each in (opened, *map(dataset, crowds))}
-    return [variation.facts(found, by_print.get(found.fingerprint)) for found in map(result, runs)]
+    by_print = {each.fingerprint: each for each in crowds}
+    return [variation.facts(found, by_print.get(found.fingerprint)) for found in results]
 
 
-def axes(name: str, runs: Runs, crowds: tuple[str, ...], searches: Runs) -> list[str]:
-    """What varies among the runs, of this dataset and of others; what the searches varied comes first."""
+def axes(name: str, runs: Runs, crowds: tuple[str, ...], searches: Runs) -> dict[str, str]:
+    """What varies among the runs, of this dataset and of others, in words; what the searches varied comes first."""
     from crowdcore.learning.comparison import variation
 
     plans = [one.spec.search for one in runs_of(name) if one.id in searches]
     searched = {setting for plan in plans if plan is not None for setting in plan.space}
-    return sorted(variation.axes(_facts(name, runs, crowds)), key=lambda x: x not in searched)
+    known = _facts(tuple(map(result, runs)), tuple(map(dataset, (name, *crowds))))
+    return {x: variation.in_words(x) for x in sorted(variation.axes(known), key=lambda x: x not in searched)}
 
 
-def axis_words(x: str) -> str:
-    """What varies, in words."""
-    from crowdcore.learning.comparison import variation
-
-    return variation.in_words(x)
-
-
-@kept
-def sweep(opened: CrowdDataset, runs: Runs, crowds: tuple[str, ...], x: str, at: At) -> Exhibit:
+def sweep(name: str, runs: Runs, crowds: tuple[str, ...], x: str, at: At) -> Exhibit:
     """Accuracy along what varies."""
-    from crowdcore.exhibits import comparison as exhibits
-
-    return exhibits.along([result(run) for run in runs], _facts(opened, runs, crowds), x, at)
+    return _along(tuple(map(result, runs)), tuple(map(dataset, (name, *crowds))), x, at)
 
 
-@kept
-def disagreement(opened: CrowdDataset, runs: Runs, split: str) -> LabelDisagreement:
-    """The runs' labels (most probable class of the mean over seeds) and gold, in pairs, on the tasks of a split."""
-    from crowdcore import analysis
-    from crowdcore.learning.results import predictions
+@cached
+def _along(results: tuple[TrainingResult, ...], crowds: tuple[CrowdDataset, ...], x: str, at: At) -> Exhibit:
+    from crowdcore.exhibits.comparison import along
 
-    labellings = predictions.labellings(compared(opened, runs), opened, split)
-    return analysis.label_disagreement(opened, labellings, predictions.gold_of(compared(opened, runs), opened, split))
-
-
-@kept
-def disagreement_figure(opened: CrowdDataset, runs: Runs, split: str) -> go.Figure:
-    """The heatmap of the pairs."""
-    from dataclasses import replace
-
-    from crowdcore import figures
-    from crowdcore.core.drawable import escaped
-
-    found = disagreement(opened, runs, split)
-    title = f"Where the runs differ: {SPLITS[split].lower()}"
-    return figures.label_disagreement(replace(found, names=tuple(map(escaped, found.names))), title=title)
-
-
-@kept
-def differing_tasks(opened: CrowdDataset, runs: Runs, split: str, first: str, second: str) -> pd.DataFrame:
-    """The tasks of a split that two runs (or a run and gold) label differently; index = task number."""
-    from crowdcore import analysis
-    from crowdcore.learning.results import predictions
-
-    results = compared(opened, runs)
-    labellings, gold = predictions.labellings(results, opened, split), predictions.gold_of(results, opened, split)
-    frame = analysis.label_difference(opened, labellings[first], labellings[second], gold)
-    if predictions.GOLD in (first, second):
-        sure = "first_probability" if first == predictions.GOLD else "second_probability"
-        return frame.drop(columns=[predictions.GOLD, sure])
-    return frame if (gold >= 0).any() else frame.drop(columns=predictions.GOLD)
+    return along(results, _facts(results, crowds), x, at)

@@ -11,7 +11,7 @@ import numpy as np
 
 from crowdcore.core.errors import CrowdError
 from dashboard.services._cache import workspace
-from dashboard.services.learners import settings_in_words
+from dashboard.services.learners import setting_title, settings_in_words
 from dashboard.services.runs import readable, viewer_zone
 from dashboard.services.tables import csv
 
@@ -95,7 +95,7 @@ def difference_table(chosen: Sequence[Run]) -> pd.DataFrame:
     """One row for each thing in which the runs differ, one column per run."""
     from crowdcore import runs
 
-    return runs.settings_table(chosen)
+    return runs.settings_table(chosen, settings_in_words, setting_title)
 
 
 def app_dataset(run: Run) -> str:

@@ -27,10 +27,7 @@ from dashboard.services.sandbox_lines import (
 from dashboard.services.train import changed
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from crowdcore import CrowdDataset
-    from crowdcore.analysis import Planted
     from crowdcore.data.simulate import Simulation
     from crowdcore.learning.recovery.plan import RecoveryPlan
 
@@ -45,7 +42,6 @@ __all__ = [
     "preset",
     "presets",
     "preview",
-    "preview_figure",
     "read_crowd",
     "read_tasks",
     "read_training",
@@ -63,7 +59,6 @@ __all__ = [
 FIRST = ("synthetic", "conal")
 LARGE, VALID = 4000, 1  # training tasks; the validation split
 MOST = 5_000_000  # labels, or numbers of an array
-FEW = 6  # classes of which three matrices fit beside each other
 
 
 def simulators() -> dict[str, str]:
@@ -199,37 +194,13 @@ def _first(opened: CrowdDataset, spelled: str) -> CrowdDataset:
     return plant(found, found.points()[0], 0, opened if found.dataset else None)
 
 
-def preview(name: str, found: RecoveryPlan) -> tuple[CrowdDataset, Planted]:
-    """The first crowd of a plan, and what can be said of it.
+def preview(name: str, found: RecoveryPlan) -> CrowdDataset:
+    """The first crowd of a plan.
 
     Raises:
         CrowdError: there is no gold to plant on, or the simulator does not fit the classes.
     """
-    from crowdcore import analysis
-
-    crowd = _first(name, found.model_copy(update={"methods": (), "training": {}, "seeds": 1}).model_dump_json())
-    return crowd, analysis.planted(crowd)
-
-
-def preview_figure(crowd: CrowdDataset, found: Planted) -> go.Figure:
-    """The common confusion, a worker's own, and the labels that come of them; two of these where room is short."""
-    from crowdcore import figures
-
-    truth = crowd.truth
-    shown = {}
-    if truth is not None and truth.common_confusion is not None and truth.common_confusion.ndim == 2:
-        shown["common to all workers"] = truth.common_confusion
-    if truth is not None and truth.worker_confusion is not None and (not shown or crowd.n_classes <= FEW):
-        shown[f"{crowd.worker_ids[0]}'s own"] = truth.worker_confusion[0]
-    shown["labels of all workers"] = found.confusion
-    return figures.confusion(
-        list(shown.values()),
-        _drawn(crowd.classes),
-        names=_drawn(shown),
-        scale_max=1.0,
-        title="What is planted",
-        subtitle="row: true class · column: given label",
-    )
+    return _first(name, found.model_copy(update={"methods": (), "training": {}, "seeds": 1}).model_dump_json())
 
 
 def plant(name: str, found: RecoveryPlan) -> list[str]:
@@ -266,10 +237,3 @@ def archive(name: str) -> bytes:
         for file in sorted(f for f in folder.rglob("*") if f.is_file()):
             packed.write(file, Path(name) / file.relative_to(folder))
     return out.getvalue()
-
-
-def _drawn(names: Sequence[str] | Mapping[str, Any]) -> list[str]:
-    """Plotly reads tags in names."""
-    from crowdcore.core.drawable import escaped
-
-    return [escaped(name) for name in names]

@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from crowdcore import exhibits
 from dashboard.services.learners import about_method, training_schema
 from dashboard.services.runs import forget
 from dashboard.services.train import Draft, draft_of, read_method, specs
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
+    from crowdcore.exhibits import Exhibit
     from crowdcore.runs import Run
 
 __all__ = [
     "Field",
     "best_draft",
-    "importance_figure",
-    "importance_table",
-    "search_figure",
+    "search_exhibits",
     "search_trials",
     "searchable",
     "start_search",
@@ -131,27 +130,11 @@ def _importances(search: str, done: int, state: str) -> dict[str, float]:
     return runs.search_importances(search)
 
 
-def search_figure(found: Run) -> go.Figure:
-    """Validation accuracy by trial, and the best so far."""
-    from crowdcore import figures
-
-    return figures.search_history(search_trials(found), found.spec.method)
-
-
-def importance_figure(found: Run) -> go.Figure | None:
-    """Which settings matter; None while there are too few trials."""
-    from crowdcore import figures
-
+def search_exhibits(found: Run) -> tuple[Exhibit, Exhibit | None]:
+    """Validation accuracy by trial; which settings matter, None while there are too few trials."""
+    training, method = exhibits.training, found.spec.method
     shares = _importances(found.id, found.epoch, found.state)
-    return figures.search_importance(shares, found.spec.method) if shares else None
-
-
-def importance_table(found: Run) -> pd.DataFrame:
-    """Setting and share."""
-    import pandas as pd
-
-    shares = _importances(found.id, found.epoch, found.state)
-    return pd.DataFrame({"setting": list(shares), "importance": list(shares.values())})
+    return training.search_history(search_trials(found), method), training.search_importance(shares, method)
 
 
 def best_draft(found: Run) -> Draft | None:

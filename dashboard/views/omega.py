@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import services, state
+from crowdcore import exhibits
+from dashboard import state
 from dashboard.components import omega
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
@@ -29,7 +30,7 @@ def board() -> None:
         "ω: the probability that a label came from the confusion that all workers share, not from the worker's own."
     )
     epochs(choice)
-    names = [n for n in TABS if n != "Truth" or services.omega.has_true_omega(state.get("dataset"))]
+    names = [n for n in TABS if n != "Truth" or exhibits.omega.has_true_omega(choice.view)]
     shown = state.one_of("view", names) or names[0]
     for tab, name in zip(st.tabs(names, **state.bind("view", shown)), names, strict=True):
         if tab.open:

@@ -40,6 +40,34 @@ def test_choices_names_and_files(run, tmp_path) -> None:
     assert "plotly" in figure.read_text().lower()
 
 
+def test_exhibits_of_runs_take_a_seed_and_an_epoch(crowdcore, tmp_path, monkeypatch) -> None:
+    from crowdcore import read_dataset
+    from crowdcore.data.writers import write_folder
+    from crowdcore.exhibits import omega, worker_skills
+    from crowdcore.exhibits.recovered import of_run
+    from tests.browser.recorded_runs import invented, record
+
+    folder = write_folder(crowd(), tmp_path / "crowd")
+    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    opened = read_dataset(folder)
+    result = invented(opened, "conal")
+    asked = folder, "--run", record(tmp_path / "workspace", result, opened)
+    for seed in (None, 1):
+        one = of_run(view(opened), result, seed=seed)
+        chosen = [] if seed is None else ["-s", f"seed={seed}"]
+        shown = crowdcore("show", "omega-spread", *asked, "-s", "by=worker", *chosen)["table"]
+        expected = omega.omega_spread(one, "worker").table
+        assert [row["mean ω"] for row in shown] == pytest.approx(expected["mean ω"].tolist())
+        shown = crowdcore("show", "skills", *asked, *chosen)["table"]
+        assert [row["learned_skill"] for row in shown] == pytest.approx(
+            worker_skills.skills([one]).table["learned_skill"].tolist()
+        )
+    cells = crowdcore("show", "recovered-confusion", *asked, "-s", "who=2", "-s", "part=own")["table"]
+    own = result.worker_confusion.mean(0)[2].ravel()
+    assert [row["share"] for row in cells] == pytest.approx(own.tolist())
+
+
 def test_lists_are_given_by_repeating(crowdcore) -> None:
     rows = crowdcore("show", "aggregators", "demo", "-s", "fits=majority-vote", "-s", "fits=one-coin")["table"]
     assert [row["method"] for row in rows] == ["majority-vote", "one-coin"]

@@ -11,8 +11,9 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.exhibits import comparison as exhibits
+from crowdcore.exhibits.label_differences import prediction_disagreement
 from crowdcore.learning.comparison import summary as comparison
-from crowdcore.runs import Workspace, delete
+from crowdcore.runs import Workspace, delete, rename
 from crowdcore.runs.artefacts import keep_result
 from crowdcore.runs.report import parts as report_parts
 from dashboard import services
@@ -72,6 +73,18 @@ def test_every_tab_draws_and_its_address_opens_it(recorded: Recorded, view: str)
     assert "Recovery" not in [tab.label for tab in test.tabs]
 
 
+def test_names_that_somebody_gave_runs_stand_in_every_table_and_figure(recorded: Recorded) -> None:
+    runs = recorded.of("conal", "crowd-layer")
+    place = Workspace.open(recorded.workspace)
+    rename(runs[0], "best <b>so far", workspace=place)
+    try:
+        test = page(runs=runs)
+        assert table(test, "selected %")["run"].iloc[0] == "best <b>so far"
+        assert "best &lt;b&gt;so far" in "".join(chart.proto.spec for chart in test.get("plotly_chart"))
+    finally:
+        rename(runs[0], "", workspace=place)
+
+
 def test_several_curves_stand_side_by_side(recorded: Recorded) -> None:
     runs = recorded.of("conal", "crowd-layer")
     test = page(runs=runs, view="Curves", metric=["loss", "valid_accuracy"], smooth="3", axes=["log_values"])
@@ -95,7 +108,7 @@ def test_differences_lead_to_the_tasks(recorded: Recorded) -> None:
     right = int((mean[0] == recorded.crowd.gold)[unlike].sum())
     assert f"the first is right on {right} of them" in words(test)
     assert sorted(table(test, "first_probability")["task"]) == sorted(recorded.crowd.task_ids[unlike])
-    everything = compare.disagreement(recorded.crowd, tuple(recorded.of(*METHODS)), "all")
+    everything = prediction_disagreement({m: recorded.results[m] for m in METHODS}, recorded.crowd, "all")
     assert everything.compared[0, 1] == recorded.crowd.n_tasks
 
 
@@ -170,13 +183,18 @@ def test_a_run_that_went_on_is_shown_with_what_it_came_to(recorded: Recorded) ->
     before, after = (made_up(recorded.crowd, "trace", draw=draw) for draw in (1, 2))
     run = record(recorded.workspace, before, recorded.crowd)
     reference = f"run:{run}"
-    shown = services.result(run), compare.scores("crowd", (run,), "selected"), services.reference("crowd", reference)
+
+    def looked_up():
+        scores = compare.shown(exhibits.scores, "crowd", (run,), "selected")
+        return services.result(run), scores, services.reference("crowd", reference)
+
+    shown = looked_up()
     place = Workspace.open(recorded.workspace)
     keep_result(run, after, recorded.crowd, place)
     log = place.run_folder(run) / "log.txt"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text("Finished.\n")
-    now = services.result(run), compare.scores("crowd", (run,), "selected"), services.reference("crowd", reference)
+    now = looked_up()
     assert np.array_equal(now[0].accuracy(), after.accuracy())
     assert now[1].table.equals(exhibits.scores({now[1].table["run"][0]: after}).table)
     assert not now[1].table.equals(shown[1].table)

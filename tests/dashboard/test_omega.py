@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from crowdcore import analysis
-from dashboard import services
-from dashboard.services.recovered import View
+from crowdcore.exhibits import omega, view
+from crowdcore.exhibits.recovered import of_run
 from tests.dashboard.app_page import open_page, words
 
 
@@ -20,15 +21,16 @@ def test_omega_that_does_not_vary_ranks_nothing(found: SimpleNamespace) -> None:
 
 
 def test_a_bar_of_the_spread_lists_its_tasks(found: SimpleNamespace) -> None:
-    view = View(found.ids["conal"])
-    drawn = services.omega.omega_ranking_figure("crowd", "gold", view, None)
-    for strip in (drawn.data[0], drawn.data[1]):
+    run = of_run(view(found.crowd), found.results["conal"])
+    exhibit = omega.omega_ranking(run)
+    for strip in exhibit.figure.data[:2]:
         low, high, n, _, code = strip.customdata[len(strip.customdata) // 2]
-        true, part = services.omega.bar_clicked("crowd", code)
-        listed = services.omega.omega_tasks("crowd", "gold", view, part, true)
+        chosen = exhibit.click(code)
+        true = found.crowd.classes.index(chosen["true"]) if chosen["true"] else None
+        listed = omega.omega_tasks(run, chosen["half"], true).table
         assert len(listed) == n
         assert listed["mean ω"].between(low - 1e-9, high).all()
-        assert part in services.omega.ranges("crowd", "gold", view)
+        assert chosen["half"] in omega.ranges(run)
 
 
 def test_tasks_are_ranked_by_omega(found: SimpleNamespace) -> None:
@@ -73,3 +75,13 @@ def test_the_truth_has_a_tab_where_it_is_known(found: SimpleNamespace) -> None:
     metrics = {m.label: m.value for m in open_page("omega", dataset="crowd", view="Truth").metric}
     assert metrics["Correlation"] == f"{expected.correlation:.2f}"
     assert metrics["AUC"] == f"{expected.auc:.3f} of {expected.auc_limit:.3f}"
+
+
+@pytest.mark.parametrize(("tab", "panels"), [("Tasks", 6), ("Classes", 3), ("Workers", 3), ("Truth", 3)])
+def test_seeds_one_by_one_have_a_panel_each(found: SimpleNamespace, tab: str, panels: int) -> None:
+    test = open_page("omega", dataset="crowd", view=tab, seed="each")
+    assert not test.error
+    drawn = [json.loads(chart.proto.spec)["layout"]["title"]["subtitle"]["text"] for chart in test.get("plotly_chart")]
+    assert len(drawn) == panels
+    for seed in (0, 1, 2):
+        assert sum(f"seed {seed}" in words for words in drawn) == panels / 3

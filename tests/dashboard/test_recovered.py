@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from crowdcore import analysis, figures
 from crowdcore.core.types import FloatArray
+from crowdcore.exhibits import confusion_sources, confusions, recovered as of_runs, view
 from crowdcore.learning.results.result import TrainingResult
-from dashboard import services
-from dashboard.services.recovered import View
 from tests.dashboard.app_page import open_page, words
 
 
@@ -26,6 +26,11 @@ def recovered(found: SimpleNamespace, method: str = "conal", seed: int | None = 
     return analysis.recovered_confusion(
         found.crowd, *result.recovered_at(), seeds=result.seeds, seed=seed, effective=effective(found, method)
     )
+
+
+def seen(found: SimpleNamespace, run: str = "conal", **chosen: Any) -> of_runs.RunView:
+    """What the page looks at."""
+    return of_runs.of_run(view(found.crowd), found.results[run], **chosen)
 
 
 def test_the_pages_draw_the_newest_run_that_has_what_they_show(found: SimpleNamespace) -> None:
@@ -64,9 +69,8 @@ def test_the_table_of_workers_is_the_library_s(found: SimpleNamespace, seed: str
     assert ("skill ±" in shown) == (not seed)
 
 
-@pytest.mark.parametrize("beside", ["truth", "observed", "trace"])
+@pytest.mark.parametrize("beside", ["truth", "trace"])
 def test_one_matrix_is_compared_with_what_is_beside_it(found: SimpleNamespace, beside: str) -> None:
-    other = found.ids.get(beside, beside)
     where = {
         "runs": found.ids["conal"],
         "beside": found.ids.get(beside, ""),
@@ -83,11 +87,12 @@ def test_one_matrix_is_compared_with_what_is_beside_it(found: SimpleNamespace, b
     expected = recovered(found)
     assert f"skill **{100 * expected.skill[3]:.1f} %**" in words(test)
     second = {
-        "observed": analysis.worker_confusion(found.crowd).matrices[3],
         "truth": true_confusion(found)[3],
         "trace": found.results["trace"].worker_confusion.mean(0)[3],
     }[beside]
-    table = services.confusions.difference_table("crowd", "gold", View(found.ids["conal"]), View(other), 3)
+    drawn = confusions.confusion_difference(seen(found), 3, seen(found, "trace") if beside == "trace" else None)
+    assert drawn is not None
+    table = drawn.table
     np.testing.assert_allclose(table["difference"].to_numpy().reshape(4, 4), expected.matrices[3] - second, atol=1e-12)
 
 
@@ -99,21 +104,22 @@ def test_a_link_with_two_runs_puts_them_side_by_side(found: SimpleNamespace) -> 
 
 
 def test_truth_learnt_and_observed_stand_side_by_side(found: SimpleNamespace) -> None:
-    view = View(found.ids["conal"])
-    drawn = services.confusions.small_confusions("crowd", "gold", view, "", 7, "w007")
+    exhibit = confusions.confusion_grid(seen(found), 7)
+    drawn = exhibit.figure
     z = np.asarray(drawn.data[0].z)
     shown = np.full((3, 4, 4), np.nan)
     for row, column in np.ndindex(z.shape):
         place = figures.grid_cell(row, column, 4)
         if place is not None and place[0] < 3:
             shown[place] = z[row, column]
-            assert services.confusions.small_cell("crowd", view, "", row, column) == place[1:]
+            true, given = (found.crowd.classes[c] for c in place[1:])
+            assert exhibit.click(row, column) == {"worker": "w007", "true": true, "given": given}
     truth, learnt, observed = shown
-    seen = analysis.worker_confusion(found.crowd).matrices[7]
+    counted = analysis.worker_confusion(found.crowd).matrices[7]
     np.testing.assert_allclose(truth, true_confusion(found)[7], rtol=1e-6)
     np.testing.assert_allclose(learnt, recovered(found).matrices[7], rtol=1e-6)
-    np.testing.assert_allclose(observed, seen, rtol=1e-6)
-    errors = [((m - true_confusion(found)[7]) ** 2).sum(1).mean() for m in (learnt, seen)]
+    np.testing.assert_allclose(observed, counted, rtol=1e-6)
+    errors = [((m - true_confusion(found)[7]) ** 2).sum(1).mean() for m in (learnt, counted)]
     notes = [note.text for note in drawn.layout.annotations]
     assert notes == [
         "<b>truth</b>",
@@ -122,24 +128,21 @@ def test_truth_learnt_and_observed_stand_side_by_side(found: SimpleNamespace) ->
         "<b>observed</b>",
         f"error {errors[1]:.4f}",
     ]
-    table = services.confusions.table_of("crowd", "gold", [view, view._replace(run="observed")], 7, "w007")
-    assert len(table) == 2 * 16
-    assert set(table["who"]) == {"w007"}
+    assert len(exhibit.table) == 3 * 16
+    assert set(exhibit.table["who"]) == {"w007"}
 
 
 def test_a_worker_s_own_part_is_not_compared_with_the_labels(found: SimpleNamespace) -> None:
-    view = View(found.ids["conal"], part="own")
-    drawn = services.confusions.small_confusions("crowd", "gold", view, "", 7, "w007")
+    drawn = confusions.confusion_grid(seen(found, part="own"), 7).figure
     own = found.results["conal"].worker_confusion.mean(0)[7]
     error = ((own - found.crowd.truth.worker_confusion[7]) ** 2).sum(1).mean()
     notes = [note.text for note in drawn.layout.annotations]
     assert notes == ["<b>truth</b>", "<b>learnt</b>", f"error {error:.4f}", "<b>observed</b>"]
-    assert services.recovery_errors.error_in_words("crowd", "gold", view._replace(run="observed"), 7) == ""
+    assert confusion_sources.error_in_words(seen(found, part="own"), "observed", 7) == ""
 
 
 def test_seeds_one_by_one(found: SimpleNamespace) -> None:
-    view = View(found.ids["conal"], seed="each")
-    drawn = services.confusions.small_confusions("crowd", "gold", view, "", -1, "common", "log")
+    drawn = confusions.confusion_grid(seen(found, seed="each"), -1, scale="log").figure
     names = [note.text for note in drawn.layout.annotations if note.text.startswith("<b>")]
     assert names == [f"<b>{name}</b>" for name in ("truth", "seed 0", "seed 1", "seed 2", "observed, all workers")]
     test = open_page("confusions", dataset="crowd", runs=found.ids["conal"], seed="each", view="Workers")
@@ -156,7 +159,7 @@ def test_seeds_that_are_not_comparable_have_no_mean(found: SimpleNamespace) -> N
         "The mean over seeds is not offered: seed 2 has its classes in another order (what seed 0 calls class 0, it "
         "calls class 1)."
     ) in words(test)
-    assert services.recovered.recovered("crowd", View(run)).seeds == (0,)
+    assert of_runs.recovered(seen(found, "another order")).seeds == (0,)
 
 
 def test_matrices_of_any_kept_epoch(found: SimpleNamespace) -> None:
@@ -188,9 +191,9 @@ def test_what_has_not_left_its_start_is_said_by_distance(found: SimpleNamespace)
 def test_the_largest_shared_confusions_are_told_with_their_tasks(found: SimpleNamespace) -> None:
     test = open_page("confusions", dataset="crowd", runs=found.ids["flat"])
     common = found.results["flat"].common_confusion.mean(0)
-    seen = analysis.worker_confusion(found.crowd).crowd
-    expected = analysis.largest_confusions(common, seen, found.crowd.classes)
-    assert f"has **{expected.both} of the 5 largest confusions** that the labels show" in words(test)
+    labels = analysis.worker_confusion(found.crowd).crowd
+    expected = analysis.largest_confusions(common, labels, found.crowd.classes)
+    assert f"has {expected.both} of the 5 largest confusions that the labels show" in words(test)
     true, given = expected.recovered[0]
     n = len(analysis.mistake_cell(found.crowd, "gold", int(true), int(given)).tasks)
     links = [link.proto.label.replace("\\", "") for link in test.get("page_link")]
@@ -198,7 +201,7 @@ def test_the_largest_shared_confusions_are_told_with_their_tasks(found: SimpleNa
     share = (
         f"**{100 * common[true, given]:.1f} %** · truth {100 * found.crowd.truth.common_confusion[true, given]:.1f} %"
     )
-    assert f"{share} · observed: {100 * seen[true, given]:.1f} % of the labels on class {true} tasks" in words(test)
+    assert f"{share} · observed: {100 * labels[true, given]:.1f} % of the labels on class {true} tasks" in words(test)
 
 
 def test_names_that_votes_would_swap_are_warned_of(found: SimpleNamespace) -> None:
@@ -209,7 +212,7 @@ def test_names_that_votes_would_swap_are_warned_of(found: SimpleNamespace) -> No
 
 
 def test_workers_come_in_pages(found: SimpleNamespace) -> None:
-    pages = services.panels.worker_pages("crowd", View(found.ids["conal"]), "skilled")
+    pages = confusion_sources.pages(seen(found), "skilled")
     assert [len(page) for page in pages] == [5, 5, 2]
     assert np.concatenate(pages).tolist() == np.argsort(-recovered(found).skill, kind="stable").tolist()
     test = open_page("confusions", dataset="crowd", runs=found.ids["conal"], group="99", sort="nonsense")
@@ -238,8 +241,8 @@ def test_without_runs_the_way_leads_to_training(found: SimpleNamespace) -> None:
 
 
 def test_hidden_workers_appear_nowhere(found: SimpleNamespace) -> None:
-    for page, view in (("confusions", "Matrices"), ("confusions", "Workers"), ("omega", "Workers")):
-        test = open_page(page, dataset="crowd", names="hidden", view=view)
+    for page, tab in (("confusions", "Matrices"), ("confusions", "Workers"), ("omega", "Workers")):
+        test = open_page(page, dataset="crowd", names="hidden", view=tab)
         frames = "\n".join(frame.value.to_string() for frame in test.dataframe)
         boxes = "\n".join(str(box.options) for box in test.selectbox)
         figures = "\n".join(str(chart.proto) for chart in test.get("plotly_chart"))
@@ -247,16 +250,12 @@ def test_hidden_workers_appear_nowhere(found: SimpleNamespace) -> None:
 
 
 def test_without_the_diagonal_all_matrices_keep_one_scale(found: SimpleNamespace) -> None:
-    view, other = View(found.ids["conal"]), found.ids["trace"]
-    top = services.confusions.most_frequent_mistake("crowd", "gold", view, other, (-1, 4, 7))
+    run, other = seen(found), seen(found, "trace")
+    top = confusions.largest_mistake(run, (-1, 4, 7), other)
     off = ~np.eye(4, dtype=bool)
-    shown = [
-        services.confusions.table_of("crowd", "gold", services.panels.side_by_side("crowd", view, other), at, "")
-        for at in (-1, 4, 7)
-    ]
-    assert top == pytest.approx(max(t["share"].to_numpy().reshape(-1, 4, 4)[:, off].max() for t in shown))
-    for at in (-1, 4, 7):
-        drawn = services.confusions.small_confusions("crowd", "gold", view, other, at, "", without_diagonal=top)
-        assert drawn.layout.coloraxis.cmax == top
-    titles = [note.text for note in drawn.layout.annotations if note.text.startswith("<b>")]
+    drawn = {who: confusions.confusion_grid(run, who, other, "linear", top) for who in (-1, 4, 7)}
+    shares = [exhibit.table["share"].to_numpy().reshape(-1, 4, 4)[:, off].max() for exhibit in drawn.values()]
+    assert top == pytest.approx(max(shares))
+    assert {exhibit.figure.layout.coloraxis.cmax for exhibit in drawn.values()} == {top}
+    titles = [note.text for note in drawn[7].figure.layout.annotations if note.text.startswith("<b>")]
     assert titles == ["<b>truth</b>", "<b>conal</b>", "<b>observed</b>", "<b>trace</b>"]

@@ -84,7 +84,8 @@ def test_several_runs_differ_and_are_tagged_cancelled_and_deleted_together() -> 
     done = [finished(settings={"embedding": k}) for k in (10, 20)]
     test = page(runs=[waiting.id, *done])
     difference = test.dataframe[1].value.set_index("setting")
-    assert difference.loc["embedding"].tolist() == ["", "10", "20"]
+    assert difference.loc["Embedding size"].tolist() == ["", "10", "20"]
+    assert "conal · Embedding size 10" in difference.columns
     test.multiselect(key="tags-chosen").set_value(["sweep"])
     button(test, "Put on all").click()
     test.run()

@@ -41,6 +41,14 @@ def said(test: AppTest, key: str) -> str:
     return value if isinstance(value, str) else value[0]
 
 
+@pytest.mark.parametrize("line", ["synthetic", "conal"])
+def test_labels_that_screen_readers_read_hold_no_backslashes(line: str) -> None:
+    test = page(crowd=line)
+    fields = (*test.number_input, *test.selectbox, *test.multiselect, *test.text_input, *test.toggle)
+    assert len(fields) > 5
+    assert not [field.label for field in fields if "\\" in field.label]
+
+
 def test_it_shows_what_would_be_planted() -> None:
     test = page(crowd=LINE)
     found = analysis.planted(simulate.synthetic(**SMALL))

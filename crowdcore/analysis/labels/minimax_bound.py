@@ -53,7 +53,8 @@ def minimax_bound(
 
     Args:
         dataset: the annotations.
-        result: workers' confusions, class prior and, for CoNAL's model, the common confusion and omega.
+        result: workers' confusions, class prior and, for CoNAL's model, the common confusions and omega; g is the
+            worker's group.
         class_distribution: (n_tasks, C) rho, such as a classifier's prediction; default the prior, alike for all tasks.
 
     Raises:
@@ -73,9 +74,10 @@ def minimax_bound(
     own, own_endless = _divergences(result.confusion)
     if result.omega is not None and result.common_confusion is not None:
         omega = result.omega
-        common, common_endless = _divergences(result.common_confusion.reshape(1, n_classes, n_classes))
+        common, common_endless = _divergences(result.common_confusion.reshape(-1, n_classes, n_classes))
     else:
         omega, common, common_endless = np.zeros(dataset.n_annotations), own[:1], own_endless[:1]
+    group = np.zeros(dataset.n_workers, np.int32) if len(common) == 1 or result.group is None else result.group
     logs = np.log(np.where(class_distribution > 0, class_distribution, 1.0))
     deficit = np.asarray(-(class_distribution * logs).sum(1))
     step = max(1, _BLOCK // n_classes**2)
@@ -83,9 +85,9 @@ def minimax_bound(
         block = slice(first, first + step)
         rho = class_distribution[dataset.task[block]]
         worker, w = dataset.worker[block], omega[block]
-        information = (1 - w) * _between(rho, own, worker) + w * _between(rho, common, None)
+        information = (1 - w) * _between(rho, own, worker) + w * _between(rho, common, group[worker])
         endless = (w < 1) & (_between(rho, own_endless, worker) > 0)
-        endless |= (w > 0) & (_between(rho, common_endless, None) > 0)
+        endless |= (w > 0) & (_between(rho, common_endless, group[worker]) > 0)
         np.subtract.at(deficit, dataset.task[block], np.where(endless, np.inf, information))
     deficit[~known] = np.nan
     n = int(known.sum())
@@ -105,9 +107,9 @@ def _divergences(confusion: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.where(endless | blind, 0.0, divergence), (endless & ~blind).astype(np.float64)
 
 
-def _between(rho: FloatArray, table: FloatArray, worker: IntArray | None) -> FloatArray:
-    """(n,) ``rho^T table rho`` with each annotation's own table, or the only one."""
-    chosen = table[worker] if worker is not None else table
+def _between(rho: FloatArray, table: FloatArray, which: IntArray) -> FloatArray:
+    """(n,) ``rho^T table[which] rho``."""
+    chosen = table if len(table) == 1 else table[which]
     return np.asarray((np.matmul(rho[:, None, :], chosen)[:, 0] * rho).sum(1))
 
 

@@ -84,10 +84,18 @@ def axes(known: Sequence[Facts]) -> list[str]:
     return sorted(numbers, key=lambda key: not key.startswith(_CROWD)) + words
 
 
-def names(known: Sequence[Facts]) -> list[str]:
-    """A short name for every run: its method, what differs from other runs of it, a number if nothing does."""
+def names(known: Sequence[Facts], given: Sequence[str] = ()) -> list[str]:
+    """A short name for every run: its method, what differs from other runs of it, a number if nothing does.
+
+    Args:
+        known: from `facts`, of each run.
+        given: names that somebody gave the runs, "" for those without; they come first.
+    """
     short_names: list[str] = []
-    for one in known:
+    for k, one in enumerate(known):
+        if given and given[k]:
+            short_names.append(given[k])
+            continue
         rivals = [other for other in known if other["method"] == one["method"]]
         differs = [key for key in varying(rivals) if key in one]
         own = [key for key in differs if not _of_crowd(key)]

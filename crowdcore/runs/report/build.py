@@ -31,11 +31,13 @@ class Trained:
         id: of the run.
         result: what it came to.
         command: the command line that computes it again.
+        name: the name that somebody gave it.
     """
 
     id: str
     result: TrainingResult
     command: str
+    name: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,13 +126,13 @@ def build(
         )
     seen = view(dataset, reference, hidden=not show_names)
     shown = dataset if show_names else replace(dataset, worker_ids=pd.Index(pseudonyms(dataset)))
-    names = variation.names([variation.facts(run.result) for run in own])
+    names = _names(own)
     results = dict(zip(names, (run.result for run in own), strict=True))
     sections = _sections(
         Material(shown, seen.truth, results, [run.result for run in guests], crowds, view=seen), chosen
     )
     runs = [*own, *guests]
-    names += variation.names([variation.facts(run.result) for run in runs])[len(own) :]
+    names += _names(runs)[len(own) :]
     how = Section("how", "How it was made", tuple(_how(names, runs)))
     return Report(
         dataset.name,
@@ -142,6 +144,10 @@ def build(
         tuple(_facts(name, run) for name, run in zip(names, runs, strict=True)),
         command,
     )
+
+
+def _names(runs: Sequence[Trained]) -> list[str]:
+    return variation.names([variation.facts(run.result) for run in runs], [run.name for run in runs])
 
 
 def command_line(

@@ -8,16 +8,25 @@ from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
-from crowdcore import analysis, figures
 from crowdcore.analysis.reference import Reference
-from crowdcore.core.drawable import drawable, escaped
+from crowdcore.core.drawable import escaped
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.exhibits import Exhibit, View, comparison as exhibits, overview as data
+from crowdcore.exhibits import (
+    Exhibit,
+    View,
+    comparison as exhibits,
+    confusion_sources,
+    confusions as exhibits_of_runs,
+    omega as exhibits_of_omega,
+    overview as data,
+    worker_skills,
+)
 from crowdcore.exhibits.mistakes import shared_mistakes
+from crowdcore.exhibits.recovered import RunView, of_run
 from crowdcore.exhibits.workers import worker_distances, worker_ranking
 from crowdcore.figures.heatmap import MAX_CELLS
-from crowdcore.figures.theme import looks
 from crowdcore.learning.comparison import variation
 from crowdcore.learning.comparison.comparability import shown_seed
 from crowdcore.learning.comparison.judged import basis
@@ -130,68 +139,44 @@ def recovery(of: Material) -> Iterator[Exhibit | None]:
 
 def confusions(of: Material) -> Iterator[Exhibit]:
     """What each run says of the workers, and of what they share."""
-    observed = analysis.worker_confusion(of.dataset, of.reference)
-    compared, methods = {}, []
-    for name, r in of.results.items():
-        if r.worker_confusion is None:
-            continue
-        seed, notes = _seed(r)
-        mixed = analysis.effective_confusion(of.dataset, r.worker_confusion, r.common_confusion, r.omega, r.group)
-        effective = np.where(np.isnan(mixed), r.worker_confusion, mixed)
-        found = analysis.recovered_confusion(
-            of.dataset,
-            *(r.worker_confusion, r.common_confusion, r.omega, r.group),
-            seeds=r.seeds,
-            seed=seed,
-            effective=effective,
-        )
-        slug = "-".join(name.split())
-        if found.common is not None and found.common.ndim == 2:
-            figure = figures.confusion(
-                found.common,
-                [escaped(c) for c in found.classes],
-                title="Common confusion",
-                subtitle=f"{escaped(name)} · {found.combined}",
-            )
-            yield Exhibit(f"common-{slug}", f"Common confusion of {name}", figure, found.matrices_frame([]), notes)
-        title = f"What {name} says of each worker ({found.combined})"
-        yield Exhibit(f"workers-{slug}", title, None, found.frame(), notes)
-        cells = found.matrices_frame()
-        yield Exhibit(f"confusions-{slug}", f"Every worker's confusion by {name}", None, cells)
-        compared[escaped(name)] = analysis.skill_comparison(observed, effective, seeds=r.seeds, seed=seed)
-        methods.append(r.method)
-    if compared:
-        colors = [look.color for look in looks(methods)]
-        figure = figures.skills({n: drawable(c) for n, c in compared.items()}, colors=colors)
-        tables = [c.frame().assign(run=n) for n, c in compared.items()]
-        yield Exhibit("skills", "Skill of each worker, learnt and observed", figure, pd.concat(tables))
+    views = [view for view in _views(of) if view.result.worker_confusion is not None]
+    for view in views:
+        if len(confusion_sources.commons(view)) == 1:
+            common = exhibits_of_runs.recovered_confusion(view)
+            if common is not None:
+                yield _named(common, view, f"Common confusion of {view.run_name}", "common")
+        workers = worker_skills.recovered_workers(view)
+        yield _named(workers, view, workers.title)
+        every = exhibits_of_runs.every_confusion(view)
+        yield _named(every, view, every.title)
+    if views:
+        yield worker_skills.skills(views)
 
 
 def omega(of: Material) -> Iterator[Exhibit]:
     """Where the runs see common noise."""
-    for name, r in of.results.items():
-        if r.omega is None or np.isnan(r.omega).all():
+    for view in _views(of):
+        if view.result.omega is None or np.isnan(view.result.omega).all():
             continue
-        slug = "-".join(name.split())
-        seed, notes = _seed(r)
-        ranking = analysis.omega_ranking(of.dataset, r.omega, of.reference, seeds=r.seeds, seed=seed)
-        values = r.omega.mean(0) if seed is None else r.omega[0]
-        judged = analysis.judge_omega(float(np.nanstd(values)), ranking.seed_correlation)
-        shown, notes = drawable(ranking), (*notes, *filter(None, [judged.words]))
-        title = f"Tasks by ω̄: {name}"
-        drawn = figures.omega_ranking(shown, title=escaped(title))
-        yield Exhibit(f"omega-{slug}", title, drawn, ranking.frame(), notes)
-        halves = figures.omega_halves(shown)
-        yield Exhibit(f"omega-halves-{slug}", f"True classes in the halves: {name}", halves, ranking.halves())
-        spread = analysis.omega_spread(of.dataset, r.omega, "class", of.reference, seeds=r.seeds, seed=seed)
-        figure = figures.omega_spread(drawable(spread), title=escaped(f"ω per true class: {name}"))
-        yield Exhibit(f"omega-classes-{slug}", f"ω per true class: {name}", figure, spread.frame())
+        for name, shown in {
+            "omega": exhibits_of_omega.omega_ranking(view),
+            "omega-halves": exhibits_of_omega.omega_halves(view),
+            "omega-classes": exhibits_of_omega.omega_spread(view, "class"),
+        }.items():
+            yield _named(shown, view, f"{shown.title}: {view.run_name}", name)
 
 
-def _seed(r: TrainingResult) -> tuple[int | None, tuple[str, ...]]:
-    """None for the mean over seeds, or the first of them where they are not comparable, which the note says."""
-    seed, why = shown_seed(r)
-    return seed, (why,) if why else ()
+def _views(of: Material) -> list[RunView]:
+    return [of_run(of.view, result, name) for name, result in of.results.items()]
+
+
+def _named(shown: Exhibit, view: RunView, title: str, name: str = "") -> Exhibit:
+    """An exhibit that says which run it is of, and which seed where there is no mean over seeds."""
+    _, why = shown_seed(view.result)
+    figure = None if shown.figure is None else go.Figure(shown.figure).update_layout(title_text=escaped(title))
+    slug = "-".join(view.run_name.split())
+    notes = (*([why] if why else []), *shown.notes)
+    return replace(shown, name=f"{name or shown.name}-{slug}", title=title, figure=figure, notes=notes)
 
 
 DATA_PARTS: Mapping[str, tuple[str, Part]] = {

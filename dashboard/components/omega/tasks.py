@@ -4,63 +4,43 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crowdcore import exhibits
 from dashboard import services, state
-from dashboard.components.figure import figure
+from dashboard.components.exhibit import show
 from dashboard.components.media import cards
 from dashboard.components.pickers import named, optional
 from dashboard.components.recovered import Choice
-from dashboard.components.table import table
 from dashboard.components.text import as_text, count, number
 
 __all__ = ["tasks"]
 
 
 def tasks(choice: Choice) -> None:
-    """How ω̄ spreads, and the halves of the ranking, then the list."""
-    dataset, reference = state.get("dataset"), state.get("reference")
-    found = services.omega.omega_ranking(dataset, reference, choice.view)
+    """How ω̄ spreads, and the halves of the ranking, a row for each seed shown; then the list."""
     numbers(choice)
+    task = services.task_number(state.get("dataset"), state.get("task"))
     grid = st.grid(2, min_column_width=400, gap="small")
-
-    def clicked(code: int) -> None:
-        true, part = services.omega.bar_clicked(dataset, code)
-        state.put(half=part, true=None if true is None else found.classes[true])
-
-    with grid.cell():
-        figure(
-            services.omega.omega_ranking_figure(
-                dataset, reference, choice.view, services.task_number(dataset, state.get("task"))
-            ),
-            "ranking",
-            name=f"{dataset}-omega-ranking-{choice.view.run[:8]}",
-            alt="How the mean ω of tasks spreads, one strip for each true class",
-            data=found.frame,
-            on_point=clicked,
-        )
-    with grid.cell():
-        figure(
-            services.omega.omega_halves_figure(dataset, reference, choice.view),
-            "halves",
-            name=f"{dataset}-omega-halves-{choice.view.run[:8]}",
-            alt="Tasks of each true class in the top and the bottom half, and the entropy of their labels",
-            data=found.halves,
-        )
+    for view in choice.view.one_by_one():
+        which = f"-seed-{view.seed}" if choice.view.seed == "each" else ""
+        for exhibit, key in (
+            (exhibits.omega.omega_ranking(view, task), "ranking"),
+            (exhibits.omega.omega_halves(view), "halves"),
+        ):
+            with grid.cell():
+                show(exhibit, f"{key}{which}", file=f"{choice.file(exhibit)}{which}", notes=False)
     one(choice)
     listing(choice)
 
 
 def numbers(choice: Choice) -> None:
     """What sums ω up."""
-    dataset, reference = state.get("dataset"), state.get("reference")
-    found = services.omega.omega_ranking(dataset, reference, choice.view)
-    of = services.omega.omega_in_numbers(dataset, choice.view)
-    judged = services.omega.omega_judgement(dataset, reference, choice.view)
-    agree = number(found.seed_correlation, 2) + (f" · {judged.agreement}" if judged.agreement else "")
+    of = exhibits.omega.numbers(choice.view)
+    agree = number(of.seed_correlation, 2) + (f" · {of.agreement}" if of.agreement else "")
     grid = st.grid(4, min_column_width=160, gap="xsmall")
     for label, value, hint in (
-        ("Mean ω", number(of["mean"]), "Mean over annotations: the share of labels laid to the common confusion"),
-        ("Spread of ω", number(of["spread"]), "Standard deviation over annotations; below 0.03 there is no ranking"),
-        ("ω̄ and label entropy", number(found.task_correlation, 2), "Spearman's correlation over tasks"),
+        ("Mean ω", number(of.mean), "Mean over annotations: the share of labels attributed to the common confusion"),
+        ("Spread of ω", number(of.spread), "Standard deviation over annotations; below 0.03 there is no ranking"),
+        ("ω̄ and label entropy", number(of.task_correlation, 2), "Spearman's correlation over tasks"),
         (
             "Seeds agree",
             agree,
@@ -69,15 +49,14 @@ def numbers(choice: Choice) -> None:
     ):
         with grid.cell():
             st.metric(label, value, border=True, help=hint)
-    if judged.words:
-        st.warning(as_text(judged.words), icon=":material/bar_chart_off:")
+    if of.words:
+        st.warning(as_text(of.words), icon=":material/bar_chart_off:")
 
 
 def one(choice: Choice) -> None:
     """The chosen task in a line, with a link to it."""
-    dataset, reference = state.get("dataset"), state.get("reference")
-    found = services.omega.omega_ranking(dataset, reference, choice.view)
-    task = services.task_number(dataset, state.get("task"))
+    found = exhibits.omega.ranked(choice.view)
+    task = services.task_number(state.get("dataset"), state.get("task"))
     at = (found.task == task).nonzero()[0] if task is not None else []
     if not len(at):
         st.caption("Click a bar to list its tasks, and a row of the list to mark its task.")
@@ -99,27 +78,18 @@ def one(choice: Choice) -> None:
 
 def listing(choice: Choice) -> None:
     """Tasks of a half and of a class; a row leads to the task."""
-    dataset, reference = state.get("dataset"), state.get("reference")
-    classes = services.dataset(dataset).classes
+    view = choice.view
     with st.container(horizontal=True):
-        half = named("ω̄", "half", services.omega.ranges(dataset, reference, choice.view), width=260)
-        true = optional("True class", "true", classes, "Any class")
-    found = services.omega.omega_tasks(dataset, reference, choice.view, half, true)
-    if not len(found):
+        half = named("ω̄", "half", exhibits.omega.ranges(view), width=260)
+        true = optional("True class", "true", view.classes, "Any class")
+    found = exhibits.omega.omega_tasks(view, half, true)
+    if not len(found.table):
         st.info("No task passes these filters. Clear one of them to see more.", icon=":material/filter_alt_off:")
         return
-    if half == "bottom":
-        found = found[::-1]
-    st.caption(f"{count(len(found), 'task')}, {'smallest' if half == 'bottom' else 'largest'} ω̄ first.")
-    if services.has_media(dataset):
-        captions = [f"ω̄ {omega:.3f} · {label}" for omega, label in zip(found["mean ω"], found[reference], strict=True)]
-        cards(dataset, found.index.tolist(), captions, "omega")
-    ids = services.dataset(dataset).task_ids
-    table(
-        found,
-        "omega-tasks",
-        name=f"{dataset}-omega-tasks-{choice.view.run[:8]}",
-        noun="task",
-        rows=14,
-        on_row=lambda task: state.put(task=str(ids[task])),
-    )
+    of = f" of seed {view.shown_seed}" if view.seed == "each" else ""
+    st.caption(f"{count(len(found.table), 'task')}{of}, {'smallest' if half == 'bottom' else 'largest'} ω̄ first.")
+    if services.has_media(state.get("dataset")):
+        shown = zip(found.table["mean ω"], found.table[view.reference], strict=True)
+        captions = [f"ω̄ {omega_bar:.3f} · {label}" for omega_bar, label in shown]
+        cards(state.get("dataset"), found.table.index.tolist(), captions, "omega")
+    show(found, "omega-tasks", file=choice.file(found), noun="task", rows=14)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import services, state
-from dashboard.components.figure import figure
+from crowdcore import exhibits
+from dashboard.components.exhibit import show
 from dashboard.components.recovered import Choice
 from dashboard.components.text import number
 
@@ -13,9 +13,8 @@ __all__ = ["truth"]
 
 
 def truth(choice: Choice) -> None:
-    """How far the recovered ω follows the true one."""
-    dataset = state.get("dataset")
-    found = services.omega.omega_truth(dataset, choice.view)
+    """How far the recovered ω follows the true one; numbers of the first seed where all are shown."""
+    found = exhibits.omega.against_truth(choice.view)
     grid = st.grid(4, min_column_width=160, gap="xsmall")
     for label, value, hint in (
         ("Correlation", number(found.correlation, 2), "Pearson's, over annotations"),
@@ -25,10 +24,9 @@ def truth(choice: Choice) -> None:
     ):
         with grid.cell():
             st.metric(label, value, border=True, help=hint)
-    figure(
-        services.omega.omega_truth_figure(dataset, choice.view),
-        "truth",
-        name=f"{dataset}-omega-truth-{choice.view.run[:8]}",
-        alt="Recovered ω against the true ω of the simulation",
-        data=found.frame,
-    )
+    panels = st.grid(1 if choice.view.seed != "each" else 2, min_column_width=400, gap="small")
+    for view in choice.view.one_by_one():
+        which = f"-seed-{view.seed}" if choice.view.seed == "each" else ""
+        drawn = exhibits.omega.omega_truth(view)
+        with panels.cell():
+            show(drawn, f"truth{which}", file=f"{choice.file(drawn)}{which}")

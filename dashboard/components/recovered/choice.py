@@ -6,104 +6,115 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import streamlit as st
 
+from crowdcore import exhibits
 from dashboard import services, state
+from dashboard.components.frame import hidden_names
 from dashboard.components.pickers import named
 from dashboard.components.run_picker import pick_runs
 from dashboard.components.text import as_text
+from dashboard.services import recovered
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
+    from crowdcore.exhibits import Exhibit
+    from crowdcore.exhibits.recovered import RunView
     from crowdcore.runs import Run
-    from dashboard.services.recovered import View
 
 __all__ = ["Choice", "choose", "choose_omega", "epochs"]
+
+PARTS = {"": "All labels of a worker", "own": "The worker's own part"}
 
 
 class Choice(NamedTuple):
     """What the page shows.
 
     Args:
-        view: the run, its seed, its epoch, and which part of it.
-        beside: "" for nothing, or the id of another run.
+        run: its id.
+        view: of the run, its seed, its epoch, and which part of it.
+        beside: another run.
     """
 
-    view: View
-    beside: str = ""
+    run: str
+    view: RunView
+    beside: RunView | None = None
+
+    def file(self, exhibit: Exhibit) -> str:
+        """Name of an exhibit's downloads."""
+        return f"{state.get('dataset')}-{exhibit.name}-{self.run[:8]}"
 
 
 def choose() -> Choice | None:
     """The pickers of the page on confusions; None where there is nothing to show, which has been said."""
     dataset = state.get("dataset")
     parts = ("worker_confusion", "common_confusion")
-    names = ", ".join(services.recovered.recovering("worker_confusion"))
+    names = ", ".join(recovered.recovering("worker_confusion"))
     bar = _bar(parts)
     run = _run(bar, parts, f"No finished run has recovered confusions. Methods that do: {as_text(names)}.")
     if run is None:
         return None
-    if not services.recovered.has_confusions(services.result(run.id)):
-        _lacks(services.confusions.without_confusions(run.spec.method))
+    view = _view(run)
+    if not view.has_confusions:
+        _lacks(recovered.without(run.spec.method, "worker_confusion"))
         return None
-    options = services.panels.besides(dataset, [other for other in _runs(parts) if other.id != run.id])
+    others = {other.id: other for other in _runs(parts) if other.id != run.id}
+    options = recovered.besides(dataset, list(others.values()))
     second = next((name for name in state.get_many("runs")[1:] if name in options), "")
     if second:  # a link that names two runs
         state.put(runs=run.id, beside=state.get("beside") or second)
-    at = _at(run.id)
     with bar:
-        seed = _seed(run.id, at)
+        seed = _seed(view)
         beside = named("Compare with", "beside", options) if len(options) > 1 else ""
         part = ""
-        if services.panels.has_parts(run.id):
-            part = named("A worker's matrix", "part", services.panels.PARTS, width=220)
-    return Choice(services.recovered.View(run.id, seed, at, part), beside)
+        if view.result.omega is not None:
+            part = named("A worker's matrix", "part", PARTS, width=220)
+    view = _view(run, seed, part)
+    return Choice(run.id, view, _view(others[beside], seed, part, view.run_name) if beside else None)
 
 
 def choose_omega() -> Choice | None:
     """The pickers of the page on ω; None where there is nothing to show, which has been said."""
-    names = ", ".join(services.recovered.recovering("omega"))
+    names = ", ".join(recovered.recovering("omega"))
     bar = _bar(("omega",))
     run = _run(
         bar, ("omega",), f"No finished run tells common from individual noise. Methods that do: {as_text(names)}."
     )
     if run is None:
         return None
-    if services.result(run.id).omega is None:
-        _lacks(services.omega.without_omega(run.spec.method))
+    view = _view(run)
+    if view.result.omega is None:
+        _lacks(recovered.without(run.spec.method, "omega"))
         return None
-    at = _at(run.id)
     with bar:
-        seed = _seed(run.id, at, one_by_one=False)
-    return Choice(services.recovered.View(run.id, seed, at))
+        seed = _seed(view)
+    return Choice(run.id, _view(run, seed))
 
 
 def epochs(choice: Choice) -> None:
     """The slider over the epochs that were kept, and what to know of those on screen."""
-    dataset, view = state.get("dataset"), choice.view
-    options = services.recovered.epoch_names(view.run)
+    view = choice.view
+    options = recovered.epoch_names(choice.run)
     if len(options) > 1:
-        st.select_slider("Epoch", list(options), format_func=options.__getitem__, **state.bind("epoch", view.at))
-    no_mean = services.recovered.why_no_mean(dataset, view.run, view.at)
-    st.caption(as_text(f"{services.recovered.epochs_in_words(dataset, view)} {no_mean}"))
-    for run in filter(None, (view.run, choice.beside)):
-        still = services.recovered.unmoved_in_words(services.dataset(dataset), view._replace(run=run))
-        which = f"{services.run_title(services.run(run))}: " if choice.beside else ""
+        st.select_slider("Epoch", list(options), format_func=options.__getitem__, **state.bind("epoch", str(view.at)))
+    st.caption(as_text(f"{exhibits.recovered.epoch_in_words(view)} {exhibits.recovered.why_no_mean(view)}"))
+    for of in filter(None, (view, choice.beside)):
+        still = exhibits.recovered.unmoved_in_words(of)
+        which = f"{of.run_name}: " if choice.beside else ""
         if still:
             st.warning(as_text(which + still), icon=":material/hourglass_empty:")
-    for note in services.result(view.run).notes:
+    for note in view.result.notes:
         st.caption(as_text(note))
 
 
-def _at(run_id: str) -> str:
-    """The epoch to show."""
-    return state.one_of("epoch", list(services.recovered.epoch_names(run_id))) or "selected"
+def _view(run: Run, seed: str = "", part: str = "", other: str = "") -> RunView:
+    """The run at the epoch that the address names, if it kept that."""
+    names = state.get("dataset"), state.get("reference"), hidden_names()
+    return recovered.run_view(*names, run, seed, state.get("epoch"), part, other)
 
 
-def _seed(run_id: str, at: str, one_by_one: bool = True) -> str:
-    """The seed to show: a key of `services.recovered.View.seed`."""
-    names = services.recovered.seed_names(state.get("dataset"), run_id, at)
-    if not one_by_one:
-        names.pop(services.recovered.EACH, None)
-    return named("Seeds", "seed", names, width=220)
+def _seed(view: RunView) -> str:
+    """The seed to show: a key of `recovered.seed_names`."""
+    return named("Seeds", "seed", recovered.seed_names(view), width=220)
 
 
 def _runs(parts: tuple[str, ...]) -> list[Run]:
@@ -128,7 +139,7 @@ def _run(bar: DeltaGenerator, parts: tuple[str, ...], without: str) -> Run | Non
 
 
 def _able(run: Run, parts: tuple[str, ...]) -> bool:
-    return any(run.spec.method in services.recovered.recovering(part) for part in parts)
+    return any(run.spec.method in recovered.recovering(part) for part in parts)
 
 
 def _lacks(words: str) -> None:

@@ -101,7 +101,7 @@ def _list(described: Mapping[str, Any], name: str, settings: Mapping[str, Any], 
     """The field of a setting that holds several numbers."""
     value = settings.get(name, described.get("default"))
     text = st.text_input(
-        as_text(described.get("title", name).replace("_", " ").capitalize()),
+        described.get("title", name).replace("_", " ").capitalize(),
         ", ".join(map(str, value or ())),
         key=f"{key}-{name}",
         placeholder="at random" if described.get("default") is None else None,

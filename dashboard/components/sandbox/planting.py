@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from crowdcore import analysis, exhibits
 from dashboard import services, state
-from dashboard.components.figure import figure
+from dashboard.components.exhibit import show
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.sandbox.crowd_form import crowd_form
 from dashboard.components.text import as_text, count, number, percent
 from dashboard.services import sandbox
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from crowdcore.learning.recovery.plan import RecoveryPlan
 
 __all__ = ["planting"]
@@ -74,7 +73,8 @@ def _fill(name: str) -> None:
 def _preview(dataset: str, found: RecoveryPlan) -> None:
     """The first crowd: numbers, a sentence, matrices."""
     with st.spinner("Planting …"):
-        crowd, judged = sandbox.preview(dataset, found)
+        crowd = sandbox.preview(dataset, found)
+    judged, shown = analysis.planted(crowd), exhibits.planted.planted_crowd(crowd)
     cells = {
         "Right labels": percent(judged.right),
         "Right votes": percent(judged.majority),
@@ -88,17 +88,7 @@ def _preview(dataset: str, found: RecoveryPlan) -> None:
             st.metric(label, value, border=True, help=about)
     say = st.warning if len(judged.misleading) else st.info
     say(as_text(judged.sentence), icon=":material/priority_high:" if len(judged.misleading) else ":material/check:")
-
-    def data() -> pd.DataFrame:
-        return judged.frame()
-
-    figure(
-        sandbox.preview_figure(crowd, judged),
-        "planted",
-        name=f"{crowd.name}-planted",
-        alt="Confusion matrices that are planted, and the labels by true class that come of them",
-        data=data,
-    )
+    show(shown, "planted", file=f"{crowd.name}-planted", notes=False)
     for note in crowd.notes:
         st.caption(as_text(note))
 

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore import exhibits
 from dashboard import services, state
-from dashboard.components.figure import figure
+from dashboard.components.exhibit import show
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, duration
 from dashboard.services import run_actions, sandbox, sandbox_results
 
 if TYPE_CHECKING:
-    from crowdcore.exhibits import Exhibit
     from crowdcore.runs import Run
 
 __all__ = ["results"]
@@ -108,7 +108,7 @@ def _recovered() -> None:
     if found is None:
         return
     if found.figure is not None:
-        figure(found.figure, "recovery", name="recovery", alt=found.title, data=lambda: found.table)
+        show(found, "recovery", file="recovery", notes=False)
     table(found.table, "recovery", name="recovery", noun="method", rows=min(len(found.table), 12))
     for note in found.notes:
         st.caption(as_text(note))
@@ -123,29 +123,23 @@ def _matrices(names: list[str]) -> None:
         name = names[state.index_of("shown", names) or 0]
         if len(names) > 1:
             st.selectbox("Crowd", names, format_func=words.__getitem__, width=320, **state.bind("shown", name))
-        kinds = sandbox_results.matrix_kinds(name)
+        crowd = services.dataset(name)
+        kinds = exhibits.planted.matrix_kinds(crowd)
         if not kinds:
             st.caption("This simulator has no confusion matrices.")
             return
         kind = list(kinds)[state.index_of("matrix", list(kinds)) or 0]
         st.selectbox("Matrix", list(kinds), format_func=kinds.__getitem__, width=220, **state.bind("matrix", kind))
-        workers = sandbox_results.learnt_workers(name)
+        workers = [str(w) for w in crowd.worker_ids[crowd.labels_per_worker > 0]]
         worker = workers[state.index_of("worker", workers) or 0]
-        if kind != sandbox_results.COMMON:
+        if kind != "common":
             st.selectbox("Worker", workers, width=140, **state.bind("worker", worker))
     shown = sandbox_results.matrices(name, kind, worker)
     if shown is None:
         st.info("No finished method learns this matrix.", icon=":material/block:")
     else:
-        _drawn(shown)
+        show(shown, "matrices", file=shown.name)
     _onwards(name)
-
-
-def _drawn(shown: Exhibit) -> None:
-    if shown.figure is not None:
-        figure(shown.figure, "matrices", name=shown.name, alt=shown.title, data=lambda: shown.table)
-    for note in shown.notes:
-        st.caption(as_text(note))
 
 
 def _onwards(name: str) -> None:

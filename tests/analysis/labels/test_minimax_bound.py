@@ -21,7 +21,7 @@ def kl(p, q):
     return total
 
 
-def literal(crowd, rho, own, common, omega):
+def literal(crowd, rho, own, commons, omega, group=(0, 0, 0, 0)):
     n, c = crowd.n_tasks, crowd.n_classes
     total = []
     for i in range(n):
@@ -31,7 +31,7 @@ def literal(crowd, rho, own, common, omega):
                 for b in range(c):
                     if rho[i, a] * rho[i, b] == 0:
                         continue
-                    mine = own[crowd.worker[j]]
+                    mine, common = own[crowd.worker[j]], commons[group[crowd.worker[j]]]
                     told = (1 - omega[j]) * kl(mine[a], mine[b]) if omega[j] < 1 else 0.0
                     told += omega[j] * kl(common[a], common[b]) if omega[j] > 0 else 0.0
                     f -= rho[i, a] * rho[i, b] * told
@@ -53,16 +53,32 @@ def model():
 def test_bound_is_the_formula(model):
     crowd, result, rho = model
     found = minimax_bound(crowd, result, rho)
-    value, deficit = literal(crowd, rho, result.confusion, result.common_confusion, result.omega)
+    value, deficit = literal(crowd, rho, result.confusion, [result.common_confusion], result.omega)
     assert found.value == pytest.approx(value)
     np.testing.assert_allclose(found.deficit, deficit)
     assert found.vacuous == (value <= 0)
 
 
+def test_each_worker_follows_the_common_confusion_of_its_group(model):
+    crowd, result, rho = model
+    commons = np.random.default_rng(1).dirichlet(np.ones(3), (2, 3))
+    group = np.array([0, 1, 1, 0], np.int32)
+    found = minimax_bound(crowd, replace(result, common_confusion=commons, group=group), rho)
+    value, deficit = literal(crowd, rho, result.confusion, commons, result.omega, group)
+    assert found.value == pytest.approx(value)
+    np.testing.assert_allclose(found.deficit, deficit)
+
+
+def test_groups_that_conal_em_finds(model):
+    crowd = model[0]
+    fitted = cc.aggregation.get("conal-em", groups=2).fit(crowd)
+    assert np.isfinite(minimax_bound(crowd, fitted).value)
+
+
 def test_without_omega_only_individual_confusions_count(model):
     crowd, result, rho = model
     found = minimax_bound(crowd, replace(result, omega=None), rho)
-    value, _ = literal(crowd, rho, result.confusion, result.common_confusion, np.zeros(crowd.n_annotations))
+    value, _ = literal(crowd, rho, result.confusion, [result.common_confusion], np.zeros(crowd.n_annotations))
     assert found.value == pytest.approx(value)
 
 

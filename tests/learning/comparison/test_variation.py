@@ -45,6 +45,13 @@ def test_numbers_that_are_equal_do_not_vary():
     assert varying([{"lr": 1, "a": True}, {"lr": 1.0, "a": 1}, {"b": 3}]) == ["a"]
 
 
+def test_a_name_that_somebody_gave_comes_first():
+    runs = [made_up(featured_crowd(), method) for method in ("conal", "conal", "trace")]
+    known = [facts(r) for r in runs]
+    assert names(known, ["best", "", ""]) == ["best", "conal", "trace"]
+    assert names(known, ["trace", "", ""]) == ["trace (1)", "conal", "trace (2)"]
+
+
 def test_axes_are_numbers_first_and_never_what_only_names():
     known = [
         {"method": "a", "connection": "mw", "lr": 0.1, "dataset": "x", "fingerprint": "1", "crowd: proportion": 0.1},

@@ -1,0 +1,287 @@
+"""A view of a training run: which seeds and which epoch, what it recovered of the workers, and words about these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+
+from crowdcore import analysis
+from crowdcore.analysis import RecoveredConfusion, SkillComparison, WorkerConfusion
+from crowdcore.core.errors import DataError
+from crowdcore.core.types import FloatArray
+from crowdcore.exhibits.view import View, cached
+from crowdcore.learning.results.result import RecoveredAt, TrainingResult
+
+__all__ = [
+    "EACH",
+    "Epoch",
+    "RunView",
+    "Seed",
+    "at_risk_in_words",
+    "epoch_in_words",
+    "epochs",
+    "observed",
+    "of_run",
+    "recovered",
+    "seeds",
+    "skill_comparison",
+    "unmoved_in_words",
+    "why_no_mean",
+]
+
+EACH: Final = "each"
+"""Every seed by itself."""
+Seed: TypeAlias = int | Literal["each"] | None
+Epoch: TypeAlias = Literal["selected", "last"] | int
+STILL = 0.02  # distance from the start below which a matrix shows the start
+_LISTED = 10  # epochs that a sentence lists; beyond, the first and the last
+_AT_RISK = 5  # classes that a sentence lists
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunView(View):
+    """A dataset, and a run that was trained on it; `of_run` makes one.
+
+    Args:
+        result: what the run came to.
+        run_name: what figures and tables call it.
+        seed: one of its seeds, `EACH`, or None for the mean over seeds (the first seed where there is no mean).
+        at: "selected", "last", or an epoch of which the run kept matrices; 0 is the start.
+        part: "" for what all labels of a worker follow, "own" for the worker's own confusion.
+    """
+
+    result: TrainingResult
+    run_name: str
+    seed: Seed = None
+    at: Epoch = "selected"
+    part: Literal["", "own"] = ""
+
+    @property
+    def has_confusions(self) -> bool:
+        """Whether the run recovered any confusion."""
+        return self.result.worker_confusion is not None or self.result.common_confusion is not None
+
+    @property
+    def recovered_at(self) -> RecoveredAt:
+        """Confusions and ω at this epoch."""
+        return self.result.recovered_at(self.at)
+
+    @property
+    def own(self) -> FloatArray:
+        """(S, R, C, C) confusions of the workers; a method with one confusion for all gives it to each.
+
+        Raises:
+            DataError: the method recovers none.
+        """
+        return _own(self.recovered_at, self.dataset.n_workers)
+
+    @property
+    def omega(self) -> FloatArray:
+        """(S, n_annotations) ω at this epoch.
+
+        Raises:
+            DataError: the method has none.
+        """
+        omega = self.recovered_at.omega
+        if omega is None:
+            raise DataError("This run has no ω", "Choose a run of a method that has, such as 'conal'.")
+        return omega
+
+    @property
+    def shown_seed(self) -> int | None:
+        """The seed that is shown; None is the mean. Where there is no mean to show it is the first seed."""
+        if self.seed in self.result.seeds:
+            return self.seed
+        return self.result.seeds[0] if self.seed == EACH or _not_comparable(self) else None
+
+    def one_by_one(self) -> list[RunView]:
+        """A view of every seed where these are to be shown one by one, else this view."""
+        return [replace(self, seed=seed) for seed in self.result.seeds] if self.seed == EACH else [self]
+
+
+def _own(found: RecoveredAt, n_workers: int) -> FloatArray:
+    if found.worker_confusion is not None:
+        return found.worker_confusion
+    if found.common_confusion is None:
+        raise DataError("This run recovered no confusions", "Choose a run of a method that does, such as 'conal'.")
+    common = found.common_confusion[:, None]
+    return np.broadcast_to(common, (len(common), n_workers, *common.shape[2:]))
+
+
+def of_run(
+    view: View,
+    result: TrainingResult,
+    run_name: str = "",
+    *,
+    seed: Seed = None,
+    at: Epoch = "selected",
+    part: Literal["", "own"] = "",
+) -> RunView:
+    """A view of a run; see `RunView`.
+
+    Args:
+        view: the dataset that it was trained on, with its reference.
+        result: what it came to.
+        run_name: what to call it; default: its method.
+        seed: which seed.
+        at: which epoch; the selected one where the run kept nothing of it.
+        part: which part of a worker's confusion.
+
+    Raises:
+        DataError: it was trained on other classes or workers.
+    """
+    if (result.classes, result.n_workers) != (view.classes, view.dataset.n_workers):
+        raise DataError(
+            f"The run was trained on {result.dataset}, which has other classes or workers than {view.dataset.name}",
+            "Choose a run on this dataset.",
+        )
+    kept = bool(result.last) if at == "last" else at == "selected" or at in result.kept_epochs.tolist()
+    named = run_name or result.method
+    epoch: Epoch = at if kept else "selected"
+    return RunView(view.dataset, view.truth, view.hidden, result=result, run_name=named, seed=seed, at=epoch, part=part)
+
+
+def epochs(result: TrainingResult) -> dict[Epoch, str]:
+    """Epochs that can be shown, in order, in words. Older results know the selected one only."""
+    last, selected = int(result.last_epoch.max()), result.selected_epoch
+    names: dict[float, tuple[Epoch, str]] = {
+        int(e): (int(e), "start" if e == 0 else f"epoch {e}") for e in result.kept_epochs if e < last
+    }
+    if result.last:
+        names[last] = "last", f"last ({last})"
+    low, high = int(selected.min()), int(selected.max())
+    words = f"selected ({low if low == high else f'{low} to {high}'})"
+    names[float(np.median(selected)) - 0.1] = "selected", words
+    return dict(names[e] for e in sorted(names))
+
+
+def seeds(view: RunView) -> dict[Seed, str]:
+    """What can be shown of a run's seeds: their mean if they are comparable, all, and each by itself."""
+    of = view.result.seeds
+    several = len(of) > 1
+    mean: dict[Seed, str] = {None: f"Mean of {len(of)} seeds"} if several and not _not_comparable(view) else {}
+    every: dict[Seed, str] = {EACH: f"All {len(of)} seeds, one by one"} if several else {}
+    return mean | every | {seed: f"Seed {seed}" for seed in of}
+
+
+def why_no_mean(view: RunView) -> str:
+    """Why the seeds of a run must not be averaged, in a sentence; empty where they may be."""
+    reason = _not_comparable(view)
+    return f"The mean over seeds is not offered: {reason}." if reason else ""
+
+
+def _not_comparable(view: RunView) -> str:
+    if len(view.result.seeds) < 2 or not view.has_confusions:
+        return ""
+    return _judged(view.result, view.at)
+
+
+@cached
+def _judged(result: TrainingResult, at: Epoch) -> str:
+    chosen = result.selected_epoch if at == "selected" else [1] * len(result.seeds)
+    own = _own(result.recovered_at(at), result.n_workers)
+    return analysis.seeds_comparable(
+        own, chosen, seeds=result.seeds, classes=result.classes, at_last=not result.validated_on
+    ).reason
+
+
+def epoch_in_words(view: RunView) -> str:
+    """Which epochs the model is from."""
+    result = view.result
+    last = int(result.last_epoch.max())
+    if view.at == 0:
+        return "Values at the start, before any training."
+    if view.at not in ("selected", "last"):
+        return f"Values after epoch {view.at} of {last}."
+    if view.at == "last" or not result.validated_on:
+        return f"Values at the last epoch ({last})."
+    one = None if view.seed == EACH else view.shown_seed
+    of = [int(e) for e, s in zip(result.selected_epoch, result.seeds, strict=True) if one is None or s == one]
+    several = f"{', '.join(map(str, of[:-1]))} and {of[-1]}" if len(of) > 1 else str(of[0])
+    listed = several if len(of) <= _LISTED else f"{min(of)} to {max(of)}"
+    return f"Values at the epoch{'s' if len(of) > 1 else ''} chosen on validation ({listed} of {last})."
+
+
+def unmoved_in_words(view: RunView, who: int | None = None) -> str:
+    """That matrices are still where the method starts, measured as distance; empty where they are not, or unknown.
+
+    Args:
+        view: of the run.
+        who: speak of this worker's matrix alone, -1 - g for a common one.
+    """
+    result = view.result
+    if view.at == 0:
+        return ""
+    one = None if view.seed == EACH else view.shown_seed
+    rows = [s for s, seed in enumerate(result.seeds) if one is None or seed == one]
+    own, common = (
+        None if (moved := result.moved(part, view.at)) is None else moved[rows].mean(0)
+        for part in ("worker_confusion", "common_confusion")
+    )
+    if who is not None:
+        values = own if who >= 0 else common
+        far = 1.0 if values is None else float(np.atleast_1d(values)[who if who >= 0 else -1 - who])
+        shows = "It shows the start, not what was learnt."
+        return f"This matrix has hardly left its start (moved {100 * far:.1f} %). {shows}" if far < STILL else ""
+    words = []
+    if common is not None and (np.asarray(common) < STILL).all():
+        words.append(f"the common confusion has moved {100 * float(np.mean(common)):.1f} %")
+    some = view.dataset.labels_per_worker > 0
+    if own is not None and (n := int((own[some] < STILL).sum())) > some.sum() / 2:
+        words.append(f"the matrices of {n} of {int(some.sum())} workers have moved less than {100 * STILL:g} %")
+    if not words:
+        return ""
+    starts = ", ".join(dict.fromkeys(filter(None, result.start)))
+    shown = f"the start ({starts})" if starts else "the start"
+    return f"From the start {' and '.join(words)}. What they show is {shown}, not what was learnt."
+
+
+@cached
+def at_risk_in_words(view: RunView) -> str:
+    """Classes whose tasks would most often get another label, by the recovered confusions; empty if there is none."""
+    found = analysis.names_at_risk(view.dataset, recovered(replace(view, part="")).matrices)
+    if not found:
+        return ""
+    listed = "; ".join(f"{view.classes[b]} on tasks that are {view.classes[a]}" for a, b in found[:_AT_RISK])
+    more = f", and {len(found) - _AT_RISK} more" if len(found) > _AT_RISK else ""
+    return (
+        f"Labels alone cannot name these classes: by the recovered matrices the most frequent label is {listed}{more}. "
+        "Without gold on validation to match the classes, such names may be swapped."
+    )
+
+
+@cached
+def recovered(view: RunView) -> RecoveredConfusion:
+    """The workers' confusions and what sums them up."""
+    now = view.recovered_at
+    return analysis.recovered_confusion(
+        view.dataset,
+        view.own,
+        now.common_confusion,
+        now.omega,
+        view.result.group,
+        seeds=view.result.seeds,
+        seed=view.shown_seed,
+        effective=None if view.part == "own" else _effective(view),
+    )
+
+
+def _effective(view: RunView) -> FloatArray:
+    """(S, R, C, C) what all labels of each worker follow; workers without ω by their own confusion."""
+    now, own = view.recovered_at, view.own
+    mixed = analysis.effective_confusion(view.dataset, own, now.common_confusion, now.omega, view.result.group)
+    return np.where(np.isnan(mixed), own, mixed)
+
+
+def observed(view: View) -> WorkerConfusion:
+    """What each worker's labels show, by the reference."""
+    return view.of(analysis.worker_confusion)
+
+
+@cached
+def skill_comparison(view: RunView) -> SkillComparison:
+    """Learnt skills against those that the labels show."""
+    own = view.own if view.part == "own" else _effective(view)
+    return analysis.skill_comparison(observed(view), own, seeds=view.result.seeds, seed=view.shown_seed)

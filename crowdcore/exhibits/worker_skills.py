@@ -1,0 +1,100 @@
+"""The workers by what a run made of them: skills, distances and errors, as a table and as a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from crowdcore import figures
+from crowdcore.core.drawable import escaped
+from crowdcore.exhibits.confusion_sources import confusions, errors, has_truth, order
+from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.recovered import RunView, recovered, skill_comparison
+from crowdcore.figures.theme import PALETTE, method_color
+
+__all__ = ["recovered_workers", "skills"]
+
+_WORDS = (
+    "Skill: mean of the diagonal. Distance from common: mean squared difference, cell by cell. Common noise: mean ω of "
+    "the worker's annotations. Observed skill: over the classes that the worker labelled."
+)
+
+
+def recovered_workers(view: RunView, sort: str = "annotations", beside: RunView | None = None) -> Exhibit:
+    """One row per worker: skills, distance from common, common noise; index = worker number; a click chooses it.
+
+    Args:
+        view: of the run.
+        sort: one of `confusion_sources.SORTS`.
+        beside: another run, whose skills stand beside.
+    """
+    found, compared = recovered(view), skill_comparison(view)
+    columns: dict[str, object] = {
+        "worker": list(view.workers),
+        "annotations": found.n_annotations,
+        "observed skill": compared.observed,
+    }
+    for words, values, spread in (
+        ("skill", found.skill, found.skill_spread),
+        ("distance from common", found.distance, found.distance_spread),
+        ("common noise", found.common_share, found.common_share_spread),
+    ):
+        if values is not None:
+            columns[words] = values
+            if len(found.seeds) > 1:
+                columns[f"{words} ±"] = spread
+    if found.group is not None:
+        columns["group"] = found.group + 1
+    if beside is not None:
+        columns["skill of the other run"] = recovered(beside).skill
+    own = errors(view, view)[0]
+    if not np.isnan(own).all():
+        columns["error" if has_truth(view) else "distance from observed"] = own
+    if has_truth(view):
+        true = confusions(view, "truth").matrices
+        columns["true skill"] = np.trace(true, axis1=1, axis2=2) / len(found.classes)
+    table = pd.DataFrame(columns).iloc[order(view, sort)]
+    around = " ±: standard deviation over seeds." if len(found.seeds) > 1 else ""
+    notes = (f"The table shows {found.combined}. {_WORDS}{around}",)
+    title = f"What {view.run_name} says of each worker ({found.combined})"
+    return Exhibit("workers", title, None, table, notes, "", lambda worker: {"worker": view.workers[worker]})
+
+
+def skills(views: Sequence[RunView], worker: int | None = None) -> Exhibit:
+    """Learnt skills of runs, or of the seeds of one, on those that the labels show.
+
+    Args:
+        views: of one dataset and reference.
+        worker: number of a worker to mark.
+    """
+    names = [view.run_name for view in views]
+    if len(set(names)) < len(names):
+        names = [f"{view.run_name}, seed {view.shown_seed}" for view in views]
+    colors = [method_color(view.result.method) for view in views]
+    if len(set(colors)) < len(colors):
+        colors = [PALETTE[k % len(PALETTE)] for k in range(len(views))]
+    found = [skill_comparison(view) for view in views]
+    drawn = {escaped(n): view.drawable(of) for n, view, of in zip(names, views, found, strict=True)}
+    tables = [of.frame().assign(worker=list(view.workers)) for view, of in zip(views, found, strict=True)]
+    if len(tables) > 1:
+        tables = [table.assign(run=name) for name, table in zip(names, tables, strict=True)]
+    notes = [
+        f"Correlation of learnt with observed skill ({of.reference}; {f'{view.run_name}, ' * (len(views) > 1)}"
+        f"{of.combined}): {_plain(of.correlation)}, weighted by annotations {_plain(of.weighted)}, by ranks "
+        f"{_plain(of.rank_correlation)}."
+        for view, of in zip(views, found, strict=True)
+    ]
+    return Exhibit(
+        "skills",
+        "Skill of each worker, learnt and observed",
+        figures.skills(drawn, colors=colors, highlight=worker),
+        pd.concat(tables, ignore_index=True),
+        tuple(notes),
+        "Learnt skill of each worker beside the observed one",
+    )
+
+
+def _plain(value: float) -> str:
+    return "–" if value != value else f"{value:.2f}"

@@ -1,0 +1,103 @@
+"""Exhibits of what runs recovered: numbers are the library's, names are escaped once and hidden where asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crowdcore import analysis
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.exhibits import Exhibit, confusions, omega, view, worker_skills
+from crowdcore.exhibits.recovered import RunView, of_run, recovered, seeds
+from tests.browser.recorded_runs import invented
+from tests.conftest import simulate_crowd
+
+
+@pytest.fixture
+def crowd() -> CrowdDataset:
+    made = simulate_crowd()
+    workers = pd.Index(["<b>Q&A", *made.worker_ids[1:]])
+    return replace(made, classes=("R&D", *made.classes[1:]), worker_ids=workers)
+
+
+@pytest.fixture
+def run(crowd: CrowdDataset) -> RunView:
+    return of_run(view(crowd), invented(crowd, "conal"))
+
+
+def everything(run: RunView) -> list[Exhibit]:
+    found = [
+        *(confusions.confusion_grid(run, who) for who in (-1, 0)),
+        *(confusions.recovered_confusion(run, who) for who in (-1, 0)),
+        *(confusions.recovered_confusion(run, who, "observed") for who in (-1, 0)),
+        *(confusions.confusion_difference(run, who) for who in (-1, 0)),
+        confusions.largest_confusions(run),
+        confusions.every_confusion(run),
+        worker_skills.skills([run]),
+        worker_skills.recovered_workers(run),
+        omega.omega_ranking(run),
+        omega.omega_halves(run),
+        omega.omega_spread(run, "class"),
+        omega.omega_spread(run, "worker"),
+        omega.omega_tasks(run),
+    ]
+    return [exhibit for exhibit in found if exhibit is not None]
+
+
+def test_names_are_escaped_once(run: RunView) -> None:
+    drawn = "\n".join(shown.figure.to_json() for shown in everything(run) if shown.figure is not None)
+    assert "R&amp;D" in drawn or "R\\u0026amp;D" in drawn
+    assert "&lt;b&gt;Q&amp;A" in drawn or "Q\\u0026amp;A" in drawn
+    assert "amp;amp" not in drawn
+    assert "<b>Q" not in drawn
+
+
+def test_tables_hold_names_as_they_are_and_pseudonyms_where_names_are_hidden(run: RunView) -> None:
+    plain = "\n".join(shown.table.to_csv() + "".join(shown.notes) for shown in everything(run))
+    assert "R&D" in plain
+    assert "<b>Q&A" in plain
+    assert "&amp;" not in plain
+    hidden = "\n".join(
+        shown.table.to_csv() + shown.title + shown.alt + (shown.figure.to_json() if shown.figure is not None else "")
+        for shown in everything(replace(run, hidden=True))
+    )
+    assert "Q&A" not in hidden
+    assert "Q&amp;A" not in hidden
+    assert "w001" not in hidden
+
+
+def test_without_truth_the_difference_is_to_the_labels(run: RunView) -> None:
+    shown = confusions.confusion_difference(run, 3)
+    assert shown is not None
+    expected = recovered(run).matrices[3] - analysis.worker_confusion(run.dataset).matrices[3]
+    np.testing.assert_allclose(shown.table["difference"].to_numpy().reshape(4, 4), expected, atol=1e-12)
+    assert shown.click is not None
+    assert shown.click(1, 2) == {"true": run.classes[1], "given": run.classes[2]}
+
+
+def test_views_of_seeds(run: RunView) -> None:
+    assert list(seeds(run)) == [None, "each", 0, 1, 2]
+    assert [one.shown_seed for one in replace(run, seed="each").one_by_one()] == [0, 1, 2]
+    assert replace(run, seed=1).one_by_one()[0].shown_seed == 1
+    assert of_run(run, run.result, at=7).at == "selected", "nothing is kept of epoch 7"
+
+
+def test_tasks_behind_a_cell(run: RunView) -> None:
+    behind = confusions.tasks_behind(run, 1, 2)
+    assert set(behind) == set(analysis.mistake_cell(run.dataset, "gold", 1, 2).tasks)
+    assert set(confusions.tasks_behind(run, 1, 2, 3)) <= set(behind)
+
+
+def test_skills_of_several_runs_are_told_run_by_run(run: RunView) -> None:
+    other = of_run(run, invented(run.dataset, "trace"))
+    shown = worker_skills.skills([run, other])
+    assert set(shown.table["run"]) == {"conal", "trace"}
+    assert len(shown.notes) == 2
+    one = shown.table.query("run == 'trace'")
+    expected = analysis.skill_comparison(
+        analysis.worker_confusion(run.dataset), other.result.worker_confusion, seeds=other.result.seeds
+    )
+    np.testing.assert_allclose(one["learned_skill"], expected.learned)
