@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crowdcore.core.errors import CrowdError, need_extra
-from crowdcore.runs.files import EngineFiles
+from crowdcore.runs.files import EngineFiles, read_json
 from crowdcore.runs.locks import is_locked
 from crowdcore.runs.processes import is_alive, kill_group, start_detached
 from crowdcore.runs.workspace import Workspace
@@ -84,7 +84,7 @@ def engine_state(*, workspace: Workspace | None = None) -> EngineState:
         if files.wanted.exists():
             ensure_engine(workspace=workspace)
         return EngineState(None)
-    said = files.read(files.state)
+    said = read_json(files.state)
     return EngineState(
         said.get("address"),
         tuple(WorkerState(**w) for w in said.get("workers", [])),
@@ -106,10 +106,10 @@ def stop_engine(*, workspace: Workspace | None = None) -> None:
     files = EngineFiles(workspace.folder)
     files.wanted.unlink(missing_ok=True)
     deadline = time.monotonic() + _PATIENCE
-    while is_locked(files.lock) and not files.read(files.keeper) and time.monotonic() < deadline:
+    while is_locked(files.lock) and not read_json(files.keeper) and time.monotonic() < deadline:
         time.sleep(0.05)  # it is just starting
     if is_locked(files.lock):
-        keeper, nodes = files.read(files.keeper), files.read(files.state).get("pids", [])
+        keeper, nodes = read_json(files.keeper), read_json(files.state).get("pids", [])
         if keeper.get("host") != socket.gethostname():
             raise CrowdError(f"The engine of this workspace runs on {keeper.get('host')}: stop it there.")
         with contextlib.suppress(ProcessLookupError):

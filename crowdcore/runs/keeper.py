@@ -17,7 +17,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from crowdcore.runs.files import EngineFiles
+from crowdcore.runs.files import EngineFiles, write_json
 from crowdcore.runs.locks import locked
 from crowdcore.runs.workspace import Workspace
 
@@ -68,7 +68,7 @@ class Keeper:
 
     def run(self) -> None:
         """Until told to stop, or idle for long."""
-        self._files.write(self._files.keeper, {"pid": os.getpid(), "host": socket.gethostname()})
+        write_json(self._files.keeper, {"pid": os.getpid(), "host": socket.gethostname()})
         busy = time.monotonic()
         try:
             while not self._stop.is_set():
@@ -196,7 +196,7 @@ class Keeper:
         with contextlib.suppress(Exception):
             workers = self._workers()
         busy = [h.worker for h in self._handed.values() if h.resource == SLOT]
-        self._files.write(
+        write_json(
             self._files.state,
             {
                 "address": self._address if self._client else None,
@@ -248,7 +248,7 @@ def main() -> None:
     answered = -1
     while not stop.is_set() and answered != files.poked():  # asked for something while it was ending
         try:
-            with locked(files.lock, wait=False):
+            with locked(files.lock, wait=0):
                 keeper = Keeper(workspace, stop)
                 keeper.run()
                 answered = keeper.looked

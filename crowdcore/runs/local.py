@@ -7,7 +7,7 @@ import ctypes
 import subprocess
 import time
 
-from crowdcore.runs.files import EngineFiles
+from crowdcore.runs.files import EngineFiles, read_json
 from crowdcore.runs.processes import end, start_detached
 from crowdcore.runs.workspace import Workspace
 
@@ -62,7 +62,7 @@ class LocalNodes:
 
     def address(self) -> str | None:
         """The scheduler's, once it is up."""
-        found = self._files.read(self._files.scheduler).get("address")
+        found = read_json(self._files.scheduler).get("address")
         return str(found) if found else None
 
     def stop(self) -> None:

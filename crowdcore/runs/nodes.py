@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from crowdcore.core.errors import CrowdError, need_extra
 from crowdcore.core.parallel import cores
-from crowdcore.runs import supervise
+from crowdcore.runs import forkserver, supervise
 from crowdcore.runs.files import EngineFiles
 from crowdcore.runs.workspace import Workspace
 
@@ -87,7 +87,7 @@ async def _work(
         death_timeout=60,
         dashboard=False,
     )
-    supervise.nursery.warm_up(files.log(f"nursery-{device.replace(':', '-')}"))
+    forkserver.preload()
     try:
         await worker
     except (TimeoutError, OSError) as error:
@@ -103,7 +103,6 @@ async def _work(
             break
         await asyncio.sleep(_TICK)
     await asyncio.sleep(_TICK)  # let results go out
-    supervise.nursery.close()
     await worker.close(timeout=2, executor_wait=False, reason="crowdcore-stop")
 
 

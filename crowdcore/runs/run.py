@@ -41,7 +41,7 @@ STATUS: Mapping[State, str] = {
 }
 """State -> what MLflow calls it."""
 TAG = "crowdcore."
-"""Begin of the names of our tags: spec, message, progress, heartbeat, started, device, priority, result, tags …"""
+"""Begin of the names of our tags: spec, message, progress, started, device, priority, result, tags …"""
 NAME, NOTE = "mlflow.runName", "mlflow.note.content"
 """The tags in which MLflow keeps, and shows, a run's name and what was written about it."""
 
@@ -69,7 +69,6 @@ class Run:
         device: where it runs, in words.
         scores: last known means over seeds, such as ``test_accuracy`` and ``test_accuracy_std``; with a result also
             ``test_accuracy_selected``, ``…_last``, ``…_best``, ``valid_accuracy_selected`` and their ``…_std``.
-        heartbeat: when its child last gave a sign of life.
         has_result: whether `result` has something to give.
         name: what somebody has called it; "" when nobody has.
         note: what somebody has written about it.
@@ -91,7 +90,6 @@ class Run:
     ended: datetime | None = None
     device: str = ""
     scores: dict[str, float] = field(default_factory=dict)
-    heartbeat: datetime | None = None
     has_result: bool = False
     name: str = ""
     note: str = ""
@@ -134,7 +132,6 @@ def read_run(entry: mlflow.entities.Run) -> Run | None:
         ended=_when(entry.info.end_time) if state in ENDED else None,
         device=tags.get(f"{TAG}device", ""),
         scores=dict(entry.data.metrics),
-        heartbeat=_tagged(tags, "heartbeat"),
         has_result=tags.get(f"{TAG}result") == "yes",
         name="" if tags.get(NAME) == default_name(spec) else tags.get(NAME, ""),
         note=tags.get(NOTE, ""),

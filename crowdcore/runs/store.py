@@ -18,6 +18,7 @@ import pandas as pd
 
 from crowdcore.core.errors import DataError
 from crowdcore.runs.datasets import spelled
+from crowdcore.runs.lease import is_leased
 from crowdcore.runs.redaction import redact
 from crowdcore.runs.run import ENDED, NAME, STATUS, TAG, Run, State, default_name, is_spread, read_run
 from crowdcore.runs.schema import client_of, experiment_name, experiment_of
@@ -217,7 +218,7 @@ def delete(run_ids: Iterable[str], *, workspace: Workspace | None = None) -> Non
     workspace = workspace or Workspace.open()
     runs = [get_run(run_id, workspace=workspace) for run_id in dict.fromkeys(run_ids)]
     for run in runs:
-        if run.state not in ENDED or workspace.child_alive(run.id):
+        if run.state not in ENDED or is_leased(workspace.run_folder(run.id)):
             raise DataError(f"Run {run.id} is {run.state}", "Cancel it before deleting it.")
     from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 

@@ -17,7 +17,8 @@ import crowdcore as cc
 from crowdcore.core.errors import DataError
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.training.events import EpochEvent, Event
-from crowdcore.runs import Run, Workspace, child, curves, get_run, log_lines, predictions, result, store
+from crowdcore.runs import Run, Workspace, child, curves, get_run, log_lines, predictions, recorder, result, store
+from crowdcore.runs.lease import is_leased, leased
 from crowdcore.runs.recorder import Recorder
 from crowdcore.runs.schema import client_of
 
@@ -218,11 +219,11 @@ def test_without_its_supervisor_a_run_stops_and_waits(make: Make, train: Train, 
 
     monkeypatch.setattr(Recorder, "listen", listen_and_wait)
     expected = uninterrupted(run)
-    monkeypatch.setattr(child, "supervisor", lambda: 2**22 + 1)
+    monkeypatch.setattr(recorder, "worker_is_gone", lambda: True)
     assert train(run) == child.ORPHANED
     assert (get_run(run.id).state, get_run(run.id).epoch) == ("running", 3)
     assert not get_run(run.id).has_result
-    monkeypatch.setattr(child, "supervisor", lambda: 0)
+    monkeypatch.setattr(recorder, "worker_is_gone", lambda: False)
     monkeypatch.setattr(Recorder, "listen", listen)
     assert train(run) == child.FINISHED
     assert_same(result(run.id), expected)
@@ -240,7 +241,7 @@ def test_a_broken_checkpoint_is_a_sentence(make: Make, train: Train, workspace: 
 
 def test_a_run_has_one_process(make: Make, workspace: Workspace) -> None:
     run = make()
-    with workspace.as_child(run.id, "now"):
+    with leased(workspace.run_folder(run.id)):
         assert child.main(run.id) == child.TAKEN
     assert get_run(run.id).state == "queued"
 
@@ -259,10 +260,10 @@ def test_killed_and_resumed_equals_uninterrupted(
     while not list(state.glob("*/state.json")) and time.monotonic() < deadline:
         assert started.poll() is None, log_lines(run.id)
         time.sleep(0.02)
-    assert workspace.child_alive(run.id)
+    assert is_leased(workspace.run_folder(run.id))
     started.kill()
     assert started.wait() == -signal.SIGKILL
-    assert not workspace.child_alive(run.id)
+    assert not is_leased(workspace.run_folder(run.id))
     assert get_run(run.id).state == "running"
     with pytest.raises(DataError, match=r"is in epoch \d+ of 40"):
         result(run.id)

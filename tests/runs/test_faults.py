@@ -53,8 +53,8 @@ def kill(pids: list[int]) -> None:
 
 def children(workspace: Workspace, run_id: str) -> list[int]:
     """The living processes that train a run."""
-    named = {workspace.child(run_id).get("pid", 0), read_note(workspace.run_folder(run_id)).child}
-    return [pid for pid in named if pid and is_alive(pid)]
+    pid = read_note(workspace.run_folder(run_id)).child
+    return [pid] if is_alive(pid) else []
 
 
 def test_two_apps_that_die_right_after_asking(workspace):
@@ -150,7 +150,7 @@ def test_cancel_of_a_stuck_and_of_a_waiting_run(workspace):
     runs.cancel(waiting.id, workspace=workspace)
     run = runs.get_run(waiting.id, workspace=workspace)
     assert (run.state, run.message) == ("cancelled", "Cancelled before it started.")
-    assert workspace.child(waiting.id) == {}
+    assert read_note(workspace.run_folder(waiting.id)).child == 0
 
     at_epoch(workspace, stuck.id, 6)  # there is a checkpoint now
     [pid] = children(workspace, stuck.id)
