@@ -10,6 +10,7 @@ import importlib.util
 import os
 import signal
 import socket
+import subprocess
 import threading
 import time
 from dataclasses import dataclass
@@ -23,10 +24,9 @@ from crowdcore.runs.workspace import Workspace
 
 __all__ = ["EngineState", "WorkerState", "engine_state", "ensure_engine", "stop_engine"]
 
-_STARTING = 5.0  # seconds that a keeper has to take its lock
 _PATIENCE = 25.0  # seconds that it has to end everything
 
-_started: dict[Path, float] = {}
+_started: dict[Path, subprocess.Popen[bytes]] = {}  # workspace -> the keeper that this process started last
 _one = threading.Lock()
 
 
@@ -68,10 +68,12 @@ def ensure_engine(*, workspace: Workspace | None = None) -> None:
     files = EngineFiles(workspace.folder)
     files.do_poke()
     with _one:
-        if is_locked(files.lock) or time.monotonic() - _started.get(workspace.folder, -_STARTING) < _STARTING:
+        started = _started.get(workspace.folder)
+        if is_locked(files.lock) or (started and started.poll() is None):
             return
-        _started[workspace.folder] = time.monotonic()
-        start_detached("crowdcore.runs.keeper", log=files.log("keeper"), environment=workspace.environment)
+        _started[workspace.folder] = start_detached(
+            "crowdcore.runs.keeper", log=files.log("keeper"), environment=workspace.environment
+        )
 
 
 def engine_state(*, workspace: Workspace | None = None) -> EngineState:
@@ -118,4 +120,7 @@ def stop_engine(*, workspace: Workspace | None = None) -> None:
             time.sleep(0.05)
         for pid in filter(is_alive, (keeper["pid"], *nodes)):
             kill_group(pid)
-    _started.pop(workspace.folder, None)
+    started = _started.pop(workspace.folder, None)
+    if started is not None:
+        kill_group(started.pid)  # it may be about to take the lock
+        started.wait()

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["IDLE", "JOIN", "SLOTS", "main"]
 
 IDLE, JOIN, SLOTS = "CROWDCORE_ENGINE_IDLE", "CROWDCORE_SCHEDULER", "CROWDCORE_SLOTS"
-_LONG = 1800.0  # seconds without work after which the engine ends
+_BRIEFLY = 90.0  # seconds without work after which the engine ends: what it has loaded takes 800 MB
+_LONG = 1800.0  # the same when somebody has added a worker, which would end, too
 _TICK, _LOOK, _RARELY = 0.05, 1.0, 3.0  # seconds between looks at the poke, at a busy and at an idle record
 _JOINING = 0.2  # seconds between looks while the first worker is on its way
 _ALONE = 15.0  # seconds without a worker that are worth a word
@@ -55,7 +56,7 @@ class Keeper:
         dask.config.set({"distributed.comm.timeouts.connect": "5s"})
         self._workspace, self._files = workspace, EngineFiles(workspace.folder)
         self._join = os.environ.get(JOIN, "")
-        self._idle = float(os.environ.get(IDLE) or _LONG)
+        self._idle = float(os.environ.get(IDLE) or 0)
         self._nodes = None if self._join else LocalNodes(workspace, int(os.environ.get(SLOTS) or 1))
         self._reconciler = Reconciler(workspace)
         self._client: Any = None  # Dask's client has no types
@@ -80,8 +81,10 @@ class Keeper:
                 self.looked = poked
                 self._mark_wanted()
                 n_workers = self._report(problem)
-                if time.monotonic() - busy > self._idle:
-                    _log.info("nothing to do for %.0f s", self._idle)
+                own = 0 if self._nodes is None else len(self._nodes.pids) - 1  # without the scheduler
+                idle = self._idle or (_LONG if n_workers > own else _BRIEFLY)
+                if time.monotonic() - busy > idle:
+                    _log.info("nothing to do for %.0f s", idle)
                     break
                 unfinished = bool(self._handed or self._reconciler.unfinished)
                 self._wait((_LOOK if n_workers else _JOINING) if unfinished else _RARELY)

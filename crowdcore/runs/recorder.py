@@ -19,6 +19,7 @@ from crowdcore.learning.training.events import Event, NoteEvent
 from crowdcore.runs.run import TAG
 from crowdcore.runs.schema import client_of
 from crowdcore.runs.store import as_json
+from crowdcore.runs.usage import Processors
 from crowdcore.runs.workspace import Workspace
 
 __all__ = ["ORPHANED", "Recorder", "checkpointed", "spread", "worker_is_gone"]
@@ -26,6 +27,7 @@ __all__ = ["ORPHANED", "Recorder", "checkpointed", "spread", "worker_is_gone"]
 ORPHANED = 4  # exit code
 
 _EVERY = 1.0  # seconds between two batches
+_LOOK, _CROWDED = 5.0, 0.5  # seconds between looks at the processors; share of them that is worth a word
 _BATCH = 500  # numbers in one write (MLflow takes 1,000)
 _GRACE = 20.0  # seconds that an orphan has for the end of its epoch
 _PATIENCE = 300.0  # seconds that the end of a run waits for a record that does not answer
@@ -44,6 +46,7 @@ class Recorder:
         self._values: dict[tuple[str, int], dict[int, float]] = {}  # (metric, epoch) -> seed -> value
         self._pending: list[tuple[str, float, int, int]] = []  # metric, value, milliseconds, epoch
         self._progress: dict[str, Any] = {}
+        self._processors, self._crowded, self._looked = Processors(), False, time.monotonic()
         self._lock, self._ending = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._write_on, name="recorder", daemon=True)
         self._failing = False
@@ -70,12 +73,15 @@ class Recorder:
             print(event.message, flush=True)
             return
         self._take(event.epoch, event.seeds, event.metrics)
+        if time.monotonic() - self._looked > _LOOK:
+            self._crowded, self._looked = self._processors.share() < _CROWDED, time.monotonic()
         with self._lock:
             self._progress = {
                 "epoch": event.epoch,
                 "epochs": event.epochs,
                 "done": round(event.done, 5),
                 "remaining": round(event.remaining, 1),
+                "crowded": self._crowded,
             }
 
     def restore(self, seeds: Sequence[int], history: Mapping[str, FloatArray]) -> None:

@@ -45,6 +45,7 @@ TAG = "crowdcore."
 NAME, NOTE = "mlflow.runName", "mlflow.note.content"
 """The tags in which MLflow keeps, and shows, a run's name and what was written about it."""
 
+_CROWDED = "Slow: other programs use the processors."
 _SEPARATOR = ","  # between the words of the tag ``crowdcore.tags``
 _GIVEN = {"dataset", "fingerprint", "method", "seeds"}  # parameters of MLflow that are no settings
 _STATE = {status: state for state, status in STATUS.items()}
@@ -58,7 +59,7 @@ class Run:
         id: 32 hexadecimal digits, MLflow's run id.
         spec: what was asked for.
         state: queued, running, finished, failed or cancelled.
-        message: why it failed or was cancelled, what was resumed; "" when there is nothing to say.
+        message: why it failed or was cancelled, what was resumed, why it is slow; "" when there is nothing to say.
         epoch: epochs done.
         epochs: how many there will be at most; 0 while unknown.
         done: share of the run that is done, 0…1.
@@ -118,11 +119,12 @@ def read_run(entry: mlflow.entities.Run) -> Run | None:
     except (KeyError, ValueError, TypeError):
         return None
     state = _STATE.get(entry.info.status, "failed")
+    crowded = _CROWDED if state == "running" and progress.get("crowded") else ""
     return Run(
         id=entry.info.run_id,
         spec=spec if priority == spec.priority else spec.model_copy(update={"priority": priority}),
         state=state,
-        message=tags.get(f"{TAG}message", ""),
+        message=" ".join(filter(None, (tags.get(f"{TAG}message", ""), crowded))),
         epoch=progress.get("epoch", 0),
         epochs=progress.get("epochs", 0) or _asked(spec),
         done=1.0 if state == "finished" else progress.get("done", 0.0),

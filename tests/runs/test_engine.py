@@ -187,6 +187,14 @@ def test_asking_about_an_engine_starts_none(workspace):
     assert not (workspace.folder / "engine").exists()
 
 
+def test_an_engine_that_is_only_starting_is_stopped(tmp_path):
+    with workspace_at(tmp_path) as workspace:
+        runs.ensure_engine(workspace=workspace)
+        assert processes(workspace)
+        runs.stop_engine(workspace=workspace)
+        assert not processes(workspace)
+
+
 def test_an_engine_without_work_ends_and_one_that_is_elsewhere_is_left(tmp_path, monkeypatch):
     with workspace_at(tmp_path, CROWDCORE_ENGINE_IDLE="1") as workspace:
         with ThreadPoolExecutor(8) as pool:
