@@ -1,4 +1,4 @@
-"""The engine as apps see it: a keeper process of the workspace that is started when needed and found again.
+"""The engine as apps see it: a process of the workspace that is started when needed and found again.
 
 Everything here only looks at files and locks: it costs well under a millisecond and may be called from any thread.
 """
@@ -26,7 +26,7 @@ __all__ = ["EngineState", "WorkerState", "engine_state", "ensure_engine", "stop_
 
 _PATIENCE = 25.0  # seconds that it has to end everything
 
-_started: dict[Path, subprocess.Popen[bytes]] = {}  # workspace -> the keeper that this process started last
+_started: dict[Path, subprocess.Popen[bytes]] = {}  # workspace -> the engine that this process started last
 _one = threading.Lock()
 
 
@@ -72,7 +72,7 @@ def ensure_engine(*, workspace: Workspace | None = None) -> None:
         if is_locked(files.lock) or (started and started.poll() is None):
             return
         _started[workspace.folder] = start_detached(
-            "crowdcore.runs.keeper", log=files.log("keeper"), environment=workspace.environment
+            "crowdcore.runs.engine_process", log=files.log("engine"), environment=workspace.environment
         )
 
 
@@ -108,18 +108,17 @@ def stop_engine(*, workspace: Workspace | None = None) -> None:
     files = EngineFiles(workspace.folder)
     files.wanted.unlink(missing_ok=True)
     deadline = time.monotonic() + _PATIENCE
-    while is_locked(files.lock) and not read_json(files.keeper) and time.monotonic() < deadline:
+    while is_locked(files.lock) and not read_json(files.engine) and time.monotonic() < deadline:
         time.sleep(0.05)  # it is just starting
     if is_locked(files.lock):
-        keeper, nodes = read_json(files.keeper), read_json(files.state).get("pids", [])
-        if keeper.get("host") != socket.gethostname():
-            raise CrowdError(f"The engine of this workspace runs on {keeper.get('host')}: stop it there.")
+        engine = read_json(files.engine)
+        if engine.get("host") != socket.gethostname():
+            raise CrowdError(f"The engine of this workspace runs on {engine.get('host')}: stop it there.")
         with contextlib.suppress(ProcessLookupError):
-            os.kill(keeper["pid"], signal.SIGTERM)
-        while is_alive(keeper["pid"]) and time.monotonic() < deadline:
+            os.kill(engine["pid"], signal.SIGTERM)
+        while is_alive(engine["pid"]) and time.monotonic() < deadline:
             time.sleep(0.05)
-        for pid in filter(is_alive, (keeper["pid"], *nodes)):
-            kill_group(pid)
+        kill_group(engine["pid"])
     started = _started.pop(workspace.folder, None)
     if started is not None:
         kill_group(started.pid)  # it may be about to take the lock

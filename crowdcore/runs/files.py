@@ -52,13 +52,13 @@ class EngineFiles:
 
     @property
     def lock(self) -> Path:
-        """Held by the keeper as long as it lives."""
-        return self.folder / "keeper.lock"
+        """Held by the engine as long as it lives."""
+        return self.folder / "engine.lock"
 
     @property
-    def keeper(self) -> Path:
-        """Process and host of the keeper."""
-        return self.folder / "keeper.json"
+    def engine(self) -> Path:
+        """Process and host of the engine."""
+        return self.folder / "engine.json"
 
     @property
     def state(self) -> Path:
@@ -97,13 +97,13 @@ class EngineFiles:
             return 0
 
     def do_poke(self) -> None:
-        """Ask the keeper to look."""
+        """Ask the engine to look."""
         self.poke.touch()
         now = time.time_ns()
         os.utime(self.poke, ns=(now, now))
 
     def make_key(self) -> None:
-        """Make the key that scheduler, workers and keeper know each other by; nobody else can connect."""
+        """Make the key that scheduler and workers know each other by; nobody else can connect."""
         from distributed import Security
 
         make: Any = Security.temporary

@@ -16,7 +16,7 @@ from crowdcore import runs
 from crowdcore.runs.lease import is_leased, read_note
 from crowdcore.runs.processes import is_alive
 from crowdcore.runs.workspace import Workspace
-from tests.runs.on_engine import LONG, make_dataset, processes, spec, until, workspace_at
+from tests.runs.on_engine import ENGINE, LONG, WORKER, make_dataset, processes, spec, until, workspace_at
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy")  # MLflow's own use of SQLAlchemy
@@ -73,10 +73,10 @@ def test_two_apps_that_die_right_after_asking(workspace):
     living = [lambda r=r: children(workspace, r) for r in asked]
     while not all(runs.get_run(r, workspace=workspace).has_ended for r in asked):
         most = max(most, sum(len(look()) for look in living))
-        assert len(processes(workspace, "crowdcore.runs.keeper")) <= 2  # the second one leaves at once
+        assert len(processes(workspace, ENGINE)) <= 2  # the second one leaves at once
         time.sleep(0.1)
     assert most == 1  # one slot, whoever asks
-    assert len(processes(workspace, "nodes scheduler")) == 1
+    assert len(processes(workspace, WORKER)) == 1
     for run_id in asked:
         run = runs.get_run(run_id, workspace=workspace)
         assert (run.state, run.message) == ("finished", "")
@@ -109,11 +109,11 @@ def test_killed_training_process(workspace):
     assert runs.result(run.id, workspace=workspace).last_epoch.item() >= 5
 
 
-def test_killed_worker_scheduler_and_keeper(workspace):
+def test_killed_worker_and_engine(workspace):
     finished = [r.id for r in runs.list_runs(states=["finished"], workspace=workspace)]
     run = runs.submit(spec(LONG), workspace=workspace)
     reached = at_epoch(workspace, run.id, 6).epoch
-    for victim in ("nodes worker", "nodes scheduler", "crowdcore.runs.keeper"):
+    for victim in (WORKER, ENGINE):
         old = children(workspace, run.id)
         kill(processes(workspace, victim))
         until(lambda old=old: not set(old) & set(children(workspace, run.id)), 20, f"its child ends after {victim}")
@@ -129,7 +129,7 @@ def test_killed_worker_scheduler_and_keeper(workspace):
         message = runs.get_run(run.id, workspace=workspace).message
         assert "goes on from its last checkpoint" in message
         reached = at_epoch(workspace, run.id, reached + 3).epoch
-    assert all(len(processes(workspace, f"nodes {role}")) == 1 for role in ("scheduler", "worker"))
+    assert all(len(processes(workspace, role)) == 1 for role in (ENGINE, WORKER))
 
     begun = time.monotonic()
     runs.cancel(run.id, workspace=workspace)

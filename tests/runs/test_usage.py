@@ -23,19 +23,13 @@ print(processors.share())
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="Linux tells how long threads wait")
 def test_beside_three_busy_programs_a_process_knows_that_it_waits() -> None:
-    core = min(os.sched_getaffinity(0))
-    busy = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"], preexec_fn=lambda: os.sched_setaffinity(0, {core}))
-        for _ in range(3)
-    ]
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})  # which processes inherit
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
     try:
-        found = subprocess.run(
-            [sys.executable, "-c", _SHARE],
-            preexec_fn=lambda: os.sched_setaffinity(0, {core}),
-            capture_output=True,
-            check=True,
-        )
+        found = subprocess.run([sys.executable, "-c", _SHARE], capture_output=True, check=True)
     finally:
+        os.sched_setaffinity(0, allowed)
         for process in busy:
             process.kill()
             process.wait()
