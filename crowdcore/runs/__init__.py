@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from crowdcore.runs.queue import cancel, resume, run_again, set_priority, submit
     from crowdcore.runs.references import reference
     from crowdcore.runs.run import ENDED, STATES, Run, State
+    from crowdcore.runs.run_config import RunSpec
     from crowdcore.runs.searching import search, search_importances, search_trials
     from crowdcore.runs.space import Choice, Range, SearchPlan
-    from crowdcore.runs.spec import RunSpec
     from crowdcore.runs.store import curves, delete, get_run, list_runs
     from crowdcore.runs.workspace import Workspace
 
@@ -51,9 +51,9 @@ _HOMES = {
     "queue": ("cancel", "resume", "run_again", "set_priority", "submit"),
     "references": ("reference",),
     "run": ("ENDED", "STATES", "Run", "State"),
+    "run_config": ("RunSpec",),
     "searching": ("search", "search_importances", "search_trials"),
     "space": ("Choice", "Range", "SearchPlan"),
-    "spec": ("RunSpec",),
     "store": ("curves", "delete", "get_run", "list_runs"),
     "workspace": ("Workspace",),
 }

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from crowdcore.runs.files import EngineFiles, write_json
 from crowdcore.runs.locks import locked
+from crowdcore.runs.schema import client_of
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ _QUIET = {  # runs are processes of their own: there is nothing here to measure 
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.tick.limit": "30s",
     "distributed.comm.timeouts.connect": "5s",
+    "distributed.worker.daemon": False,  # a daemon may not have children
     "distributed.worker.profile.enabled": False,
 }
 _log = logging.getLogger("crowdcore.engine")
@@ -63,13 +65,15 @@ class Engine:
     def __init__(self, workspace: Workspace, stop: threading.Event) -> None:
         import dask
 
-        from crowdcore.runs.reconcile import Reconciler
+        from crowdcore.runs.recovery import Reconciler
 
         dask.config.set(_QUIET)
         self._workspace, self._files = workspace, EngineFiles(workspace.folder)
+        write_json(self._files.engine, {"pid": os.getpid(), "host": socket.gethostname()})
         self._join = os.environ.get(JOIN, "")
         self._idle = float(os.environ.get(IDLE) or 0)
         self._reconciler = Reconciler(workspace)
+        threading.Thread(target=client_of, args=(workspace,), daemon=True).start()  # loads MLflow in the meantime
         self._cluster = None if self._join else _local_cluster(workspace, int(os.environ.get(SLOTS) or 1))
         self._client: Any = None  # Dask's client has no types
         self._handed: dict[str, _Handed] = {}
@@ -80,7 +84,6 @@ class Engine:
 
     def run(self) -> None:
         """Until told to stop, or idle for long."""
-        write_json(self._files.engine, {"pid": os.getpid(), "host": socket.gethostname()})
         busy = time.monotonic()
         try:
             while not self._stop.is_set():
@@ -177,7 +180,7 @@ class Engine:
             str(self._workspace.folder),
             self._workspace.tracking_uri,
             run.id,
-            "coordinator" if run.spec.search else "child",
+            "search_process" if run.spec.search else "train_process",
             run.spec.device,
             key=f"{resource}-{run.id}-{uuid.uuid4().hex[:8]}",
             workers=[worker],

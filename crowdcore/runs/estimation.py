@@ -18,7 +18,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.runs.datasets import spelled
 from crowdcore.runs.files import read_json, write_json
 from crowdcore.runs.run import Run
-from crowdcore.runs.spec import RunSpec
+from crowdcore.runs.run_config import RunSpec
 from crowdcore.runs.store import list_runs
 from crowdcore.runs.workspace import Workspace
 
@@ -124,7 +124,7 @@ def _from_trial(spec: RunSpec, dataset: CrowdDataset, workspace: Workspace) -> E
 def _measure(order: Mapping[str, Any], workspace: Workspace) -> dict[str, float]:
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "crowdcore.runs.trial"],
+            [sys.executable, "-m", "crowdcore.runs.dry_run"],
             input=json.dumps(order),
             capture_output=True,
             text=True,

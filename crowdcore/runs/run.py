@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from crowdcore.runs.spec import RunSpec
+from crowdcore.runs.run_config import RunSpec
 
 if TYPE_CHECKING:
     import mlflow.entities

@@ -21,8 +21,8 @@ from crowdcore.runs.datasets import spelled
 from crowdcore.runs.lease import is_leased
 from crowdcore.runs.redaction import redact
 from crowdcore.runs.run import ENDED, NAME, STATUS, TAG, Run, State, default_name, is_spread, read_run
+from crowdcore.runs.run_config import RunSpec
 from crowdcore.runs.schema import client_of, experiment_name, experiment_of
-from crowdcore.runs.spec import RunSpec
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -52,7 +52,7 @@ def supervise(folder: str, tracking_uri: str, run_id: str, what: str, device: st
         folder: the workspace's.
         tracking_uri: the workspace's.
         run_id: of the run.
-        what: "child", which trains, or "coordinator", of a search.
+        what: "train_process" or "search_process".
         device: what the run asks for.
 
     Returns:
@@ -128,7 +128,7 @@ def _impatience(workspace: Workspace, run_id: str, what: str) -> Callable[[], bo
             return False
         asked = min(asked, time.monotonic())
         silent = min(time.monotonic() - asked, workspace.silence(run_id))
-        return (what == "child" and workspace.stop_requested(run_id)) or silent > _SILENT
+        return (what == "train_process" and workspace.stop_requested(run_id)) or silent > _SILENT
 
     return is_over
 
@@ -138,7 +138,7 @@ def _never_began(workspace: Workspace, run_id: str) -> bool:
 
 
 def _cut_short(workspace: Workspace, run_id: str, what: str) -> str:
-    if what != "child":
+    if what != "train_process":
         return "Cancelled; its process did not end by itself."
     if workspace.has_checkpoint(run_id):
         return "Cancelled. Its last checkpoint could not be made a result; Resume goes on from there."

@@ -58,7 +58,7 @@ class RunWorker(Worker):
     def start_http_server(self, *arguments: object, **options: object) -> None:
         """Runs are seen on the dashboard and in MLflow."""
 
-    async def close(self, *arguments: Any, reason: str = "worker-close", **options: Any) -> Any:
+    async def close(self, *, reason: str = "worker-close", **options: Any) -> Any:  # type: ignore[override]
         """End the training processes first, and say why in their notes."""
         if self.status == Status.running:
             lost = "connection" in reason
@@ -67,7 +67,7 @@ class RunWorker(Worker):
                 await asyncio.sleep(_TICK)
                 if supervise.idle():
                     break
-        return await super().close(*arguments, reason=reason, **options)
+        return await super().close(reason=reason, **options)
 
 
 def worker_options(workspace: Workspace, slots: int, device: str) -> dict[str, Any]:

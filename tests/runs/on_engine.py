@@ -54,7 +54,7 @@ def workspace_at(folder: Path, **environment: str) -> Iterator[Workspace]:
             yield workspace
         finally:
             runs.stop_engine(workspace=workspace)
-            until(lambda: not processes(workspace), 5, "no process is left")
+            until(lambda: not processes(workspace), 30, "no process is left")
 
 
 def processes(workspace: Workspace, what: str = "") -> list[int]:

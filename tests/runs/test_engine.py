@@ -15,11 +15,11 @@ import pytest
 
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError, DataError, SettingError
-from crowdcore.runs import engine, queue, reconcile, store
+from crowdcore.runs import engine, queue, recovery, store
 from crowdcore.runs.files import EngineFiles
 from crowdcore.runs.lease import Note, is_leased, leased, read_note
 from crowdcore.runs.processes import is_alive
-from crowdcore.runs.reconcile import Reconciler
+from crowdcore.runs.recovery import Reconciler
 from crowdcore.runs.supervise import supervise
 from tests.runs.on_engine import ENGINE, processes, spec, until, workspace_at
 
@@ -109,7 +109,7 @@ def test_runs_at_work_or_just_being_recorded_are_left_alone(workspace):
 
 
 def test_a_child_that_outlives_its_supervisor_is_ended(workspace, monkeypatch):
-    monkeypatch.setattr(reconcile, "_GRACE", 0.0)
+    monkeypatch.setattr(recovery, "_GRACE", 0.0)
     run = store.create(spec(3), workspace=workspace)
     folder = workspace.run_folder(run.id)
     with leased(folder) as lease:
@@ -140,7 +140,7 @@ def test_trials_end_with_their_search(workspace):
 def test_runs_are_not_started_for_ever(workspace):
     run = store.create(spec(3), workspace=workspace)
     leave(workspace, run.id, lost=3)
-    assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "child", "cpu") == "failed"
+    assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "train_process", "cpu") == "failed"
     Reconciler(workspace).settle(run.id)
     found = store.get_run(run.id, workspace=workspace)
     assert (found.state, found.message) == ("failed", "Its worker was lost 4 times in a row.")
@@ -150,14 +150,14 @@ def test_a_run_that_somebody_has_is_not_supervised_twice(workspace, monkeypatch)
     run = store.create(spec(3), workspace=workspace)
     monkeypatch.setattr("crowdcore.runs.supervise.leased", lambda folder, wait: leased(folder, 0))
     with leased(workspace.run_folder(run.id)):
-        assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "child", "cpu") == ""
+        assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "train_process", "cpu") == ""
 
 
 def test_cancel_and_go_on_while_waiting(workspace, no_engine):
     run = runs.submit(spec(3), workspace=workspace)
     runs.cancel(run.id, workspace=workspace)
     assert runs.get_run(run.id, workspace=workspace).message == "Cancelled before it started."
-    assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "child", "cpu") == "cancelled"
+    assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "train_process", "cpu") == "cancelled"
     again = runs.resume(run.id, workspace=workspace)
     assert (again.state, again.message) == ("queued", "Started again.")
     assert not workspace.cancel_requested(run.id) and read_note(workspace.run_folder(run.id)) == Note()
@@ -192,6 +192,8 @@ def test_an_engine_that_is_only_starting_is_stopped(tmp_path):
         runs.ensure_engine(workspace=workspace)
         assert processes(workspace)
         runs.stop_engine(workspace=workspace)
+        until(lambda: not processes(workspace), 5, "no process is left")
+        time.sleep(1)
         assert not processes(workspace)
 
 

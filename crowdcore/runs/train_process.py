@@ -1,4 +1,4 @@
-"""The process that trains one run: ``python -m crowdcore.runs.child RUN_ID``.
+"""The process that trains one run: ``python -m crowdcore.runs.train_process RUN_ID``.
 
 Where the run has been cancelled, it turns the last checkpoint into the run's result and trains no further.
 

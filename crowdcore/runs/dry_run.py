@@ -1,4 +1,4 @@
-"""A short trial of a run, for its estimate: ``python -m crowdcore.runs.trial`` reads an order from standard input.
+"""A short trial of a run, for its estimate: ``python -m crowdcore.runs.dry_run`` reads an order from standard input.
 
 It trains two epochs on growing parts of the tasks until some seconds have passed, and prints one line of JSON.
 """

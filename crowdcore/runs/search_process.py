@@ -1,4 +1,4 @@
-"""The process behind a search: ``python -m crowdcore.runs.coordinator RUN_ID``; it asks for trials and waits for them.
+"""The process behind a search, ``python -m crowdcore.runs.search_process RUN_ID``: it asks for trials and waits.
 
 Its exit codes are those of a training child. It can be ended at any time: the study tells where to go on.
 """
