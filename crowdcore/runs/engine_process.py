@@ -27,8 +27,6 @@ from crowdcore.runs.schema import client_of
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
-    from distributed import SpecCluster
-
     from crowdcore.runs.run import Run
 
 __all__ = ["IDLE", "JOIN", "SLOTS", "main"]
@@ -66,6 +64,7 @@ class Engine:
         import dask
 
         from crowdcore.runs.recovery import Reconciler
+        from crowdcore.runs.worker_process import local_cluster
 
         dask.config.set(_QUIET)
         self._workspace, self._files = workspace, EngineFiles(workspace.folder)
@@ -74,7 +73,7 @@ class Engine:
         self._idle = float(os.environ.get(IDLE) or 0)
         self._reconciler = Reconciler(workspace)
         threading.Thread(target=client_of, args=(workspace,), daemon=True).start()  # loads MLflow in the meantime
-        self._cluster = None if self._join else _local_cluster(workspace, int(os.environ.get(SLOTS) or 1))
+        self._cluster = None if self._join else local_cluster(workspace, int(os.environ.get(SLOTS) or 1))
         self._client: Any = None  # Dask's client has no types
         self._handed: dict[str, _Handed] = {}
         self._joined = time.monotonic()
@@ -248,38 +247,6 @@ class Engine:
             self._reconciler.waiting(set())  # what ran is queued again
         self._files.state.unlink(missing_ok=True)
         self._files.engine.unlink(missing_ok=True)
-
-
-def _local_cluster(workspace: Workspace, slots: int) -> SpecCluster:
-    """A scheduler in this process, and one worker process per device, which Dask's nanny starts again when it dies."""
-    from distributed import Nanny, Scheduler, SpecCluster
-
-    from crowdcore.runs.worker_process import RunWorker, devices, worker_options
-
-    class QuietScheduler(Scheduler):
-        """Dask's scheduler without its web server."""
-
-        def start_http_server(self, *arguments: object, **options: object) -> None:
-            pass
-
-    files = EngineFiles(workspace.folder)
-    files.make_key()
-    shared = {"host": "127.0.0.1", "protocol": "tls", "security": files.security()}
-    scheduler = {"port": 0, "dashboard": False, "scheduler_file": str(files.scheduler), **shared}
-    make: Any = SpecCluster
-    cluster: SpecCluster = make(
-        scheduler={"cls": QuietScheduler, "options": scheduler},
-        workers={
-            device: {
-                "cls": Nanny,
-                "options": {"worker_class": RunWorker, **worker_options(workspace, slots, device), **shared},
-            }
-            for device in devices()
-        },
-        security=files.security(),
-        silence_logs=False,
-    )
-    return cluster
 
 
 def main() -> None:

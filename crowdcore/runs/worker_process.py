@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from distributed import Status, Worker
+from distributed import Nanny, Scheduler, SpecCluster, Status, Worker
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.parallel import cores
@@ -19,7 +19,7 @@ from crowdcore.runs import forkserver, supervise
 from crowdcore.runs.files import EngineFiles
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["SEARCHES", "SLOT", "RunWorker", "devices", "run_worker", "worker_options"]
+__all__ = ["SEARCHES", "SLOT", "RunWorker", "devices", "local_cluster", "run_worker"]
 
 SLOT, SEARCHES = "slot", "search"
 """Dask resources: training runs at once, and searches, which only wait."""
@@ -70,7 +70,7 @@ class RunWorker(Worker):
         return await super().close(reason=reason, **options)
 
 
-def worker_options(workspace: Workspace, slots: int, device: str) -> dict[str, Any]:
+def _worker_options(workspace: Workspace, slots: int, device: str) -> dict[str, Any]:
     """What `RunWorker` takes: ``slots`` runs at once on one device of this machine."""
     on_gpu = {"cuda": slots, device: slots} if device.startswith("cuda") else {}
     return {
@@ -83,6 +83,35 @@ def worker_options(workspace: Workspace, slots: int, device: str) -> dict[str, A
         "death_timeout": 60,
         "dashboard": False,
     }
+
+
+class QuietScheduler(Scheduler):
+    """Dask's scheduler without its web server."""
+
+    def start_http_server(self, *arguments: object, **options: object) -> None:
+        """Runs are seen on the dashboard and in MLflow."""
+
+
+def local_cluster(workspace: Workspace, slots: int) -> SpecCluster:
+    """A scheduler in this process, and one worker process per device, which Dask's nanny starts again when it dies."""
+    files = EngineFiles(workspace.folder)
+    files.make_key()
+    shared = {"host": "127.0.0.1", "protocol": "tls", "security": files.security()}
+    scheduler = {"port": 0, "dashboard": False, "scheduler_file": str(files.scheduler), **shared}
+    make: Any = SpecCluster
+    cluster: SpecCluster = make(
+        scheduler={"cls": QuietScheduler, "options": scheduler},
+        workers={
+            device: {
+                "cls": Nanny,
+                "options": {"worker_class": RunWorker, **_worker_options(workspace, slots, device), **shared},
+            }
+            for device in devices()
+        },
+        security=files.security(),
+        silence_logs=False,
+    )
+    return cluster
 
 
 def run_worker(
@@ -112,7 +141,7 @@ async def _work(address: str | None, workspace: Workspace, slots: int, device: s
         **where,
         host="127.0.0.1" if address is None or _is_here(address) else None,
         security=None if address else files.security(),
-        **worker_options(workspace, slots, device),
+        **_worker_options(workspace, slots, device),
     )
     try:
         await worker

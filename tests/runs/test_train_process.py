@@ -17,21 +17,11 @@ import crowdcore as cc
 from crowdcore.core.errors import DataError
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.training.events import EpochEvent, Event
-from crowdcore.runs import (
-    Run,
-    Workspace,
-    curves,
-    get_run,
-    log_lines,
-    predictions,
-    recorder,
-    result,
-    store,
-    train_process,
-)
+from crowdcore.runs import Run, Workspace, curves, get_run, log_lines, predictions, recorder, result, store
 from crowdcore.runs.lease import is_leased, leased
-from crowdcore.runs.recorder import Recorder
+from crowdcore.runs.recorder import ORPHANED, Recorder
 from crowdcore.runs.schema import client_of
+from crowdcore.runs.train_process import CANCELLED, FAILED, FINISHED, TAKEN, main
 
 Make, Train = Callable[..., Run], Callable[[Run], int]
 
@@ -70,7 +60,7 @@ def at_epoch(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], obj
 
 def test_a_run_comes_to_what_training_comes_to(make: Make, train: Train, workspace: Workspace) -> None:
     run = make("conal", seeds=(0, 3), epochs=4, embedding=4)
-    assert train(run) == train_process.FINISHED
+    assert train(run) == FINISHED
     expected, found = uninterrupted(run), get_run(run.id)
     assert_same(result(run.id), expected)
     assert (found.state, found.epoch, found.epochs, found.done, found.message) == ("finished", 4, 4, 1.0, "")
@@ -124,7 +114,7 @@ def test_predictions_are_the_mean_over_seeds(make: Make, train: Train) -> None:
 )
 def test_what_is_refused_fails_with_its_sentence(make: Make, train: Train, settings: dict, words: str) -> None:
     run = make(**settings)
-    assert train(run) == train_process.FAILED
+    assert train(run) == FAILED
     found = get_run(run.id)
     assert found.state == "failed"
     assert words in found.message
@@ -136,7 +126,7 @@ def test_what_is_refused_fails_with_its_sentence(make: Make, train: Train, setti
 def test_a_dataset_that_is_gone(make: Make, train: Train, crowd_folder: Path) -> None:
     run = make()
     shutil.rmtree(crowd_folder)
-    assert train(run) == train_process.FAILED
+    assert train(run) == FAILED
     assert "small" in get_run(run.id).message
 
 
@@ -144,8 +134,8 @@ def test_a_dataset_that_has_changed(make: Make, train: Train, crowd_folder: Path
     data = cc.read_dataset(crowd_folder)
     run = store.create(make().spec.model_copy(update={"fingerprint": data.fingerprint}))
     other = store.create(run.spec.model_copy(update={"fingerprint": "0" * 32}))
-    assert train(run) == train_process.FINISHED
-    assert train(other) == train_process.FAILED
+    assert train(run) == FINISHED
+    assert train(other) == FAILED
     assert "has changed since" in get_run(other.id).message
 
 
@@ -153,7 +143,7 @@ def test_a_dataset_deleted_while_a_run_uses_it(make: Make, train: Train, crowd_f
     run = make(epochs=4)
     expected = uninterrupted(run)
     at_epoch(1, lambda: shutil.rmtree(crowd_folder))
-    assert train(run) == train_process.FINISHED
+    assert train(run) == FINISHED
     assert not crowd_folder.exists()
     assert_same(result(run.id), expected)
     assert len(predictions(run.id)) == 60
@@ -165,7 +155,7 @@ def test_a_cancelled_run_keeps_what_it_has_and_can_go_on(
     run = make("trace", epochs=7)
     expected = uninterrupted(run)
     at_epoch(2, lambda: workspace.request_cancel(run.id))
-    assert train(run) == train_process.CANCELLED
+    assert train(run) == CANCELLED
     found = get_run(run.id)
     assert (found.state, found.has_result, found.epoch) == ("cancelled", True, 2)
     assert "after epoch 2" in found.message
@@ -174,7 +164,7 @@ def test_a_cancelled_run_keeps_what_it_has_and_can_go_on(
     np.testing.assert_array_equal(kept.curves["loss"], expected.curves["loss"][:2])
     workspace.forget_cancel(run.id)
     store.set_state(run.id, "queued")
-    assert train(run) == train_process.FINISHED
+    assert train(run) == FINISHED
     assert_same(result(run.id), expected)
     assert curves(run.id)["epoch"].value_counts().unique().tolist() == [len(expected.curves)]
 
@@ -192,28 +182,28 @@ def test_a_cancelled_run_makes_its_checkpoint_the_result(make: Make, train: Trai
         **run.spec.settings,
     )
     workspace.request_cancel(run.id)
-    assert train(run) == train_process.CANCELLED
+    assert train(run) == CANCELLED
     found = get_run(run.id)
     assert (found.state, found.has_result) == ("cancelled", True)
     assert "after epoch 3;" in found.message
     np.testing.assert_array_equal(result(run.id).curves["loss"], expected.curves["loss"][:3])
     workspace.forget_cancel(run.id)
     store.set_state(run.id, "queued")
-    assert train(run) == train_process.FINISHED
+    assert train(run) == FINISHED
     assert_same(result(run.id), expected)
 
 
 def test_cancelled_before_it_began(make: Make, train: Train, workspace: Workspace) -> None:
     run = make()
     workspace.request_cancel(run.id)
-    assert train(run) == train_process.CANCELLED
+    assert train(run) == CANCELLED
     assert (get_run(run.id).state, get_run(run.id).has_result) == ("cancelled", False)
 
 
 def test_a_signal_to_end_is_a_cancel(make: Make, train: Train, at_epoch) -> None:
     run = make(epochs=50)
     at_epoch(1, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    assert train(run) == train_process.CANCELLED
+    assert train(run) == CANCELLED
     assert get_run(run.id).epoch == 1
 
 
@@ -231,29 +221,29 @@ def test_without_its_supervisor_a_run_stops_and_waits(make: Make, train: Train, 
     monkeypatch.setattr(Recorder, "listen", listen_and_wait)
     expected = uninterrupted(run)
     monkeypatch.setattr(recorder, "worker_is_gone", lambda: True)
-    assert train(run) == train_process.ORPHANED
+    assert train(run) == ORPHANED
     assert (get_run(run.id).state, get_run(run.id).epoch) == ("running", 3)
     assert not get_run(run.id).has_result
     monkeypatch.setattr(recorder, "worker_is_gone", lambda: False)
     monkeypatch.setattr(Recorder, "listen", listen)
-    assert train(run) == train_process.FINISHED
+    assert train(run) == FINISHED
     assert_same(result(run.id), expected)
 
 
 def test_a_broken_checkpoint_is_a_sentence(make: Make, train: Train, workspace: Workspace) -> None:
     run = make(epochs=5)
-    assert train(run) == train_process.FINISHED
+    assert train(run) == FINISHED
     (state,) = (workspace.run_folder(run.id) / "checkpoint").glob("*/state.json")
     state.write_text("{")
     store.set_state(run.id, "queued")
-    assert train(run) == train_process.FAILED
+    assert train(run) == FAILED
     assert "checkpoint cannot be read" in get_run(run.id).message
 
 
 def test_a_run_has_one_process(make: Make, workspace: Workspace) -> None:
     run = make()
     with leased(workspace.run_folder(run.id)):
-        assert train_process.main(run.id) == train_process.TAKEN
+        assert main(run.id) == TAKEN
     assert get_run(run.id).state == "queued"
 
 
@@ -278,7 +268,7 @@ def test_killed_and_resumed_equals_uninterrupted(
     assert get_run(run.id).state == "running"
     with pytest.raises(DataError, match=r"is in epoch \d+ of 40"):
         result(run.id)
-    assert train(run) == train_process.FINISHED
+    assert train(run) == FINISHED
     expected = uninterrupted(run)
     assert_same(result(run.id), expected)
     loss = curves(run.id).query("metric == 'loss'")
@@ -296,16 +286,15 @@ def test_a_full_disk_keeps_the_last_good_checkpoint(make: Make, train: Train, wo
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     at_epoch(6, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2_300_000, hard)))
     try:
-        assert train(run) == train_process.FAILED
+        assert train(run) == FAILED
         found = get_run(run.id)
         assert (found.state, found.epoch, found.has_result) == ("failed", 8, False)
-        assert "disk is full" in found.message
-        assert "resume" in found.message
+        assert "disk is full" in found.message and "resume" in found.message
         (state,) = (workspace.run_folder(run.id) / "checkpoint").glob("*/state.json")
         assert '"epoch": 4' in state.read_text()
         assert [p.name for p in state.parent.glob("epoch-*")] == ["epoch-4.safetensors"]
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     store.set_state(run.id, "queued")
-    assert train(run) == train_process.FINISHED
+    assert train(run) == FINISHED
     assert_same(result(run.id), expected)
