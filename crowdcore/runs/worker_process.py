@@ -24,6 +24,7 @@ __all__ = ["SEARCHES", "SLOT", "RunWorker", "devices", "local_cluster", "run_wor
 SLOT, SEARCHES = "slot", "search"
 """Dask resources: training runs at once, and searches, which only wait."""
 _N_SEARCHES = 8  # at once on a worker
+_STOPPED, _LOST = "The engine was stopped.", "Its worker lost the scheduler."
 _TICK, _PATIENCE = 0.2, 4.0  # seconds between looks, and that training processes have to be gone
 
 
@@ -61,8 +62,7 @@ class RunWorker(Worker):
     async def close(self, *, reason: str = "worker-close", **options: Any) -> Any:  # type: ignore[override]
         """End the training processes first, and say why in their notes."""
         if self.status == Status.running:
-            lost = "connection" in reason
-            supervise.stop_all("Its worker lost the scheduler." if lost else "The engine was stopped.")
+            supervise.stop_all(_LOST if "connection" in reason else _STOPPED)
             for _ in range(int(_PATIENCE / _TICK)):
                 await asyncio.sleep(_TICK)
                 if supervise.idle():
@@ -150,7 +150,7 @@ async def _work(address: str | None, workspace: Workspace, slots: int, device: s
     say(f"Connected to {worker.scheduler.address}: {slots} run{'s' if slots > 1 else ''} at once on {device}.")
     while worker.status == Status.running and not stop.is_set():
         await asyncio.sleep(_TICK)
-    say("The worker was stopped." if stop.is_set() else "The worker lost the scheduler.")
+    say(_STOPPED if stop.is_set() else _LOST)
     await worker.close(timeout=2, executor_wait=False, reason="crowdcore-stop")
 
 

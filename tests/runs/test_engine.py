@@ -198,7 +198,7 @@ def test_an_engine_that_is_only_starting_is_stopped(tmp_path):
 
 
 def test_an_engine_without_work_ends_and_one_that_is_elsewhere_is_left(tmp_path, monkeypatch):
-    with workspace_at(tmp_path, CROWDCORE_ENGINE_IDLE="1") as workspace:
+    with workspace_at(tmp_path, CROWDCORE_ENGINE_IDLE="10") as workspace:
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda _: runs.ensure_engine(workspace=workspace), range(16)))
         state = until(lambda: (s := runs.engine_state(workspace=workspace)).workers and s, 60, "the engine is up")
@@ -216,7 +216,7 @@ def test_an_engine_without_work_ends_and_one_that_is_elsewhere_is_left(tmp_path,
         with pytest.raises(CrowdError, match="stop it there"):
             runs.stop_engine(workspace=workspace)
         monkeypatch.undo()
-        until(lambda: not processes(workspace), 30, "the engine ends by itself")
+        until(lambda: not processes(workspace), 60, "the engine ends by itself")
         assert runs.engine_state(workspace=workspace) == runs.EngineState(None)
         assert not processes(workspace)  # nothing waits: nothing is started
 
