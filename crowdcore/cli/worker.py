@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crowdcore.core.errors import CrowdError, SettingError
+from crowdcore.core.errors import CrowdError, SettingError, need_extra
 
 if TYPE_CHECKING:
     from crowdcore.runs.workspace import Workspace
@@ -32,8 +33,9 @@ def worker(
 
     The app starts workers by itself: this adds one, on another machine or with other slots.
     """
-    from crowdcore.runs.local import devices
-    from crowdcore.runs.nodes import run_worker
+    if importlib.util.find_spec("distributed") is None:
+        raise need_extra("Training in the background", "distributed")
+    from crowdcore.runs.worker_process import devices, run_worker
     from crowdcore.runs.workspace import Workspace
 
     chosen = devices()[0] if device == "auto" else device
@@ -52,5 +54,5 @@ def _wait_for_engine(workspace: Workspace) -> None:
     deadline = time.monotonic() + _PATIENCE
     while engine_state(workspace=workspace).address is None:
         if time.monotonic() > deadline:
-            raise CrowdError(f"The engine of {workspace.folder} did not start: see its engine/keeper.log.")
+            raise CrowdError(f"The engine of {workspace.folder} did not start: see its engine/engine.log.")
         time.sleep(0.1)

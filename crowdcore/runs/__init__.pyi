@@ -44,6 +44,7 @@ from .run import (
     Run as Run,
     State as State,
 )
+from .run_config import RunSpec as RunSpec
 from .searching import (
     search as search,
     search_importances as search_importances,
@@ -54,7 +55,6 @@ from .space import (
     Range as Range,
     SearchPlan as SearchPlan,
 )
-from .spec import RunSpec as RunSpec
 from .store import (
     curves as curves,
     delete as delete,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 
-from crowdcore.runs.spec import RunSpec
+from crowdcore.runs.run_config import RunSpec
 
 __all__ = ["command_line"]
 

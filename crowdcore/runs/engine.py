@@ -1,4 +1,4 @@
-"""The engine as apps see it: a keeper process of the workspace that is started when needed and found again.
+"""The engine as apps see it: a process of the workspace that is started when needed and found again.
 
 Everything here only looks at files and locks: it costs well under a millisecond and may be called from any thread.
 """
@@ -9,23 +9,23 @@ import contextlib
 import os
 import signal
 import socket
+import subprocess
 import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from crowdcore.core.errors import CrowdError, missing_extra
-from crowdcore.runs.files import EngineFiles
+from crowdcore.runs.files import EngineFiles, read_json
 from crowdcore.runs.locks import is_locked
 from crowdcore.runs.processes import is_alive, kill_group, start_detached
 from crowdcore.runs.workspace import Workspace
 
 __all__ = ["EngineState", "WorkerState", "engine_state", "ensure_engine", "stop_engine"]
 
-_STARTING = 5.0  # seconds that a keeper has to take its lock
 _PATIENCE = 25.0  # seconds that it has to end everything
 
-_started: dict[Path, float] = {}
+_started: dict[Path, subprocess.Popen[bytes]] = {}  # workspace -> the engine that this process started last
 _one = threading.Lock()
 
 
@@ -66,10 +66,12 @@ def ensure_engine(*, workspace: Workspace | None = None) -> None:
     files = EngineFiles(workspace.folder)
     files.do_poke()
     with _one:
-        if is_locked(files.lock) or time.monotonic() - _started.get(workspace.folder, -_STARTING) < _STARTING:
+        started = _started.get(workspace.folder)
+        if is_locked(files.lock) or (started and started.poll() is None):
             return
-        _started[workspace.folder] = time.monotonic()
-        start_detached("crowdcore.runs.keeper", log=files.log("keeper"), environment=workspace.environment)
+        _started[workspace.folder] = start_detached(
+            "crowdcore.runs.engine_process", log=files.log("engine"), environment=workspace.environment
+        )
 
 
 def engine_state(*, workspace: Workspace | None = None) -> EngineState:
@@ -82,7 +84,7 @@ def engine_state(*, workspace: Workspace | None = None) -> EngineState:
         if files.wanted.exists():
             ensure_engine(workspace=workspace)
         return EngineState(None)
-    said = files.read(files.state)
+    said = read_json(files.state)
     return EngineState(
         said.get("address"),
         tuple(WorkerState(**w) for w in said.get("workers", [])),
@@ -104,16 +106,18 @@ def stop_engine(*, workspace: Workspace | None = None) -> None:
     files = EngineFiles(workspace.folder)
     files.wanted.unlink(missing_ok=True)
     deadline = time.monotonic() + _PATIENCE
-    while is_locked(files.lock) and not files.read(files.keeper) and time.monotonic() < deadline:
+    while is_locked(files.lock) and not read_json(files.engine) and time.monotonic() < deadline:
         time.sleep(0.05)  # it is just starting
     if is_locked(files.lock):
-        keeper, nodes = files.read(files.keeper), files.read(files.state).get("pids", [])
-        if keeper.get("host") != socket.gethostname():
-            raise CrowdError(f"The engine of this workspace runs on {keeper.get('host')}: stop it there.")
+        engine = read_json(files.engine)
+        if engine.get("host") != socket.gethostname():
+            raise CrowdError(f"The engine of this workspace runs on {engine.get('host')}: stop it there.")
         with contextlib.suppress(ProcessLookupError):
-            os.kill(keeper["pid"], signal.SIGTERM)
-        while is_alive(keeper["pid"]) and time.monotonic() < deadline:
+            os.kill(engine["pid"], signal.SIGTERM)
+        while is_alive(engine["pid"]) and time.monotonic() < deadline:
             time.sleep(0.05)
-        for pid in filter(is_alive, (keeper["pid"], *nodes)):
-            kill_group(pid)
-    _started.pop(workspace.folder, None)
+        kill_group(engine["pid"])
+    started = _started.pop(workspace.folder, None)
+    if started is not None:
+        kill_group(started.pid)  # it may be about to take the lock
+        started.wait()

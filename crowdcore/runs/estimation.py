@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -17,8 +16,9 @@ import crowdcore
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.runs.datasets import spelled
+from crowdcore.runs.files import read_json, write_json
 from crowdcore.runs.run import Run
-from crowdcore.runs.spec import RunSpec
+from crowdcore.runs.run_config import RunSpec
 from crowdcore.runs.store import list_runs
 from crowdcore.runs.workspace import Workspace
 
@@ -108,11 +108,10 @@ def _from_trial(spec: RunSpec, dataset: CrowdDataset, workspace: Workspace) -> E
     }
     key = json.dumps([crowdcore.__version__, dataset.fingerprint, order], sort_keys=True)
     kept = workspace.folder / "estimates" / f"{hashlib.blake2b(key.encode(), digest_size=16).hexdigest()}.json"
-    found = _read(kept) or _measure(order, workspace)
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    draft = kept.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps(found), encoding="utf-8")
-    draft.replace(kept)
+    found = read_json(kept)
+    if not found:
+        found = _measure(order, workspace)
+        write_json(kept, found)
     epochs = spec.settings.get("epochs", found["epochs"])
     part = "" if found["share"] == 1 else f" on {found['share']:.1%} of the tasks"
     return Estimate(
@@ -125,7 +124,7 @@ def _from_trial(spec: RunSpec, dataset: CrowdDataset, workspace: Workspace) -> E
 def _measure(order: Mapping[str, Any], workspace: Workspace) -> dict[str, float]:
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "crowdcore.runs.trial"],
+            [sys.executable, "-m", "crowdcore.runs.dry_run"],
             input=json.dumps(order),
             capture_output=True,
             text=True,
@@ -141,12 +140,4 @@ def _measure(order: Mapping[str, Any], workspace: Workspace) -> dict[str, float]
     if done.returncode != 0:
         raise CrowdError(f"A trial of two epochs failed: {' '.join(last) or f'exit code {done.returncode}'}")
     found: dict[str, float] = json.loads(last[0])
-    return found
-
-
-def _read(path: Path) -> dict[str, float] | None:
-    try:
-        found: dict[str, float] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from distributed import Security
 
-__all__ = ["EngineFiles"]
+__all__ = ["EngineFiles", "read_json", "write_json"]
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON file; empty when it is not there."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write a JSON file as a whole: readers see the old one or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(f".{os.getpid()}.tmp")
+    draft.write_text(json.dumps(value), encoding="utf-8")
+    draft.replace(path)
 
 
 @dataclass(frozen=True)
@@ -34,13 +52,13 @@ class EngineFiles:
 
     @property
     def lock(self) -> Path:
-        """Held by the keeper as long as it lives."""
-        return self.folder / "keeper.lock"
+        """Held by the engine as long as it lives."""
+        return self.folder / "engine.lock"
 
     @property
-    def keeper(self) -> Path:
-        """Process and host of the keeper."""
-        return self.folder / "keeper.json"
+    def engine(self) -> Path:
+        """Process and host of the engine."""
+        return self.folder / "engine.json"
 
     @property
     def state(self) -> Path:
@@ -79,27 +97,13 @@ class EngineFiles:
             return 0
 
     def do_poke(self) -> None:
-        """Ask the keeper to look."""
+        """Ask the engine to look."""
         self.poke.touch()
         now = time.time_ns()
         os.utime(self.poke, ns=(now, now))
 
-    def read(self, path: Path) -> dict[str, Any]:
-        """A JSON file; empty when it is not there."""
-        try:
-            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return found
-
-    def write(self, path: Path, value: dict[str, Any]) -> None:
-        """Replace a JSON file as a whole."""
-        draft = path.with_suffix(f".{os.getpid()}.tmp")
-        draft.write_text(json.dumps(value), encoding="utf-8")
-        draft.replace(path)
-
     def make_key(self) -> None:
-        """Make the key that scheduler, workers and keeper know each other by; nobody else can connect."""
+        """Make the key that scheduler and workers know each other by; nobody else can connect."""
         from distributed import Security
 
         make: Any = Security.temporary

@@ -1,23 +1,21 @@
-"""Who supervises a run: a lock that its child inherits, so that no run ever has two, and a note beside it.
+"""Who works on a run: one lock, which the training process inherits from its supervisor, and one note beside it.
 
-The lock lives as long as the supervisor or the child does, whichever ends last; the note says what came of it.
+The lock is held as long as the supervisor or the training process lives; the note says what came of it.
 """
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
 import os
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from crowdcore.runs.locks import is_locked
+from crowdcore.runs.files import write_json
+from crowdcore.runs.locks import is_locked, locked
 
 __all__ = ["Lease", "Note", "Outcome", "forget_note", "is_leased", "leased", "read_note"]
 
@@ -48,11 +46,11 @@ class Note:
 
 @dataclass(frozen=True)
 class Lease:
-    """A held lock.
+    """The held lock of a run.
 
     Args:
         folder: of the run.
-        handle: file descriptor to pass on to the child.
+        handle: file descriptor that the child inherits.
     """
 
     folder: Path
@@ -60,15 +58,13 @@ class Lease:
 
     def write(self, note: Note) -> None:
         """Replace the note."""
-        draft = self.folder / ".note.tmp"
-        draft.write_text(json.dumps(asdict(note)), encoding="utf-8")
-        draft.replace(self.folder / "note.json")
+        write_json(self.folder / "note.json", asdict(note))
 
-    def begin(self) -> Note:
+    def begin(self, child: int = 0) -> Note:
         """Start a note of ours; counts the supervisor before us as lost when it left no outcome."""
         before = read_note(self.folder)
         lost = before.lost + 1 if before.supervisor and not before.outcome else before.lost
-        note = replace(Note(lost=lost), supervisor=os.getpid(), host=socket.gethostname())
+        note = Note(lost=lost, supervisor=os.getpid(), child=child, host=socket.gethostname())
         self.write(note)
         return note
 
@@ -84,21 +80,8 @@ def leased(folder: Path, wait: float = 0.5) -> Iterator[Lease]:
     Raises:
         BlockingIOError: somebody still does.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder / "lease", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        end = time.monotonic() + wait
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.05)
+    with locked(folder / "lease", wait) as handle:
         yield Lease(folder, handle)
-    finally:
-        os.close(handle)  # not LOCK_UN, which would take it from the child too
 
 
 def is_leased(folder: Path) -> bool:
@@ -116,5 +99,4 @@ def read_note(folder: Path) -> Note:
 
 def forget_note(folder: Path) -> None:
     """Start counting anew."""
-    with contextlib.suppress(FileNotFoundError):
-        (folder / "note.json").unlink()
+    (folder / "note.json").unlink(missing_ok=True)

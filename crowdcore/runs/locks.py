@@ -1,33 +1,49 @@
-"""File locks between processes; the system lets go of them when their holder dies."""
+"""Locks between processes. The system releases them when the last process that holds the open file is gone.
+
+They are `fcntl.flock` rather than filelock's: a child inherits the lock of its run, so that it outlives its supervisor;
+filelock unlocks the file itself when one of its holders lets go, and keeps the descriptor private.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 __all__ = ["is_locked", "locked"]
 
+_TICK = 0.05  # seconds
+
 
 @contextmanager
-def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Within: no other process holds the lock.
+def locked(path: Path, wait: float | None = None) -> Iterator[int]:
+    """Within: no other process holds the lock. Yields the file descriptor, which a child may inherit.
 
     Args:
-        path: a file in an existing folder; made, and left there.
-        wait: until the holder lets go.
+        path: a file, which is created and left there.
+        wait: seconds for its holder to let go; None: as long as it takes.
 
     Raises:
-        BlockingIOError: another process holds it, and we don't wait.
+        BlockingIOError: another process still holds it.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    end = None if wait is None else time.monotonic() + wait
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        yield
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | (0 if end is None else fcntl.LOCK_NB))
+                break
+            except BlockingIOError:
+                if end is not None and time.monotonic() >= end:
+                    raise
+                time.sleep(_TICK)
+        yield handle
     finally:
-        os.close(handle)
+        os.close(handle)  # not LOCK_UN, which would take it from a child too
 
 
 def is_locked(path: Path) -> bool:
@@ -35,7 +51,7 @@ def is_locked(path: Path) -> bool:
     if not path.exists():
         return False
     try:
-        with locked(path, wait=False):
+        with locked(path, wait=0):
             return False
     except BlockingIOError:
         return True

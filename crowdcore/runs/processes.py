@@ -1,4 +1,4 @@
-"""Starting processes that outlive us, and ending whole groups of them."""
+"""Starting a process that outlives us, and ending whole groups of them."""
 
 from __future__ import annotations
 
@@ -8,38 +8,32 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["end", "is_alive", "kill_group", "start_detached"]
+__all__ = ["is_alive", "kill_group", "start_detached"]
 
 _LOG = 1_000_000  # bytes after which a log begins anew
 
 
-def start_detached(
-    module: str, *arguments: str, log: Path, environment: Mapping[str, str], handles: Sequence[int] = ()
-) -> subprocess.Popen[bytes]:
+def start_detached(module: str, log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """Start ``python -m module`` in a session of its own, deaf to our terminal.
 
     Args:
         module: what to run.
-        arguments: for it.
         log: file for what it says.
         environment: added to ours.
-        handles: file descriptors that it inherits.
     """
     if log.exists() and log.stat().st_size > _LOG:
         log.unlink()
     with log.open("ab") as written:
         process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
+            [sys.executable, "-m", module],
             stdin=subprocess.DEVNULL,
             stdout=written,
             stderr=subprocess.STDOUT,
             env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(_path())},
             start_new_session=True,
-            pass_fds=handles,
         )
     threading.Thread(target=process.wait, name=f"reaper of {module}", daemon=True).start()
     return process
@@ -63,17 +57,6 @@ def kill_group(leader: int, number: signal.Signals = signal.SIGKILL) -> None:
     """Send a signal to a process and everything it started."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
-
-
-def end(pids: list[int], patience: float) -> None:
-    """Ask group leaders to end, wait, and kill the groups of those that did not."""
-    for pid in pids:
-        kill_group(pid, signal.SIGTERM)
-    deadline = time.monotonic() + patience
-    while any(map(is_alive, pids)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    for pid in pids:
-        kill_group(pid)
 
 
 def _path() -> list[str]:

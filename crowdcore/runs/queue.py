@@ -9,7 +9,7 @@ from crowdcore.runs import store
 from crowdcore.runs.engine import ensure_engine
 from crowdcore.runs.lease import forget_note, leased
 from crowdcore.runs.run import Run
-from crowdcore.runs.spec import RunSpec
+from crowdcore.runs.run_config import RunSpec
 from crowdcore.runs.workspace import Workspace
 
 __all__ = ["cancel", "resume", "run_again", "set_priority", "submit"]

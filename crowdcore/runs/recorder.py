@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import multiprocessing
 import os
 import threading
 import time
@@ -17,36 +18,36 @@ from crowdcore.core.types import FloatArray
 from crowdcore.learning.training.events import Event, NoteEvent
 from crowdcore.runs.run import TAG
 from crowdcore.runs.schema import client_of
-from crowdcore.runs.store import as_json, now
+from crowdcore.runs.store import as_json
+from crowdcore.runs.usage import Processors
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["ORPHANED", "Recorder", "checkpointed", "spread"]
+__all__ = ["ORPHANED", "Recorder", "checkpointed", "spread", "worker_is_gone"]
 
 ORPHANED = 4  # exit code
 
 _EVERY = 1.0  # seconds between two batches
-_BEAT = 2.0  # seconds between two signs of life
+_LOOK, _CROWDED = 5.0, 0.5  # seconds between looks at the processors; share of them that is worth a word
 _BATCH = 500  # numbers in one write (MLflow takes 1,000)
 _GRACE = 20.0  # seconds that an orphan has for the end of its epoch
 _PATIENCE = 300.0  # seconds that the end of a run waits for a record that does not answer
 
 
 class Recorder:
-    """Means over seeds, progress and signs of life of one run; a locked or lost database is tried again.
+    """Means over seeds and progress of one run; a locked or lost database is tried again.
 
     Args:
         workspace: of the run.
         run_id: of the run.
-        supervisor: the parent process, without which the run should not go on; 0: there is none.
     """
 
-    def __init__(self, workspace: Workspace, run_id: str, supervisor: int = 0) -> None:
+    def __init__(self, workspace: Workspace, run_id: str) -> None:
         self._client, self._workspace, self._run_id = client_of(workspace), workspace, run_id
         self._values: dict[tuple[str, int], dict[int, float]] = {}  # (metric, epoch) -> seed -> value
         self._pending: list[tuple[str, float, int, int]] = []  # metric, value, milliseconds, epoch
         self._progress: dict[str, Any] = {}
+        self._processors, self._crowded, self._looked = Processors(), False, time.monotonic()
         self._lock, self._ending = threading.Lock(), threading.Event()
-        self._supervisor = supervisor
         self._thread = threading.Thread(target=self._write_on, name="recorder", daemon=True)
         self._failing = False
         self.deleted = False
@@ -72,12 +73,15 @@ class Recorder:
             print(event.message, flush=True)
             return
         self._take(event.epoch, event.seeds, event.metrics)
+        if time.monotonic() - self._looked > _LOOK:
+            self._crowded, self._looked = self._processors.share() < _CROWDED, time.monotonic()
         with self._lock:
             self._progress = {
                 "epoch": event.epoch,
                 "epochs": event.epochs,
                 "done": round(event.done, 5),
                 "remaining": round(event.remaining, 1),
+                "crowded": self._crowded,
             }
 
     def restore(self, seeds: Sequence[int], history: Mapping[str, FloatArray]) -> None:
@@ -95,7 +99,7 @@ class Recorder:
                 self._pending += [(key, value, at, epoch) for key, value in rows.items()]
 
     def _write_on(self) -> None:
-        written, deadline = 0.0, None
+        deadline = None
         while True:
             ending = self._ending.wait(_EVERY)
             if ending and deadline is None:
@@ -103,34 +107,31 @@ class Recorder:
             self._watch()
             with self._lock:
                 due = bool(self._pending)
-            if (due or time.monotonic() - written >= _BEAT) and self._write():
-                written = time.monotonic()
+            if due:
+                self._write()
             with self._lock:
                 empty = not self._pending
             if ending and (empty or self.deleted or time.monotonic() > (deadline or 0.0)):
                 return
 
-    def _write(self) -> bool:
+    def _write(self) -> None:
         """One batch; what could not be written stays."""
         from mlflow.entities import Metric, RunTag
 
         with self._lock:
             batch = self._pending[:_BATCH]
             progress = dict(self._progress)
-        tags = [RunTag(f"{TAG}heartbeat", now())]
-        if progress:
-            tags.append(RunTag(f"{TAG}progress", as_json(progress)))
+        tags = [RunTag(f"{TAG}progress", as_json(progress))] if progress else []
         try:
             self._client.log_batch(self._run_id, [Metric(*row) for row in batch], tags=tags)
         except Exception as error:  # a locked file, a lost server, a full disk: all may pass
             self._trouble(error)
-            return False
+            return
         if self._failing:
             print("The record can be written again; nothing was lost.", flush=True)
             self._failing = False
         with self._lock:
             del self._pending[: len(batch)]
-        return True
 
     def _trouble(self, error: Exception) -> None:
         if not self._failing:
@@ -142,15 +143,16 @@ class Recorder:
     def _watch(self) -> None:
         with contextlib.suppress(OSError):  # a full disk, a deleted folder
             self._workspace.beat(self._run_id)
-        if self._supervisor and self._orphaned_since is None and os.getppid() != self._supervisor:
+        if self._orphaned_since is None and worker_is_gone():
             self._orphaned_since = time.monotonic()
         if self._orphaned_since is not None and time.monotonic() - self._orphaned_since > _GRACE:
             os._exit(ORPHANED)  # the last checkpoint stays
 
 
-def supervisor() -> int:
-    """The process that forked this one to work on a run; 0 when it was started by hand."""
-    return int(os.environ.get("CROWDCORE_SUPERVISOR") or 0)
+def worker_is_gone() -> bool:
+    """Whether this process was started by a worker that lives no more."""
+    worker = multiprocessing.parent_process()
+    return worker is not None and not worker.is_alive()
 
 
 def spread(name: str, values: Sequence[float]) -> dict[str, float]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from crowdcore.runs.spec import RunSpec
+from crowdcore.runs.run_config import RunSpec
 
 if TYPE_CHECKING:
     import mlflow.entities
@@ -41,10 +41,11 @@ STATUS: Mapping[State, str] = {
 }
 """State -> what MLflow calls it."""
 TAG = "crowdcore."
-"""Begin of the names of our tags: spec, message, progress, heartbeat, started, device, priority, result, tags …"""
+"""Begin of the names of our tags: spec, message, progress, started, device, priority, result, tags …"""
 NAME, NOTE = "mlflow.runName", "mlflow.note.content"
 """The tags in which MLflow keeps, and shows, a run's name and what was written about it."""
 
+_CROWDED = "Slow: other programs use the processors."
 _SEPARATOR = ","  # between the words of the tag ``crowdcore.tags``
 _GIVEN = {"dataset", "fingerprint", "method", "seeds"}  # parameters of MLflow that are no settings
 _STATE = {status: state for state, status in STATUS.items()}
@@ -58,7 +59,7 @@ class Run:
         id: 32 hexadecimal digits, MLflow's run id.
         spec: what was asked for.
         state: queued, running, finished, failed or cancelled.
-        message: why it failed or was cancelled, what was resumed; "" when there is nothing to say.
+        message: why it failed or was cancelled, what was resumed, why it is slow; "" when there is nothing to say.
         epoch: epochs done.
         epochs: how many there will be at most; 0 while unknown.
         done: share of the run that is done, 0…1.
@@ -69,7 +70,6 @@ class Run:
         device: where it runs, in words.
         scores: last known means over seeds, such as ``test_accuracy`` and ``test_accuracy_std``; with a result also
             ``test_accuracy_selected``, ``…_last``, ``…_best``, ``valid_accuracy_selected`` and their ``…_std``.
-        heartbeat: when its child last gave a sign of life.
         has_result: whether `result` has something to give.
         name: what somebody has called it; "" when nobody has.
         note: what somebody has written about it.
@@ -91,7 +91,6 @@ class Run:
     ended: datetime | None = None
     device: str = ""
     scores: dict[str, float] = field(default_factory=dict)
-    heartbeat: datetime | None = None
     has_result: bool = False
     name: str = ""
     note: str = ""
@@ -120,11 +119,12 @@ def read_run(entry: mlflow.entities.Run) -> Run | None:
     except (KeyError, ValueError, TypeError):
         return None
     state = _STATE.get(entry.info.status, "failed")
+    crowded = _CROWDED if state == "running" and progress.get("crowded") else ""
     return Run(
         id=entry.info.run_id,
         spec=spec if priority == spec.priority else spec.model_copy(update={"priority": priority}),
         state=state,
-        message=tags.get(f"{TAG}message", ""),
+        message=" ".join(filter(None, (tags.get(f"{TAG}message", ""), crowded))),
         epoch=progress.get("epoch", 0),
         epochs=progress.get("epochs", 0) or _asked(spec),
         done=1.0 if state == "finished" else progress.get("done", 0.0),
@@ -134,7 +134,6 @@ def read_run(entry: mlflow.entities.Run) -> Run | None:
         ended=_when(entry.info.end_time) if state in ENDED else None,
         device=tags.get(f"{TAG}device", ""),
         scores=dict(entry.data.metrics),
-        heartbeat=_tagged(tags, "heartbeat"),
         has_result=tags.get(f"{TAG}result") == "yes",
         name="" if tags.get(NAME) == default_name(spec) else tags.get(NAME, ""),
         note=tags.get(NOTE, ""),

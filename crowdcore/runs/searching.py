@@ -11,8 +11,8 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.runs import store
 from crowdcore.runs.queue import submit
 from crowdcore.runs.run import Run
+from crowdcore.runs.run_config import RunSpec
 from crowdcore.runs.space import Choice, Range, SearchPlan
-from crowdcore.runs.spec import RunSpec
 from crowdcore.runs.study import RUN, open_study
 from crowdcore.runs.workspace import Workspace
 

@@ -18,10 +18,11 @@ import pandas as pd
 
 from crowdcore.core.errors import DataError
 from crowdcore.runs.datasets import spelled
+from crowdcore.runs.lease import is_leased
 from crowdcore.runs.redaction import redact
 from crowdcore.runs.run import ENDED, NAME, STATUS, TAG, Run, State, default_name, is_spread, read_run
+from crowdcore.runs.run_config import RunSpec
 from crowdcore.runs.schema import client_of, experiment_name, experiment_of
-from crowdcore.runs.spec import RunSpec
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -238,7 +239,7 @@ def delete(run_ids: Iterable[str], *, workspace: Workspace | None = None) -> Non
 def _has_left(workspace: Workspace, run_id: str) -> bool:
     """Whether the process of a run that has ended is gone; one that has just said so is given time to leave."""
     end = time.monotonic() + _LEAVING
-    while workspace.child_alive(run_id):
+    while is_leased(workspace.run_folder(run_id)):
         if time.monotonic() > end:
             return False
         time.sleep(0.05)

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from crowdcore.runs.forkserver import Forked
 from crowdcore.runs.lease import Lease, Note, Outcome, leased
-from crowdcore.runs.nursery import Child, Nursery
 from crowdcore.runs.processes import kill_group
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["DEVICE", "idle", "nursery", "stop_all", "supervise"]
+__all__ = ["DEVICE", "idle", "stop_all", "supervise"]
 
 DEVICE = "CROWDCORE_DEVICE"  # "cuda:1": the device that this worker gives to its runs
 _TICK = 0.1  # seconds
@@ -28,9 +28,6 @@ _CONCLUDE = 300.0  # seconds to turn a checkpoint into a result
 _LOST = 3  # workers that a run may lose
 _TAIL = 8  # log lines in a message
 _FINISHED, _FAILED, _CANCELLED, _ORPHANED, _TAKEN = 0, 1, 3, 4, 5  # exit codes of a child
-
-nursery = Nursery()
-"""Of this worker."""
 
 _stopping = threading.Event()
 _reasons: list[str] = []
@@ -55,7 +52,7 @@ def supervise(folder: str, tracking_uri: str, run_id: str, what: str, device: st
         folder: the workspace's.
         tracking_uri: the workspace's.
         run_id: of the run.
-        what: "child", which trains, or "coordinator", of a search.
+        what: "train_process" or "search_process".
         device: what the run asks for.
 
     Returns:
@@ -83,16 +80,10 @@ def supervise(folder: str, tracking_uri: str, run_id: str, what: str, device: st
 def _watch(lease: Lease, note: Note, workspace: Workspace, run_id: str, what: str, device: str) -> Note:
     log = workspace.run_folder(run_id) / "log.txt"
     start = log.stat().st_size if log.exists() else 0
-    environment = {**os.environ, **workspace.environment, **_visible(device)}
-    nursery.warm_up(log)
-    while not nursery.is_ready(_TICK):
-        if _stopping.is_set():
-            return replace(note, outcome="stopped", message=_reasons[0])
-        if _never_began(workspace, run_id):
-            return replace(note, outcome="cancelled", message="Cancelled before it started.")
+    environment = {**workspace.environment, **_visible(device)}
 
     def run_child(is_over: Callable[[], bool]) -> tuple[Note, int | None]:
-        child = nursery.start(what, run_id, environment, log, lease.handle)
+        child = Forked(f"crowdcore.runs.{what}", run_id, environment, log, lease.handle)
         watched = replace(note, child=child.pid)
         lease.write(watched)
         return watched, _wait(child, is_over)
@@ -114,11 +105,12 @@ def _watch(lease: Lease, note: Note, workspace: Workspace, run_id: str, what: st
     return replace(note, outcome="failed", message=message)
 
 
-def _wait(child: Child, is_over: Callable[[], bool]) -> int | None:
+def _wait(child: Forked, is_over: Callable[[], bool]) -> int | None:
     """Wait for the child, and kill it when ``is_over`` says so; its checkpoint is whole at any time."""
     while not child.wait(_TICK):
         if _stopping.is_set() or is_over():
             kill_group(child.pid)
+    kill_group(child.pid)  # and what it left behind
     return child.code
 
 
@@ -136,7 +128,7 @@ def _impatience(workspace: Workspace, run_id: str, what: str) -> Callable[[], bo
             return False
         asked = min(asked, time.monotonic())
         silent = min(time.monotonic() - asked, workspace.silence(run_id))
-        return (what == "child" and workspace.stop_requested(run_id)) or silent > _SILENT
+        return (what == "train_process" and workspace.stop_requested(run_id)) or silent > _SILENT
 
     return is_over
 
@@ -146,7 +138,7 @@ def _never_began(workspace: Workspace, run_id: str) -> bool:
 
 
 def _cut_short(workspace: Workspace, run_id: str, what: str) -> str:
-    if what != "child":
+    if what != "train_process":
         return "Cancelled; its process did not end by itself."
     if workspace.has_checkpoint(run_id):
         return "Cancelled. Its last checkpoint could not be made a result; Resume goes on from there."

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
-import socket
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from crowdcore.core.errors import DataError
-from crowdcore.runs.locks import is_locked, locked
 
 __all__ = ["Workspace"]
 
@@ -60,7 +54,7 @@ class Workspace:
         return Path(self.tracking_uri.removeprefix("sqlite:///").split("?")[0]).resolve()
 
     def run_folder(self, run_id: str) -> Path:
-        """The folder of one run: ``log.txt``, ``checkpoint/``, ``cancel``, ``beat``, ``child.json``.
+        """The folder of one run: ``log.txt``, ``checkpoint/``, ``cancel``, ``beat``, ``lease``, ``note.json``.
 
         Raises:
             DataError: that is no run's name; nothing else can become a path.
@@ -68,32 +62,6 @@ class Workspace:
         if not _RUN_ID.fullmatch(run_id):
             raise DataError(f"There is no run {run_id!r}", "`crowdcore runs list` shows those there are.")
         return self.folder / "runs" / run_id
-
-    def child(self, run_id: str) -> dict[str, Any]:
-        """Process id, host and start of the last child of a run; empty when there was none."""
-        try:
-            found: dict[str, Any] = json.loads((self.run_folder(run_id) / "child.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return found
-
-    def child_alive(self, run_id: str) -> bool:
-        """Whether a process on this machine trains the run now; certain, whatever became of process numbers."""
-        return is_locked(self.run_folder(run_id) / "lock")
-
-    @contextmanager
-    def as_child(self, run_id: str, started: str) -> Iterator[None]:
-        """Within: this process is the run's only child here.
-
-        Raises:
-            BlockingIOError: another process is.
-        """
-        folder = self.run_folder(run_id)
-        folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder / "lock", wait=False):
-            facts = {"pid": os.getpid(), "host": socket.gethostname(), "started": started}
-            (folder / "child.json").write_text(json.dumps(facts), encoding="utf-8")
-            yield
 
     def has_checkpoint(self, run_id: str) -> bool:
         """Whether a run has learnt something that it can go on from, or turn into a result."""

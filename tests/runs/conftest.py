@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from crowdcore.data.writers import write_folder
-from crowdcore.runs import Run, RunSpec, Workspace, child, store
+from crowdcore.runs import Run, RunSpec, Workspace, store, train_process
 from crowdcore.runs.schema import client_of
 from tests.learning.helpers import featured_crowd
 
@@ -70,5 +70,5 @@ def make(workspace: Workspace, crowd_folder: Path) -> Callable[..., Run]:
 def train(workspace: Workspace) -> Iterator[Callable[[Run], int]]:
     """``train(run)`` does in this process what its child would do; returns the exit code."""
     before = signal.getsignal(signal.SIGTERM)
-    yield lambda run: child.work(workspace, run.id)
+    yield lambda run: train_process.work(workspace, run.id)
     signal.signal(signal.SIGTERM, before)

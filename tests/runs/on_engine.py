@@ -20,6 +20,7 @@ from crowdcore.runs.workspace import Workspace
 from tests.conftest import simulate_crowd
 
 LONG = 100_000  # epochs that no test waits for
+ENGINE, WORKER = "crowdcore.runs.engine_process", "multiprocessing.spawn"  # words of their command lines
 
 
 def make_dataset(folder: Path, name: str = "tiny") -> Path:
@@ -53,10 +54,10 @@ def workspace_at(folder: Path, **environment: str) -> Iterator[Workspace]:
             yield workspace
         finally:
             runs.stop_engine(workspace=workspace)
-            until(lambda: not processes(workspace), 5, "no process is left")
+            until(lambda: not processes(workspace), 30, "no process is left")
 
 
-def processes(workspace: Workspace, what: str = "crowdcore.runs") -> list[int]:
+def processes(workspace: Workspace, what: str = "") -> list[int]:
     """Living processes of a workspace's engine whose command line has these words."""
     found = []
     mark = f"CROWDCORE_WORKSPACE={workspace.folder}".encode()

@@ -15,13 +15,13 @@ import pytest
 
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError, DataError, SettingError
-from crowdcore.runs import engine, queue, reconcile, store
+from crowdcore.runs import engine, queue, recovery, store
 from crowdcore.runs.files import EngineFiles
 from crowdcore.runs.lease import Note, is_leased, leased, read_note
 from crowdcore.runs.processes import is_alive
-from crowdcore.runs.reconcile import Reconciler
+from crowdcore.runs.recovery import Reconciler
 from crowdcore.runs.supervise import supervise
-from tests.runs.on_engine import processes, spec, until, workspace_at
+from tests.runs.on_engine import ENGINE, processes, spec, until, workspace_at
 
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy")  # MLflow's own use of SQLAlchemy
 
@@ -109,7 +109,7 @@ def test_runs_at_work_or_just_being_recorded_are_left_alone(workspace):
 
 
 def test_a_child_that_outlives_its_supervisor_is_ended(workspace, monkeypatch):
-    monkeypatch.setattr(reconcile, "_GRACE", 0.0)
+    monkeypatch.setattr(recovery, "_GRACE", 0.0)
     run = store.create(spec(3), workspace=workspace)
     folder = workspace.run_folder(run.id)
     with leased(folder) as lease:
@@ -140,7 +140,7 @@ def test_trials_end_with_their_search(workspace):
 def test_runs_are_not_started_for_ever(workspace):
     run = store.create(spec(3), workspace=workspace)
     leave(workspace, run.id, lost=3)
-    assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "child", "cpu") == "failed"
+    assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "train_process", "cpu") == "failed"
     Reconciler(workspace).settle(run.id)
     found = store.get_run(run.id, workspace=workspace)
     assert (found.state, found.message) == ("failed", "Its worker was lost 4 times in a row.")
@@ -150,14 +150,14 @@ def test_a_run_that_somebody_has_is_not_supervised_twice(workspace, monkeypatch)
     run = store.create(spec(3), workspace=workspace)
     monkeypatch.setattr("crowdcore.runs.supervise.leased", lambda folder, wait: leased(folder, 0))
     with leased(workspace.run_folder(run.id)):
-        assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "child", "cpu") == ""
+        assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "train_process", "cpu") == ""
 
 
 def test_cancel_and_go_on_while_waiting(workspace, no_engine):
     run = runs.submit(spec(3), workspace=workspace)
     runs.cancel(run.id, workspace=workspace)
     assert runs.get_run(run.id, workspace=workspace).message == "Cancelled before it started."
-    assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "child", "cpu") == "cancelled"
+    assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "train_process", "cpu") == "cancelled"
     again = runs.resume(run.id, workspace=workspace)
     assert (again.state, again.message) == ("queued", "Started again.")
     assert not workspace.cancel_requested(run.id) and read_note(workspace.run_folder(run.id)) == Note()
@@ -187,18 +187,28 @@ def test_asking_about_an_engine_starts_none(workspace):
     assert not (workspace.folder / "engine").exists()
 
 
+def test_an_engine_that_is_only_starting_is_stopped(tmp_path):
+    with workspace_at(tmp_path) as workspace:
+        runs.ensure_engine(workspace=workspace)
+        assert processes(workspace)
+        runs.stop_engine(workspace=workspace)
+        until(lambda: not processes(workspace), 5, "no process is left")
+        time.sleep(1)
+        assert not processes(workspace)
+
+
 def test_an_engine_without_work_ends_and_one_that_is_elsewhere_is_left(tmp_path, monkeypatch):
-    with workspace_at(tmp_path, CROWDCORE_ENGINE_IDLE="1") as workspace:
+    with workspace_at(tmp_path, CROWDCORE_ENGINE_IDLE="10") as workspace:
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda _: runs.ensure_engine(workspace=workspace), range(16)))
         state = until(lambda: (s := runs.engine_state(workspace=workspace)).workers and s, 60, "the engine is up")
         assert state.address.startswith("tls://127.0.0.1:")
         assert [(w.device, w.slots, w.busy) for w in state.workers] == [("cpu", 1, 0)] or "cuda" in str(state)
-        assert len(processes(workspace, "crowdcore.runs.keeper")) == 1
+        assert len(processes(workspace, ENGINE)) == 1
         for pid in processes(workspace):
             listening = [c for c in psutil.Process(pid).net_connections() if c.status == psutil.CONN_LISTEN]
             assert {c.laddr.ip for c in listening} <= {"127.0.0.1"}
-            assert len(listening) <= 1  # no web server
+            assert len(listening) <= 2  # scheduler and nanny, or worker: no web server
         files = EngineFiles(tmp_path)
         assert files.folder.stat().st_mode & 0o077 == 0
         assert (files.folder / "key.pem").stat().st_mode & 0o077 == 0
@@ -206,7 +216,7 @@ def test_an_engine_without_work_ends_and_one_that_is_elsewhere_is_left(tmp_path,
         with pytest.raises(CrowdError, match="stop it there"):
             runs.stop_engine(workspace=workspace)
         monkeypatch.undo()
-        until(lambda: not processes(workspace), 30, "the engine ends by itself")
+        until(lambda: not processes(workspace), 60, "the engine ends by itself")
         assert runs.engine_state(workspace=workspace) == runs.EngineState(None)
         assert not processes(workspace)  # nothing waits: nothing is started
 

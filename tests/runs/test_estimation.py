@@ -7,7 +7,7 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.core.errors import CrowdError
-from crowdcore.runs import Run, estimate, estimation, get_run, trial
+from crowdcore.runs import Run, dry_run, estimate, estimation, get_run
 from tests.learning.helpers import featured_crowd
 
 Make, Train = Callable[..., Run], Callable[[Run], int]
@@ -58,15 +58,15 @@ def test_a_real_trial_and_a_refusal(make: Make) -> None:
 
 
 def test_a_large_dataset_is_tried_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "_FIRST", 100)
-    monkeypatch.setattr(trial, "_BUDGET", 0.0)
+    monkeypatch.setattr(dry_run, "_FIRST", 100)
+    monkeypatch.setattr(dry_run, "_BUDGET", 0.0)
     crowd = featured_crowd(n_tasks=1000)
-    found = trial.measure(crowd, "dl-mv", {"backbone_settings": {"hidden": 4}}, 2, "cpu")
+    found = dry_run.measure(crowd, "dl-mv", {"backbone_settings": {"hidden": 4}}, 2, "cpu")
     assert found["share"] == 0.1
     assert found["epochs"] == 100
-    monkeypatch.setattr(trial, "_BUDGET", 100.0)
-    assert trial.measure(crowd, "dl-mv", {"epochs": 7, "backbone_settings": {"hidden": 4}}, 2, "cpu")["share"] == 1
-    part = trial._part(crowd, 100)
+    monkeypatch.setattr(dry_run, "_BUDGET", 100.0)
+    assert dry_run.measure(crowd, "dl-mv", {"epochs": 7, "backbone_settings": {"hidden": 4}}, 2, "cpu")["share"] == 1
+    part = dry_run._part(crowd, 100)
     assert part.features is not None
     assert part.features.present.sum() == 100
     assert part.n_annotations == crowd.n_annotations

@@ -13,10 +13,10 @@ def test_one_holder_at_a_time(tmp_path: Path) -> None:
     assert not path.exists()
     with locked(path):
         assert is_locked(path)
-        with pytest.raises(BlockingIOError), locked(path, wait=False):
+        with pytest.raises(BlockingIOError), locked(path, wait=0):
             pass
     assert not is_locked(path)
-    with locked(path, wait=False):
+    with locked(path, wait=0):
         pass
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from crowdcore.core.errors import DataError
 from crowdcore.runs import STATES, Run, RunSpec, Workspace, curves, delete, get_run, list_runs, result, store
+from crowdcore.runs.lease import leased
 from crowdcore.runs.run import STATUS
 from crowdcore.runs.schema import client_of
 
@@ -93,7 +94,7 @@ def test_what_waits_or_runs_is_not_deleted(workspace: Workspace, monkeypatch: py
     with pytest.raises(DataError, match="is queued"):
         delete([done.id, waiting.id])
     assert len(list_runs()) == 2
-    with workspace.as_child(done.id, "now"), pytest.raises(DataError, match="Cancel it"):
+    with leased(workspace.run_folder(done.id)), pytest.raises(DataError, match="Cancel it"):
         delete([done.id])
 
 
@@ -103,7 +104,7 @@ def test_a_run_that_has_just_said_that_it_ended_is_deleted(workspace: Workspace)
     store.set_state(done.id, "cancelled")
 
     def end() -> None:
-        with workspace.as_child(done.id, "now"):
+        with leased(workspace.run_folder(done.id)):
             here.set()
             leave.wait()
 

@@ -7,14 +7,14 @@ from collections.abc import Callable
 import numpy as np
 
 import crowdcore as cc
-from crowdcore.runs import Run, child, curves
+from crowdcore.runs import Run, curves, train_process
 
 Make, Train = Callable[..., Run], Callable[[Run], int]
 
 
 def test_of_two_starts_the_record_has_the_curves_of_the_one_that_is_kept(make: Make, train: Train) -> None:
     run = make("conal", seeds=(0, 3), epochs=3, embedding=4, start="best-of")
-    assert train(run) == child.FINISHED
+    assert train(run) == train_process.FINISHED
     data = cc.read_dataset(run.spec.dataset)
     expected = cc.learning.train(data, "conal", seeds=run.spec.seeds, device="cpu", **run.spec.settings)
     table = curves(run.id)

@@ -13,7 +13,7 @@ import pytest
 from crowdcore import runs
 from crowdcore.cli.worker import worker
 from crowdcore.core.errors import SettingError
-from tests.runs.on_engine import LONG, processes, spec, until, workspace_at
+from tests.runs.on_engine import LONG, spec, until, workspace_at
 
 pytestmark = [
     pytest.mark.slow,
@@ -44,7 +44,7 @@ def test_runs_of_a_workspace_on_another_cluster(tmp_path):
             state = runs.engine_state(workspace=workspace)
             assert state.address == address
             assert [(w.device, w.slots, w.busy) for w in state.workers] == [("cpu", 2, 2)]
-            assert not processes(workspace, "nodes scheduler")
+            assert not (workspace.folder / "engine" / "scheduler.json").exists()
 
             runs.stop_engine(workspace=workspace)  # the workers of others go on
             assert len(at_work()) == 2

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import multiprocessing
-import os
 from pathlib import Path
 
 import pytest
@@ -51,28 +49,3 @@ def test_cancel_is_asked_for_and_taken_back(tmp_path: Path) -> None:
     place.forget_cancel(ID)
     place.forget_cancel(ID)
     assert not place.cancel_requested(ID)
-
-
-def _hold(folder: str, ready: object, go: object) -> None:
-    with Workspace(Path(folder), "").as_child(ID, "now"):
-        ready.set()  # type: ignore[attr-defined]
-        go.wait()  # type: ignore[attr-defined]
-
-
-def test_a_run_has_one_child_and_its_death_is_known(tmp_path: Path) -> None:
-    place, context = Workspace(tmp_path, ""), multiprocessing.get_context("spawn")
-    assert not place.child_alive(ID)
-    assert place.child(ID) == {}
-    ready, go = context.Event(), context.Event()
-    other = context.Process(target=_hold, args=(str(tmp_path), ready, go))
-    other.start()
-    assert ready.wait(60)
-    assert place.child_alive(ID)
-    assert place.child(ID)["pid"] == other.pid
-    with pytest.raises(BlockingIOError), place.as_child(ID, "later"):
-        pass
-    other.kill()
-    other.join()
-    assert not place.child_alive(ID)
-    with place.as_child(ID, "later"):
-        assert place.child(ID)["pid"] == os.getpid()

@@ -1,4 +1,4 @@
-"""The process that trains one run: ``python -m crowdcore.runs.child RUN_ID``.
+"""The process that trains one run: ``python -m crowdcore.runs.train_process RUN_ID``.
 
 Where the run has been cancelled, it turns the last checkpoint into the run's result and trains no further.
 
@@ -9,6 +9,7 @@ waits for another one; 5: another process trains this run already.
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import signal
 import sys
@@ -23,7 +24,8 @@ from crowdcore.runs import store
 from crowdcore.runs.artefacts import keep_result
 from crowdcore.runs.datasets import open_dataset
 from crowdcore.runs.environment import environment
-from crowdcore.runs.recorder import ORPHANED, Recorder, checkpointed, supervisor
+from crowdcore.runs.lease import leased
+from crowdcore.runs.recorder import ORPHANED, Recorder, checkpointed
 from crowdcore.runs.redaction import redact
 from crowdcore.runs.run import TAG, Run, State
 from crowdcore.runs.schema import client_of
@@ -59,10 +61,12 @@ class _Stop:
 def main(run_id: str) -> int:
     """Train the run; returns the exit code."""
     workspace = Workspace.open()
-    started = store.now()
+    folder = workspace.run_folder(run_id)
     try:
-        with workspace.as_child(run_id, started):
-            _log_to(workspace.run_folder(run_id) / "log.txt")
+        with contextlib.ExitStack() as held:
+            if multiprocessing.parent_process() is None:  # started by hand: no worker holds the run's lease
+                held.enter_context(leased(folder)).begin(child=os.getpid())
+            _log_to(folder / "log.txt")
             return work(workspace, run_id)
     except BlockingIOError:
         print(f"Run {run_id} is being trained by another process.", file=sys.stderr)
@@ -106,7 +110,7 @@ def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
         )
     training, own = learning.split_settings(methods.get(spec.method), spec.settings)
     _describe(workspace, run, {"fingerprint": dataset.fingerprint, **training.model_dump(), **own.model_dump()})
-    with Recorder(workspace, run.id, supervisor()) as recorder:
+    with Recorder(workspace, run.id) as recorder:
         for seeds, history in checkpointed(folder / "checkpoint"):
             recorder.restore(seeds, history)
         startup = process_age()

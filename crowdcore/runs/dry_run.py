@@ -1,4 +1,4 @@
-"""A short trial of a run, for its estimate: ``python -m crowdcore.runs.trial`` reads an order from standard input.
+"""A short trial of a run, for its estimate: ``python -m crowdcore.runs.dry_run`` reads an order from standard input.
 
 It trains two epochs on growing parts of the tasks until some seconds have passed, and prints one line of JSON.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 import time
 from dataclasses import dataclass, field, replace
@@ -21,26 +20,27 @@ from crowdcore.data.rows import Rows
 from crowdcore.learning import methods, split_settings, train
 from crowdcore.learning.training.events import EpochEvent, Event
 from crowdcore.runs.datasets import open_dataset
-from crowdcore.runs.usage import peak_bytes, process_age
+from crowdcore.runs.forkserver import give_way
+from crowdcore.runs.usage import Processors, peak_bytes, process_age
 from crowdcore.runs.workspace import Workspace
 
 __all__ = ["measure"]
 
 _FIRST, _GROWTH = 512, 4  # tasks
-_POLITE = 15
 _BUDGET = 4.0  # seconds after which no larger part is tried
 
 
 @dataclass
 class _Clock:
-    """Times of the first two epochs of the first stack."""
+    """Times of the first two epochs of the first stack, had no other program used the processors."""
 
     seconds: list[float] = field(default_factory=list)
     replicas: int = 1
+    processors: Processors = field(default_factory=Processors)
 
     def listen(self, event: Event) -> None:
         if isinstance(event, EpochEvent):
-            self.seconds.append(event.seconds)
+            self.seconds.append(event.seconds * self.processors.share())
             self.replicas = len(event.seeds)
 
     def enough(self) -> bool:
@@ -102,11 +102,12 @@ def _part(dataset: CrowdDataset, size: int) -> CrowdDataset:
 
 def main() -> None:
     """Read an order, measure, print; whoever waits for the app goes first."""
-    os.nice(_POLITE)
+    give_way()
+    processors = Processors()
     order = json.load(sys.stdin)
     try:
         dataset = open_dataset(order.pop("dataset"), Workspace.open())
-        startup = process_age()
+        startup = process_age() * processors.share()
         found = measure(dataset, **order)
     except CrowdError as error:
         print(error, file=sys.stderr)

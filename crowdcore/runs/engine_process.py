@@ -1,7 +1,11 @@
-"""The engine's keeper: ``python -m crowdcore.runs.keeper``, one process per workspace, found by the lock it holds.
+"""The engine: ``python -m crowdcore.runs.engine_process``, one process per workspace, found by the lock it holds.
 
-It keeps a scheduler and workers running (or joins a cluster), hands runs over as slots become free, and ends with all
-of them when nothing has been asked for a while. Apps only write the record and poke it: none needs a connection.
+It holds Dask's scheduler and the nannies that keep its workers running (or joins a cluster), hands runs over as slots
+become free, and ends with all of them when nothing has been asked for a while. Apps only write the record and poke it.
+
+Slots are Dask's resources, but the queue stays in the record: Dask gives every waiting task to a worker at once and
+never moves it. With four tasks waiting for the one slot of a worker, a second worker that joined got none of them in
+eighteen seconds (distributed 2026.8); nor can the priority of a waiting task change.
 """
 
 from __future__ import annotations
@@ -17,8 +21,9 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from crowdcore.runs.files import EngineFiles
+from crowdcore.runs.files import EngineFiles, write_json
 from crowdcore.runs.locks import locked
+from crowdcore.runs.schema import client_of
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -27,11 +32,20 @@ if TYPE_CHECKING:
 __all__ = ["IDLE", "JOIN", "SLOTS", "main"]
 
 IDLE, JOIN, SLOTS = "CROWDCORE_ENGINE_IDLE", "CROWDCORE_SCHEDULER", "CROWDCORE_SLOTS"
-_LONG = 1800.0  # seconds without work after which the engine ends
+_BRIEFLY = 90.0  # seconds without work after which the engine ends: what it has loaded takes 800 MB
+_LONG = 1800.0  # the same when somebody has added a worker, which would end, too
 _TICK, _LOOK, _RARELY = 0.05, 1.0, 3.0  # seconds between looks at the poke, at a busy and at an idle record
 _JOINING = 0.2  # seconds between looks while the first worker is on its way
 _ALONE = 15.0  # seconds without a worker that are worth a word
-_log = logging.getLogger("crowdcore.keeper")
+_QUIET = {  # runs are processes of their own: there is nothing here to measure or profile
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.tick.limit": "30s",
+    "distributed.comm.timeouts.connect": "5s",
+    "distributed.worker.daemon": False,  # a daemon may not have children
+    "distributed.worker.profile.enabled": False,
+}
+_log = logging.getLogger("crowdcore.engine")
 
 
 @dataclass(frozen=True)
@@ -43,23 +57,24 @@ class _Handed:
     resource: str
 
 
-class Keeper:
+class Engine:
     """The loop that looks after the engine of one workspace."""
 
     def __init__(self, workspace: Workspace, stop: threading.Event) -> None:
         import dask
 
-        from crowdcore.runs.local import LocalNodes
-        from crowdcore.runs.reconcile import Reconciler
+        from crowdcore.runs.recovery import Reconciler
+        from crowdcore.runs.worker_process import local_cluster
 
-        dask.config.set({"distributed.comm.timeouts.connect": "5s"})
+        dask.config.set(_QUIET)
         self._workspace, self._files = workspace, EngineFiles(workspace.folder)
+        write_json(self._files.engine, {"pid": os.getpid(), "host": socket.gethostname()})
         self._join = os.environ.get(JOIN, "")
-        self._idle = float(os.environ.get(IDLE) or _LONG)
-        self._nodes = None if self._join else LocalNodes(workspace, int(os.environ.get(SLOTS) or 1))
+        self._idle = float(os.environ.get(IDLE) or 0)
         self._reconciler = Reconciler(workspace)
+        threading.Thread(target=client_of, args=(workspace,), daemon=True).start()  # loads MLflow in the meantime
+        self._cluster = None if self._join else local_cluster(workspace, int(os.environ.get(SLOTS) or 1))
         self._client: Any = None  # Dask's client has no types
-        self._address = ""
         self._handed: dict[str, _Handed] = {}
         self._joined = time.monotonic()
         self._wake, self._stop = threading.Event(), stop
@@ -68,7 +83,6 @@ class Keeper:
 
     def run(self) -> None:
         """Until told to stop, or idle for long."""
-        self._files.write(self._files.keeper, {"pid": os.getpid(), "host": socket.gethostname()})
         busy = time.monotonic()
         try:
             while not self._stop.is_set():
@@ -80,8 +94,10 @@ class Keeper:
                 self.looked = poked
                 self._mark_wanted()
                 n_workers = self._report(problem)
-                if time.monotonic() - busy > self._idle:
-                    _log.info("nothing to do for %.0f s", self._idle)
+                own = len(self._cluster.workers) if self._cluster else 0
+                idle = self._idle or (_LONG if n_workers > own else _BRIEFLY)
+                if time.monotonic() - busy > idle:
+                    _log.info("nothing to do for %.0f s", idle)
                     break
                 unfinished = bool(self._handed or self._reconciler.unfinished)
                 self._wait((_LOOK if n_workers else _JOINING) if unfinished else _RARELY)
@@ -91,8 +107,6 @@ class Keeper:
     def _step(self) -> str:
         """One round; returns what stands in the way, "" if nothing does."""
         try:
-            if self._nodes:
-                self._nodes.look_after()
             workers = self._workers()
             self._collect(workers)
             waiting = self._reconciler.waiting(set(self._handed))
@@ -107,20 +121,17 @@ class Keeper:
 
     def _workers(self) -> dict[str, dict[str, Any]]:
         """Address -> what the scheduler says of a worker that takes runs."""
-        from crowdcore.runs.nodes import SLOT
+        from distributed import Client
 
-        address = self._nodes.address() if self._nodes else self._join
-        if self._client and (self._address != address or self._client.status != "running"):
+        from crowdcore.runs.worker_process import SLOT
+
+        if self._client and self._client.status != "running":
             self._disconnect()
-        if address is None:
-            return {}
         if self._client is None:
-            from distributed import Client
-
             connect: Any = Client
-            security = self._files.security() if self._nodes else None
-            self._client = connect(address, security=security, timeout=5, set_as_default=False, name="crowdcore-keeper")
-            self._address = address
+            self._client = connect(
+                self._cluster or self._join, timeout=5, set_as_default=False, name="crowdcore-engine"
+            )
         found = self._client.scheduler_info(n_workers=-1)["workers"]
         return {at: w for at, w in found.items() if SLOT in w["resources"] and w.get("status") == "running"}
 
@@ -135,7 +146,7 @@ class Keeper:
                 self._reconciler.settle(run_id)
 
     def _hand_over(self, waiting: list[Run], workers: dict[str, dict[str, Any]]) -> None:
-        from crowdcore.runs.nodes import COORDINATORS, SLOT
+        from crowdcore.runs.worker_process import SEARCHES, SLOT
 
         if not waiting or self._client is None:
             return
@@ -148,7 +159,7 @@ class Keeper:
                     free[at][kind] -= 1  # a run of another workspace, or from before we lost touch
         for run in waiting:
             concludes = self._workspace.cancel_requested(run.id)  # it makes its checkpoint a result, which is soon done
-            resource = COORDINATORS if run.spec.search or concludes else SLOT
+            resource = SEARCHES if run.spec.search or concludes else SLOT
             able = [at for at in free if free[at][resource] >= 1]
             if not run.spec.search and run.spec.device.startswith("cuda"):
                 offering = [at for at in workers if run.spec.device in workers[at]["resources"]]
@@ -168,7 +179,7 @@ class Keeper:
             str(self._workspace.folder),
             self._workspace.tracking_uri,
             run.id,
-            "coordinator" if run.spec.search else "child",
+            "search_process" if run.spec.search else "train_process",
             run.spec.device,
             key=f"{resource}-{run.id}-{uuid.uuid4().hex[:8]}",
             workers=[worker],
@@ -190,17 +201,16 @@ class Keeper:
 
     def _report(self, problem: str) -> int:
         """Write what `engine_state` says; returns how many workers there are."""
-        from crowdcore.runs.nodes import SLOT
+        from crowdcore.runs.worker_process import SLOT
 
         workers: dict[str, dict[str, Any]] = {}
         with contextlib.suppress(Exception):
             workers = self._workers()
         busy = [h.worker for h in self._handed.values() if h.resource == SLOT]
-        self._files.write(
+        write_json(
             self._files.state,
             {
-                "address": self._address if self._client else None,
-                "pids": self._nodes.pids if self._nodes else [],
+                "address": self._client.scheduler.address if self._client else None,
                 "problem": problem,
                 "workers": [
                     {
@@ -230,16 +240,17 @@ class Keeper:
 
     def _close(self) -> None:
         self._disconnect()
-        if self._nodes:
-            self._nodes.stop()
+        if self._cluster:
+            self._cluster.close()
+            self._files.scheduler.unlink(missing_ok=True)
         with contextlib.suppress(Exception):
             self._reconciler.waiting(set())  # what ran is queued again
         self._files.state.unlink(missing_ok=True)
-        self._files.keeper.unlink(missing_ok=True)
+        self._files.engine.unlink(missing_ok=True)
 
 
 def main() -> None:
-    """Hold the workspace's engine until it idles out or is told to stop; do nothing where another keeper does."""
+    """Hold the workspace's engine until it idles out or is told to stop; do nothing where another one does."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     workspace = Workspace.open()
     files, stop = EngineFiles(workspace.folder), threading.Event()
@@ -248,10 +259,10 @@ def main() -> None:
     answered = -1
     while not stop.is_set() and answered != files.poked():  # asked for something while it was ending
         try:
-            with locked(files.lock, wait=False):
-                keeper = Keeper(workspace, stop)
-                keeper.run()
-                answered = keeper.looked
+            with locked(files.lock, wait=0):
+                engine = Engine(workspace, stop)
+                engine.run()
+                answered = engine.looked
         except BlockingIOError:
             return
 

@@ -1,4 +1,4 @@
-"""The process behind a search: ``python -m crowdcore.runs.coordinator RUN_ID``; it asks for trials and waits for them.
+"""The process behind a search, ``python -m crowdcore.runs.search_process RUN_ID``: it asks for trials and waits.
 
 Its exit codes are those of a training child. It can be ended at any time: the study tells where to go on.
 """
@@ -21,7 +21,7 @@ from crowdcore.runs import store
 from crowdcore.runs.artefacts import result
 from crowdcore.runs.engine import engine_state
 from crowdcore.runs.queue import cancel, submit
-from crowdcore.runs.recorder import Recorder, supervisor
+from crowdcore.runs.recorder import Recorder
 from crowdcore.runs.run import Run
 from crowdcore.runs.scores import validation_accuracy
 from crowdcore.runs.space import SearchPlan
@@ -214,7 +214,7 @@ def main(run_id: str) -> int:
         if run.spec.search is None:
             raise DataError(f"Run {run_id} is no search")
         store.set_state(run_id, "running", workspace=workspace)
-        with Recorder(workspace, run_id, supervisor()) as recorder:
+        with Recorder(workspace, run_id) as recorder:
             code, message = Coordinator(run, run.spec.search, workspace, recorder).run()
     except Exception as error:
         traceback.print_exc()

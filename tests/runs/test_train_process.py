@@ -17,9 +17,11 @@ import crowdcore as cc
 from crowdcore.core.errors import DataError
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.training.events import EpochEvent, Event
-from crowdcore.runs import Run, Workspace, child, curves, get_run, log_lines, predictions, result, store
-from crowdcore.runs.recorder import Recorder
+from crowdcore.runs import Run, Workspace, curves, get_run, log_lines, predictions, recorder, result, store
+from crowdcore.runs.lease import is_leased, leased
+from crowdcore.runs.recorder import ORPHANED, Recorder
 from crowdcore.runs.schema import client_of
+from crowdcore.runs.train_process import CANCELLED, FAILED, FINISHED, TAKEN, main
 
 Make, Train = Callable[..., Run], Callable[[Run], int]
 
@@ -58,7 +60,7 @@ def at_epoch(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], obj
 
 def test_a_run_comes_to_what_training_comes_to(make: Make, train: Train, workspace: Workspace) -> None:
     run = make("conal", seeds=(0, 3), epochs=4, embedding=4)
-    assert train(run) == child.FINISHED
+    assert train(run) == FINISHED
     expected, found = uninterrupted(run), get_run(run.id)
     assert_same(result(run.id), expected)
     assert (found.state, found.epoch, found.epochs, found.done, found.message) == ("finished", 4, 4, 1.0, "")
@@ -112,7 +114,7 @@ def test_predictions_are_the_mean_over_seeds(make: Make, train: Train) -> None:
 )
 def test_what_is_refused_fails_with_its_sentence(make: Make, train: Train, settings: dict, words: str) -> None:
     run = make(**settings)
-    assert train(run) == child.FAILED
+    assert train(run) == FAILED
     found = get_run(run.id)
     assert found.state == "failed"
     assert words in found.message
@@ -124,7 +126,7 @@ def test_what_is_refused_fails_with_its_sentence(make: Make, train: Train, setti
 def test_a_dataset_that_is_gone(make: Make, train: Train, crowd_folder: Path) -> None:
     run = make()
     shutil.rmtree(crowd_folder)
-    assert train(run) == child.FAILED
+    assert train(run) == FAILED
     assert "small" in get_run(run.id).message
 
 
@@ -132,8 +134,8 @@ def test_a_dataset_that_has_changed(make: Make, train: Train, crowd_folder: Path
     data = cc.read_dataset(crowd_folder)
     run = store.create(make().spec.model_copy(update={"fingerprint": data.fingerprint}))
     other = store.create(run.spec.model_copy(update={"fingerprint": "0" * 32}))
-    assert train(run) == child.FINISHED
-    assert train(other) == child.FAILED
+    assert train(run) == FINISHED
+    assert train(other) == FAILED
     assert "has changed since" in get_run(other.id).message
 
 
@@ -141,7 +143,7 @@ def test_a_dataset_deleted_while_a_run_uses_it(make: Make, train: Train, crowd_f
     run = make(epochs=4)
     expected = uninterrupted(run)
     at_epoch(1, lambda: shutil.rmtree(crowd_folder))
-    assert train(run) == child.FINISHED
+    assert train(run) == FINISHED
     assert not crowd_folder.exists()
     assert_same(result(run.id), expected)
     assert len(predictions(run.id)) == 60
@@ -153,7 +155,7 @@ def test_a_cancelled_run_keeps_what_it_has_and_can_go_on(
     run = make("trace", epochs=7)
     expected = uninterrupted(run)
     at_epoch(2, lambda: workspace.request_cancel(run.id))
-    assert train(run) == child.CANCELLED
+    assert train(run) == CANCELLED
     found = get_run(run.id)
     assert (found.state, found.has_result, found.epoch) == ("cancelled", True, 2)
     assert "after epoch 2" in found.message
@@ -162,7 +164,7 @@ def test_a_cancelled_run_keeps_what_it_has_and_can_go_on(
     np.testing.assert_array_equal(kept.curves["loss"], expected.curves["loss"][:2])
     workspace.forget_cancel(run.id)
     store.set_state(run.id, "queued")
-    assert train(run) == child.FINISHED
+    assert train(run) == FINISHED
     assert_same(result(run.id), expected)
     assert curves(run.id)["epoch"].value_counts().unique().tolist() == [len(expected.curves)]
 
@@ -180,28 +182,28 @@ def test_a_cancelled_run_makes_its_checkpoint_the_result(make: Make, train: Trai
         **run.spec.settings,
     )
     workspace.request_cancel(run.id)
-    assert train(run) == child.CANCELLED
+    assert train(run) == CANCELLED
     found = get_run(run.id)
     assert (found.state, found.has_result) == ("cancelled", True)
     assert "after epoch 3;" in found.message
     np.testing.assert_array_equal(result(run.id).curves["loss"], expected.curves["loss"][:3])
     workspace.forget_cancel(run.id)
     store.set_state(run.id, "queued")
-    assert train(run) == child.FINISHED
+    assert train(run) == FINISHED
     assert_same(result(run.id), expected)
 
 
 def test_cancelled_before_it_began(make: Make, train: Train, workspace: Workspace) -> None:
     run = make()
     workspace.request_cancel(run.id)
-    assert train(run) == child.CANCELLED
+    assert train(run) == CANCELLED
     assert (get_run(run.id).state, get_run(run.id).has_result) == ("cancelled", False)
 
 
 def test_a_signal_to_end_is_a_cancel(make: Make, train: Train, at_epoch) -> None:
     run = make(epochs=50)
     at_epoch(1, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    assert train(run) == child.CANCELLED
+    assert train(run) == CANCELLED
     assert get_run(run.id).epoch == 1
 
 
@@ -218,30 +220,30 @@ def test_without_its_supervisor_a_run_stops_and_waits(make: Make, train: Train, 
 
     monkeypatch.setattr(Recorder, "listen", listen_and_wait)
     expected = uninterrupted(run)
-    monkeypatch.setattr(child, "supervisor", lambda: 2**22 + 1)
-    assert train(run) == child.ORPHANED
+    monkeypatch.setattr(recorder, "worker_is_gone", lambda: True)
+    assert train(run) == ORPHANED
     assert (get_run(run.id).state, get_run(run.id).epoch) == ("running", 3)
     assert not get_run(run.id).has_result
-    monkeypatch.setattr(child, "supervisor", lambda: 0)
+    monkeypatch.setattr(recorder, "worker_is_gone", lambda: False)
     monkeypatch.setattr(Recorder, "listen", listen)
-    assert train(run) == child.FINISHED
+    assert train(run) == FINISHED
     assert_same(result(run.id), expected)
 
 
 def test_a_broken_checkpoint_is_a_sentence(make: Make, train: Train, workspace: Workspace) -> None:
     run = make(epochs=5)
-    assert train(run) == child.FINISHED
+    assert train(run) == FINISHED
     (state,) = (workspace.run_folder(run.id) / "checkpoint").glob("*/state.json")
     state.write_text("{")
     store.set_state(run.id, "queued")
-    assert train(run) == child.FAILED
+    assert train(run) == FAILED
     assert "checkpoint cannot be read" in get_run(run.id).message
 
 
 def test_a_run_has_one_process(make: Make, workspace: Workspace) -> None:
     run = make()
-    with workspace.as_child(run.id, "now"):
-        assert child.main(run.id) == child.TAKEN
+    with leased(workspace.run_folder(run.id)):
+        assert main(run.id) == TAKEN
     assert get_run(run.id).state == "queued"
 
 
@@ -251,7 +253,7 @@ def test_killed_and_resumed_equals_uninterrupted(
     secret = "tok-0123456789abcdef"
     run = make("conal", epochs=40, embedding=4, batch_size=4)
     started = subprocess.Popen(
-        [sys.executable, "-m", "crowdcore.runs.child", run.id],
+        [sys.executable, "-m", "crowdcore.runs.train_process", run.id],
         env={**os.environ, **workspace.environment, "SERVICE_TOKEN": secret},
     )
     state = workspace.run_folder(run.id) / "checkpoint"
@@ -259,14 +261,14 @@ def test_killed_and_resumed_equals_uninterrupted(
     while not list(state.glob("*/state.json")) and time.monotonic() < deadline:
         assert started.poll() is None, log_lines(run.id)
         time.sleep(0.02)
-    assert workspace.child_alive(run.id)
+    assert is_leased(workspace.run_folder(run.id))
     started.kill()
     assert started.wait() == -signal.SIGKILL
-    assert not workspace.child_alive(run.id)
+    assert not is_leased(workspace.run_folder(run.id))
     assert get_run(run.id).state == "running"
     with pytest.raises(DataError, match=r"is in epoch \d+ of 40"):
         result(run.id)
-    assert train(run) == child.FINISHED
+    assert train(run) == FINISHED
     expected = uninterrupted(run)
     assert_same(result(run.id), expected)
     loss = curves(run.id).query("metric == 'loss'")
@@ -284,16 +286,15 @@ def test_a_full_disk_keeps_the_last_good_checkpoint(make: Make, train: Train, wo
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     at_epoch(6, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2_300_000, hard)))
     try:
-        assert train(run) == child.FAILED
+        assert train(run) == FAILED
         found = get_run(run.id)
         assert (found.state, found.epoch, found.has_result) == ("failed", 8, False)
-        assert "disk is full" in found.message
-        assert "resume" in found.message
+        assert "disk is full" in found.message and "resume" in found.message
         (state,) = (workspace.run_folder(run.id) / "checkpoint").glob("*/state.json")
         assert '"epoch": 4' in state.read_text()
         assert [p.name for p in state.parent.glob("epoch-*")] == ["epoch-4.safetensors"]
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     store.set_state(run.id, "queued")
-    assert train(run) == child.FINISHED
+    assert train(run) == FINISHED
     assert_same(result(run.id), expected)
