@@ -21,7 +21,9 @@ def draw() -> None:
 
 @fragment
 def listing() -> None:
-    """Filters, gallery and table."""
+    """Filters, gallery and table; a row of the table opens the page of its task."""
+    if state.get("task"):
+        st.rerun()
     st.title("Tasks")
     dataset = state.get("dataset")
     with st.container(horizontal=True):
