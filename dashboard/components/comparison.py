@@ -102,7 +102,7 @@ def curves(fits: Fits) -> None:
 def one_result(fits: Fits) -> None:
     """One fit: use it elsewhere, take it along, and its confusions."""
     dataset = state.get("dataset")
-    st.subheader("One result")
+    st.header("One result")
     with_confusions = [fit for fit in fits if services.fitted(dataset, fit).counts is not None]
     fit = state.one_of("result", fits) or [*with_confusions, *fits][0]
     with st.container(horizontal=True, vertical_alignment="bottom"):

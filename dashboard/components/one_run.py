@@ -29,7 +29,7 @@ def one_run(shown: list[Run]) -> None:
 
 
 def _one(shown: dict[str, Run]) -> None:
-    st.subheader("One run")
+    st.header("One run")
     if st.session_state.get("train-one") not in shown:
         failed = [name for name, run in shown.items() if run.state == "failed"]
         st.session_state["train-one"] = (failed or list(shown))[0]

@@ -41,7 +41,7 @@ def glance() -> None:
     for name in ("annotations-per-worker", "annotations-per-task", "class-balance", "annotation-entropy"):
         with grid.cell():
             drawn(name)
-    st.subheader("Agreement between workers")
+    st.header("Agreement between workers")
     grid = st.grid(2, min_column_width=380, gap="small")
     with grid.cell():
         figure(
@@ -55,7 +55,7 @@ def glance() -> None:
         coefficients = services.agreement_table(dataset)
         st.dataframe(coefficients, hide_index=True, column_config=formats(coefficients))
         st.markdown(as_text(services.agreement(dataset).sentence))
-    st.subheader("Classes")
+    st.header("Classes")
     table(services.class_table(dataset, reference), "classes", name=f"{dataset}-classes", noun="class")
 
 

@@ -27,7 +27,7 @@ def draw() -> None:
             return
     else:
         forms()
-    st.subheader("Runs")
+    st.header("Runs")
     shown = board()
     plain = [run for run in shown if run.spec.search is None]
     if plain:

@@ -25,7 +25,7 @@ def ranking() -> None:
     table(found, "quality", name=f"{dataset}-workers-{reference}", noun="worker", rows=14, on_row=chosen)
     for note in services.quality(dataset, reference).notes:
         st.caption(as_text(note))
-    st.subheader("What if some were left out?")
+    st.header("What if some were left out?")
     without = [name for name in state.get_many("without") if name in names]
     st.multiselect("Leave out", names, placeholder="Choose annotators", **state.bind("without", without))
     flagged = found.loc[found["signal"] != "", "worker"].tolist()
