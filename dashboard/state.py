@@ -59,7 +59,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         *("worker", "true", "given"),
     ),
     "omega": ("runs", "seed", "epoch", "view", "half", "true", "worker", "task"),
-    "report": ("runs", "parts", "who"),
+    "report": ("runs", "parts"),
 }
 _MANY = {
     *("methods", "without", "runs", "parts", "crowds", "searches", "vary", "planted"),

@@ -67,7 +67,7 @@ def _sidebar() -> bool:
         )
         st.toggle(
             "Hide worker names",
-            help="Show stable pseudonyms instead of worker ids, in tables, figures, links and downloads.",
+            help="Show stable pseudonyms instead of worker ids, in tables, figures, links, downloads and reports.",
             **state.bind("names", hidden_names(), say=("hidden", "shown")),
         )
         st.caption(

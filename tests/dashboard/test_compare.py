@@ -218,7 +218,7 @@ def test_the_report_page_says_what_it_holds_and_how_to_make_it_elsewhere(recorde
     listed = [name for name in report_parts.PARTS if name != "recovery"]
     assert test.pills[0].value == listed
     assert f"crowdcore report crowd --run {runs[0]} --run {runs[1]} --reference gold --out report" in words(test)
-    part = page("report", runs=runs, parts=["accuracy", "omega"], who="names")
+    part = page("report", runs=runs, parts=["accuracy", "omega"], names="shown")
     assert "--part accuracy --part omega --reference gold --names" in words(part)
     assert "Nothing has been trained" in words(page("report", dataset="demo"))
 

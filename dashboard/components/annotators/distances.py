@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard import services, state
 from dashboard.components.figure import figure
 from dashboard.components.frame import hidden_names
-from dashboard.components.pickers import named
+from dashboard.components.pickers import named, optional
 from dashboard.components.table import table
 from dashboard.components.text import as_text, number
 
@@ -48,10 +48,13 @@ def alike() -> None:
             on_window=zoomed if len(names) > services.CELLS else None,
         )
     with grid.cell():
+        with st.container(horizontal=True):
+            optional("Annotator", "worker", names, "Choose one")
+            optional("Beside", "other", names, "Choose another")
         if pair[0] is not None and pair[1] is not None:
             both(kind, pair[0], pair[1])
         else:
-            st.caption("Click a cell to compare two annotators.")
+            st.caption("Choose two annotators, or click a cell, to compare them.")
         found = services.group_table(dataset, reference, kind, groups, hidden)
         table(found, "groups", name=f"{dataset}-groups-{kind}-{reference}", noun="worker", rows=12)
     st.caption(as_text(f"Order and groups: {order.method}."))
