@@ -20,6 +20,7 @@ __all__ = [
     "FAINT",
     "INK",
     "PALETTE",
+    "PERCENT",
     "SEQUENTIAL",
     "TEMPLATE",
     "WARN",
@@ -97,6 +98,10 @@ _ALIKE = {  # colours that some kind of colour vision takes for another one (Mac
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _SHARING = 3  # runs of a method that share its colour
 _SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up")
+PERCENT = {  # an axis of shares, written ``20 %`` as everywhere
+    "tickformat": "~%",
+    "labelalias": {f"{k / 2:g}%": f"{k / 2:g} %" for k in range(201)},
+}
 _AXIS = {
     "gridcolor": FAINT,
     "zeroline": False,

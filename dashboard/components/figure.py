@@ -40,7 +40,7 @@ button:focus-visible { outline: 2px solid var(--st-primary-color); opacity: 1; }
 [role="status"] { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 """
 _HEIGHT, _MARGIN = 450, 60  # pixels of a figure that says nothing of them
-_TITLE, _LINE = 36, 16  # pixels that a title takes in a figure, and another line of its subtitle
+_TITLE, _LINE = 48, 16  # pixels that a title takes in a figure, and another line of its subtitle
 _tools = None
 
 

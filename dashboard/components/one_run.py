@@ -53,7 +53,7 @@ def _one(shown: dict[str, Run]) -> None:
     _take_along(run)
     if run.spec.search is None:
         st.caption("The same from the command line")
-        st.code(run_actions.command_line(run), language="bash", wrap_lines=True)
+        st.code(run_actions.command_line(run), language=None, wrap_lines=True)
     with st.expander("Log", expanded=run.state == "failed", icon=":material/notes:"):
         _log(run)
 

@@ -41,7 +41,7 @@ def board() -> None:
     asked_for = (dataset, runs, tuple(chosen), reference, not hidden_names())
     takes(*asked_for)
     st.markdown("The same from the command line:")
-    st.code(report.command_line(*asked_for), language="bash", wrap_lines=True)
+    st.code(report.command_line(*asked_for), language=None, wrap_lines=True)
     contents(*asked_for)
 
 

@@ -18,7 +18,7 @@ def draw() -> None:
     missing = services.missing_extras()
     if missing:
         st.info("Training needs packages that are not installed here. To have them:", icon=":material/download:")
-        st.code(f"pip install 'crowdcore[{','.join(missing)}]'", language="bash")
+        st.code(f"pip install 'crowdcore[{','.join(missing)}]'", language=None)
         return
     why = services.untrainable(state.get("dataset"))
     if why:

@@ -32,7 +32,7 @@ def training() -> None:
     missing = services.missing_extras()
     if missing:
         st.info("Training needs packages that are not installed here. To have them:", icon=":material/download:")
-        st.code(f"pip install 'crowdcore[{','.join(missing)}]'", language="bash")
+        st.code(f"pip install 'crowdcore[{','.join(missing)}]'", language=None)
         return
     why = services.untrainable(names[0])
     if why:
