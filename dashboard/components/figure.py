@@ -61,7 +61,7 @@ def _titled(drawn: go.Figure) -> go.Figure:
     st.markdown("  \n".join([f"**{as_text(words[0])}**", *(f":small[{as_text(text)}]" for text in words[1:])]))
     saved = _TITLE + _LINE * (title.subtitle.text or "").count("<br>")
     margin, height = drawn.layout.margin.t or _MARGIN, drawn.layout.height or _HEIGHT
-    return type(drawn)(drawn).update_layout(title=None, height=height - saved, margin_t=margin - saved)
+    return type(drawn)(drawn).update_layout(title=None, meta=words, height=height - saved, margin_t=margin - saved)
 
 
 def figure(

@@ -200,7 +200,7 @@ def test_figures_are_drawn_or_it_is_said_why_not(crowd, monkeypatch, tmp_path):
     def draw(fig, file):
         drawn.extend(fig)
         for path in file:
-            Path(path).write_text("<svg/>")
+            Path(path).write_text('<svg width="900" height="300"></svg>')
 
     monkeypatch.setattr(plotly.io, "write_images", draw)
     written, fault = write_report(small, tmp_path / "a")
