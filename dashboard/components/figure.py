@@ -53,7 +53,7 @@ def _component() -> Callable[..., Any]:
 
 
 def _titled(drawn: go.Figure) -> go.Figure:
-    """The figure without its title and subtitle, which are written above it: there they take as many lines as needed."""
+    """The figure without its title and subtitle, which are written above it, where lines may break."""
     title = drawn.layout.title
     words = [html.unescape(text.replace("<br>", " · ")) for text in (title.text, title.subtitle.text) if text]
     if not words:
@@ -145,5 +145,7 @@ def figure(
                 on_window_change=zoomed,
                 width="content",
             )
-            with st.container(key=f"table-of-{frame}", width="content"):  # never seen: the button beside it clicks its button
+            with st.container(
+                key=f"table-of-{frame}", width="content"
+            ):  # never seen: the button beside it clicks its button
                 download("CSV", lambda: services.csv(data()), f"{name}.csv", "text/csv", key=f"data-{key}")

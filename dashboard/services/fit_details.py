@@ -127,7 +127,9 @@ def intervals_in_words(name: str, fit: str, worker: int) -> str:
     """What the intervals rest on, and where they do not fit the model."""
     found = worker_intervals(name, fit, worker)
     assert found is not None
-    words = f"{100 * found.level:.0f} % intervals: {found.how}; the doubt about the true labels themselves comes on top."
+    words = (
+        f"{100 * found.level:.0f} % intervals: {found.how}; the doubt about the true labels themselves comes on top."
+    )
     outside = np.maximum(found.low - found.estimate, found.estimate - found.high) > CLEARLY
     if outside.any():
         words += (

@@ -35,7 +35,9 @@ def listing() -> None:
         return
     st.caption(f"{count(len(found), 'task')}, the most disputed first.")
     if services.has_media(dataset):
-        captions = [f"{most} · {percent(share, 0)}" for most, share in zip(found["most_given"], found["share"], strict=True)]
+        captions = [
+            f"{most} · {percent(share, 0)}" for most, share in zip(found["most_given"], found["share"], strict=True)
+        ]
         cards(dataset, found.index.tolist(), captions, "gallery", **{key: state.get(key) for key in FILTERS})
 
     def opened(task: int) -> None:

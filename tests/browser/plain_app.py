@@ -34,4 +34,6 @@ def page() -> None:
         tab.markdown("Words")
 
 
-st.navigation([st.Page(page, title="Plain", default=True), st.Page(lambda: None, title="Other", url_path="other")]).run()
+st.navigation(
+    [st.Page(page, title="Plain", default=True), st.Page(lambda: None, title="Other", url_path="other")]
+).run()

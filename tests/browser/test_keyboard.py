@@ -110,7 +110,9 @@ def test_a_figure_takes_two_presses_of_tab_and_arrows_lead_to_its_downloads(page
     open_page(page, "/shared-mistakes?dataset=demo")
     frame = main(page).locator(".st-key-figure-first")
     expect(frame.locator(".js-plotly-plot")).to_have_attribute("data-listens", "yes")
-    stops = "e => [...e.querySelectorAll('button, a, input, [tabindex]')].filter(b => b.tabIndex >= 0 && b.offsetParent)"
+    stops = (
+        "e => [...e.querySelectorAll('button, a, input, [tabindex]')].filter(b => b.tabIndex >= 0 && b.offsetParent)"
+    )
     assert frame.evaluate(f"e => ({stops})(e).length") == 1
     toolbar = frame.get_by_role("toolbar", name="Download the figure")
     assert toolbar.evaluate(f"e => ({stops})(e).length") == 1

@@ -28,7 +28,9 @@ def test_cells_become_rectangles_and_the_file_has_a_printed_size():
     drawn = for_paper(svg(pixels))
     assert "<image" not in drawn
     assert 'width="170.00mm" height="85.00mm"' in drawn
-    found = re.findall(r'<rect x="(\S+)" y="(\S+)" width="(\S+)" height="(\S+)" fill="(\S+)" fill-opacity="(\S+)"', drawn)
+    found = re.findall(
+        r'<rect x="(\S+)" y="(\S+)" width="(\S+)" height="(\S+)" fill="(\S+)" fill-opacity="(\S+)"', drawn
+    )
     assert found == [
         ("10.00", "20.00", "30.00", "20.00", "rgb(255,0,0)", "1"),
         ("10.00", "40.00", "60.00", "20.00", "rgb(0,0,255)", "0.2"),

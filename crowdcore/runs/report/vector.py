@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import itertools
 import re
 
 import numpy as np
@@ -41,14 +42,16 @@ def _cells(image: str, png: str) -> str:
             if alpha:
                 place = f'x="{x0 + left * wide:.2f}" y="{y0 + top * high:.2f}"'
                 size = f'width="{(right - left) * wide:.2f}" height="{(bottom - top) * high:.2f}"'
-                cells.append(f'<rect {place} {size} fill="rgb({red},{green},{blue})" fill-opacity="{alpha / 255:.3g}"/>')
+                cells.append(
+                    f'<rect {place} {size} fill="rgb({red},{green},{blue})" fill-opacity="{alpha / 255:.3g}"/>'
+                )
     return image if len(cells) > _MOST else f'<g shape-rendering="crispEdges">{"".join(cells)}</g>'
 
 
 def _runs(changes: np.ndarray) -> list[tuple[int, int]]:
     """Start and end of what stays equal between changes."""
     cuts = [0, *(np.flatnonzero(changes) + 1).tolist(), len(changes) + 1]
-    return list(zip(cuts, cuts[1:], strict=False))
+    return list(itertools.pairwise(cuts))
 
 
 def _number(element: str, name: str) -> float:
