@@ -21,6 +21,7 @@ from crowdcore.runs.report.vector import for_paper
 __all__ = ["drawing_fault", "to_archive", "write_report"]
 
 _MISSING = "SVG files need the package 'kaleido', which is not installed: pip install 'crowdcore[export]'."
+_HEIGHT = 450  # pixels of a figure that says nothing of it
 _WIDTH = 900  # pixels for which a figure is laid out: 13 of them become 7 points in print
 
 
@@ -85,9 +86,10 @@ def _draw(named: dict[str, Exhibit], folder: Path) -> tuple[list[Path], str]:
         return [], ""
     folder.mkdir(exist_ok=True)
     for figure in figures.values():
-        figure.update_layout(paper_bgcolor="white", plot_bgcolor="white", width=_WIDTH)
+        figure.update_layout(paper_bgcolor="white", plot_bgcolor="white")
     try:
-        pio.write_images(fig=list(figures.values()), file=list(figures))
+        heights = [figure.layout.height or _HEIGHT for figure in figures.values()]
+        pio.write_images(fig=list(figures.values()), file=list(figures), width=_WIDTH, height=heights)
     except Exception as error:  # kaleido starts a browser, and its faults are of many kinds
         return [], f"SVG files were left out, as drawing them failed: {type(error).__name__}."
     for file in figures:
