@@ -28,7 +28,8 @@ CLICKS, BOUND = 40, 300.0  # clicks of each kind; milliseconds
 SEEDS, EPOCHS = 5, 1_000_000
 SMOOTH = (3, 5, 9)  # epochs
 # The subtitle of the curves; what the open tab of the form ends with.
-CURVE = "document.querySelector('.st-key-figure-curves .gtitle-subtitle')?.textContent.includes('mean of {} epochs')"
+LAYOUT = "document.querySelector('.st-key-figure-curves .js-plotly-plot')?._fullLayout"
+CURVE = LAYOUT + "?.meta?.at(-1).includes('mean of {} epochs')"
 SAYS = "document.querySelector('[data-testid=stMain]').innerText.includes('{}')"
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "get_many",
     "index_of",
     "one_of",
+    "page",
     "publish",
     "put",
     "settle",
@@ -59,7 +60,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         *("worker", "true", "given"),
     ),
     "omega": ("runs", "seed", "epoch", "view", "half", "true", "worker", "task"),
-    "report": ("runs", "parts", "who"),
+    "report": ("runs", "parts"),
 }
 _MANY = {
     *("methods", "without", "runs", "parts", "crowds", "searches", "vary", "planted"),
@@ -108,6 +109,11 @@ def _forget_pages() -> None:
     """Another dataset: what was chosen on the pages means nothing there."""
     for page in PAGES:
         _memory()[page] = {}
+
+
+def page() -> str:
+    """The page on screen."""
+    return str(st.session_state["page"])
 
 
 def get(key: str, default: str = "") -> str:

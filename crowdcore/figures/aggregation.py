@@ -107,8 +107,8 @@ def calibration(curves: Mapping[str, Calibration], *, title: str = "Calibration"
             showlegend=False,
             **named,
         )
-    fig.update_xaxes(title="probability of the label", tickformat=".0%", range=[0, 1.03])
-    fig.update_yaxes(title="share that is right", tickformat=".0%", range=[0, 1.03])
+    fig.update_xaxes(title="probability of the label", **theme.PERCENT, range=[0, 1.03])
+    fig.update_yaxes(title="share that is right", **theme.PERCENT, range=[0, 1.03])
     return theme.legend_below(fig, len(curves))
 
 

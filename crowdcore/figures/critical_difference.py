@@ -62,7 +62,7 @@ def critical_difference(
             hovertemplate=f"<b>{name}</b><br>mean rank %{{x:.2f}} over {result.n_blocks}<extra></extra>",
         )
         side = {"x": end, "xanchor": "left" if on_left else "right", "y": y, "yanchor": "bottom"}
-        fig.add_annotation(**side, text=f"{name} <b>{rank:.2f}</b>", showarrow=False, font={"color": color})
+        fig.add_annotation(**side, text=f"{name} <b>{rank:.2f}</b>", showarrow=False)
     fig.update_xaxes(range=[left, right], visible=False)
     fig.update_yaxes(range=[-depth, 2.6], visible=False)
     return fig.update_layout(height=int(80 + _ROW * (depth + 2.6)), showlegend=False)

@@ -53,7 +53,7 @@ def accuracy_along(
             name=name,
         )
     fig.update_xaxes(title=x, **scale)
-    fig.update_yaxes(title="test accuracy", tickformat="~%")
+    fig.update_yaxes(title="test accuracy", **theme.PERCENT)
     return theme.legend_below(fig, len(drawn))
 
 
@@ -95,7 +95,7 @@ def class_accuracy(
     classes = bands[0].x.tolist() if len(bands) else []
     labels = {"tickmode": "array", "tickvals": list(range(len(classes))), "ticktext": list(map(theme.short, classes))}
     fig.update_xaxes(**labels, range=[-0.5, len(classes) - 0.5], showgrid=False, autotickangles=[0, -40, -90])
-    fig.update_yaxes(title="test accuracy", tickformat="~%")
+    fig.update_yaxes(title="test accuracy", **theme.PERCENT)
     return theme.legend_below(fig, len(bands))
 
 
@@ -146,7 +146,7 @@ def seed_accuracies(
                 hovertemplate=f"<b>{b.name}</b>, ensemble<br>%{{x:.2%}}<extra></extra>",
             )
     labels = {"tickmode": "array", "tickvals": list(range(len(bands))), "ticktext": [b.name for b in bands]}
-    fig.update_xaxes(title="test accuracy", tickformat="~%")
+    fig.update_xaxes(title="test accuracy", **theme.PERCENT)
     fig.update_yaxes(**labels, range=[len(bands) - 0.5, -0.6], showgrid=False)
     return fig.update_layout(height=150 + 46 * max(len(bands), 1), showlegend=False)
 

@@ -104,7 +104,7 @@ def learning_curves(
     last = max([until, 2, *(int(line.band.x[-1]) for line in lines)])
     fig.update_xaxes(title="epoch", showgrid=False, type="log" if log_epochs else "linear")
     fig.update_xaxes(range=[0, np.log10(last)] if log_epochs else [0, last])
-    fig.update_yaxes(title=metric, tickformat="~%" if percent else None, type="log" if log_values else "linear")
+    fig.update_yaxes(title=metric, type="log" if log_values else "linear", **(theme.PERCENT if percent else {}))
     if log_values:
         window = (float(means.min()) / 1.1, float(means.max()) * 1.1) if len(means) else None
     if window:

@@ -60,7 +60,6 @@ def rank_changes(
                 showarrow=False,
                 xanchor=anchor,
                 xshift=10 if side else -10,
-                font={"color": look.color},
             )
     fig.update_xaxes(
         range=[-0.9, 1.9], tickvals=[0, 1], ticktext=list(ways), side="top", showgrid=False, fixedrange=True

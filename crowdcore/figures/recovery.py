@@ -164,7 +164,7 @@ def recovery_along(
                 )
         share = "accuracy" in measure
         fig.update_yaxes(title=_wrapped(words, 24), row=row, col=1)
-        fig.update_yaxes(tickformat=".0%" if share else None, rangemode="tozero", row=row)
+        fig.update_yaxes(rangemode="tozero", row=row, **(theme.PERCENT if share else {}))
     fig.update_xaxes(title=x, row=len(measures))
     legend = 24 * -(-(len(methods) + len(bounds)) // 6)
     return _titled(fig, title, subtitle, _HEAD + _FOOT + legend + _PANEL * len(measures))

@@ -49,7 +49,7 @@ def search_history(
         hovertemplate="<b>trial %{x}</b>: %{y:.2%}<br>%{customdata}<extra></extra>",
     )
     fig.update_xaxes(title="trial", showgrid=False, rangemode="tozero")
-    fig.update_yaxes(title="validation accuracy", tickformat=".1%")
+    fig.update_yaxes(title="validation accuracy", **theme.PERCENT)
     return fig.update_layout(showlegend=False, height=360)
 
 
@@ -77,7 +77,7 @@ def search_importance(
         hovertemplate="<b>%{y}</b>: %{x:.1%}<extra></extra>",
     )
     fig = theme.figure(bars, title=title, subtitle=subtitle, showlegend=False, height=360)
-    fig.update_xaxes(tickformat=".0%", rangemode="tozero")
+    fig.update_xaxes(**theme.PERCENT, rangemode="tozero")
     return fig.update_yaxes(showgrid=False)
 
 

@@ -1,4 +1,4 @@
-"""One look for every figure: readable on light and on dark, colour-blind-safe, one colour per method."""
+"""One look for every figure: legible, colour-blind-safe, one colour per method, in the font that journals ask for."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ __all__ = [
     "FAINT",
     "INK",
     "PALETTE",
+    "PERCENT",
     "SEQUENTIAL",
     "TEMPLATE",
     "WARN",
@@ -31,11 +32,12 @@ __all__ = [
     "spreads",
 ]
 
-INK = "#79818d"  # text and axes: contrast of about 4:1 on white and on Streamlit's dark background alike
+INK = "#4f5763"  # text and axes; a dark page replaces it by a light tone (dashboard/style.css, report/page.css)
 FAINT = "rgba(128, 136, 150, 0.22)"  # grid lines, empty cells
 ACCENT = "#0f7fbf"
 WARN = "#e0601f"  # marks what needs a second look; told apart from ACCENT by every kind of colour vision
-FONT = "Inter, 'Source Sans 3', 'Source Sans Pro', 'Helvetica Neue', Arial, sans-serif"
+# Of the same widths on every system, so that a figure laid out on one is not cut on another.
+FONT = "Arial, Helvetica, 'Liberation Sans', sans-serif"
 
 # Cividis (Nunez, Anderton & Renslow 2018): luminance rises evenly, the same to all kinds of colour vision. Its first
 # colour is near a dark background.
@@ -96,6 +98,10 @@ _ALIKE = {  # colours that some kind of colour vision takes for another one (Mac
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _SHARING = 3  # runs of a method that share its colour
 _SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up")
+PERCENT = {  # an axis of shares, written ``20 %`` as everywhere
+    "tickformat": "~%",
+    "labelalias": {f"{k / 2:g}%": f"{k / 2:g} %" for k in range(201)},
+}
 _AXIS = {
     "gridcolor": FAINT,
     "zeroline": False,

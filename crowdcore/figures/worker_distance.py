@@ -21,7 +21,9 @@ _KINDS = {
     "shared-mse": "Mean squared difference between two workers' confusion matrices, over classes that both labelled",
     "jensen-shannon": "Jensen-Shannon distance over the classes both have labelled",
 }
-_CROWDED = 36  # names from which they are written smaller
+_CROWDED = 25  # names from which they are written smaller
+_NAMED = 40  # ... up to which they are written
+_HEIGHT = 490  # pixels
 _FINEST = 300  # brackets of the tree narrower than this part of the height are not drawn
 _TREE = 0.14  # share of the width
 
@@ -69,9 +71,11 @@ def worker_distance(
         subtitle=f"{_KINDS[distance.kind]} · reference: {distance.reference}",
     )
     fig.data[0].update(x0=float(x[0]), dx=part.column_step, y0=float(y[0]), dy=part.row_step)
-    size = 9 if len(y) > _CROWDED else 12
-    fig.update_xaxes(tickvals=x, range=[min(columns), max(columns)], tickfont_size=size)
-    fig.update_yaxes(tickvals=y, range=[max(rows), min(rows)], tickfont_size=size)
+    names_of = {"tickfont_size": 9 if len(y) > _CROWDED else 12, "showticklabels": len(y) <= _NAMED}
+    square = {"constrain": "domain", "constraintoward": "right"}, {"constrain": "domain", "constraintoward": "top"}
+    fig.update_xaxes(tickvals=x, range=[min(columns), max(columns)], **names_of, **square[0])
+    fig.update_yaxes(tickvals=y, range=[max(rows), min(rows)], scaleanchor="x", **names_of, **square[1])
+    fig.update_layout(height=_HEIGHT)
     # Corners nobody sees: zooming out by a double click shows everything again.
     fig.add_trace(go.Scatter(x=[-0.5, n - 0.5], y=[-0.5, n - 0.5], mode="none", hoverinfo="skip", showlegend=False))
     if order is not None:

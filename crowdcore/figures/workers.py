@@ -92,7 +92,7 @@ def worker_ranking(
     ticks = {"tickvals": np.arange(len(ranked)), "ticktext": called[ranked], "tickangle": -90, "tickfont_size": 10}
     fig.update_xaxes(**(ticks if named else {"title": "rank"}), showgrid=False, range=[-0.8, max(len(ranked), 1) - 0.2])
     share = by not in ("information", "agreement_kappa")
-    return fig.update_yaxes(title=_MEASURES[by], tickformat=".0%" if share else None, rangemode="tozero")
+    return fig.update_yaxes(title=_MEASURES[by], rangemode="tozero", **(theme.PERCENT if share else {}))
 
 
 def pair_mistakes(
@@ -128,7 +128,7 @@ def pair_mistakes(
     ):
         of = shown[which[shown]]
         fig.add_trace(
-            go.Scattergl(
+            go.Scatter(
                 x=pairs.expected[of],
                 y=pairs.wrong_alike[of],
                 mode="markers",

@@ -229,7 +229,7 @@ def _drawn(shown: Exhibit, key: str, notes: bool = True) -> None:
 def _tabled(shown: Exhibit, key: str, noun: str, heading: bool = False) -> None:
     """The table, and its notes; or why there is none."""
     if heading:
-        st.subheader(shown.title)
+        st.header(shown.title)
     if len(shown.table):
         name = f"{state.get('dataset')}-{shown.name}"
         table(shown.table, key, name=name, noun=noun, rows=min(len(shown.table), _ROWS[noun]))

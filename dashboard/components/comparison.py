@@ -86,7 +86,7 @@ def drawn_or(exhibit: Exhibit | None, why_not: str) -> None:
 def one_result(fits: Fits) -> None:
     """One fit: use it elsewhere, take it along, and its confusions."""
     dataset, opened = state.get("dataset"), looked_at().dataset
-    st.subheader("One result")
+    st.header("One result")
     with_confusions = [fit for fit in fits if fitted(opened, fit).counts is not None]
     fit = state.one_of("result", fits) or [*with_confusions, *fits][0]
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -1,5 +1,5 @@
-// Beside a Plotly chart drawn by Streamlit: downloads as SVG and PNG, an outline round the chosen cell, and
-// reports of clicked cells and zoomed windows.
+// Beside a Plotly chart drawn by Streamlit: downloads (SVG and PNG by paper.js), an outline round the chosen cell,
+// and reports of clicked cells and zoomed windows.
 export default function (component) {
   const { parentElement, setTriggerValue, data } = component;
   const frame = (parentElement.host ?? parentElement).closest(`.st-key-${data.frame}`);
@@ -9,14 +9,32 @@ export default function (component) {
   let timer = null;
   let cell = data.cell;
 
-  for (const button of parentElement.querySelectorAll("button")) {
-    button.onclick = () => {
-      const gd = chart();
-      const format = button.dataset.format;
-      gd._context.toImageButtonOptions = { format, filename: data.name, scale: format === "png" ? 2 : 1 };
-      gd._fullLayout._modeBar.buttons.flat().find((b) => b.name === "toImage").click(gd);
+  const buttons = [...parentElement.querySelectorAll("button")];
+  const [size, ...formats] = buttons;
+  size.onclick = () => {
+    size.value = size.value === "170" ? "85" : "170";
+    size.textContent = `${size.value} mm wide`;
+  };
+  for (const button of formats) {
+    button.onclick = async () => {
+      if (button.value === "csv") return frame.querySelector(".stDownloadButton button").click();
+      const content = URL.createObjectURL(await paper(chart(), button.value, Number(size.value)));
+      const download = `${data.name}.${button.value}`;
+      Object.assign(document.createElement("a"), { href: content, download }).click();
+      URL.revokeObjectURL(content);
+      parentElement.querySelector("[role=status]").textContent = `${download} was made.`;
     };
   }
+  // One Tab stop for all buttons; arrows lead from one to the next.
+  parentElement.querySelector("[role=toolbar]").onkeydown = (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const at = buttons.indexOf(event.target);
+    const next = buttons[(at + step + buttons.length) % buttons.length];
+    for (const button of buttons) button.tabIndex = button === next ? 0 : -1;
+    next.focus();
+    event.preventDefault();
+  };
 
   const outline = () => {
     hooked?.querySelector(".chosen-cell")?.remove();
@@ -57,6 +75,7 @@ export default function (component) {
     frame.classList.toggle("tiny-cells", cell < 8.5 && xaxis.showticklabels);
   };
   const drawn = () => {
+    for (const button of hooked.querySelectorAll(".modebar-btn:not([data-title=Fullscreen])")) button.tabIndex = -1;
     measure();
     outline();
   };

@@ -1,7 +1,8 @@
-"""A figure with its downloads (SVG and PNG by the browser, data as CSV) and its clicks."""
+"""A figure with its title, its downloads (SVG and PNG by the browser, data as CSV) and its clicks."""
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import streamlit as st
 from dashboard import services
 from dashboard.components.download import download
 from dashboard.components.guard import refusals
+from dashboard.components.text import as_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,25 +21,47 @@ if TYPE_CHECKING:
 
 __all__ = ["figure"]
 
-_HTML = '<button data-format="svg">SVG</button><button data-format="png">PNG</button>'
+_HTML = """
+<div role="toolbar" aria-label="Download the figure">
+<button value="170" tabindex="0" title="Width of SVG and PNG: 170 mm, or 85 mm for one column">170 mm wide</button>
+<button value="svg" tabindex="-1" data-format="svg">SVG</button>
+<button value="png" tabindex="-1" data-format="png">PNG</button>
+<button value="csv" tabindex="-1">CSV</button>
+</div><span role="status"></span>
+"""
 _CSS = """
 :host { display: inline-flex; }
 button {
-  font: inherit; font-size: 0.85rem; color: var(--st-text-color); opacity: 0.75;
+  font: inherit; font-size: 0.85rem; color: var(--st-text-color); opacity: 0.8;
   background: none; border: none; cursor: pointer; padding: 0.25rem 0.5rem; border-radius: 0.25rem;
 }
-button:hover { opacity: 1; color: var(--st-primary-color); }
+button:hover { opacity: 1; text-decoration: underline; }
 button:focus-visible { outline: 2px solid var(--st-primary-color); opacity: 1; }
+[role="status"] { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 """
+_HEIGHT, _MARGIN = 450, 60  # pixels of a figure that says nothing of them
+_TITLE, _LINE = 48, 16  # pixels that a title takes in a figure, and another line of its subtitle
 _tools = None
 
 
 def _component() -> Callable[..., Any]:
     global _tools
     if _tools is None:
-        script = Path(__file__).with_suffix(".js").read_text()
+        script = "".join(Path(__file__).with_name(name).read_text() for name in ("paper.js", "figure.js"))
         _tools = st.components.v2.component("crowdcore_figure", html=_HTML, css=_CSS, js=script)
     return _tools
+
+
+def _titled(drawn: go.Figure) -> go.Figure:
+    """The figure without its title and subtitle, which are written above it, where lines may break."""
+    title = drawn.layout.title
+    words = [html.unescape(text.replace("<br>", " · ")) for text in (title.text, title.subtitle.text) if text]
+    if not words:
+        return drawn
+    st.markdown("  \n".join([f"**{as_text(words[0])}**", *(f":small[{as_text(text)}]" for text in words[1:])]))
+    saved = _TITLE + _LINE * (title.subtitle.text or "").count("<br>")
+    margin, height = drawn.layout.margin.t or _MARGIN, drawn.layout.height or _HEIGHT
+    return type(drawn)(drawn).update_layout(title=None, meta=words, height=height - saved, margin_t=margin - saved)
 
 
 def figure(
@@ -86,8 +110,9 @@ def figure(
 
     def draw(now: go.Figure) -> None:
         st.plotly_chart(
-            now,
+            _titled(now),
             key=f"chart-{key}",
+            theme=None,
             alt=alt,
             config={
                 "modeBarButtonsToRemove": [] if on_window else ["zoom", "pan", "zoomIn", "zoomOut", "autoScale"],
@@ -120,11 +145,7 @@ def figure(
                 on_window_change=zoomed,
                 width="content",
             )
-            download(
-                "CSV",
-                lambda: services.csv(data()),
-                f"{name}.csv",
-                "text/csv",
-                key=f"data-{key}",
-                type="tertiary",
-            )
+            with st.container(
+                key=f"table-of-{frame}", width="content"
+            ):  # never seen: the button beside it clicks its button
+                download("CSV", lambda: services.csv(data()), f"{name}.csv", "text/csv", key=f"data-{key}")

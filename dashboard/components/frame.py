@@ -35,9 +35,11 @@ def page(name: str, draw: Callable[[], None], without: Callable[[], None] | None
 
 
 def hidden_names() -> bool:
-    """Whether workers go by pseudonyms: as chosen, else for uploads only, unless a simulation made up the workers."""
+    """Whether workers go by pseudonyms: as chosen, else in reports and for uploads of what no simulation made up."""
     names, dataset = state.get("names"), state.get("dataset")
-    return names == "hidden" if names else services.uploaded(dataset) and services.dataset(dataset).truth is None
+    if names:
+        return names == "hidden"
+    return state.page() == "report" or (services.uploaded(dataset) and services.dataset(dataset).truth is None)
 
 
 def _sidebar() -> bool:
@@ -67,7 +69,7 @@ def _sidebar() -> bool:
         )
         st.toggle(
             "Hide worker names",
-            help="Show stable pseudonyms instead of worker ids, in tables, figures, links and downloads.",
+            help="Show stable pseudonyms instead of worker ids, in tables, figures, links, downloads and reports.",
             **state.bind("names", hidden_names(), say=("hidden", "shown")),
         )
         st.caption(

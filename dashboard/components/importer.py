@@ -75,7 +75,7 @@ def report(found: Import) -> None:
     told = found.report
     how = ", ".join(part for part in (told.format, told.encoding) if part)
     roles = ", ".join(f"{role} from {column!r}" for role, column in told.roles.items())
-    st.subheader(f"{as_text(told.source)}: what was understood")
+    st.header(f"{as_text(told.source)}: what was understood")
     st.caption(as_text(f"{how}. {roles}." if roles else f"{how}."))
     grid = st.grid(5, min_column_width=120, gap="xsmall")
     for label, value in {

@@ -29,7 +29,7 @@ def one_run(shown: list[Run]) -> None:
 
 
 def _one(shown: dict[str, Run]) -> None:
-    st.subheader("One run")
+    st.header("One run")
     if st.session_state.get("train-one") not in shown:
         failed = [name for name, run in shown.items() if run.state == "failed"]
         st.session_state["train-one"] = (failed or list(shown))[0]
@@ -53,7 +53,7 @@ def _one(shown: dict[str, Run]) -> None:
     _take_along(run)
     if run.spec.search is None:
         st.caption("The same from the command line")
-        st.code(run_actions.command_line(run), language="bash", wrap_lines=True)
+        st.code(run_actions.command_line(run), language=None, wrap_lines=True)
     with st.expander("Log", expanded=run.state == "failed", icon=":material/notes:"):
         _log(run)
 

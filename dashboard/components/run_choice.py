@@ -32,7 +32,7 @@ def about_chosen(chosen: list[Run]) -> None:
         return
     names = services.run_names(chosen)
     title = as_text(names[chosen[0].id]) if len(chosen) == 1 else f"{count(len(chosen), 'run')} chosen"
-    st.subheader(title)
+    st.header(title)
     with st.container(horizontal=True, vertical_alignment="center"):
         _links(chosen)
         _cancel(chosen)

@@ -99,4 +99,7 @@ def _nothing(dataset: str, why: str) -> None:
         why or f"Nothing has been trained on {as_text(dataset)} yet. Start a run, and come back when it has finished."
     )
     st.info(words, icon=":material/model_training:")
-    st.page_link("views/train.py", label="Train", icon=":material/model_training:", query_params=state.address("train"))
+    with st.container(key="next-step"):  # a link that looks like a primary button
+        st.page_link(
+            "views/train.py", label="Train", icon=":material/model_training:", query_params=state.address("train")
+        )

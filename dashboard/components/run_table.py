@@ -59,8 +59,7 @@ def _filtered(listed: list[Run]) -> list[Run]:
                 label,
                 list(names),
                 format_func=names.__getitem__,
-                placeholder="Any",
-                disabled=not names,
+                placeholder="Any" if names else "None yet",
                 width=190,
                 **state.bind(key, asked[key]),
             )

@@ -21,7 +21,7 @@ __all__ = ["search_board"]
 
 def search_board(search: Run) -> None:
     """One search."""
-    st.subheader(as_text(services.run_title(search)))
+    st.header(as_text(services.run_title(search)))
     trials = services.search_trials(search)
     if not trials["validation_accuracy"].notna().any():
         st.caption("No trial has come to its end yet.")

@@ -127,6 +127,8 @@ def table(
     st.dataframe(
         shown, key=f"table-{key}", hide_index=True, column_config=config, height=height, placeholder="–", **options
     )
+    if on_row is not None:
+        st.caption(f"Click a {noun}, or press Shift + Space on its row, to choose it.")
     if len(found) > SHOWN:
         st.caption(
             f"The first {SHOWN:,} of {count(len(found), noun, nouns)}; filter to see others, download to get all."

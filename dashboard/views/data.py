@@ -50,7 +50,7 @@ def glance() -> None:
         drawn = make(view)
         with grid.cell():
             show(drawn, drawn.name, file=f"{dataset}-{drawn.name}")
-    st.subheader("Agreement between workers")
+    st.header("Agreement between workers")
     grid = st.grid(2, min_column_width=380, gap="small")
     with grid.cell():
         show(data.agreement(view), "agreement", file=f"{dataset}-agreement", notes=False)
@@ -59,7 +59,7 @@ def glance() -> None:
         st.dataframe(found.table, hide_index=True, column_config=formats(found.table))
         for note in found.notes:
             st.markdown(as_text(note))
-    st.subheader("Classes")
+    st.header("Classes")
     show(data.class_table(view), "classes", file=f"{dataset}-classes", noun="class")
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard import state
 from dashboard.components.download import download
-from dashboard.components.frame import page
+from dashboard.components.frame import hidden_names, page
 from dashboard.components.guard import fragment
 from dashboard.components.run_picker import pick_runs
 from dashboard.components.text import as_text, count
@@ -38,15 +38,10 @@ def board() -> None:
         format_func=offered.__getitem__,
         **state.bind("parts", chosen),
     )
-    show_names = st.toggle(
-        "Show worker names",
-        help="Off: the report shows the same pseudonyms as “Hide worker names”.",
-        **state.bind("who", state.get("who") == "names", say=("names", "")),
-    )
-    asked_for = (dataset, runs, tuple(chosen), reference, show_names)
+    asked_for = (dataset, runs, tuple(chosen), reference, not hidden_names())
     takes(*asked_for)
     st.markdown("The same from the command line:")
-    st.code(report.command_line(*asked_for), language="bash", wrap_lines=True)
+    st.code(report.command_line(*asked_for), language=None, wrap_lines=True)
     contents(*asked_for)
 
 

@@ -14,9 +14,9 @@ def draw() -> None:
     st.caption(
         "Plant a crowd whose mistakes are known, train methods on it, and see which of them find the mistakes again."
     )
-    st.subheader("Plant")
+    st.header("Plant")
     planting()
-    st.subheader("Train")
+    st.header("Train")
     training()
     results()
 

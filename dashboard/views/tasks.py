@@ -40,7 +40,9 @@ def listing() -> None:
         return
     st.caption(f"{count(len(found), 'task')}, the most disputed first.")
     if services.has_media(dataset):
-        captions = [f"{most} · {share:.0%}" for most, share in zip(found["most_given"], found["share"], strict=True)]
+        captions = [
+            f"{most} · {percent(share, 0)}" for most, share in zip(found["most_given"], found["share"], strict=True)
+        ]
         cards(dataset, found.index.tolist(), captions, "gallery", **{key: state.get(key) for key in FILTERS})
     show(listed, "tasks", file=f"{dataset}-tasks", noun="task", rows=14)
 

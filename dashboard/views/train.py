@@ -26,7 +26,7 @@ def draw() -> None:
             return
     else:
         forms()
-    st.subheader("Runs")
+    st.header("Runs")
     # Streamlit knows a fragment by its place: were one moved by what comes and goes above, as when a run ends, a
     # click on its way to it would be lost.
     runs, drawn, searches, one = (st.container() for _ in range(4))

@@ -114,7 +114,7 @@ def test_hostile_names_are_text_on_every_tab(page: Page, hostile: str) -> None:
 
 
 def test_a_report_needs_no_network_and_runs_nothing_of_others(page: Page, hostile: str, browser: Browser) -> None:
-    open_page(page, f"/report?{hostile}&who=names")
+    open_page(page, f"/report?{hostile}&names=shown")
     harmless(page)
     content = download(page, button(page, "HTML page")).decode()
     context = browser.new_context(offline=True, viewport={"width": 900, "height": 900})

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
+from plotly.colors import hex_to_rgb
 
+from crowdcore.figures import theme
 from tests.browser.conftest import HOSTILE
 from tests.browser.steps import heatmap, main, open_page
 
@@ -74,3 +77,24 @@ def test_hostile_names_are_shown_as_text_everywhere(page: Page) -> None:
     main(page).get_by_role("link", name="<script>").first.click()
     expect(main(page).get_by_role("heading", name="<script>")).to_be_visible()
     assert page.title() != "owned"
+
+
+def test_a_journal_takes_a_figure_from_a_dark_page(page: Page) -> None:
+    """Light, 170 or 85 mm wide, cells as rectangles, text in a standard font."""
+    page.emulate_media(color_scheme="dark")
+    open_page(page, "/shared-mistakes?dataset=demo&reference=gold")
+    frame = main(page).locator(".st-key-figure-first")
+    expect(frame.locator(".js-plotly-plot")).to_have_attribute("data-listens", "yes")
+    for width in (170, 85):
+        drawing = downloaded(page, frame.locator("[data-format=svg]"))[1].decode()
+        assert f'width="{width}mm"' in drawing
+        assert "<image" not in drawing
+        assert drawing.count("<rect") > 90
+        assert re.search(r'<rect width="\d+" height="\d+" fill="white"', drawing)
+        assert theme_rgb(theme.INK) in drawing
+        assert set(re.findall(r"font-family: (\w+)", drawing)) == {"Arial"}
+        frame.get_by_role("button", name="mm wide").click()
+
+
+def theme_rgb(color: str) -> str:
+    return f"rgb({', '.join(map(str, hex_to_rgb(color)))})"

@@ -53,7 +53,7 @@ def missed(page: Page, *controls: str) -> set[str]:
         ("compare", ("Runs", "Choose in a table", "Accuracy", "Filter runs", "CSV")),
         ("confusions", ("Run", "Seeds", "Compare with", "Matrices", "Workers", "Diagonal", "Next page", "CSV")),
         ("omega", ("Run", "Tasks", "CSV")),
-        ("report", ("Runs", "Show worker names", "HTML page", "Folder (ZIP)")),
+        ("report", ("Runs", "Hide worker names", "HTML page", "Folder (ZIP)")),
     ],
 )
 def test_tab_leads_to_every_control(page: Page, two: str, view: str, controls: tuple[str, ...]) -> None:
@@ -71,3 +71,54 @@ def test_tabs_of_compare_are_changed_by_arrows(page: Page, two: str) -> None:
     settled(page)
     expect(charts(page).first).to_be_visible()
     expect(main(page).get_by_role("tab", name="Curves")).to_have_attribute("aria-selected", "true")
+
+
+def test_the_pager_keeps_the_focus_and_follows_the_address(page: Page, two: str) -> None:
+    open_page(page, f"/confusions?{two}")
+    current = main(page).locator("[aria-current=page], [aria-current=true]")
+    following = main(page).get_by_role("button", name="Next page")
+    following.focus()
+    for number in (2, 3):
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(re.compile(f"group={number}"))
+        settled(page)
+        expect(following).to_be_focused()
+    page.go_back()
+    expect(current).to_have_text("2")
+
+
+def test_two_annotators_are_compared_without_a_mouse(page: Page) -> None:
+    open_page(page, "/annotators?dataset=demo")
+    for label, name in (("Annotator", "w03"), ("Beside", "w07")):
+        page.get_by_role("combobox", name=label, exact=True).focus()
+        page.keyboard.type(name)
+        page.keyboard.press("Enter")
+        settled(page)
+    expect(main(page).get_by_text("w03 and w07: distance")).to_be_visible()
+
+
+def test_a_row_of_a_table_is_chosen_as_the_line_beneath_it_says(page: Page) -> None:
+    open_page(page, "/annotators?dataset=demo&view=Ranking")
+    expect(main(page).get_by_text("press Shift + Space on its row")).to_be_visible()
+    main(page).locator("canvas").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Shift+Space")
+    expect(page).to_have_url(re.compile("view=One.worker&worker="))
+
+
+def test_a_figure_takes_two_presses_of_tab_and_arrows_lead_to_its_downloads(page: Page) -> None:
+    open_page(page, "/shared-mistakes?dataset=demo")
+    frame = main(page).locator(".st-key-figure-first")
+    expect(frame.locator(".js-plotly-plot")).to_have_attribute("data-listens", "yes")
+    stops = (
+        "e => [...e.querySelectorAll('button, a, input, [tabindex]')].filter(b => b.tabIndex >= 0 && b.offsetParent)"
+    )
+    assert frame.evaluate(f"e => ({stops})(e).length") == 1
+    toolbar = frame.get_by_role("toolbar", name="Download the figure")
+    assert toolbar.evaluate(f"e => ({stops})(e).length") == 1
+    toolbar.get_by_role("button", name="170 mm").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    with page.expect_download() as found:
+        page.keyboard.press("Enter")
+    assert found.value.suggested_filename == "demo-shared-mistakes-gold.csv"

@@ -81,11 +81,12 @@ def test_two_runs_side_by_side_and_back_by_the_address(page: Page, runs: dict) -
     open_page(
         page, f"/confusions?dataset=demo&runs={runs['conal'][0]}&runs={runs['crowd-layer'][0]}&seed=1&worker={worker}"
     )
-    titles = page.locator(".st-key-figure-one-learnt1 .gtitle-subtitle")
+    titles = page.locator(".st-key-figure-one-learnt1 .stMarkdown")
     expect(titles.filter(has_text="conal, seed 1")).to_be_visible()
-    expect(main(page).locator(".gtitle-subtitle").filter(has_text=re.compile("^crowd-layer, seed 1"))).to_be_visible()
+    other = main(page).locator("[class*=st-key-figure-one-] .stMarkdown")
+    expect(other.filter(has_text="crowd-layer, seed 1")).to_be_visible()
     choose(page, "Seeds", "Mean of 3 seeds")
-    mean = page.locator(".st-key-figure-one-learnt .gtitle-subtitle")
+    mean = page.locator(".st-key-figure-one-learnt .stMarkdown")
     expect(mean.filter(has_text="conal, mean of 3 seeds")).to_be_visible()
     page.go_back()
     expect(titles.filter(has_text="conal, seed 1")).to_be_visible()

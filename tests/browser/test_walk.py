@@ -33,3 +33,15 @@ def test_from_labelme_to_one_task_and_back(page: Page, data_folder: Path) -> Non
     expect(page).to_have_url(
         re.compile(r"/shared-mistakes\?dataset=labelme&reference=gold&true=street&given=insidecity")
     )
+
+
+def test_a_row_on_tasks_opens_its_task_and_the_back_button_the_list(page: Page) -> None:
+    open_page(page, "/tasks?dataset=demo")
+    canvas = main(page).locator("canvas").first
+    canvas.scroll_into_view_if_needed()
+    canvas.click(position={"x": 12, "y": 52}, force=True)  # a scroll area lies above it
+    expect(page).to_have_url(re.compile("task=digit-"))
+    name = page.url.split("task=")[1]
+    expect(main(page).get_by_role("heading", name=name)).to_be_visible()
+    page.go_back()
+    expect(main(page).get_by_role("heading", name="Tasks", exact=True)).to_be_visible()

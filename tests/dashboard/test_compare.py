@@ -90,10 +90,10 @@ def test_several_curves_stand_side_by_side(recorded: Recorded) -> None:
     test = page(runs=runs, view="Curves", metric=["loss", "valid_accuracy"], smooth="3", axes=["log_values"])
     assert test.multiselect(key="compare-metric").value == ["loss", "valid_accuracy"]
     drawn = [json.loads(chart.proto.spec)["layout"] for chart in test.get("plotly_chart")]
-    titles = [layout["title"]["text"] for layout in drawn if "title" in layout]
+    titles = [layout["meta"][0] for layout in drawn if "meta" in layout]
     assert titles == ["Loss", "Accuracy, validation"]
-    assert [layout["yaxis"]["type"] for layout in drawn if "title" in layout] == ["log", "log"]
-    assert all("mean of 3 epochs" in layout["title"]["subtitle"]["text"] for layout in drawn if "title" in layout)
+    assert [layout["yaxis"]["type"] for layout in drawn if "meta" in layout] == ["log", "log"]
+    assert all("mean of 3 epochs" in layout["meta"][1] for layout in drawn if "meta" in layout)
     test.multiselect(key="compare-metric").set_value(["test_accuracy"]).run()
     assert "test_accuracy" in test.query_params["metric"]
 
@@ -159,7 +159,7 @@ def test_the_report_page_says_what_it_holds_and_how_to_make_it_elsewhere(recorde
     listed = [name for name in report_parts.PARTS if name != "recovery"]
     assert test.pills[0].value == listed
     assert f"crowdcore report crowd --run {runs[0]} --run {runs[1]} --reference gold --out report" in words(test)
-    part = page("report", runs=runs, parts=["accuracy", "omega"], who="names")
+    part = page("report", runs=runs, parts=["accuracy", "omega"], names="shown")
     assert "--part accuracy --part omega --reference gold --names" in words(part)
     assert "Nothing has been trained" in words(page("report", dataset="demo"))
 

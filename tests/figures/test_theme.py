@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ from plotly.colors import hex_to_rgb
 from crowdcore import figures
 from crowdcore.figures import theme
 from crowdcore.learning import methods as learning_methods
+
+ROOT = Path(__file__).parents[2]
 
 # How deuteranopes, protanopes and others see linear light (Machado, Oliveira & Fernandes 2009, severity 1).
 SIGHTS = [
@@ -46,9 +50,20 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
+@pytest.mark.parametrize("style", ["dashboard/style.css", "crowdcore/runs/report/page.css"])
+def test_text_has_the_contrast_of_wcag_aa_on_light_and_on_dark(style):
+    """A dark page draws in a light tone what a figure draws in its ink."""
+    assert contrast(theme.INK, "#ffffff") > 4.5
+    drawn_in_ink = r'style\*="{0}: rgb\({1}, {2}, {3}\)"\] {{ {0}: light-dark\({ink}, (#\w+)\) !important'
+    for part in ("fill", "stroke"):
+        pattern = drawn_in_ink.format(part, *hex_to_rgb(theme.INK), ink=theme.INK)
+        on_dark = re.search(pattern, (ROOT / style).read_text())
+        assert on_dark is not None
+        assert contrast(on_dark[1], "#262730") > 4.5
+
+
 @pytest.mark.parametrize("background", ["#ffffff", "#0e1117"])
-def test_text_and_marks_show_on_light_and_dark(background):
-    assert contrast(theme.INK, background) > 3.9
+def test_marks_show_on_light_and_dark(background):
     for color in (theme.ACCENT, theme.WARN):
         assert contrast(color, background) > 3
     assert min(contrast(c, background) for c in theme.PALETTE) > 2

@@ -196,10 +196,10 @@ def test_figures_are_drawn_or_it_is_said_why_not(crowd, monkeypatch, tmp_path):
     small = build(crowd, trained(crowd, "trace"), ["calibration"])
     drawn = []
 
-    def draw(fig, file):
+    def draw(fig, file, width, height):
         drawn.extend(fig)
         for path in file:
-            Path(path).write_text("<svg/>")
+            Path(path).write_text('<svg width="900" height="300"></svg>')
 
     monkeypatch.setattr(plotly.io, "write_images", draw)
     written, fault = write_report(small, tmp_path / "a")
@@ -208,7 +208,7 @@ def test_figures_are_drawn_or_it_is_said_why_not(crowd, monkeypatch, tmp_path):
     assert drawn[0].layout.paper_bgcolor == "white"
     assert small.exhibits[0].figure.layout.paper_bgcolor is None
 
-    def fail(fig, file):
+    def fail(fig, file, width, height):
         raise RuntimeError("no browser")
 
     monkeypatch.setattr(plotly.io, "write_images", fail)

@@ -15,10 +15,12 @@ from crowdcore.data.formulas import neutralise
 from crowdcore.exhibits import Exhibit
 from crowdcore.runs.report.build import Report
 from crowdcore.runs.report.page import to_html
+from crowdcore.runs.report.vector import for_paper
 
 __all__ = ["drawing_fault", "to_archive", "write_report"]
 
-_WIDTH = 900  # pixels of a drawn figure
+_HEIGHT = 450  # pixels of a figure that says nothing of it
+_WIDTH = 900  # pixels for which a figure is laid out: 13 of them become 7 points in print
 
 
 def drawing_fault() -> str:
@@ -70,7 +72,7 @@ def to_archive(report: Report, svg: bool = True) -> bytes:
 
 
 def _draw(named: dict[str, Exhibit], folder: Path) -> tuple[list[Path], str]:
-    """One SVG per figure on white; nothing, and why, where they cannot be drawn."""
+    """One SVG per figure, on white and as wide as a page; nothing, and why, where they cannot be drawn."""
     fault = drawing_fault()
     if fault:
         return [], fault
@@ -82,11 +84,14 @@ def _draw(named: dict[str, Exhibit], folder: Path) -> tuple[list[Path], str]:
         return [], ""
     folder.mkdir(exist_ok=True)
     for figure in figures.values():
-        figure.update_layout(paper_bgcolor="white", plot_bgcolor="white", width=_WIDTH)
+        figure.update_layout(paper_bgcolor="white", plot_bgcolor="white")
     try:
-        pio.write_images(fig=list(figures.values()), file=list(figures))
+        heights = [figure.layout.height or _HEIGHT for figure in figures.values()]
+        pio.write_images(fig=list(figures.values()), file=list(figures), width=_WIDTH, height=heights)
     except Exception as error:  # kaleido starts a browser, and its faults are of many kinds
         return [], f"SVG files were left out, as drawing them failed: {type(error).__name__}."
+    for file in figures:
+        file.write_text(for_paper(file.read_text(encoding="utf-8")), encoding="utf-8")
     return list(figures), ""
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 from crowdcore import exhibits
 from dashboard import state
 from dashboard.components.exhibit import looked_at, show
-from dashboard.components.pickers import named
+from dashboard.components.pickers import named, optional
 from dashboard.components.text import as_text
 
 if TYPE_CHECKING:
@@ -41,10 +41,13 @@ def alike() -> None:
         cell = exhibits.workers.distance_cell(view, kind, groups, one, other) if one and other else None
         show(drawn, "distance", cell=cell, on_window=zoomed if len(view.workers) > CELLS else None)
     with grid.cell():
+        with st.container(horizontal=True):
+            optional("Annotator", "worker", list(view.workers), "Choose one")
+            optional("Beside", "other", list(view.workers), "Choose another")
         if one and other:
             both(view, kind, one, other)
         else:
-            st.caption("Click a cell to compare two annotators.")
+            st.caption("Choose two annotators, or click a cell, to compare them.")
         show(exhibits.workers.worker_groups(view, kind, groups), "groups", noun="worker", rows=12)
 
 

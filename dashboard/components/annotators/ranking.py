@@ -23,7 +23,7 @@ def ranking() -> None:
     view = looked_at()
     found = exhibits.workers.worker_quality(view)
     show(found, "quality", noun="worker", rows=14)
-    st.subheader("What if some were left out?")
+    st.header("What if some were left out?")
     without = [name for name in state.get_many("without") if name in view.workers]
     st.multiselect("Leave out", view.workers, placeholder="Choose annotators", **state.bind("without", without))
     flagged = found.table.loc[found.table["signal"] != "", "worker"].tolist()

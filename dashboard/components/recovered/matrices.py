@@ -73,13 +73,14 @@ def small(choice: Choice) -> Scale:
 
 
 def _turn(page: int, n_pages: int) -> None:
-    """Which page of workers; one widget for each, as it takes no value from outside once it is there."""
-    key = f"workers-page-{page}-of-{n_pages}"
+    """Which page of workers."""
+    key = f"workers-page-of-{n_pages}"
 
     def turned() -> None:
         state.put(group=str(st.session_state[key]))
 
-    st.pagination(n_pages, default=page, key=key, on_change=turned, max_visible_pages=5)
+    state.show(key, page)
+    st.pagination(n_pages, key=key, on_change=turned, max_visible_pages=5)
 
 
 def one(choice: Choice, scale: Scale) -> None:

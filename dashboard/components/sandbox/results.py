@@ -36,7 +36,7 @@ def results() -> None:
         return
     runs = sandbox_results.runs_on(names)
     if runs:
-        st.subheader("Who recovered what")
+        st.header("Who recovered what")
         _follow(names, runs)
         _recovered()
 
@@ -118,7 +118,7 @@ def _recovered() -> None:
 def _matrices(names: list[str]) -> None:
     """The planted matrix of a crowd beside the learnt ones."""
     words = sandbox_results.crowd_words(names)
-    st.subheader("Planted beside learnt")
+    st.header("Planted beside learnt")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = names[state.index_of("shown", names) or 0]
         if len(names) > 1:
