@@ -1,0 +1,72 @@
+"""The site is whole: it builds strictly, every page is in the menu, pictures are there and small, commands described."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.docs.runner import DOCS, ROOT, pages
+
+LARGEST = 150_000  # bytes of a picture
+
+
+def test_it_builds_strictly() -> None:
+    command = [str(Path(sys.executable).with_name("zensical")), "build", "--strict"]
+    built = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr + built.stdout
+
+
+def _leaves(entry: object) -> Iterator[str]:
+    if isinstance(entry, str):
+        yield entry
+    for part in entry.values() if isinstance(entry, dict) else entry if isinstance(entry, list) else ():
+        yield from _leaves(part)
+
+
+def test_the_menu_holds_every_page_once() -> None:
+    menu = list(_leaves(tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]["nav"]))
+    assert sorted(menu) == sorted(str(page.relative_to(DOCS)) for page in pages())
+
+
+@pytest.mark.parametrize("page", [str(page.relative_to(DOCS)) for page in pages()])
+def test_pictures_are_there(page: str) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    found = re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", text)
+    for words, target in found:
+        assert words, f"{target} has no words for those who cannot see it"
+        assert ((DOCS / page).parent / target).is_file(), target
+
+
+def test_every_picture_is_shown_and_small() -> None:
+    shown = "".join(page.read_text(encoding="utf-8") for page in pages())
+    for picture in (DOCS / "pictures").iterdir():
+        assert f"pictures/{picture.name}" in shown
+        assert picture.stat().st_size < LARGEST, picture.name
+
+
+def test_every_command_is_described() -> None:
+    from typer.main import get_command
+
+    from crowdcore.cli import app
+
+    described = (DOCS / "command-line.md").read_text(encoding="utf-8")
+    assert [name for name in get_command(app).commands if f"crowdcore {name}" not in described] == []
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    import crowdcore as cc
+
+    reference = "".join(page.read_text(encoding="utf-8") for page in (DOCS / "api").glob("*.md"))
+    wanted = [
+        *(f"crowdcore.data.{name}" for name in ("CrowdDataset", *cc.__all__) if hasattr(cc.data, name)),
+        *(f"crowdcore.analysis.{name}" for name in cc.analysis.__all__ if name.islower()),
+        *(f"crowdcore.exhibits.{name}" for name in ("Exhibit", "View", "view")),
+        *(f"crowdcore.learning.{name}" for name in ("train", "sweep", "TrainingResult")),
+    ]
+    assert [name for name in wanted if name.rsplit(".", 1)[-1] not in reference] == []
