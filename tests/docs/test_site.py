@@ -70,3 +70,20 @@ def test_every_public_name_is_in_the_reference() -> None:
         *(f"crowdcore.learning.{name}" for name in ("train", "sweep", "TrainingResult")),
     ]
     assert [name for name in wanted if name.rsplit(".", 1)[-1] not in reference] == []
+
+
+@pytest.mark.parametrize("file", ["README.md", ".github/CONTRIBUTING.md"])
+def test_links_lead_somewhere(file: str) -> None:
+    text = (ROOT / file).read_text(encoding="utf-8")
+    targets = [t for t in re.findall(r"\]\(([^)#]+)", text) if "://" not in t]
+    assert targets
+    assert [t for t in targets if not ((ROOT / file).parent / t).exists()] == []
+
+
+def test_citation_and_changelog_know_the_version() -> None:
+    import crowdcore
+
+    citation = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    assert citation
+    assert citation[1] == crowdcore.__version__
+    assert f"## [{crowdcore.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
