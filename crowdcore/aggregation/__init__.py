@@ -35,7 +35,13 @@ aggregators: Registry[Aggregator] = Registry(
 
 
 def names() -> list[str]:
-    """Names of all aggregators, e.g. ``"dawid-skene"``."""
+    """Names of all aggregators, e.g. ``"dawid-skene"``.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> "dawid-skene" in cc.aggregation.names()
+        True
+    """
     return list(aggregators)
 
 
@@ -51,6 +57,11 @@ def get(name: str, **settings: Any) -> Aggregator:
 
     Raises:
         SettingError: no such aggregator or setting.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> cc.aggregation.get("dawid-skene", smoothing=0.1).smoothing
+        0.1
     """
     return aggregators.find(name)(**settings)
 

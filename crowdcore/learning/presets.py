@@ -28,7 +28,7 @@ class Preset:
         seeds: replicas of every row.
         note: in what the table may differ from one in README; "" in nothing.
 
-    Example:
+    Examples:
         >>> [own for _, own in get("labelme-table-2").methods][0]
         {'regularisation': 0.0}
     """

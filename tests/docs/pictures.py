@@ -17,7 +17,7 @@ import plotly.graph_objects as go
 
 from crowdcore import aggregation, analysis, figures, load_dataset
 from crowdcore.exhibits.differences import rank_changes
-from crowdcore.learning import RecoveryPlan, RecoveryStudy, TrainingResult, study_recovery, sweep, train
+from crowdcore.learning import RecoveryPlan, RecoveryStudy, TrainingResult, study_recovery, train
 from crowdcore.learning.comparison.summary import class_bands
 from crowdcore.learning.recovery.measures import BOUNDS, MEASURES
 from tests.browser.pictures import small
@@ -63,15 +63,13 @@ def search() -> optuna.Study:
     """Eight trials of two settings; the recorded value is accuracy on the validation split."""
     space = {
         "lr": optuna.distributions.FloatDistribution(1e-4, 1e-1, log=True),
-        "dropout": optuna.distributions.FloatDistribution(0, 0.8),
+        "weight_decay": optuna.distributions.FloatDistribution(1e-6, 1e-1, log=True),
     }
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     found = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
     for _ in range(8):
         trial = found.ask(space)
-        (result,) = sweep(
-            dataset(), "dl-mv", {name: [value] for name, value in trial.params.items()}, seeds=1, epochs=3
-        )
+        result = train(dataset(), "dl-mv", seeds=1, epochs=3, **trial.params)
         found.tell(trial, float(result.accuracy("valid").mean()))
     return found
 

@@ -1,4 +1,4 @@
-"""The site is whole: it builds strictly, every page is in the menu, pictures are there and small, commands described."""
+"""The site is whole: strict build, every page in the menu, pictures there and small, every command described."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from crowdcore import figures
 from tests.docs.runner import DOCS, ROOT, pages
 
 LARGEST = 150_000  # bytes of a picture
@@ -48,6 +49,12 @@ def test_every_picture_is_shown_and_small() -> None:
     for picture in (DOCS / "pictures").iterdir():
         assert f"pictures/{picture.name}" in shown
         assert picture.stat().st_size < LARGEST, picture.name
+
+
+def test_every_figure_has_its_picture() -> None:
+    functions = {name: getattr(figures, name) for name in figures.__all__}
+    drawn = {n for n, f in functions.items() if getattr(f, "__annotations__", {}).get("return") == "go.Figure"}
+    assert {name.replace("_", "-") for name in drawn} == {picture.stem for picture in (DOCS / "pictures").iterdir()}
 
 
 def test_every_command_is_described() -> None:

@@ -29,7 +29,7 @@ def judge_omega(spread: float, seed_correlation: float) -> OmegaJudgement:
         spread: standard deviation of ω over annotations.
         seed_correlation: Spearman's correlation of ω̄ between seeds, NaN for a single seed.
 
-    Example:
+    Examples:
         >>> judge_omega(0.2, 0.9)
         OmegaJudgement(agreement='good', words='')
         >>> judge_omega(0.2, 0.1).agreement
