@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from crowdcore import aggregation, analysis, data, figures
     from crowdcore.data import CrowdDataset, from_frame, list_datasets, load_dataset, read_dataset
 
-__version__ = "0.2.0"
+__version__ = "0.1.0"
 __all__ = [
     "CrowdDataset",
     "CrowdError",

@@ -35,13 +35,7 @@ aggregators: Registry[Aggregator] = Registry(
 
 
 def names() -> list[str]:
-    """Names of all aggregators, e.g. ``"dawid-skene"``.
-
-    Examples:
-        >>> import crowdcore as cc
-        >>> "dawid-skene" in cc.aggregation.names()
-        True
-    """
+    """Names of all aggregators, e.g. ``"dawid-skene"``."""
     return list(aggregators)
 
 
@@ -57,11 +51,6 @@ def get(name: str, **settings: Any) -> Aggregator:
 
     Raises:
         SettingError: no such aggregator or setting.
-
-    Examples:
-        >>> import crowdcore as cc
-        >>> cc.aggregation.get("dawid-skene", smoothing=0.1).smoothing
-        0.1
     """
     return aggregators.find(name)(**settings)
 

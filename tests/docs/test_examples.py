@@ -36,7 +36,7 @@ def test_examples_run(name: str) -> None:
         *(cc.analysis.summary, cc.analysis.noise_rates, cc.analysis.agreement, cc.analysis.resolve_reference),
         *(cc.analysis.shared_mistakes, cc.analysis.mistake_cell, cc.analysis.mistake_list, cc.analysis.pair_mistakes),
         *(cc.analysis.worker_confusion, cc.analysis.worker_distance, cc.analysis.worker_quality, cc.analysis.what_if),
-        *(cc.aggregation.get, cc.aggregation.names, cc.aggregation.DawidSkene, cc.aggregation.MajorityVote),
+        *(cc.aggregation.DawidSkene, cc.aggregation.MajorityVote),
         *(cc.figures.shared_mistakes, cc.figures.worker_distance, cc.figures.confusion),
         *(cc.learning.train, cc.learning.study_recovery),
         importlib.import_module("crowdcore.exhibits").view,
