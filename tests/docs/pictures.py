@@ -136,7 +136,7 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
         [
             analysis.band(method, method, list(by_strength.index), [[value] for value in by_strength])
             for method in ("crowd-layer", "conal")
-            for by_strength in [study().table.query("method == @method").groupby("common_strength")["accuracy"].mean()]
+            for by_strength in [study().table.query("method == @method").groupby("common strength")["accuracy"].mean()]
         ],
         "common strength",
     ),
@@ -157,10 +157,10 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
     "omega_spread": lambda: figures.omega_spread(omega(analysis.omega_spread)),
     "omega_truth": lambda: figures.omega_truth(omega(analysis.omega_truth)),
     "recovery_errors": lambda: figures.recovery_errors(
-        study().table.query("common_strength == 0.4"), DRAWN_MEASURES, methods=LEARNT, bounds=BOUNDS
+        study().table.query("`common strength` == 0.4"), DRAWN_MEASURES, methods=LEARNT, bounds=BOUNDS
     ),
     "recovery_along": lambda: figures.recovery_along(
-        study().table, "common_strength", DRAWN_MEASURES, methods=LEARNT, bounds=BOUNDS
+        study().table, "common strength", DRAWN_MEASURES, methods=LEARNT, bounds=BOUNDS
     ),
 }
 
