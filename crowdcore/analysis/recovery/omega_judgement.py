@@ -13,7 +13,7 @@ GOOD, MODERATE = 0.8, 0.5  # rank correlation of ω̄ between seeds
 class OmegaJudgement(NamedTuple):
     """Whether the ranking of tasks by ω̄ can be read.
 
-    Args:
+    Attributes:
         agreement: "good", "moderate", "poor", or "" where there is a single seed.
         words: what to say, one sentence; empty where nothing speaks against reading the ranking.
     """
