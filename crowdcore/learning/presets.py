@@ -92,8 +92,8 @@ _BASELINES: list[tuple[str, dict[str, Any]]] = [
 _TITLES = {"labelme": "LabelMe", "music": "Music"}
 _HELD_OUT = {
     "labelme": "",
-    "music": "All seeds share the 70 songs held out for validation; the documented table holds out other 70 for every seed, "
-    "as `python -m benchmarks.learning_labelme music` does.",
+    "music": "All seeds share the 70 songs held out for validation; the documented table holds out other 70 for "
+    "every seed, as `python -m benchmarks.learning_labelme music` does.",
 }
 
 

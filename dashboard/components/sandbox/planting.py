@@ -41,7 +41,7 @@ def _presets() -> None:
     """The documented tables, each by one click."""
     titles = sandbox.presets()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.caption("Presets", width="content", help="Each fills in the form for one of the documented simulated tables.")
+        st.caption("Presets", width="content", help="Each fills in the form for a documented simulated table.")
         for name, title in titles.items():
             st.button(
                 name.capitalize(), key=f"preset-{name}", help=title, type="tertiary", on_click=_fill, args=(name,)
