@@ -14,11 +14,16 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+import pytest
+
+from crowdcore.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -67,12 +72,22 @@ def carry_out(page: Path, folder: Path, code: Path = ROOT) -> None:
             printed = out.getvalue()
         elif block.language == "console":
             lines = [line[2:] for line in block.text.splitlines() if line.startswith("$ ")]
-            printed = "".join(_shell(line, folder, code, where) for line in lines)
+            run = _crowdcore if code == ROOT and all(line.startswith("crowdcore ") for line in lines) else _shell
+            printed = "".join(run(line, folder, code, where) for line in lines)
         elif block.language == "diff":
             _shell("git apply --recount -", folder, code, where, block.text)
         elif block.language == "text" and printed is not None:
             assert printed.split() == block.text.split(), f"{where} shows what was not printed:\n{printed}"
             printed = None
+
+
+def _crowdcore(command: str, folder: Path, code: Path, where: str) -> str:
+    """What one of our commands prints, without a process of its own, which would import everything again."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as end:
+        main(shlex.split(command)[1:])
+    assert not end.value.code, f"{where}: {command}"
+    return out.getvalue()
 
 
 def _shell(command: str, folder: Path, code: Path, where: str, given: str = "") -> str:

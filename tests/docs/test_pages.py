@@ -20,6 +20,7 @@ def test_a_page_can_be_carried_out(
     if "labelme" in "".join(block.text for block in blocks(DOCS / page) if block.language in {"python", "console"}):
         request.getfixturevalue("data_folder")  # skips where LabelMe is not here
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "110")
     monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
     carry_out(DOCS / page, tmp_path)
 
