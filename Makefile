@@ -8,7 +8,7 @@ DS     ?= demo
 # Python 3.11 where there is one, else whatever python3 is (3.11-3.13 are supported).
 PY     := $(shell command -v $(PYTHON) || command -v python3)
 
-.PHONY: install app test lint bench pictures clean browser format
+.PHONY: install app test lint docs bench pictures clean browser format
 
 $(VENV)/bin/python:
 	$(PY) -m venv $(VENV)
@@ -41,6 +41,10 @@ lint: $(DEV)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.file_length
+	$(BIN)/zensical build --strict
+
+docs: $(DEV)  ## the documentation, into site/; open it with `make docs && python3 -m http.server -d site`
+	$(BIN)/zensical build --clean --strict
 
 format: $(DEV)
 	$(BIN)/ruff check --fix .
@@ -51,6 +55,7 @@ bench: $(DEV) browser
 
 pictures: $(DEV) browser
 	$(BIN)/python -m tests.browser.pictures
+	$(BIN)/python -m tests.docs.pictures
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -14,7 +14,14 @@ from crowdcore.data.dataset import CrowdDataset
 
 
 class MajorityVote(Aggregator):
-    """Vote shares, ``q_i(c) = #{r : y_i^r = c} / #{r : y_i^r}``, or (hard) all mass on the most voted class."""
+    """Vote shares, ``q_i(c) = #{r : y_i^r = c} / #{r : y_i^r}``, or (hard) all mass on the most voted class.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> result = cc.aggregation.MajorityVote().fit(cc.load_dataset("demo"))
+        >>> result.posterior[0].max().item()
+        1.0
+    """
 
     name: ClassVar[str] = "majority-vote"
     title: ClassVar[str] = "Majority vote"

@@ -60,6 +60,11 @@ def resolve_reference(dataset: CrowdDataset, reference: ReferenceLike = "gold") 
     Raises:
         DataError: gold asked for, but no annotated task has any.
         SettingError: no such reference, or one of another shape.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> cc.analysis.resolve_reference(cc.load_dataset("demo"), "dawid-skene").name
+        'dawid-skene'
     """
     if isinstance(reference, AggregationResult):
         reference = Reference(reference.method, reference.labels, reference.posterior)

@@ -46,7 +46,7 @@ def simulate(
             help="A setting of the training, or METHOD.NAME=VALUE for one method; may be repeated.",
         ),
     ] = None,
-    preset: Annotated[str | None, typer.Option(help="One of README's tables; the other options change it.")] = None,
+    preset: Annotated[str | None, typer.Option(help="A documented table; the other options change it.")] = None,
     crowds: Annotated[int | None, typer.Option(help="Crowds at each point.", min=1)] = None,
     seeds: Annotated[int | None, typer.Option(help="Training seeds on each crowd.", min=1)] = None,
     epochs: Epochs = None,

@@ -81,7 +81,13 @@ def dataset_folders() -> dict[str, Path]:
 
 
 def list_datasets() -> list[str]:
-    """Names of all datasets found; `describe_datasets` says which of them `load_dataset` can load."""
+    """Names of all datasets found; `describe_datasets` says which of them `load_dataset` can load.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> "demo" in cc.list_datasets()
+        True
+    """
     return list(dataset_folders())
 
 
@@ -121,6 +127,11 @@ def load_dataset(name: str, *, accept: bool = False, **mapping: Any) -> CrowdDat
     Raises:
         SettingError: no dataset of that name; the nearest one is suggested.
         DataError: its files are at fault, or its labels are no classes.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> cc.load_dataset("demo")
+        CrowdDataset('demo': 1797 tasks, 40 workers, 10 classes, 5254 annotations)
     """
     folders = dataset_folders()
     if name not in folders:

@@ -38,6 +38,16 @@ def from_frame(frame: pd.DataFrame, gold: Gold = None, *, accept: bool = False, 
     Raises:
         DataError: unreadable, or something would be dropped or merged and that was not accepted.
         SettingError: a mapping that cannot be.
+
+    Examples:
+        >>> import pandas as pd
+        >>> import crowdcore as cc
+        >>> frame = pd.DataFrame({"task": [1, 1, 2], "worker": ["ann", "ben", "ann"], "label": ["cat", "dog", "dog"]})
+        >>> votes = cc.from_frame(frame, gold={1: "cat"})
+        >>> votes
+        CrowdDataset('frame': 2 tasks, 2 workers, 2 classes, 3 annotations)
+        >>> votes.gold.tolist()
+        [0, -1]
     """
     return examine_frame(frame, gold, **mapping).dataset(accept=accept)
 

@@ -95,6 +95,12 @@ def view(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, hidden: bo
     Raises:
         DataError: gold asked for, but there is none.
         SettingError: no such reference, or one of another shape.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> from crowdcore import exhibits
+        >>> exhibits.view(cc.load_dataset("demo"), "gold", hidden=True).workers[0] != "w01"
+        True
     """
     from crowdcore.analysis.reference import resolve_reference
 

@@ -56,6 +56,13 @@ def confusion(
 
     Raises:
         SettingError: shapes that do not fit together.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> ds = cc.load_dataset("demo")
+        >>> crowd = cc.analysis.worker_confusion(ds).crowd
+        >>> cc.figures.confusion(crowd, ds.classes, title="Everybody").layout.title.text
+        'Everybody'
     """
     matrices = np.asarray(matrix, np.float64)
     matrices = matrices[None] if matrices.ndim == 2 else matrices

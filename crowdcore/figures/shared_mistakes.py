@@ -48,6 +48,12 @@ def shared_mistakes(
 
     Raises:
         SettingError: no such layer.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> shared = cc.analysis.shared_mistakes(cc.load_dataset("demo"))
+        >>> cc.figures.shared_mistakes(shared, title="Digits").layout.title.text
+        'Digits'
     """
     if layer not in _UNITS:
         raise SettingError("layer", f"be one of {', '.join(_UNITS)}", layer)

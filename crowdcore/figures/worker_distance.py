@@ -47,6 +47,12 @@ def worker_distance(
         names: (n_workers,) what the workers are called; default their ids.
         view: visible range of the x axis and of the y axis; default everything.
         title: title of the figure.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> distance = cc.analysis.worker_distance(cc.load_dataset("demo"))
+        >>> cc.figures.worker_distance(distance).layout.title.text
+        'Distance between annotators'
     """
     n = len(distance.matrix)
     places = order.order if order is not None else np.arange(n)

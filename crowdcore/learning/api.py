@@ -61,6 +61,12 @@ def train(
         SettingError: unknown method or setting, a value out of bounds, a device that is not here.
         DataError: no features or annotations, NaN, too few tasks, nothing to validate on.
         DivergedError: a loss became NaN or enormous.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> result = cc.learning.train(cc.load_dataset("demo"), method="dl-mv", seeds=2, epochs=1)
+        >>> result.accuracy("test", at="selected").shape
+        (2,)
     """
     results = _train(
         dataset,

@@ -26,9 +26,9 @@ class Preset:
         methods: (method, settings) of each row; settings of the trainer among them hold for that row only.
         training: settings of the trainer that all rows share.
         seeds: replicas of every row.
-        note: in what the table may differ from one in README; "" in nothing.
+        note: in what the table may differ from the documented one; "" in nothing.
 
-    Example:
+    Examples:
         >>> [own for _, own in get("labelme-table-2").methods][0]
         {'regularisation': 0.0}
     """
@@ -92,8 +92,8 @@ _BASELINES: list[tuple[str, dict[str, Any]]] = [
 _TITLES = {"labelme": "LabelMe", "music": "Music"}
 _HELD_OUT = {
     "labelme": "",
-    "music": "All seeds share the 70 songs held out for validation; README's table holds out other 70 for every seed, "
-    "as `python -m benchmarks.learning_labelme music` does.",
+    "music": "All seeds share the 70 songs held out for validation; the documented table holds out other 70 for "
+    "every seed, as `python -m benchmarks.learning_labelme music` does.",
 }
 
 

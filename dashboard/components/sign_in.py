@@ -1,6 +1,6 @@
 """Who may come in: everyone on this machine, or, where a secrets file has `[auth]`, whoever an OIDC provider knows.
 
-`.github/SHARING.md` shows such a file. Without `[auth]` nothing of this is imported or drawn.
+`docs/sharing.md` shows such a file. Without `[auth]` nothing of this is imported or drawn.
 """
 
 from __future__ import annotations

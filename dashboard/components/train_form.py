@@ -138,7 +138,7 @@ def _preset(dataset: str) -> None:
         key="train-preset",
         on_change=fill,
         placeholder="All runs of a table",
-        help="Fills the form with the methods, settings and seeds of one of README's tables.",
+        help="Fills the form with the methods, settings and seeds of one of the documented tables.",
         width=260,
     )
     if st.session_state.get("train-preset") and st.session_state.get("train-noted"):

@@ -121,6 +121,12 @@ def agreement(
         seed: of the bootstrap.
         min_overlap: fewest tasks with two workers (and fewest tasks in common of a pair) that count as enough.
         pairs: compute Cohen's kappa of the pairs of workers.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> found = cc.analysis.agreement(cc.load_dataset("demo"), resamples=0, pairs=False)
+        >>> round(found.alpha.value, 3)
+        0.568
     """
     repeated = repeats(dataset.task, dataset.worker, dataset.n_workers)
     once = dataset.where(~repeated) if repeated.any() else dataset

@@ -122,6 +122,12 @@ def noise_rates(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> Noi
 
     Raises:
         DataError: the reference cannot be had.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> rates = cc.analysis.noise_rates(cc.load_dataset("demo"))
+        >>> f"{rates.tasks_without_truth:.2%} {rates.wrong_annotations:.2%}"
+        '0.69% 24.55%'
     """
     truth = resolve_reference(dataset, reference)
     right = correctness(dataset, truth)

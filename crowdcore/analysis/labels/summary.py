@@ -105,6 +105,14 @@ def summary(dataset: CrowdDataset, reference: ReferenceLike | None = None) -> Su
 
     Raises:
         DataError: no annotations, or the reference cannot be had.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> found = cc.analysis.summary(cc.load_dataset("demo"))
+        >>> found.n_workers, found.n_annotations
+        (40, 5254)
+        >>> round(100 * found.noise.wrong_annotations, 2)
+        24.55
     """
     if reference is None:
         reference = "gold" if dataset.has_gold else "majority-vote"

@@ -62,7 +62,7 @@ def largest_confusions(
     Raises:
         SettingError: matrices of different shapes.
 
-    Example:
+    Examples:
         >>> own = np.array([[0.7, 0.2, 0.1], [0.0, 1.0, 0.0], [0.3, 0.0, 0.7]])
         >>> largest_confusions(own, np.eye(3), ("cat", "dog", "fox"), n=2).recovered.tolist()
         [[2, 0], [0, 1]]
@@ -92,7 +92,7 @@ def confusion_error(matrices: FloatArray, truth: FloatArray) -> FloatArray:
     Returns:
         (...,) 0 to 2; NaN where no row can be compared.
 
-    Example:
+    Examples:
         >>> confusion_error(np.array([[0.5, 0.5], [0.0, 1.0]]), np.eye(2)).item()
         0.25
     """

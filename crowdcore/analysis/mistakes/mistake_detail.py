@@ -63,6 +63,12 @@ def mistake_cell(dataset: CrowdDataset, reference: ReferenceLike, true: str | in
 
     Raises:
         SettingError: no such class.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> cell = cc.analysis.mistake_cell(cc.load_dataset("demo"), "gold", true="one", given="seven")
+        >>> len(cell.workers), len(cell.tasks)
+        (33, 84)
     """
     truth = resolve_reference(dataset, reference)
     a, b = class_number(dataset, "true", true), class_number(dataset, "given", given)
@@ -108,6 +114,11 @@ def mistake_list(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> pd
 
     Returns:
         One row per distinct mistake: true, given, percent (of all workers), workers, tasks, annotations.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> cc.analysis.mistake_list(cc.load_dataset("demo")).columns.tolist()
+        ['true', 'given', 'percent', 'workers', 'tasks', 'annotations']
     """
     truth, n = resolve_reference(dataset, reference), dataset.n_classes
     triples = mistake_triples(dataset.task, dataset.worker, dataset.label, truth.labels, dataset.n_workers, n)

@@ -115,6 +115,12 @@ def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> P
 
     Raises:
         DataError: no usable reference, or more pairs than fit into `MOST_BYTES`.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> pairs = cc.analysis.pair_mistakes(cc.load_dataset("demo")).frame()
+        >>> pairs.query("q_beyond <= 0.05")[["worker_a", "worker_b", "wrong_alike"]].values.tolist()
+        [['w04', 'w05', 27]]
     """
     truth = resolve_reference(dataset, reference)
     first, partner, counts, moments = _pairs(dataset, truth)

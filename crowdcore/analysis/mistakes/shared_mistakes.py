@@ -114,6 +114,15 @@ def shared_mistakes(
 
     Raises:
         DataError: the reference cannot be had, or more than `MAX_CLASSES` classes.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> shared = cc.analysis.shared_mistakes(cc.load_dataset("demo"), reference="gold")
+        >>> shared.percent.shape
+        (10, 10)
+        >>> worst = shared.frame().query("true != given").iloc[0]
+        >>> f"{worst.percent} % of the workers took {worst.true} for {worst.given}"
+        '82.5 % of the workers took one for seven'
     """
     truth = resolve_reference(dataset, reference)
     n, n_workers = dataset.n_classes, dataset.n_workers

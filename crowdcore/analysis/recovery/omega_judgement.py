@@ -13,7 +13,7 @@ GOOD, MODERATE = 0.8, 0.5  # rank correlation of ω̄ between seeds
 class OmegaJudgement(NamedTuple):
     """Whether the ranking of tasks by ω̄ can be read.
 
-    Args:
+    Attributes:
         agreement: "good", "moderate", "poor", or "" where there is a single seed.
         words: what to say, one sentence; empty where nothing speaks against reading the ranking.
     """
@@ -29,7 +29,7 @@ def judge_omega(spread: float, seed_correlation: float) -> OmegaJudgement:
         spread: standard deviation of ω over annotations.
         seed_correlation: Spearman's correlation of ω̄ between seeds, NaN for a single seed.
 
-    Example:
+    Examples:
         >>> judge_omega(0.2, 0.9)
         OmegaJudgement(agreement='good', words='')
         >>> judge_omega(0.2, 0.1).agreement

@@ -52,7 +52,7 @@ def seeds_comparable(
         classes: (C,) names.
         at_last: whether these are the last epochs, which count as equally old.
 
-    Example:
+    Examples:
         >>> own = np.eye(2)[None, None].repeat(2, 0)
         >>> bool(seeds_comparable(own, [9, 10], seeds=(0, 1), classes=("cat", "dog")))
         True

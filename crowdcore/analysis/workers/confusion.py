@@ -82,6 +82,12 @@ def worker_confusion(dataset: CrowdDataset, reference: ReferenceLike = "gold") -
 
     Raises:
         DataError: no usable reference, or matrices of more than `MOST_BYTES`.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> confusion = cc.analysis.worker_confusion(cc.load_dataset("demo"), reference="gold")
+        >>> confusion.matrices.shape
+        (40, 10, 10)
     """
     truth = resolve_reference(dataset, reference)
     n_workers, n_classes = dataset.n_workers, dataset.n_classes

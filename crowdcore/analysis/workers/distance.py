@@ -61,6 +61,15 @@ def worker_distance(dataset: CrowdDataset, reference: ReferenceLike = "gold", ki
     Raises:
         DataError: no usable reference, or matrices too large.
         SettingError: no such kind.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> distance = cc.analysis.worker_distance(cc.load_dataset("demo"), reference="gold", kind="mse")
+        >>> distance.matrix.shape
+        (40, 40)
+        >>> worker = distance.matrix.mean(axis=0).argmax()
+        >>> distance.worker_ids[worker]
+        'w24'
     """
     _check(kind)
     return confusion_distance(worker_confusion(dataset, reference), kind)

@@ -104,6 +104,12 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, 
 
     Raises:
         DataError: no usable reference, or confusions too large.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> quality = cc.analysis.worker_quality(cc.load_dataset("demo")).frame()
+        >>> quality.query("answers_single or answers_random").worker.tolist()
+        ['w24', 'w35']
     """
     truth = resolve_reference(dataset, reference)
     confusion = worker_confusion(dataset, truth)

@@ -79,6 +79,12 @@ def what_if(
     Raises:
         SettingError: unknown workers, or nobody's labels would be left.
         DataError: another reference that cannot be had.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> without = cc.analysis.what_if(cc.load_dataset("demo"), ["w24", "w35"])
+        >>> len(without.changed), len(without.unlabelled)
+        (11, 0)
     """
     gone = _numbers(dataset, workers)
     rest = dataset.without_workers(gone)

@@ -18,7 +18,7 @@ __all__ = ["TaskChoice"]
 class TaskChoice(Settings):
     """A part of a dataset; the default is all of it.
 
-    Example:
+    Examples:
         >>> import crowdcore as cc
         >>> TaskChoice(classes=("one", "seven"), n_train=50).of(cc.load_dataset("demo")).classes
         ('one', 'seven')

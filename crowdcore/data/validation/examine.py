@@ -86,5 +86,16 @@ def read_dataset(path: str | Path, *, accept: bool = False, **mapping: Any) -> C
     Raises:
         DataError: unreadable, or something would be dropped or merged and that was not accepted.
         SettingError: a mapping that cannot be.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> import crowdcore as cc
+        >>> with TemporaryDirectory() as folder:
+        ...     file = Path(folder, "votes.csv")
+        ...     _ = file.write_text("task,worker,label\\n1,ann,cat\\n1,ben,dog\\n2,ann,dog\\n")
+        ...     votes = cc.read_dataset(file)
+        >>> votes
+        CrowdDataset('votes': 2 tasks, 2 workers, 2 classes, 3 annotations)
     """
     return examine(path, **mapping).dataset(accept=accept)

@@ -33,7 +33,7 @@ class Candidate(Settings):
 class RecoveryPlan(Settings):
     """Crowds whose confusions are known, and the methods that shall find them again.
 
-    Example:
+    Examples:
         >>> plan = RecoveryPlan(over={"common_strength": (0.4, 0.7)}, crowds=2)
         >>> [point.varied for point in plan.points()]
         [{'common_strength': 0.4}, {'common_strength': 0.7}]

@@ -82,7 +82,7 @@ def study_recovery(
     Raises:
         CrowdError: the plan cannot be carried out; all settings are looked at before anything is trained.
 
-    Example:
+    Examples:
         >>> plan = RecoveryPlan(
         ...     settings={"n_tasks": 300, "n_valid": 50, "n_test": 50},
         ...     methods=[{"method": "crowd-layer"}],

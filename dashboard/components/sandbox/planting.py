@@ -37,10 +37,10 @@ def planting() -> None:
 
 
 def _presets() -> None:
-    """README's tables, each by one click."""
+    """The documented tables, each by one click."""
     titles = sandbox.presets()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.caption("Presets", width="content", help="Each fills in the form for one of README's simulated tables.")
+        st.caption("Presets", width="content", help="Each fills in the form for a documented simulated table.")
         for name, title in titles.items():
             st.button(
                 name.capitalize(), key=f"preset-{name}", help=title, type="tertiary", on_click=_fill, args=(name,)
