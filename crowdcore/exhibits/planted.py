@@ -29,10 +29,10 @@ def planted_crowd(crowd: CrowdDataset) -> Exhibit:
     found, truth = analysis.planted(crowd), crowd.truth
     shown = {}
     if truth is not None and truth.common_confusion is not None and truth.common_confusion.ndim == 2:
-        shown["common to all workers"] = truth.common_confusion
+        shown["common"] = truth.common_confusion
     if truth is not None and truth.worker_confusion is not None and (not shown or crowd.n_classes <= _FEW):
-        shown[f"{crowd.worker_ids[0]}'s own"] = truth.worker_confusion[0]
-    shown["labels of all workers"] = found.confusion
+        shown[f"own: {crowd.worker_ids[0]}"] = truth.worker_confusion[0]
+    shown["all labels"] = found.confusion
     figure = figures.confusion(
         list(shown.values()),
         [escaped(c) for c in crowd.classes],
