@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import numpy as np
@@ -14,6 +15,9 @@ import pandas as pd
 import pytest
 
 from crowdcore.data.dataset import CrowdDataset
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 hypothesis.settings.register_profile("crowdcore", deadline=None)  # machines are busy: time is no verdict
 hypothesis.settings.load_profile("crowdcore")
@@ -55,6 +59,21 @@ def nothing_is_left_running(tmp_path_factory: pytest.TempPathFactory) -> Iterato
     while (left := running_in(tmp_path_factory.getbasetemp())) and time.monotonic() < end:
         time.sleep(0.2)
     assert not left
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for all tests of a process."""
+    from playwright.sync_api import sync_playwright
+
+    from tests.browser.app_server import chromium_path, launch
+
+    if chromium_path() is None:
+        pytest.skip("there is no Chromium: run `make browser`")
+    with sync_playwright() as playwright:
+        chromium = launch(playwright)
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture(scope="session")

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.writers import write_folder
-from tests.browser.app_server import chromium_path, launch, serving
+from tests.browser.app_server import serving
 from tests.conftest import simulate_crowd
 
 # Streamlit probes a page's own path before its root when a page is opened by its address; that is no fault.
@@ -58,16 +58,6 @@ def app(tmp_path_factory: pytest.TempPathFactory, workspace: Path) -> Iterator[s
     found = os.pathsep.join(filter(None, [os.environ.get("CROWDCORE_DATA", ""), str(folder)]))
     with serving(environment={"CROWDCORE_DATA": found, "CROWDCORE_WORKSPACE": str(workspace)}) as address:
         yield address
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    if chromium_path() is None:
-        pytest.skip("there is no Chromium: run `make browser`")
-    with sync_playwright() as playwright:
-        browser = launch(playwright)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")

@@ -92,15 +92,15 @@ def test_a_result_is_the_reference_of_every_page_and_of_a_link(page: Page, conte
     expect(page).to_have_url(re.compile(r"reference=dawid-skene\+smoothing%3D2\.0"))
     expect(page.get_by_role("button", name="Reference of every page")).to_be_disabled()
     page.get_by_role("link", name="Shared mistakes").click()
-    expect(heatmap(page).get_by_text(f"reference: {name}")).to_be_visible()
+    expect(main(page).get_by_text(f"reference: {name}")).to_be_visible()
     expect(page).to_have_url(re.compile(r"shared-mistakes\?.*reference=dawid-skene"))  # written once all is drawn
     other = context.new_page()
     open_page(other, page.url)
-    expect(heatmap(other).get_by_text(f"reference: {name}")).to_be_visible()
+    expect(main(other).get_by_text(f"reference: {name}")).to_be_visible()
     choose(page, "Reference", "majority-vote")
     expect(page).to_have_url(re.compile("reference=majority-vote"))
     choose(page, "Reference", name)
-    expect(heatmap(page).get_by_text(f"reference: {name}")).to_be_visible()
+    expect(main(page).get_by_text(f"reference: {name}")).to_be_visible()
 
 
 def downloaded(page: Page, button: Locator) -> tuple[str, bytes]:

@@ -51,7 +51,7 @@ def missed(page: Page, *controls: str) -> set[str]:
         ("train", ("Run", "Run again with …", "Use as reference", "Predictions", "Model (PyTorch)", "Model (ONNX)")),
         ("runs", ("Dataset", "Method", "State", "Containing", "CSV", "Open", "Compare 2", "Tags", "Put on all")),
         ("compare", ("Runs", "Choose in a table", "Accuracy", "Filter runs", "CSV")),
-        ("confusions", ("Run", "Seeds", "Compare with", "Matrices", "Workers", "Diagonal", "Next page", "CSV")),
+        ("confusions", ("Run", "Seeds", "Compare with", "Matrices", "Workers", "Diagonal", "Next page")),
         ("omega", ("Run", "Tasks", "CSV")),
         ("report", ("Runs", "Hide worker names", "HTML page", "Folder (ZIP)")),
     ],
@@ -94,7 +94,7 @@ def test_two_annotators_are_compared_without_a_mouse(page: Page) -> None:
         page.keyboard.type(name)
         page.keyboard.press("Enter")
         settled(page)
-    expect(main(page).get_by_text("w03 and w07: distance")).to_be_visible()
+    expect(main(page).get_by_text("w03 and w07. Distance")).to_be_visible()
 
 
 def test_a_row_of_a_table_is_chosen_as_the_line_beneath_it_says(page: Page) -> None:

@@ -101,7 +101,7 @@ def test_truth_learnt_and_observed_keep_their_labels_in_a_narrow_window(page: Pa
         expect(common.locator(".annotation-text").filter(has_text="error")).to_have_count(1)
         expect(common.locator(".ytick text")).to_have_count(10)
         expect(common.locator(".xtick text")).to_have_count(30)
-        expect(common.locator(".xtick text").first).to_be_visible(visible=width > 390)  # rows carry the same names
+        expect(common.locator(".xtick text").first).to_be_visible()  # a narrow window scrolls
         cell = common.locator(".js-plotly-plot").evaluate(
             "e => e._fullLayout.xaxis.l2p(1) - e._fullLayout.xaxis.l2p(0)"
         )

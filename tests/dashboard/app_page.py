@@ -25,7 +25,17 @@ def open_page(name: str, **address: str | list[str]) -> AppTest:
 
 def words(test: AppTest) -> str:
     """All sentences of the page, without the marks that keep names from being read as Markdown."""
-    kinds = (test.title, test.subheader, test.markdown, test.caption, test.error, test.warning, test.info, test.code)
+    kinds = (
+        test.title,
+        test.header,
+        test.subheader,
+        test.markdown,
+        test.caption,
+        test.error,
+        test.warning,
+        test.info,
+        test.code,
+    )
     found = [str(part.value) for kind in kinds for part in kind]
     return "\n".join(found).replace("\\", "").replace("\u2060", "")
 

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Browser, expect
 
 from crowdcore.core.errors import need_extra
 from dashboard.components.text import as_text
-from tests.browser.app_server import chromium_path, free_port, launch, wait_until_up
+from tests.browser.app_server import free_port, wait_until_up
 from tests.packaging.conftest import ROOT, Install
 
 SOON = 20.0  # seconds in which an app that is asked to end has ended
@@ -48,15 +48,13 @@ def test_the_wheel_holds_one_package_with_the_app_and_the_demo(built: Path) -> N
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(chromium_path() is None, reason="there is no Chromium: run `make browser`")
 def test_the_app_opens_beside_a_hostile_module_and_ends_when_asked(
-    installed: Path, environment: dict[str, str], hostile_folder: Path
+    installed: Path, environment: dict[str, str], hostile_folder: Path, browser: Browser
 ) -> None:
     port = free_port()
     command = [installed / "crowdcore", "app", "--port", str(port)]
-    with running(command, hostile_folder, environment) as app, sync_playwright() as playwright:
+    with running(command, hostile_folder, environment) as app:
         wait_until_up(f"http://localhost:{port}", app)
-        browser = launch(playwright)
         page = browser.new_page()
         page.goto(f"http://localhost:{port}")
         expect(page.get_by_test_id("stMetricValue").filter(has_text="5,254")).to_be_visible(timeout=60_000)
@@ -68,7 +66,7 @@ def test_the_app_opens_beside_a_hostile_module_and_ends_when_asked(
         assert time.monotonic() - asked < SOON
         with pytest.raises(RuntimeError):
             wait_until_up(f"http://localhost:{port}", app, 1)
-        browser.close()
+        page.close()
     for path in ("shared-mistakes", "annotators", "train"):
         assert f"http://localhost:{port}/{path}?dataset=demo" in said
 

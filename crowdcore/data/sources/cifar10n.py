@@ -72,7 +72,7 @@ def _label_columns(path: Path) -> dict[str, AnyArray]:
     try:
         import torch
     except ImportError as error:
-        raise need_extra("torch", "learning", f"Reading {path.name}") from error
+        raise need_extra(f"Reading {path.name}", "torch") from error
     rebuild: Any = np.zeros(0).__reduce__()[0]
     names = [(rebuild, f"numpy.{core}.multiarray._reconstruct") for core in ("core", "_core")]
     try:
