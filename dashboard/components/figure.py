@@ -145,7 +145,6 @@ def figure(
                 on_window_change=zoomed,
                 width="content",
             )
-            with st.container(
-                key=f"table-of-{frame}", width="content"
-            ):  # never seen: the button beside it clicks its button
+            # Never seen: the button beside it clicks its button.
+            with st.container(key=f"table-of-{frame}", width="content"):
                 download("CSV", lambda: services.csv(data()), f"{name}.csv", "text/csv", key=f"data-{key}")

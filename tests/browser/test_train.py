@@ -209,8 +209,8 @@ def test_compare_confusions_and_omega_say_what_the_command_line_says(
 def table(page: Page, key: str) -> list[dict[str, str]]:
     """The rows of a CSV that a button of the page gives."""
     with page.expect_download() as download:
-        button = main(page).locator(f".st-key-{key}").get_by_role("button", include_hidden=True)
-        button.dispatch_event("click")  # that of a figure is pressed by the figure's own toolbar
+        button = main(page).locator(f".st-key-{key} button").first
+        button.evaluate("button => button.click()")  # that of a figure is hidden: the figure's toolbar presses it
     return list(csv.DictReader(Path(download.value.path()).read_text().splitlines()))
 
 
