@@ -39,7 +39,7 @@ By = Literal["class", "worker"]
 class OmegaNumbers(NamedTuple):
     """What sums ω of a run up.
 
-    Args:
+    Attributes:
         mean: of ω over annotations.
         spread: its standard deviation over annotations.
         task_correlation: Spearman's, of the tasks' ω̄ with the entropy of their labels.
