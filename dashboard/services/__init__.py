@@ -3,7 +3,7 @@
 from crowdcore.core.errors import CrowdError as Refusal
 from dashboard.services import recovered, sandbox, sandbox_results, train
 from dashboard.services._cache import dataset, workspace
-from dashboard.services.datasets import default_dataset, names, offer, reference, references, uploaded, view, workers
+from dashboard.services.datasets import default_dataset, names, offer, reference, references, uploaded, view
 from dashboard.services.estimates import estimate, refused
 from dashboard.services.fits import Fit, labels_csv, start_fits, wait_for
 from dashboard.services.items import Item, has_media, item, task_number
@@ -72,6 +72,6 @@ __all__ = [
     "run_labels", "run_names", "run_title", "runs_of", "sandbox", "sandbox_results", "search_exhibits", "search_trials",
     "searchable", "setting_title", "settings_in_words", "spell_method", "spelled", "start", "start_fits",
     "start_search", "task_number", "train", "training_curves", "training_fault", "training_schema", "trials",
-    "untrainable", "uploaded", "usually_searched", "value_in_words", "view", "wait_for", "when", "workers", "workspace",
+    "untrainable", "uploaded", "usually_searched", "value_in_words", "view", "wait_for", "when", "workspace",
 ]
 # fmt: on

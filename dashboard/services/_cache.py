@@ -1,27 +1,21 @@
-"""What is kept between reruns and sessions: opened datasets, and results by fingerprint and settings."""
+"""Opened datasets, kept between reruns and sessions, and how new a run's files are."""
 
 from __future__ import annotations
 
-import functools
 import os
-import re
 import time
-from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 if TYPE_CHECKING:
     from crowdcore import CrowdDataset
 
-__all__ = ["dataset", "kept", "upload_folder", "version", "workspace"]
+__all__ = ["dataset", "upload_folder", "version", "workspace"]
 
 _FRESH = 1.0  # seconds
-_RUN = re.compile(r"(?:run:)?([0-9a-f]{32})")
 _recent: dict[str, tuple[float, CrowdDataset]] = {}
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 def workspace() -> Path:
@@ -71,37 +65,3 @@ def version(run_id: str) -> int:
         return (workspace() / "runs" / run_id / "log.txt").stat().st_mtime_ns
     except OSError:
         return 0
-
-
-def _versions(settings: Iterable[object]) -> tuple[int, ...]:
-    """The versions of the runs that settings name."""
-    flat = [word for one in settings for word in (one if isinstance(one, tuple) else (one,))]
-    return tuple(version(found[1]) for word in flat if isinstance(word, str) and (found := _RUN.fullmatch(word)))
-
-
-@st.cache_resource(show_spinner=False, max_entries=96)
-def _kept(
-    _function: Callable[..., Any],
-    _dataset: CrowdDataset,
-    what: str,
-    fingerprint: str,
-    settings: tuple[object, ...],
-    versions: tuple[int, ...],
-) -> Any:
-    return _function(_dataset, *settings)
-
-
-def kept(function: Callable[Concatenate[CrowdDataset, P], T]) -> Callable[Concatenate[str | CrowdDataset, P], T]:
-    """Let a function of a dataset take its name too, and compute once per content and (positional) settings.
-
-    Settings may name runs, which count as what they have come to by now. Results are shared, never copied: nobody
-    may change them.
-    """
-
-    @functools.wraps(function)
-    def call(which: str | CrowdDataset, /, *settings: P.args, **none: P.kwargs) -> T:
-        opened = dataset(which) if isinstance(which, str) else which
-        what = f"{function.__module__}.{function.__qualname__}"
-        return _kept(function, opened, what, opened.fingerprint, settings, _versions(settings))  # type: ignore[no-any-return]
-
-    return call

@@ -1,4 +1,4 @@
-"""Datasets by name, their references, and their workers' names."""
+"""Datasets by name, and their references."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore.exhibits.fits import is_fit
-from crowdcore.exhibits.view import View, cached, worker_names
+from crowdcore.exhibits.view import View, cached
 from dashboard.services._cache import dataset, upload_folder, version
 
 if TYPE_CHECKING:
     from crowdcore import CrowdDataset
     from crowdcore.analysis.reference import Reference
 
-__all__ = ["default_dataset", "names", "offer", "reference", "references", "uploaded", "view", "workers"]
+__all__ = ["default_dataset", "names", "offer", "reference", "references", "uploaded", "view"]
 
 DEMO, RUN = "demo", "run:"
 FIRST = ["gold", "majority-vote", "dawid-skene"]
@@ -81,8 +81,3 @@ def _learnt(opened: CrowdDataset, run_id: str, version: int) -> Reference:
 def view(name: str, which: str, hidden: bool = False) -> View:
     """A dataset with what is taken for the truth; exhibits show it."""
     return View(dataset(name), reference(name, which), hidden)
-
-
-def workers(name: str, hidden: bool) -> list[str]:
-    """What to call each worker: the id, or a pseudonym that is the same in every session with the same data."""
-    return list(worker_names(dataset(name), hidden))

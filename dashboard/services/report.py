@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dashboard.services._cache import dataset, kept
+from crowdcore.exhibits.view import cached
+from dashboard.services._cache import dataset, version
 from dashboard.services.datasets import reference
 from dashboard.services.runs import result, run, spelled
 
 if TYPE_CHECKING:
     from crowdcore import CrowdDataset
+    from crowdcore.analysis.reference import Reference
     from crowdcore.runs.report import Report
 
 __all__ = ["archive", "command_line", "drawing_fault", "page", "parts", "report"]
@@ -26,14 +28,23 @@ def parts(name: str, with_runs: bool) -> dict[str, str]:
     return {part: title for part, (title, _) in found.items() if known or part != "recovery"}
 
 
-@kept
-def _report(opened: CrowdDataset, name: str, runs: Names, chosen: Names, which: str, show_names: bool) -> Report:
+@cached
+def _report(
+    opened: CrowdDataset,
+    truth: Reference,
+    name: str,
+    runs: Names,
+    versions: tuple[int, ...],
+    chosen: Names,
+    which: str,
+    show_names: bool,
+) -> Report:
+    """A report of runs as far as they were at these versions."""
     from crowdcore import runs as recorded
     from crowdcore.runs.report import Trained, build
 
     trained = [Trained(one, result(one), recorded.command_line(run(one).spec)) for one in runs]
     again = command_line(name, runs, chosen, which, show_names)
-    truth = reference(opened, which)
     return build(opened, trained, chosen, reference=truth, show_names=show_names, command=again)
 
 
@@ -47,7 +58,8 @@ def report(name: str, runs: Names, chosen: Names, which: str, show_names: bool) 
         which: the reference of the dataset's own figures.
         show_names: show the workers' ids instead of pseudonyms.
     """
-    return _report(name, name, runs, chosen, which, show_names)
+    opened, versions = dataset(name), tuple(map(version, runs))
+    return _report(opened, reference(opened, which), name, runs, versions, chosen, which, show_names)
 
 
 def page(name: str, runs: Names, chosen: Names, which: str, show_names: bool) -> bytes:

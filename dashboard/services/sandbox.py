@@ -13,7 +13,8 @@ import streamlit as st
 
 from crowdcore.core import method_string as spelling
 from crowdcore.core.errors import SettingError
-from dashboard.services._cache import dataset, kept, upload_folder, workspace
+from crowdcore.exhibits.view import cached
+from dashboard.services._cache import dataset, upload_folder, workspace
 from dashboard.services.sandbox_lines import (
     MOST_SEEDS,
     read_tasks,
@@ -186,7 +187,7 @@ def plan_words(found: RecoveryPlan) -> str:
     return f"{n} crowd{'s' if n > 1 else ''}" + (f": {'; '.join(varied)}" if varied else "")
 
 
-@kept
+@cached
 def _first(opened: CrowdDataset, spelled: str) -> CrowdDataset:
     from crowdcore.learning.recovery.plan import RecoveryPlan, plant
 
@@ -200,7 +201,7 @@ def preview(name: str, found: RecoveryPlan) -> CrowdDataset:
     Raises:
         CrowdError: there is no gold to plant on, or the simulator does not fit the classes.
     """
-    return _first(name, found.model_copy(update={"methods": (), "training": {}, "seeds": 1}).model_dump_json())
+    return _first(dataset(name), found.model_copy(update={"methods": (), "training": {}, "seeds": 1}).model_dump_json())
 
 
 def plant(name: str, found: RecoveryPlan) -> list[str]:

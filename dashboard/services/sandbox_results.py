@@ -9,7 +9,8 @@ import streamlit as st
 
 from crowdcore import exhibits
 from crowdcore.core import method_string as spelling
-from dashboard.services._cache import dataset, kept, version
+from crowdcore.exhibits.view import cached
+from dashboard.services._cache import dataset, version
 from dashboard.services.runs import readable, result, runs_of
 from dashboard.services.train import draft_of
 
@@ -58,7 +59,7 @@ def _judged(name: str, run_id: str, version: int) -> pd.DataFrame:
     return exhibits.planted.judge(result(run_id), dataset(name))
 
 
-@kept
+@cached
 def _bounds(opened: CrowdDataset) -> pd.DataFrame:
     from crowdcore.learning.recovery.measures import bounds
 
