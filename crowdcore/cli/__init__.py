@@ -23,7 +23,7 @@ from crowdcore.cli.runs import app as runs_app
 from crowdcore.cli.show import show
 from crowdcore.cli.simulate import simulate
 from crowdcore.cli.train import train
-from crowdcore.cli.worker import worker
+from crowdcore.cli.worker import scheduler, worker
 from crowdcore.core.errors import CrowdError, need_posix
 
 __all__ = ["app", "main"]
@@ -49,6 +49,7 @@ for command in (
     simulate,
     report,
     worker,
+    scheduler,
     fetch,
     export,
 ):

@@ -1,15 +1,15 @@
-"""`crowdcore worker`: work off runs on this machine."""
+"""`crowdcore worker` and `crowdcore scheduler`: work off runs on this machine, or on several."""
 
 from __future__ import annotations
 
-import importlib.util
+import os
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crowdcore.core.errors import CrowdError, SettingError, need_extra
+from crowdcore.core.errors import CrowdError, SettingError, missing_extra
 
 if TYPE_CHECKING:
     from crowdcore.runs.workspace import Workspace
@@ -23,18 +23,27 @@ def worker(
     scheduler: Annotated[
         str | None,
         typer.Option(
-            metavar="tcp://HOST:PORT",
+            metavar="tls://HOST:PORT",
             envvar="CROWDCORE_SCHEDULER",
-            help="Scheduler of a Dask cluster; default: the engine of this workspace, which is started if need be.",
+            help="Scheduler of a cluster; default: the engine of this workspace, which is started if need be.",
         ),
     ] = None,
+    unguarded: Annotated[
+        bool,
+        typer.Option(
+            "--anyone-may-run-code",
+            envvar="CROWDCORE_ANYONE_MAY_RUN_CODE",
+            help="Join a scheduler without TLS: whoever reaches it can run code on this machine.",
+        ),
+    ] = False,
 ) -> None:
     """Take runs from a scheduler until stopped; the workspace must be a folder that both machines share.
 
     The app starts workers by itself: this adds one, on another machine or with other slots.
     """
-    if importlib.util.find_spec("distributed") is None:
-        raise need_extra("Training in the background", "distributed")
+    if missing := missing_extra("Training in the background", "distributed"):
+        raise missing
+    from crowdcore.runs.cluster import UNGUARDED
     from crowdcore.runs.worker_process import devices, run_worker
     from crowdcore.runs.workspace import Workspace
 
@@ -42,6 +51,8 @@ def worker(
     if chosen not in {"cpu", *devices()}:
         raise SettingError("--device", f"be auto, cpu or one of {', '.join(devices())}", device)
     workspace = Workspace.open()
+    if unguarded:
+        os.environ[UNGUARDED] = "1"
     if scheduler is None:
         _wait_for_engine(workspace)
     run_worker(scheduler, workspace, slots, chosen, say=lambda text: print(text, file=sys.stderr))
@@ -56,3 +67,21 @@ def _wait_for_engine(workspace: Workspace) -> None:
         if time.monotonic() > deadline:
             raise CrowdError(f"The engine of {workspace.folder} did not start: see its engine/engine.log.")
         time.sleep(0.1)
+
+
+def scheduler(
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on; default: this machine's on its network.")
+    ] = None,
+    port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 8786,
+) -> None:
+    """Let several machines train for one workspace, which is a folder that they share.
+
+    Only who holds the cluster's key can connect: CROWDCORE_CLUSTER_KEY, or a file that is made in the workspace.
+    """
+    if missing := missing_extra("Training in the background", "distributed"):
+        raise missing
+    from crowdcore.runs.cluster import run_scheduler
+    from crowdcore.runs.workspace import Workspace
+
+    run_scheduler(Workspace.open(), host, port, say=lambda text: print(text, file=sys.stderr))

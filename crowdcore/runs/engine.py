@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crowdcore.core.errors import CrowdError, missing_extra
+from crowdcore.runs.cluster import JOIN, check_scheduler
 from crowdcore.runs.files import EngineFiles, read_json
 from crowdcore.runs.locks import is_locked
 from crowdcore.runs.processes import is_alive, kill_group, start_detached
@@ -59,9 +60,11 @@ def ensure_engine(*, workspace: Workspace | None = None) -> None:
 
     Raises:
         MissingExtraError: Dask or MLflow is not installed.
+        SettingError: the cluster that it is to join has no TLS.
     """
     if missing := missing_extra("Training in the background", "distributed", "mlflow"):
         raise missing
+    check_scheduler(os.environ.get(JOIN, ""))
     workspace = workspace or Workspace.open()
     files = EngineFiles(workspace.folder)
     files.do_poke()

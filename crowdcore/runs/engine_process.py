@@ -21,6 +21,8 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from crowdcore.core.errors import CrowdError
+from crowdcore.runs.cluster import JOIN, cluster_security
 from crowdcore.runs.files import EngineFiles, write_json
 from crowdcore.runs.locks import locked
 from crowdcore.runs.schema import client_of
@@ -29,9 +31,9 @@ from crowdcore.runs.workspace import Workspace
 if TYPE_CHECKING:
     from crowdcore.runs.run import Run
 
-__all__ = ["IDLE", "JOIN", "SLOTS", "main"]
+__all__ = ["IDLE", "SLOTS", "main"]
 
-IDLE, JOIN, SLOTS = "CROWDCORE_ENGINE_IDLE", "CROWDCORE_SCHEDULER", "CROWDCORE_SLOTS"
+IDLE, SLOTS = "CROWDCORE_ENGINE_IDLE", "CROWDCORE_SLOTS"
 _BRIEFLY = 90.0  # seconds without work after which the engine ends: what it has loaded takes 800 MB
 _LONG = 1800.0  # the same when somebody has added a worker, which would end, too
 _TICK, _LOOK, _RARELY = 0.05, 1.0, 3.0  # seconds between looks at the poke, at a busy and at an idle record
@@ -115,6 +117,8 @@ class Engine:
                 self._joined = time.monotonic()
             alone = time.monotonic() - self._joined > _ALONE
             return "No worker has joined: start `crowdcore worker`." if alone else ""
+        except CrowdError as error:
+            return str(error)
         except Exception as error:  # the record may be locked, the scheduler on its way: both pass
             _log.exception("this round failed")
             return f"{type(error).__name__}: {error}"
@@ -129,8 +133,13 @@ class Engine:
             self._disconnect()
         if self._client is None:
             connect: Any = Client
+            security = cluster_security(self._workspace, self._join) if self._join else None
             self._client = connect(
-                self._cluster or self._join, timeout=5, set_as_default=False, name="crowdcore-engine"
+                self._cluster or self._join,
+                timeout=5,
+                set_as_default=False,
+                name="crowdcore-engine",
+                **({"security": security} if security else {}),
             )
         found = self._client.scheduler_info(n_workers=-1)["workers"]
         return {at: w for at, w in found.items() if SLOT in w["resources"] and w.get("status") == "running"}

@@ -8,10 +8,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from distributed import Security
+from typing import Any
 
 __all__ = ["EngineFiles", "read_json", "write_json"]
 
@@ -71,6 +68,11 @@ class EngineFiles:
         return self.folder / "scheduler.json"
 
     @property
+    def key(self) -> Path:
+        """Private key and certificate by which the engine's own scheduler and workers know each other."""
+        return self.folder / "key.pem"
+
+    @property
     def poke(self) -> Path:
         """Touched when there is something to do."""
         return self.folder / "poke"
@@ -101,24 +103,3 @@ class EngineFiles:
         self.poke.touch()
         now = time.time_ns()
         os.utime(self.poke, ns=(now, now))
-
-    def make_key(self) -> None:
-        """Make the key that scheduler and workers know each other by; nobody else can connect."""
-        from distributed import Security
-
-        make: Any = Security.temporary
-        made = make()
-        pem = self.folder / "key.pem"
-        pem.unlink(missing_ok=True)
-        with os.fdopen(os.open(pem, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as written:
-            written.write(made.tls_scheduler_key + made.tls_scheduler_cert)
-
-    def security(self) -> Security:
-        """TLS with the engine's own key."""
-        import distributed
-
-        make: Any = distributed.Security
-        pem = str(self.folder / "key.pem")
-        ends = {f"tls_{role}_{part}": pem for role in ("client", "scheduler", "worker") for part in ("cert", "key")}
-        found: Security = make(require_encryption=True, tls_ca_file=pem, **ends)
-        return found

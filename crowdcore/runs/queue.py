@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from crowdcore.core.errors import DataError
 from crowdcore.runs import store
+from crowdcore.runs.cluster import JOIN, check_scheduler
 from crowdcore.runs.engine import ensure_engine
 from crowdcore.runs.lease import forget_note, leased
 from crowdcore.runs.run import Run
@@ -16,8 +18,13 @@ __all__ = ["cancel", "resume", "run_again", "set_priority", "submit"]
 
 
 def submit(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
-    """Record a run as queued; the engine, started where there is none, takes it as soon as it can."""
+    """Record a run as queued; the engine, started where there is none, takes it as soon as it can.
+
+    Raises:
+        SettingError: the engine is to join a cluster without TLS.
+    """
     workspace = workspace or Workspace.open()
+    check_scheduler(os.environ.get(JOIN, ""))
     run = store.create(spec, workspace=workspace)
     ensure_engine(workspace=workspace)
     return run

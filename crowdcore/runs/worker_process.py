@@ -16,6 +16,7 @@ from distributed import Nanny, Scheduler, SpecCluster, Status, Worker
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.parallel import cores
 from crowdcore.runs import forkserver, supervise
+from crowdcore.runs.cluster import cluster_security, make_key, tls
 from crowdcore.runs.files import EngineFiles
 from crowdcore.runs.workspace import Workspace
 
@@ -95,8 +96,9 @@ class QuietScheduler(Scheduler):
 def local_cluster(workspace: Workspace, slots: int) -> SpecCluster:
     """A scheduler in this process, and one worker process per device, which Dask's nanny starts again when it dies."""
     files = EngineFiles(workspace.folder)
-    files.make_key()
-    shared = {"host": "127.0.0.1", "protocol": "tls", "security": files.security()}
+    make_key(files.key)
+    security = tls(files.key)
+    shared = {"host": "127.0.0.1", "protocol": "tls", "security": security}
     scheduler = {"port": 0, "dashboard": False, "scheduler_file": str(files.scheduler), **shared}
     make: Any = SpecCluster
     cluster: SpecCluster = make(
@@ -108,7 +110,7 @@ def local_cluster(workspace: Workspace, slots: int) -> SpecCluster:
             }
             for device in devices()
         },
-        security=files.security(),
+        security=security,
         silence_logs=False,
     )
     return cluster
@@ -140,7 +142,7 @@ async def _work(address: str | None, workspace: Workspace, slots: int, device: s
     worker = RunWorker(
         **where,
         host="127.0.0.1" if address is None or _is_here(address) else None,
-        security=None if address else files.security(),
+        security=cluster_security(workspace, address) if address else tls(files.key),
         **_worker_options(workspace, slots, device),
     )
     try:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from crowdcore import runs
 from crowdcore.cli.worker import worker
-from crowdcore.core.errors import SettingError
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.runs.cluster import cluster_security, run_scheduler
+from crowdcore.runs.workspace import Workspace
 from tests.runs.on_engine import LONG, spec, until, workspace_at
 
 pytestmark = [
@@ -21,20 +24,27 @@ pytestmark = [
 ]
 
 
+def start(what: str, workspace_folder: Path, *options: str) -> subprocess.Popen[str]:
+    """A command in a workspace, whose standard error can be read."""
+    environment = {**os.environ, "CROWDCORE_WORKSPACE": str(workspace_folder)}
+    command = [sys.executable, "-m", "crowdcore", what, *options]
+    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    assert process.stderr
+    return process.stderr.readline()
+
+
 def test_runs_of_a_workspace_on_another_cluster(tmp_path):
-    told = tmp_path / "scheduler.json"
-    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
-    cluster = subprocess.Popen([*command, "--no-dashboard", "--scheduler-file", str(told)], stderr=subprocess.DEVNULL)
+    cluster = start("scheduler", tmp_path, "--host", "127.0.0.1", "--port", "0")
     try:
-        until(told.exists, 60, "the scheduler is up")
-        address = json.loads(told.read_text())["address"]
+        said = first_line(cluster)
+        address = re.search(r"tls://127\.0\.0\.1:[0-9]+", said)[0]
+        assert (tmp_path / "engine" / "cluster.pem").stat().st_mode & 0o077 == 0
+        assert not speaks_without_key(address)
         with workspace_at(tmp_path, CROWDCORE_SCHEDULER=address) as workspace:
-            joined = subprocess.Popen(
-                [sys.executable, "-m", "crowdcore", "worker", "--slots", "2", "--device", "cpu"],
-                env={**os.environ, **workspace.environment},
-                stderr=subprocess.PIPE,
-                text=True,
-            )
+            joined = start("worker", tmp_path, "--slots", "2", "--device", "cpu")
             asked = [runs.submit(spec(LONG), workspace=workspace).id for _ in range(3)]
 
             def at_work() -> list[str]:
@@ -59,8 +69,42 @@ def test_runs_of_a_workspace_on_another_cluster(tmp_path):
             assert joined.returncode == 0
             assert f"Connected to {address}: 2 runs at once on cpu." in said
     finally:
-        cluster.kill()
-        cluster.wait()
+        cluster.send_signal(signal.SIGTERM)
+        assert cluster.wait(20) == 0
+
+
+def speaks_without_key(address: str) -> bool:
+    """Whether a client that holds no key gets through to a scheduler."""
+    from distributed import Client, Security
+
+    stranger = Security.temporary()  # a key of its own
+    try:
+        Client(address, security=stranger, timeout=3, set_as_default=False).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:8786", "127.0.0.1:8786", "ws://host:1"])
+def test_a_scheduler_without_tls_is_refused_before_anything_is_recorded(tmp_path, monkeypatch, address):
+    with workspace_at(tmp_path, CROWDCORE_SCHEDULER=address) as workspace:
+        with pytest.raises(SettingError, match="anyone who reaches the scheduler can run code"):
+            runs.submit(spec(1), workspace=workspace)
+        assert runs.list_runs(workspace=workspace) == []
+        with pytest.raises(SettingError, match="tls://"):
+            worker(device="cpu", scheduler=address)
+        monkeypatch.setenv("CROWDCORE_ANYONE_MAY_RUN_CODE", "1")
+        assert cluster_security(workspace, address) is None
+
+
+def test_a_cluster_without_its_key_is_refused(tmp_path):
+    workspace = Workspace.open(tmp_path)
+    with pytest.raises(DataError, match=r"no key of the cluster.*crowdcore scheduler"):
+        cluster_security(workspace, "tls://127.0.0.1:8786")
+    (tmp_path / "engine").mkdir()
+    (tmp_path / "engine" / "cluster.pem").write_text("not a key")
+    with pytest.raises(DataError, match=r"no key with a certificate.*cluster\.pem"):
+        run_scheduler(workspace, "127.0.0.1", 0)
 
 
 def test_a_device_that_is_not_here():
