@@ -81,7 +81,7 @@ def scheduler(
     """
     if missing := missing_extra("Training in the background", "distributed"):
         raise missing
-    from crowdcore.runs.cluster import run_scheduler
+    from crowdcore.runs.scheduler import run_scheduler
     from crowdcore.runs.workspace import Workspace
 
     run_scheduler(Workspace.open(), host, port, say=lambda text: print(text, file=sys.stderr))

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +13,7 @@ if TYPE_CHECKING:
 
     from crowdcore.runs.workspace import Workspace
 
-__all__ = ["JOIN", "KEY", "UNGUARDED", "check_scheduler", "cluster_security", "make_key", "run_scheduler", "tls"]
+__all__ = ["JOIN", "KEY", "UNGUARDED", "check_scheduler", "cluster_security", "key_file", "make_key", "tls"]
 
 JOIN = "CROWDCORE_SCHEDULER"
 """Address of the scheduler that the engine and workers join."""
@@ -25,7 +21,6 @@ KEY = "CROWDCORE_CLUSTER_KEY"
 """File with the cluster's private key and certificate; default: ``engine/cluster.pem`` in the workspace."""
 UNGUARDED = "CROWDCORE_ANYONE_MAY_RUN_CODE"
 """Allows a scheduler without TLS when it is "1"."""
-_ENDING = timedelta(days=30)  # a key that is valid for less is replaced
 
 
 def check_scheduler(address: str) -> None:
@@ -60,7 +55,7 @@ def cluster_security(workspace: Workspace, address: str) -> Security | None:
     if not os.environ.get(KEY) and (own := configured(require_encryption=True)).tls_ca_file:
         found: Security = own
         return found
-    pem = _key_file(workspace)
+    pem = key_file(workspace)
     if not pem.is_file():
         raise DataError(
             f"There is no key of the cluster at {pem}",
@@ -69,7 +64,8 @@ def cluster_security(workspace: Workspace, address: str) -> Security | None:
     return tls(pem)
 
 
-def _key_file(workspace: Workspace) -> Path:
+def key_file(workspace: Workspace) -> Path:
+    """Where the cluster's key is, or would be."""
     return Path(os.environ.get(KEY) or workspace.folder / "engine" / "cluster.pem")
 
 
@@ -93,49 +89,3 @@ def tls(pem: Path) -> Security:
     ends = {f"tls_{role}_{part}": str(pem) for role in ("client", "scheduler", "worker") for part in ("cert", "key")}
     found: Security = make(require_encryption=True, tls_ca_file=str(pem), **ends)
     return found
-
-
-def _expires(pem: Path) -> datetime:
-    from cryptography import x509
-
-    return x509.load_pem_x509_certificate(pem.read_bytes()).not_valid_after_utc
-
-
-def run_scheduler(workspace: Workspace, host: str | None, port: int, say: Callable[[str], None] = print) -> None:
-    """Keep a cluster's scheduler until told to stop; make the cluster's key where there is none.
-
-    Args:
-        workspace: holds the key.
-        host: address to listen on; None: the one by which this machine is known on its network.
-        port: to listen on; 0: any.
-        say: told the address, and how the others connect.
-
-    Raises:
-        DataError: the port is taken, or the key cannot be read.
-    """
-    pem = _key_file(workspace)
-    try:
-        if not pem.is_file() or _expires(pem) - datetime.now(UTC) < _ENDING:
-            make_key(pem)
-    except ValueError as error:
-        raise DataError("This is no key with a certificate", "Delete it: a new one is made.", file=pem) from error
-    asyncio.run(_schedule(pem, host, port, say))
-
-
-async def _schedule(pem: Path, host: str | None, port: int, say: Callable[[str], None]) -> None:
-    from distributed import Scheduler
-
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    make: Any = Scheduler
-    scheduler = make(host=host, port=port, protocol="tls", security=tls(pem), dashboard=False)
-    try:
-        await scheduler
-    except OSError as error:
-        raise DataError(f"The scheduler cannot listen at port {port} ({error})", "Choose another --port.") from error
-    say(f"The scheduler listens at {scheduler.address}; its key is {pem}.")
-    say(f"On each machine that trains: crowdcore worker --scheduler {scheduler.address}")
-    say(f"Where the app runs: {JOIN}={scheduler.address} crowdcore app")
-    await stop.wait()
-    await scheduler.close()

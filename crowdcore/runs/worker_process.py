@@ -11,13 +11,14 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from distributed import Nanny, Scheduler, SpecCluster, Status, Worker
+from distributed import Nanny, SpecCluster, Status, Worker
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.parallel import cores
 from crowdcore.runs import forkserver, supervise
 from crowdcore.runs.cluster import cluster_security, make_key, tls
 from crowdcore.runs.files import EngineFiles
+from crowdcore.runs.scheduler import QuietScheduler
 from crowdcore.runs.workspace import Workspace
 
 __all__ = ["SEARCHES", "SLOT", "RunWorker", "devices", "local_cluster", "run_worker"]
@@ -84,13 +85,6 @@ def _worker_options(workspace: Workspace, slots: int, device: str) -> dict[str, 
         "death_timeout": 60,
         "dashboard": False,
     }
-
-
-class QuietScheduler(Scheduler):
-    """Dask's scheduler without its web server."""
-
-    def start_http_server(self, *arguments: object, **options: object) -> None:
-        """Runs are seen on the dashboard and in MLflow."""
 
 
 def local_cluster(workspace: Workspace, slots: int) -> SpecCluster:

@@ -14,7 +14,8 @@ import pytest
 from crowdcore import runs
 from crowdcore.cli.worker import worker
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.runs.cluster import cluster_security, run_scheduler
+from crowdcore.runs.cluster import cluster_security
+from crowdcore.runs.scheduler import run_scheduler
 from crowdcore.runs.workspace import Workspace
 from tests.runs.on_engine import LONG, spec, until, workspace_at
 
@@ -37,13 +38,14 @@ def first_line(process: subprocess.Popen[str]) -> str:
 
 
 def test_runs_of_a_workspace_on_another_cluster(tmp_path):
-    cluster = start("scheduler", tmp_path, "--host", "127.0.0.1", "--port", "0")
+    key = tmp_path / "cluster" / "engine" / "cluster.pem"
+    cluster = start("scheduler", tmp_path / "cluster", "--host", "127.0.0.1", "--port", "0")
     try:
         said = first_line(cluster)
         address = re.search(r"tls://127\.0\.0\.1:[0-9]+", said)[0]
-        assert (tmp_path / "engine" / "cluster.pem").stat().st_mode & 0o077 == 0
+        assert key.stat().st_mode & 0o077 == 0
         assert not speaks_without_key(address)
-        with workspace_at(tmp_path, CROWDCORE_SCHEDULER=address) as workspace:
+        with workspace_at(tmp_path, CROWDCORE_SCHEDULER=address, CROWDCORE_CLUSTER_KEY=str(key)) as workspace:
             joined = start("worker", tmp_path, "--slots", "2", "--device", "cpu")
             asked = [runs.submit(spec(LONG), workspace=workspace).id for _ in range(3)]
 
@@ -70,7 +72,8 @@ def test_runs_of_a_workspace_on_another_cluster(tmp_path):
             assert f"Connected to {address}: 2 runs at once on cpu." in said
     finally:
         cluster.send_signal(signal.SIGTERM)
-        assert cluster.wait(20) == 0
+        cluster.communicate(timeout=20)
+        assert cluster.returncode == 0
 
 
 def speaks_without_key(address: str) -> bool:
