@@ -64,6 +64,7 @@ def ensure_engine(*, workspace: Workspace | None = None) -> None:
         raise missing
     workspace = workspace or Workspace.open()
     files = EngineFiles(workspace.folder)
+    workspace.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     files.do_poke()
     with _one:
         started = _started.get(workspace.folder)
@@ -77,11 +78,11 @@ def ensure_engine(*, workspace: Workspace | None = None) -> None:
 def engine_state(*, workspace: Workspace | None = None) -> EngineState:
     """What the engine is doing; when it was killed while runs waited or went on, it is started again."""
     workspace = workspace or Workspace.open()
-    if not (workspace.folder / "engine").is_dir():
+    if not os.access(workspace.folder / "engine", os.X_OK):  # there is none, or it is somebody else's
         return EngineState(None)
     files = EngineFiles(workspace.folder)
     if not is_locked(files.lock):
-        if files.wanted.exists():
+        if files.wanted.exists() and not workspace.read_only:
             ensure_engine(workspace=workspace)
         return EngineState(None)
     said = read_json(files.state)

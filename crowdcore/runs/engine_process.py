@@ -21,8 +21,9 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from crowdcore.core.errors import CrowdError
 from crowdcore.runs.files import EngineFiles, write_json
-from crowdcore.runs.locks import locked
+from crowdcore.runs.locks import is_in_place, locked
 from crowdcore.runs.schema import client_of
 from crowdcore.runs.workspace import Workspace
 
@@ -58,9 +59,9 @@ class _Handed:
 
 
 class Engine:
-    """The loop that looks after the engine of one workspace."""
+    """The loop that looks after the engine of one workspace, as long as the lock that it holds lies there."""
 
-    def __init__(self, workspace: Workspace, stop: threading.Event) -> None:
+    def __init__(self, workspace: Workspace, stop: threading.Event, lock: int) -> None:
         import dask
 
         from crowdcore.runs.recovery import Reconciler
@@ -77,7 +78,7 @@ class Engine:
         self._client: Any = None  # Dask's client has no types
         self._handed: dict[str, _Handed] = {}
         self._joined = time.monotonic()
-        self._wake, self._stop = threading.Event(), stop
+        self._wake, self._stop, self._lock = threading.Event(), stop, lock
         self.looked = 0
         """The poke that was answered last."""
 
@@ -86,6 +87,9 @@ class Engine:
         busy = time.monotonic()
         try:
             while not self._stop.is_set():
+                if self.is_homeless:
+                    _log.info("the workspace was deleted or moved: the engine ends with all that it started")
+                    break
                 self._wake.clear()
                 poked = self._files.poked()
                 problem = self._step()
@@ -104,6 +108,11 @@ class Engine:
         finally:
             self._close()
 
+    @property
+    def is_homeless(self) -> bool:
+        """Whether the workspace is no longer where it was; what lies there now belongs to others."""
+        return not is_in_place(self._workspace.folder / "engine" / "engine.lock", self._lock)
+
     def _step(self) -> str:
         """One round; returns what stands in the way, "" if nothing does."""
         try:
@@ -115,7 +124,10 @@ class Engine:
                 self._joined = time.monotonic()
             alone = time.monotonic() - self._joined > _ALONE
             return "No worker has joined: start `crowdcore worker`." if alone else ""
-        except Exception as error:  # the record may be locked, the scheduler on its way: both pass
+        except CrowdError as error:
+            _log.warning("%s", error)
+            return str(error)
+        except Exception as error:  # the scheduler may be on its way: that passes
             _log.exception("this round failed")
             return f"{type(error).__name__}: {error}"
 
@@ -242,7 +254,9 @@ class Engine:
         self._disconnect()
         if self._cluster:
             self._cluster.close()
-            self._files.scheduler.unlink(missing_ok=True)
+        if self.is_homeless:
+            return
+        self._files.scheduler.unlink(missing_ok=True)
         with contextlib.suppress(Exception):
             self._reconciler.waiting(set())  # what ran is queued again
         self._files.state.unlink(missing_ok=True)
@@ -251,6 +265,7 @@ class Engine:
 
 def main() -> None:
     """Hold the workspace's engine until it idles out or is told to stop; do nothing where another one does."""
+    os.umask(0o077)  # what runs write, and their processes, is their owner's alone
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     workspace = Workspace.open()
     files, stop = EngineFiles(workspace.folder), threading.Event()
@@ -259,10 +274,12 @@ def main() -> None:
     answered = -1
     while not stop.is_set() and answered != files.poked():  # asked for something while it was ending
         try:
-            with locked(files.lock, wait=0):
-                engine = Engine(workspace, stop)
+            with locked(files.lock, wait=0) as lock:
+                engine = Engine(workspace, stop, lock)
                 engine.run()
                 answered = engine.looked
+                if engine.is_homeless:
+                    return
         except BlockingIOError:
             return
 

@@ -26,10 +26,11 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write a JSON file as a whole: readers see the old one or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write a JSON file as a whole, for its owner alone: readers see the old one or the new one."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
     draft = path.with_suffix(f".{os.getpid()}.tmp")
-    draft.write_text(json.dumps(value), encoding="utf-8")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as written:
+        json.dump(value, written)
     draft.replace(path)
 
 
@@ -45,9 +46,9 @@ class EngineFiles:
 
     @property
     def folder(self) -> Path:
-        """Only its owner may look in: its key lets one run code."""
+        """Only its owner may look in: its key lets one run code. A deleted workspace does not come back."""
         folder = self.workspace / "engine"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
         return folder
 
     @property

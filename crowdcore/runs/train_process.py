@@ -25,6 +25,7 @@ from crowdcore.runs.artefacts import keep_result
 from crowdcore.runs.datasets import open_dataset
 from crowdcore.runs.environment import environment
 from crowdcore.runs.lease import leased
+from crowdcore.runs.record_errors import RecordError
 from crowdcore.runs.recorder import ORPHANED, Recorder, checkpointed
 from crowdcore.runs.redaction import redact
 from crowdcore.runs.run import TAG, Run, State
@@ -174,14 +175,12 @@ def _end(workspace: Workspace, run_id: str, state: State, message: str) -> None:
 
 def _insist(write: Callable[[], None], patience: float = 120.0) -> None:
     """Try again while the record is locked or out of reach."""
-    from mlflow.exceptions import MlflowException
-
     deadline = time.monotonic() + patience
     while True:
         try:
             return write()
-        except MlflowException as error:
-            if time.monotonic() > deadline or error.error_code == "RESOURCE_DOES_NOT_EXIST":
+        except RecordError as error:
+            if time.monotonic() > deadline or not error.passes:
                 raise
             time.sleep(1.0)
 
@@ -200,7 +199,7 @@ def _explain(error: BaseException) -> str:
 
 def _log_to(path: Path) -> None:
     """Send all that this process prints, its libraries included, to the run's log, without secrets."""
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.dup2(handle, 1)
     os.dup2(handle, 2)
     os.close(handle)

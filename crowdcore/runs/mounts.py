@@ -1,0 +1,46 @@
+"""Which file system a folder lies on: SQLite is not safe on those that other machines share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["network_filesystem"]
+
+_MOUNTS = Path("/proc/mounts")
+_SHARED = frozenset(
+    {
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "smbfs",
+        "afs",
+        "ceph",
+        "lustre",
+        "gpfs",
+        "beegfs",
+        "glusterfs",
+        "orangefs",
+        "pvfs2",
+        "ocfs2",
+        "gfs2",
+        "9p",
+    }
+)
+_FUSE = "fuse."  # sshfs, glusterfs, s3fs, rclone …: whatever a program serves
+_LOCAL_FUSE = frozenset({"fuse.fuse-overlayfs", "fuse.mergerfs", "fuse.bindfs", "fuse.ntfs-3g", "fuse.lxcfs"})
+
+
+def network_filesystem(folder: Path) -> str:
+    """The type of a network file system that holds the folder, such as ``nfs4``; "" for this machine's own disks."""
+    kind, longest = "", -1
+    try:
+        lines = _MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # no Linux
+        return ""
+    for line in lines:
+        _, place, found, *_ = [*line.split(" "), "", "", ""]
+        point = Path(place.replace("\\040", " "))
+        if len(point.parts) >= longest and (folder == point or point in folder.parents):
+            kind, longest = found, len(point.parts)
+    return kind if kind in _SHARED or (kind.startswith(_FUSE) and kind not in _LOCAL_FUSE) else ""
