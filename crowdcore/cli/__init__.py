@@ -24,6 +24,7 @@ from crowdcore.cli.show import show
 from crowdcore.cli.simulate import simulate
 from crowdcore.cli.train import train
 from crowdcore.cli.worker import worker
+from crowdcore.cli.workspace import app as workspace_app
 from crowdcore.core.errors import CrowdError, need_posix
 
 __all__ = ["app", "main"]
@@ -55,6 +56,7 @@ for command in (
     app.command()(command)
 app.command("app")(run_app)
 app.add_typer(runs_app, name="runs")
+app.add_typer(workspace_app, name="workspace")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 __all__ = ["network_filesystem"]
 
 _MOUNTS = Path("/proc/mounts")
-_SHARED = frozenset(
-    {
-        "nfs",
-        "nfs4",
-        "cifs",
-        "smb3",
-        "smbfs",
-        "afs",
-        "ceph",
-        "lustre",
-        "gpfs",
-        "beegfs",
-        "glusterfs",
-        "orangefs",
-        "pvfs2",
-        "ocfs2",
-        "gfs2",
-        "9p",
-    }
+_SHARED = re.compile(
+    r"nfs4?|cifs|smb3|smbfs|afs|ceph|lustre|gpfs|beegfs|glusterfs|orangefs|pvfs2|ocfs2|gfs2|9p"
+    r"|fuse\.(?!(fuse-overlayfs|mergerfs|bindfs|ntfs-3g|lxcfs)$).+"  # sshfs, s3fs, rclone …, but not these on own disks
 )
-_FUSE = "fuse."  # sshfs, glusterfs, s3fs, rclone …: whatever a program serves
-_LOCAL_FUSE = frozenset({"fuse.fuse-overlayfs", "fuse.mergerfs", "fuse.bindfs", "fuse.ntfs-3g", "fuse.lxcfs"})
 
 
 def network_filesystem(folder: Path) -> str:
@@ -43,4 +26,4 @@ def network_filesystem(folder: Path) -> str:
         point = Path(place.replace("\\040", " "))
         if len(point.parts) >= longest and (folder == point or point in folder.parents):
             kind, longest = found, len(point.parts)
-    return kind if kind in _SHARED or (kind.startswith(_FUSE) and kind not in _LOCAL_FUSE) else ""
+    return kind if _SHARED.fullmatch(kind) else ""

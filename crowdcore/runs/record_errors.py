@@ -9,11 +9,10 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.runs.redaction import redact
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["CHECK", "RecordError", "explained"]
+__all__ = ["LostRecordError", "RecordError", "explained"]
 
-CHECK = "`crowdcore workspace check --repair` rebuilds it from the results, and keeps the file that is there."
-"""The remedy for a record that cannot be used."""
 _OF_OTHERS = ("mlflow", "sqlalchemy", "sqlite3", "requests", "urllib3")  # packages whose errors are explained
+_DAMAGE = ("malformed", "not a database", "no such table", "no such column", "corrupt")
 _TECHNICAL = re.compile(r"\s*(\[SQL:|\(Background on this error|Response body:).*", re.DOTALL)
 _CLASS = re.compile(r"^(\([\w.]+\)|[\w.]+(Error|Exception):)\s*")  # "(sqlite3.OperationalError) …"
 
@@ -32,6 +31,19 @@ class RecordError(CrowdError):
         super().__init__(sentence)
 
 
+class LostRecordError(RecordError):
+    """The record of a workspace is damaged, empty or missing.
+
+    Args:
+        database: its file.
+        how: which of these.
+    """
+
+    def __init__(self, database: Path, how: str) -> None:
+        remedy = "`crowdcore workspace check --repair` rebuilds it from the results, and keeps the file that is there."
+        super().__init__(f"The record of runs ({database}) {how}. {remedy}")
+
+
 def explained(error: Exception, workspace: Workspace) -> RecordError | None:
     """The error in one sentence; None when it does not come from the record."""
     if isinstance(error, RecordError):
@@ -41,6 +53,8 @@ def explained(error: Exception, workspace: Workspace) -> RecordError | None:
     code = str(getattr(error, "error_code", ""))
     text = str(error)
     if workspace.database is not None:
+        if any(sign in text.casefold() for sign in _DAMAGE):
+            return LostRecordError(workspace.database, "is damaged")
         sentence, passes = _of_file(text.casefold(), workspace, workspace.database)
     else:
         sentence, passes = _of_server(text.casefold(), code, workspace)
@@ -60,8 +74,6 @@ def _of_file(text: str, workspace: Workspace, database: Path) -> tuple[str, bool
         return f"The disk of {workspace.folder} does not answer properly. Check it and try again.", True
     if "unable to open" in text:
         return f"{where} cannot be opened: check that its folder is there and may be read and written.", True
-    if any(sign in text for sign in ("malformed", "not a database", "no such table", "no such column", "corrupt")):
-        return f"{where} is damaged. {CHECK}", False
     if "out-of-date" in text or "can't locate revision" in text:
         upgrade = f"mlflow db upgrade sqlite:///{database}"
         return f"{where} was made by another version of MLflow. Back it up, then run: {upgrade}", False

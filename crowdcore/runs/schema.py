@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote, urlparse
 from crowdcore.core.errors import need_extra
 from crowdcore.runs.locks import locked
 from crowdcore.runs.record import Record, ask
-from crowdcore.runs.record_errors import CHECK, RecordError
+from crowdcore.runs.record_errors import LostRecordError, RecordError
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _expect(workspace: Workspace, database: Path) -> None:
     if database.exists():
         if database.stat().st_size:
             return
-        raise RecordError(f"The record of runs ({database}) is empty. {CHECK}")
+        raise LostRecordError(database, "is empty")
     if database in _opened:
         raise RecordError(
             f"The workspace {workspace.folder} was deleted or moved while it was in use. Put it back and try again, "
@@ -125,7 +125,7 @@ def _expect(workspace: Workspace, database: Path) -> None:
     if workspace.owns_record and any(
         any(folder.iterdir()) for name in ("runs", "artifacts") if (folder := workspace.folder / name).is_dir()
     ):
-        raise RecordError(f"The record of runs ({database}) is missing, but files of runs are there. {CHECK}")
+        raise LostRecordError(database, "is missing, but files of runs are there")
     if workspace.read_only:
         raise RecordError(workspace.read_only)
     make_database(workspace)
@@ -191,6 +191,13 @@ def _relocate(workspace: Workspace) -> None:
                     f"UPDATE {table} SET {column} = ? || substr({column}, ?) "
                     f"WHERE {column} = ? OR substr({column}, 1, ?) = ?",
                     (here, len(old) + 1, old, len(old) + 1, f"{old}/"),
+                )
+            for table, before in (("tags", '"dataset":"'), ("params", "")):  # uploaded datasets came along
+                was, now = (f"{before}{folder}/datasets/" for folder in (local_folder(old).parent, workspace.folder))
+                connection.execute(
+                    f"UPDATE {table} SET value = replace(value, ?, ?) "
+                    "WHERE key IN ('crowdcore.spec', 'dataset') AND instr(value, ?)",
+                    (was, now, was),
                 )
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from crowdcore.core.errors import DataError
 from crowdcore.runs.mounts import network_filesystem
 
-__all__ = ["Workspace"]
+__all__ = ["RUN_ID", "Workspace"]
 
-_RUN_ID = re.compile(r"[0-9a-f]{32}")
+RUN_ID = re.compile(r"[0-9a-f]{32}")
 _WAIT = 3  # seconds that SQLite waits for another writer before somebody is told
 
 
@@ -87,7 +87,7 @@ class Workspace:
         Raises:
             DataError: that is no run's name; nothing else can become a path.
         """
-        if not _RUN_ID.fullmatch(run_id):
+        if not RUN_ID.fullmatch(run_id):
             raise DataError(f"There is no run {run_id!r}", "`crowdcore runs list` shows those there are.")
         return self.folder / "runs" / run_id
 
