@@ -45,9 +45,7 @@ def facts_of(workspace: Workspace, run_id: str) -> Facts | None:
         spec = RunSpec(**json.loads(kept["tags"][f"{TAG}spec"]))
         spec = spec.model_copy(update={"dataset": _here(spec.dataset, workspace)})
         tags = kept["tags"] | {f"{TAG}spec": spec.model_dump_json()}
-        return Facts(
-            spec, *(kept[n] for n in ("status", "start_time", "end_time")), tags, kept["params"], kept["metrics"]
-        )
+        return Facts(**{**kept, "spec": spec, "tags": tags})
     except (KeyError, ValueError, TypeError):
         found = _result(workspace, run_id)
         return None if found is None else _told_by(found, _written(workspace, run_id))
@@ -117,9 +115,8 @@ def adopt(workspace: Workspace, run_id: str, facts: Facts) -> None:
 
     def write() -> None:
         with connect(workspace) as connection:
-            connection.execute(
-                f"INSERT INTO runs ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", [*row.values()]
-            )
+            marks = ", ".join("?" * len(row))
+            connection.execute(f"INSERT INTO runs ({', '.join(row)}) VALUES ({marks})", [*row.values()])
             for table, pairs in (("tags", facts.tags), ("params", facts.params)):
                 rows = [(run_id, key, value) for key, value in pairs.items()]
                 connection.executemany(f"INSERT INTO {table} (run_uuid, key, value) VALUES (?, ?, ?)", rows)

@@ -179,21 +179,23 @@ def _address(workspace: Workspace) -> str:
 
 def _relocate(workspace: Workspace) -> None:
     """Let a record that came here with its workspace point to the results here; fails where it cannot be read."""
-    here = (workspace.folder / "artifacts").as_uri()
+    place = workspace.folder / "artifacts"
     with connect(workspace) as connection:
-        places = [place for (place,) in connection.execute("SELECT DISTINCT artifact_location FROM experiments")]
+        places = [row[0] for row in connection.execute("SELECT DISTINCT artifact_location FROM experiments")]
         if workspace.read_only or not workspace.owns_record:
             return
-        roots = {found[1] for place in places if local_folder(place) and (found := _ROOT.fullmatch(place))}
-        for old in roots - {here}:
+        for old in {found[1] for uri in places if (found := _ROOT.fullmatch(uri))}:
+            before = local_folder(old)
+            if before is None or before == place:
+                continue
             for table, column in (("experiments", "artifact_location"), ("runs", "artifact_uri")):
                 connection.execute(
                     f"UPDATE {table} SET {column} = ? || substr({column}, ?) "
                     f"WHERE {column} = ? OR substr({column}, 1, ?) = ?",
-                    (here, len(old) + 1, old, len(old) + 1, f"{old}/"),
+                    (place.as_uri(), len(old) + 1, old, len(old) + 1, f"{old}/"),
                 )
-            for table, before in (("tags", '"dataset":"'), ("params", "")):  # uploaded datasets came along
-                was, now = (f"{before}{folder}/datasets/" for folder in (local_folder(old).parent, workspace.folder))
+            for table, begin in (("tags", '"dataset":"'), ("params", "")):  # uploaded datasets came along
+                was, now = (f"{begin}{folder.with_name('datasets')}/" for folder in (before, place))
                 connection.execute(
                     f"UPDATE {table} SET value = replace(value, ?, ?) "
                     "WHERE key IN ('crowdcore.spec', 'dataset') AND instr(value, ?)",

@@ -77,8 +77,9 @@ def _look(workspace: Workspace, repair: bool) -> Iterator[Finding]:
             yield _orphan(workspace, run_id, repair)
         elif known[run_id] == "deleted":
             yield Finding(f"Files of the deleted run {run_id} were left.", _aside(workspace, run_id) if repair else "")
-    for run in store.list_runs(workspace=workspace) if known else []:
-        yield from _run(workspace, run, repair)
+    if workspace.database and workspace.database.exists() and (repair or not lost):
+        for run in store.list_runs(workspace=workspace):
+            yield from _run(workspace, run, repair)
 
 
 def _lost(workspace: Workspace) -> str:
