@@ -64,7 +64,10 @@ def main(arguments: list[str] | None = None) -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that spin while they wait starve a shared machine
     try:
         need_posix("crowdcore")
-        app(arguments)
+        from crowdcore.runs.record import patient
+
+        with patient(60):
+            app(arguments)
     except CrowdError as error:
         print(f"crowdcore: {error}", file=sys.stderr)
         sys.exit(2)

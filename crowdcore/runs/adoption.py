@@ -30,6 +30,7 @@ class Facts:
     """What a record says of a run, but its curves, as MLflow calls it."""
 
     spec: RunSpec
+    user_id: str
     status: str
     start_time: int
     end_time: int | None
@@ -88,7 +89,9 @@ def _told_by(found: TrainingResult, at: int) -> Facts:
     given = {"dataset": spec.dataset, "method": spec.method, "seeds": ", ".join(map(str, spec.seeds))}
     params = {name: str(value) for name, value in {**given, "fingerprint": spec.fingerprint, **used}.items()}
     scores = {"seconds": found.seconds, "annotations_per_second": found.annotations_per_second}
-    return Facts(spec, "FINISHED", at - round(1000 * found.seconds), at, tags, params, scores | accuracy_scores(found))
+    return Facts(
+        spec, "", "FINISHED", at - round(1000 * found.seconds), at, tags, params, scores | accuracy_scores(found)
+    )
 
 
 def adopt(workspace: Workspace, run_id: str, facts: Facts) -> None:
@@ -103,6 +106,7 @@ def adopt(workspace: Workspace, run_id: str, facts: Facts) -> None:
         "name": facts.tags.get(NAME, ""),
         "source_type": "LOCAL",
         "source_name": "crowdcore",
+        "user_id": facts.user_id,
         "status": facts.status,
         "start_time": facts.start_time,
         "end_time": facts.end_time,

@@ -60,6 +60,7 @@ def resume(run_id: str, *, workspace: Workspace | None = None) -> Run:
         DataError: it is finished, or has not ended.
     """
     workspace = workspace or Workspace.open()
+    store.get_run(run_id, workspace=workspace)
     folder = workspace.run_folder(run_id)
     try:
         with leased(folder, wait=5):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from crowdcore.runs.record_errors import explained
@@ -13,18 +14,27 @@ from crowdcore.runs.workspace import Workspace
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-__all__ = ["Record", "ask", "set_patience"]
+__all__ = ["Record", "ask", "patient"]
 
 _T = TypeVar("_T")
-_patience = 60.0  # seconds
+_patience = 0.0  # seconds
 _PAUSE = 0.2  # seconds between two attempts
 _log = logging.getLogger("crowdcore.runs")  # without handlers, warnings go to standard error
 
 
-def set_patience(seconds: float) -> None:
-    """How long this process goes on trying while the record is locked or out of reach; it is told after some 3 s."""
+@contextmanager
+def patient(seconds: float) -> Iterator[None]:
+    """Within, a record that is locked or out of reach is tried again, after a warning; pages do not wait.
+
+    Args:
+        seconds: for how long; SQLite itself waits for 3 s each time.
+    """
     global _patience
-    _patience = seconds
+    before, _patience = _patience, seconds
+    try:
+        yield
+    finally:
+        _patience = before
 
 
 def ask(workspace: Workspace, question: Callable[[], _T]) -> _T:

@@ -117,15 +117,15 @@ def _expect(workspace: Workspace, database: Path) -> None:
         if database.stat().st_size:
             return
         raise LostRecordError(database, "is empty")
+    if workspace.owns_record and any(
+        any(folder.iterdir()) for name in ("runs", "artifacts") if (folder := workspace.folder / name).is_dir()
+    ):
+        raise LostRecordError(database, "is missing, but files of runs are there")
     if database in _opened:
         raise RecordError(
             f"The workspace {workspace.folder} was deleted or moved while it was in use. Put it back and try again, "
             "or start anew with CROWDCORE_WORKSPACE set to its new place."
         )
-    if workspace.owns_record and any(
-        any(folder.iterdir()) for name in ("runs", "artifacts") if (folder := workspace.folder / name).is_dir()
-    ):
-        raise LostRecordError(database, "is missing, but files of runs are there")
     if workspace.read_only:
         raise RecordError(workspace.read_only)
     make_database(workspace)
@@ -140,7 +140,9 @@ def make_database(workspace: Workspace) -> None:
     with locked(database.with_name(f"{database.name}.lock")):
         if not database.exists():
             _import_mlflow()
-            _make(database)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                _make(database)
 
 
 def _make(database: Path) -> None:

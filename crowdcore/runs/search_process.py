@@ -21,6 +21,7 @@ from crowdcore.runs import store
 from crowdcore.runs.artefacts import result
 from crowdcore.runs.engine import engine_state
 from crowdcore.runs.queue import cancel, submit
+from crowdcore.runs.record import patient
 from crowdcore.runs.recorder import Recorder
 from crowdcore.runs.run import Run
 from crowdcore.runs.scores import validation_accuracy
@@ -206,6 +207,7 @@ def _said(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+@patient(120)
 def main(run_id: str) -> int:
     """Coordinate the search; returns the exit code."""
     workspace = Workspace.open()

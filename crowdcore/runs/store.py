@@ -175,7 +175,7 @@ def keep_copy(run_id: str, workspace: Workspace) -> None:
     """Copy what the record says of a run into its folder, where a lost record is rebuilt from; curves stay out."""
     if workspace.owns_record:
         entry = client_of(workspace).get_run(run_id)
-        facts = {name: getattr(entry.info, name) for name in ("status", "start_time", "end_time")}
+        facts = {name: getattr(entry.info, name) for name in ("user_id", "status", "start_time", "end_time")}
         known = {name: dict(getattr(entry.data, name)) for name in ("tags", "params", "metrics")}
         with contextlib.suppress(OSError):  # a full disk, a deleted folder
             write_json(workspace.run_folder(run_id) / COPY, facts | known)

@@ -25,6 +25,7 @@ from crowdcore.runs.artefacts import keep_result
 from crowdcore.runs.datasets import open_dataset
 from crowdcore.runs.environment import environment
 from crowdcore.runs.lease import leased
+from crowdcore.runs.record import patient
 from crowdcore.runs.record_errors import RecordError
 from crowdcore.runs.recorder import ORPHANED, Recorder, checkpointed
 from crowdcore.runs.redaction import redact
@@ -64,7 +65,7 @@ def main(run_id: str) -> int:
     workspace = Workspace.open()
     folder = workspace.run_folder(run_id)
     try:
-        with contextlib.ExitStack() as held:
+        with patient(120), contextlib.ExitStack() as held:
             if multiprocessing.parent_process() is None:  # started by hand: no worker holds the run's lease
                 held.enter_context(leased(folder)).begin(child=os.getpid())
             _log_to(folder / "log.txt")
