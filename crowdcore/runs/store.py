@@ -7,6 +7,7 @@ import json
 import shutil
 import sqlite3
 import time
+import uuid
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +19,7 @@ import pandas as pd
 
 from crowdcore.core.errors import DataError
 from crowdcore.runs.datasets import spelled
-from crowdcore.runs.lease import is_leased
+from crowdcore.runs.lease import is_leased, leased
 from crowdcore.runs.redaction import redact
 from crowdcore.runs.run import ENDED, NAME, STATUS, TAG, Run, State, default_name, is_spread, read_run
 from crowdcore.runs.run_config import RunSpec
@@ -28,8 +29,19 @@ from crowdcore.runs.workspace import Workspace
 if TYPE_CHECKING:
     from mlflow.entities import Run as Entry
 
-__all__ = ["create", "curves", "delete", "get_run", "list_runs", "set_message", "set_priority", "set_state"]
+__all__ = [
+    "create",
+    "curves",
+    "delete",
+    "get_run",
+    "list_runs",
+    "set_message",
+    "set_priority",
+    "set_state",
+]
 
+BEGUN = "new-"
+"""Begin of the name of the folder of a run that is being created; the rest is its tag ``crowdcore.key``."""
 _PATIENCE = 30.0  # seconds to wait for a locked database
 _LEAVING = 10.0  # seconds that the process of a run may take to leave once the run has ended
 _MESSAGE = 4000  # characters; MLflow takes 8,000 in a tag
@@ -37,12 +49,19 @@ _MOST = 50_000  # runs read at once
 
 
 def create(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
-    """Record a run as queued; nothing starts it yet."""
+    """Record a run as queued; nothing starts it yet.
+
+    Its folder is there first, under a name of its own and with its lease held: the engine finds there what a process
+    that died has begun.
+    """
     workspace = workspace or Workspace.open()
     client = client_of(workspace)
+    key = uuid.uuid4().hex
+    begun = workspace.folder / "runs" / f"{BEGUN}{key}"
     spec = spec.model_copy(update={"dataset": spelled(spec.dataset)})
     tags = {
         f"{TAG}spec": spec.model_dump_json(),
+        f"{TAG}key": key,
         f"{TAG}parent": spec.parent,
         f"{TAG}group": spec.group,
         f"{TAG}priority": str(spec.priority),
@@ -50,14 +69,25 @@ def create(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
         NAME: default_name(spec),
         **({"mlflow.parentRunId": spec.parent} if spec.parent else {}),
     }
-    entry = client.create_run(experiment_of(workspace, spec.dataset), tags=tags)
-    run_id = entry.info.run_id
-    client.update_run(run_id, STATUS["queued"])
-    for name in ("dataset", "method"):
-        client.log_param(run_id, name, getattr(spec, name))
-    client.log_param(run_id, "seeds", ", ".join(map(str, spec.seeds)))
-    workspace.run_folder(run_id).mkdir(parents=True, exist_ok=True)
+    with leased(begun):
+        try:
+            run_id = client.create_run(experiment_of(workspace, spec.dataset), tags=tags).info.run_id
+        except Exception:
+            shutil.rmtree(begun, ignore_errors=True)
+            raise
+        put_in_place(begun, run_id, spec, workspace)
     return get_run(run_id, workspace=workspace)
+
+
+def put_in_place(begun: Path, run_id: str, spec: RunSpec, workspace: Workspace) -> None:
+    """The last steps of `create`: parameters, the state, and the run's folder under the name that is looked for."""
+    from mlflow.entities import Param
+
+    client = client_of(workspace)
+    told = {"dataset": spec.dataset, "method": spec.method, "seeds": ", ".join(map(str, spec.seeds))}
+    client.log_batch(run_id, params=[Param(name, value) for name, value in told.items()])
+    client.update_run(run_id, STATUS["queued"])
+    begun.rename(workspace.run_folder(run_id))
 
 
 def get_run(run_id: str, *, workspace: Workspace | None = None) -> Run:

@@ -136,7 +136,7 @@ def read_checkpoint(folder: Path) -> tuple[tuple[dict[str, str], dict[str, Tenso
     broken: list[Path] = []
     for path in sorted(folder.glob(GENERATIONS), reverse=True):
         try:
-            with safe_open(path, "pt") as file:  # type: ignore[no-untyped-call]
+            with safe_open(path, "pt") as file:
                 metadata: dict[str, str] = file.metadata() or {}
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # it has no iterator
         except (OSError, SafetensorError):

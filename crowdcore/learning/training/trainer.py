@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import torch
 
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.learning.base import CrowdMethod

@@ -138,9 +138,9 @@ def test_a_broken_checkpoint_gives_way_to_the_one_before_it(tmp_path, damage):
 
 
 def test_a_checkpoint_is_on_the_disk_before_it_counts(tmp_path, monkeypatch):
-    done = []
-    for name in ("fsync", "replace"):
-        monkeypatch.setattr(os, name, lambda *given, name=name, real=getattr(os, name): (done.append(name), real(*given)))
+    done, flush, rename = [], os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda handle: (done.append("fsync"), flush(handle)))
+    monkeypatch.setattr(os, "replace", lambda *names: (done.append("replace"), rename(*names)))
     train(featured_crowd(), "vanilla", **{**RUN, "epochs": 1, "checkpoint": tmp_path})
     assert done == ["fsync", "replace", "fsync"], "the file, its name, the folder"
 
