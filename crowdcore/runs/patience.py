@@ -57,7 +57,8 @@ def may_pass(error: BaseException) -> bool:
     """Whether the same may work later: a full or read-only disk, a record that is locked or out of reach."""
     code = getattr(error, "error_code", "")
     return (
-        (isinstance(error, OSError) and error.errno in _DISK)
+        getattr(error, "errno", None) in _DISK
+        or any(f"(os error {number})" in str(error) for number in _DISK)  # as safetensors says it
         or code in {"TEMPORARILY_UNAVAILABLE", "REQUEST_LIMIT_EXCEEDED", "INTERNAL_ERROR"}
         or bool(getattr(error, "passes", False))
     )

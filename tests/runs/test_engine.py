@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import psutil
 import pytest
+from safetensors import SafetensorError
 
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError, DataError, SettingError
@@ -257,6 +258,8 @@ def test_what_passes_is_tried_again():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(patience, "_PAUSE", 0.0)
+        assert patience.insist(act) == "done"
+        asked.append(SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"))
         assert patience.insist(act) == "done"
         asked.append(OSError(27, "File too large"))  # a limit stays
         with pytest.raises(OSError, match="too large"):

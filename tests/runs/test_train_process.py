@@ -143,7 +143,7 @@ def test_a_dataset_that_has_changed(
     at_epoch(2, lambda: workspace.request_cancel(run.id))
     assert train(run) == CANCELLED
     assert get_run(run.id).spec.fingerprint == data.fingerprint
-    write_folder(data.where(data.label > 0), crowd_folder)
+    write_folder(data.where(data.label > 0), crowd_folder, overwrite=True)
     workspace.forget_cancel(run.id)
     store.set_state(run.id, "queued")
     assert train(run) == FAILED
@@ -248,7 +248,7 @@ def test_a_broken_checkpoint_gives_way_to_the_one_before_it(
     at_epoch(7, lambda: workspace.request_cancel(run.id))
     assert train(run) == CANCELLED
     kept = workspace.run_folder(run.id) / "checkpoint" / "0-0"
-    assert [p.name for p in sorted(kept.iterdir())] == ["epoch-000004.safetensors", "epoch-000006.safetensors"]
+    assert [p.name for p in sorted(kept.glob("epoch-*"))] == ["epoch-000004.safetensors", "epoch-000006.safetensors"]
     os.truncate(kept / "epoch-000006.safetensors", 100)
     workspace.forget_cancel(run.id)
     store.set_state(run.id, "queued")
@@ -308,7 +308,7 @@ def test_a_full_disk_keeps_the_last_good_checkpoint(make: Make, train: Train, wo
         found = get_run(run.id)
         assert (found.state, found.epoch, found.has_result) == ("failed", 8, False)
         assert "disk is full" in found.message and "resume" in found.message
-        kept = (workspace.run_folder(run.id) / "checkpoint").glob("*/*")
+        kept = (workspace.run_folder(run.id) / "checkpoint").glob("*/epoch-*")
         assert [p.name for p in kept] == ["epoch-000004.safetensors"]
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
