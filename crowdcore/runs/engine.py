@@ -18,6 +18,7 @@ from pathlib import Path
 from crowdcore.core.errors import CrowdError, missing_extra
 from crowdcore.runs.files import EngineFiles, read_json
 from crowdcore.runs.locks import is_locked
+from crowdcore.runs.patience import disk_problem, one_sentence
 from crowdcore.runs.processes import is_alive, kill_group, start_detached
 from crowdcore.runs.workspace import Workspace
 
@@ -58,14 +59,15 @@ def ensure_engine(*, workspace: Workspace | None = None) -> None:
     """Ask the engine to look at the record; start it in the background where there is none.
 
     Raises:
+        CrowdError: the workspace's disk is full or read-only.
         MissingExtraError: Dask or MLflow is not installed.
     """
     if missing := missing_extra("Training in the background", "distributed", "mlflow"):
         raise missing
     workspace = workspace or Workspace.open()
     files = EngineFiles(workspace.folder)
-    workspace.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    files.do_poke()
+    with one_sentence(workspace):
+        files.do_poke()
     with _one:
         started = _started.get(workspace.folder)
         if is_locked(files.lock) or (started and started.poll() is None):
@@ -78,6 +80,8 @@ def ensure_engine(*, workspace: Workspace | None = None) -> None:
 def engine_state(*, workspace: Workspace | None = None) -> EngineState:
     """What the engine is doing; when it was killed while runs waited or went on, it is started again."""
     workspace = workspace or Workspace.open()
+    if problem := disk_problem(workspace.folder):
+        return EngineState(None, problem=problem)
     if not os.access(workspace.folder / "engine", os.X_OK):  # there is none, or it is somebody else's
         return EngineState(None)
     files = EngineFiles(workspace.folder)

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.runs.files import EngineFiles, write_json
-from crowdcore.runs.locks import is_in_place, locked
+from crowdcore.runs.locks import locked
+from crowdcore.runs.patience import disk_problem, lock_problem
 from crowdcore.runs.schema import client_of
 from crowdcore.runs.workspace import Workspace
 
@@ -59,9 +60,9 @@ class _Handed:
 
 
 class Engine:
-    """The loop that looks after the engine of one workspace, as long as the lock that it holds lies there."""
+    """The loop that looks after the engine of one workspace."""
 
-    def __init__(self, workspace: Workspace, stop: threading.Event, lock: int) -> None:
+    def __init__(self, workspace: Workspace, lock: int, stop: threading.Event) -> None:
         import dask
 
         from crowdcore.runs.recovery import Reconciler
@@ -78,7 +79,10 @@ class Engine:
         self._client: Any = None  # Dask's client has no types
         self._handed: dict[str, _Handed] = {}
         self._joined = time.monotonic()
-        self._wake, self._stop, self._lock = threading.Event(), stop, lock
+        self._lock, self._wake, self._stop = lock, threading.Event(), stop
+        self._state: dict[str, Any] = {}
+        self._locked, self._telling, self._ended = "", threading.Lock(), threading.Event()
+        threading.Thread(target=self._watch_locks, name="locks", daemon=True).start()
         self.looked = 0
         """The poke that was answered last."""
 
@@ -86,17 +90,13 @@ class Engine:
         """Until told to stop, or idle for long."""
         busy = time.monotonic()
         try:
-            while not self._stop.is_set():
-                if self.is_homeless:
-                    _log.info("the workspace was deleted or moved: the engine ends with all that it started")
-                    break
+            while not self._is_over():
                 self._wake.clear()
                 poked = self._files.poked()
-                problem = self._step()
+                problem = disk_problem(self._workspace.folder) or self._step()
                 if poked != self.looked or self._handed or self._reconciler.unfinished:
                     busy = time.monotonic()
                 self.looked = poked
-                self._mark_wanted()
                 n_workers = self._report(problem)
                 own = len(self._cluster.workers) if self._cluster else 0
                 idle = self._idle or (_LONG if n_workers > own else _BRIEFLY)
@@ -108,10 +108,12 @@ class Engine:
         finally:
             self._close()
 
-    @property
-    def is_homeless(self) -> bool:
-        """Whether the workspace is no longer where it was; what lies there now belongs to others."""
-        return not is_in_place(self._workspace.folder / "engine" / "engine.lock", self._lock)
+    def _is_over(self) -> bool:
+        """Whether somebody said so, or the workspace was deleted or moved: then another engine may hold its lock."""
+        try:
+            return self._stop.is_set() or not os.path.samestat(os.fstat(self._lock), self._files.lock.stat())
+        except FileNotFoundError:
+            return True
 
     def _step(self) -> str:
         """One round; returns what stands in the way, "" if nothing does."""
@@ -125,11 +127,10 @@ class Engine:
             alone = time.monotonic() - self._joined > _ALONE
             return "No worker has joined: start `crowdcore worker`." if alone else ""
         except CrowdError as error:
-            _log.warning("%s", error)
             return str(error)
-        except Exception as error:  # the scheduler may be on its way: that passes
+        except Exception:  # the record may be locked, the scheduler on its way: both pass
             _log.exception("this round failed")
-            return f"{type(error).__name__}: {error}"
+            return "The engine cannot look after the runs now and tries again; engine/engine.log says why."
 
     def _workers(self) -> dict[str, dict[str, Any]]:
         """Address -> what the scheduler says of a worker that takes runs."""
@@ -205,42 +206,51 @@ class Engine:
         self._handed[run.id] = _Handed(future, worker, resource)
         _log.info("gave %s to %s", run.id, worker)
 
-    def _mark_wanted(self) -> None:
-        if self._reconciler.unfinished:
-            self._files.wanted.touch()
-        else:
-            self._files.wanted.unlink(missing_ok=True)
-
     def _report(self, problem: str) -> int:
-        """Write what `engine_state` says; returns how many workers there are."""
+        """Write what `engine_state` says, and whether it is wanted; returns how many workers there are."""
         from crowdcore.runs.worker_process import SLOT
 
         workers: dict[str, dict[str, Any]] = {}
         with contextlib.suppress(Exception):
             workers = self._workers()
         busy = [h.worker for h in self._handed.values() if h.resource == SLOT]
-        write_json(
-            self._files.state,
-            {
-                "address": self._client.scheduler.address if self._client else None,
-                "problem": problem,
-                "workers": [
-                    {
-                        "name": str(w["name"]),
-                        "device": next((r for r in w["resources"] if r.startswith("cuda:")), "cpu"),
-                        "slots": int(w["resources"][SLOT]),
-                        "busy": busy.count(at),
-                    }
-                    for at, w in workers.items()
-                ],
-            },
-        )
+        self._state = {
+            "address": self._client.scheduler.address if self._client else None,
+            "problem": problem,
+            "workers": [
+                {
+                    "name": str(w["name"]),
+                    "device": next((r for r in w["resources"] if r.startswith("cuda:")), "cpu"),
+                    "slots": int(w["resources"][SLOT]),
+                    "busy": busy.count(at),
+                }
+                for at, w in workers.items()
+            ],
+        }
+        self._tell()
+        with contextlib.suppress(OSError):
+            if self._reconciler.unfinished:
+                self._files.wanted.touch()
+            else:
+                self._files.wanted.unlink(missing_ok=True)
         return len(workers)
+
+    def _tell(self) -> None:
+        with self._telling, contextlib.suppress(OSError):  # of a full disk, `engine_state` knows by itself
+            write_json(self._files.state, {**self._state, "problem": self._locked or self._state.get("problem", "")})
+
+    def _watch_locks(self) -> None:
+        """Say that the record is locked, at once: a round waits for it, and says nothing meanwhile."""
+        while not self._ended.wait(_LOOK):
+            locked_by = lock_problem(self._workspace)
+            if locked_by != self._locked and not self._ended.is_set() and not self._is_over():
+                self._locked = locked_by
+                self._tell()
 
     def _wait(self, seconds: float) -> None:
         """Until somebody pokes, a run ends, or time is up."""
         deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline and not self._stop.is_set():
+        while time.monotonic() < deadline and not self._is_over():
             if self._files.poked() != self.looked or self._wake.wait(_TICK):
                 return
 
@@ -252,15 +262,17 @@ class Engine:
 
     def _close(self) -> None:
         self._disconnect()
+        self._ended.set()
         if self._cluster:
             self._cluster.close()
-        if self.is_homeless:
+        if not self._stop.is_set() and self._is_over():  # what lies there now belongs to others
+            _log.info("the workspace was deleted or moved: the engine has ended with all that it started")
             return
-        self._files.scheduler.unlink(missing_ok=True)
         with contextlib.suppress(Exception):
             self._reconciler.waiting(set())  # what ran is queued again
-        self._files.state.unlink(missing_ok=True)
-        self._files.engine.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            for file in (self._files.scheduler, self._files.state, self._files.engine):
+                file.unlink(missing_ok=True)
 
 
 def main() -> None:
@@ -275,12 +287,12 @@ def main() -> None:
     while not stop.is_set() and answered != files.poked():  # asked for something while it was ending
         try:
             with locked(files.lock, wait=0) as lock:
-                engine = Engine(workspace, stop, lock)
+                while disk_problem(workspace.folder) and not stop.wait(_LOOK):
+                    pass
+                engine = Engine(workspace, lock, stop)
                 engine.run()
                 answered = engine.looked
-                if engine.is_homeless:
-                    return
-        except BlockingIOError:
+        except (BlockingIOError, FileNotFoundError):  # there is another one, or no workspace any more
             return
 
 

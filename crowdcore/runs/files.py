@@ -46,10 +46,12 @@ class EngineFiles:
 
     @property
     def folder(self) -> Path:
-        """Only its owner may look in: its key lets one run code. A deleted workspace does not come back."""
-        folder = self.workspace / "engine"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        return folder
+        """Only its owner may look in: its key lets one run code."""
+        return self.workspace / "engine"
+
+    def make(self) -> None:
+        """Make the folder; an engine whose workspace was deleted does not bring it back."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     @property
     def lock(self) -> Path:
@@ -99,6 +101,7 @@ class EngineFiles:
 
     def do_poke(self) -> None:
         """Ask the engine to look."""
+        self.make()
         self.poke.touch()
         now = time.time_ns()
         os.utime(self.poke, ns=(now, now))

@@ -7,9 +7,12 @@ from typing import Any
 from crowdcore.core.errors import DataError
 from crowdcore.runs import store
 from crowdcore.runs.engine import ensure_engine
+from crowdcore.runs.files import EngineFiles
 from crowdcore.runs.lease import forget_note, leased
+from crowdcore.runs.patience import one_sentence
 from crowdcore.runs.run import Run
 from crowdcore.runs.run_config import RunSpec
+from crowdcore.runs.schema import client_of
 from crowdcore.runs.workspace import Workspace
 
 __all__ = ["cancel", "resume", "run_again", "set_priority", "submit"]
@@ -18,7 +21,12 @@ __all__ = ["cancel", "resume", "run_again", "set_priority", "submit"]
 def submit(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
     """Record a run as queued; the engine, started where there is none, takes it as soon as it can."""
     workspace = workspace or Workspace.open()
-    run = store.create(spec, workspace=workspace)
+    client_of(workspace)  # says what is wrong with it before anything is written
+    with one_sentence(workspace):
+        files = EngineFiles(workspace.folder)
+        files.make()
+        files.wanted.touch()  # whoever looks starts an engine, should we die on the way
+        run = store.create(spec, workspace=workspace)
     ensure_engine(workspace=workspace)
     return run
 
@@ -38,7 +46,8 @@ def cancel(run_id: str, *, now: bool = False, workspace: Workspace | None = None
     run = store.get_run(run_id, workspace=workspace)
     if run.has_ended:
         return
-    workspace.request_cancel(run_id, now=now)
+    with one_sentence(workspace):
+        workspace.request_cancel(run_id, now=now)
     try:
         with leased(workspace.run_folder(run_id), wait=0.2):  # nobody has begun, and nobody will
             run = store.get_run(run_id, workspace=workspace)
@@ -63,7 +72,7 @@ def resume(run_id: str, *, workspace: Workspace | None = None) -> Run:
     store.get_run(run_id, workspace=workspace)
     folder = workspace.run_folder(run_id)
     try:
-        with leased(folder, wait=5):
+        with one_sentence(workspace), leased(folder, wait=5):
             run = store.get_run(run_id, workspace=workspace)
             if run.state not in {"failed", "cancelled"}:
                 raise DataError(f"Run {run_id} is {run.state}", "Only failed and cancelled runs can go on.")

@@ -142,12 +142,9 @@ class Recorder:
             self.deleted = True
 
     def _watch(self) -> None:
-        try:
+        with contextlib.suppress(OSError):  # a full disk
             self._workspace.beat(self._run_id)
-        except FileNotFoundError:  # with its workspace, perhaps
-            self.deleted = True
-        except OSError:  # a full disk
-            pass
+        self.deleted = self.deleted or not self._workspace.run_folder(self._run_id).exists()
         if self._orphaned_since is None and worker_is_gone():
             self._orphaned_since = time.monotonic()
         if self._orphaned_since is not None and time.monotonic() - self._orphaned_since > _GRACE:
@@ -170,10 +167,14 @@ def spread(name: str, values: Sequence[float]) -> dict[str, float]:
 
 def checkpointed(folder: Path) -> list[tuple[list[int], dict[str, FloatArray]]]:
     """Seeds and per-epoch history of every stack in a checkpoint folder; training itself says when one is broken."""
+    from crowdcore.learning.training.checkpoint import read_checkpoint
+
     found = []
-    for state in sorted(folder.glob("*/state.json")):
-        with contextlib.suppress(ValueError, KeyError):
-            kept = json.loads(state.read_text())
-            seeds = [seed for _, seed in kept["identity"]["replicas"]]
-            found.append((seeds, {name: np.asarray(rows, float) for name, rows in kept["history"].items()}))
+    for stack in sorted(folder.glob("*/")):
+        whole, _ = read_checkpoint(stack)
+        if whole is not None:
+            metadata, tensors = whole
+            seeds = [seed for _, seed in json.loads(metadata["identity"])["replicas"]]
+            history = {k.removeprefix("history."): v.numpy() for k, v in tensors.items() if k.startswith("history.")}
+            found.append((seeds, history))
     return found

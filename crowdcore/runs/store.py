@@ -6,8 +6,10 @@ import contextlib
 import json
 import shutil
 import time
+import uuid
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +18,7 @@ import pandas as pd
 from crowdcore.core.errors import DataError
 from crowdcore.runs.datasets import spelled
 from crowdcore.runs.files import write_json
-from crowdcore.runs.lease import is_leased
+from crowdcore.runs.lease import is_leased, leased
 from crowdcore.runs.record import ask
 from crowdcore.runs.record_errors import RecordError
 from crowdcore.runs.redaction import redact
@@ -30,20 +32,30 @@ if TYPE_CHECKING:
 
 __all__ = ["create", "curves", "delete", "get_run", "list_runs", "set_message", "set_priority", "set_state"]
 
-COPY = "record.json"
-"""In the folder of a run: what the record said of it last."""
+BEGUN, COPY = "new-", "record.json"
+"""Begin of the name of the folder of a run that is being created (the rest is its tag ``crowdcore.key``), and the file
+in a run's folder that has what the record said of it last."""
 _LEAVING = 10.0  # seconds that the process of a run may take to leave once the run has ended
 _MESSAGE = 4000  # characters; MLflow takes 8,000 in a tag
 _MOST = 50_000  # runs read at once
 
 
 def create(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
-    """Record a run as queued; nothing starts it yet."""
+    """Record a run as queued; nothing starts it yet.
+
+    Its folder is there first, under a name of its own and with its lease held: the engine finds there what a process
+    that died has begun.
+    """
     workspace = workspace or Workspace.open()
     client = client_of(workspace)
+    if workspace.read_only:
+        raise RecordError(workspace.read_only)
+    key = uuid.uuid4().hex
+    begun = workspace.folder / "runs" / f"{BEGUN}{key}"
     spec = spec.model_copy(update={"dataset": spelled(spec.dataset)})
     tags = {
         f"{TAG}spec": spec.model_dump_json(),
+        f"{TAG}key": key,
         f"{TAG}parent": spec.parent,
         f"{TAG}group": spec.group,
         f"{TAG}priority": str(spec.priority),
@@ -51,15 +63,27 @@ def create(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
         NAME: default_name(spec),
         **({"mlflow.parentRunId": spec.parent} if spec.parent else {}),
     }
-    entry = client.create_run(experiment_of(workspace, spec.dataset), tags=tags)
-    run_id = entry.info.run_id
-    client.update_run(run_id, STATUS["queued"])
-    for name in ("dataset", "method"):
-        client.log_param(run_id, name, getattr(spec, name))
-    client.log_param(run_id, "seeds", ", ".join(map(str, spec.seeds)))
-    workspace.run_folder(run_id).mkdir(mode=0o700, parents=True, exist_ok=True)
-    keep_copy(run_id, workspace)
+    begun.mkdir(mode=0o700, parents=True)
+    with leased(begun):
+        try:
+            run_id = client.create_run(experiment_of(workspace, spec.dataset), tags=tags).info.run_id
+        except Exception:
+            shutil.rmtree(begun, ignore_errors=True)
+            raise
+        put_in_place(begun, run_id, spec, workspace)
     return get_run(run_id, workspace=workspace)
+
+
+def put_in_place(begun: Path, run_id: str, spec: RunSpec, workspace: Workspace) -> None:
+    """The last steps of `create`: parameters, the state, and the run's folder under the name that is looked for."""
+    from mlflow.entities import Param
+
+    client = client_of(workspace)
+    told = {"dataset": spec.dataset, "method": spec.method, "seeds": ", ".join(map(str, spec.seeds))}
+    client.log_batch(run_id, params=[Param(name, value) for name, value in told.items()])
+    client.update_run(run_id, STATUS["queued"])
+    begun.rename(workspace.run_folder(run_id))
+    keep_copy(run_id, workspace)
 
 
 def get_run(run_id: str, *, workspace: Workspace | None = None) -> Run:

@@ -93,7 +93,7 @@ class Workspace:
 
     def has_checkpoint(self, run_id: str) -> bool:
         """Whether a run has learnt something that it can go on from, or turn into a result."""
-        return any((self.run_folder(run_id) / "checkpoint").rglob("state.json"))
+        return any((self.run_folder(run_id) / "checkpoint").rglob("epoch-*.safetensors"))
 
     def beat(self, run_id: str) -> None:
         """Give a sign of life as the child of a run."""

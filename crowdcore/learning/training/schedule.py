@@ -16,7 +16,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning import backbones
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.settings import TrainSettings
-from crowdcore.learning.training.checkpoint import Checkpoint
+from crowdcore.learning.training.checkpoint import GENERATIONS, Checkpoint
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.device import is_out_of_memory
 from crowdcore.learning.training.events import EpochEvent, Listener, NoteEvent
@@ -69,6 +69,10 @@ class Session:
     def device_name(self) -> str:
         """The device in words."""
         return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "cpu"
+
+    def stopping(self) -> bool:
+        """Whether the run ends here: what has begun comes to its end, what has not is left out."""
+        return self.stopped or self.should_stop()
 
     def note(self, message: str) -> None:
         """Record and tell."""
@@ -167,15 +171,14 @@ def _run_stacks(
 ) -> list[tuple[Job, Outcome]]:
     results: list[tuple[Job, Outcome]] = []
     for first in range(0, len(group), size):
-        if session.stopped:
-            break
         jobs = group[first : first + size]
         stack = [job.replica for job in jobs]
         listener = _listener(session, jobs, training, data.problem, n_jobs)
         checkpoint = _checkpoint(session, f"{name}-{first}", stack, training, data.problem)
-        if results and not (checkpoint and checkpoint.exists) and session.should_stop():
+        begun = checkpoint is not None and any(checkpoint.folder.rglob(GENERATIONS))
+        if session.done and not begun and session.stopping():
             break
-        outcome = train_stack(data, session.method, stack, training, listener, checkpoint, session.should_stop)
+        outcome = train_stack(data, session.method, stack, training, listener, checkpoint, session.stopping)
         session.done += len(jobs) / n_jobs
         results += [(job, outcome.replica(s)) for s, job in enumerate(jobs)]
     return results
@@ -197,7 +200,7 @@ def _listener(
                 session.method.name, seeds, max(epoch + 1, 0), training.epochs, metrics, seconds, speed, done, remaining
             )
         )
-        session.stopped = session.stopped or session.should_stop()
+        session.stopped = session.stopping()
         return session.stopped
 
     return on_epoch
