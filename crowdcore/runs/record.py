@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,12 +19,11 @@ __all__ = ["Record", "ask", "patient"]
 _T = TypeVar("_T")
 _patience = 0.0  # seconds
 _PAUSE = 0.2  # seconds between two attempts
-_log = logging.getLogger("crowdcore.runs")  # without handlers, warnings go to standard error
 
 
 @contextmanager
 def patient(seconds: float) -> Iterator[None]:
-    """Within, a record that is locked or out of reach is tried again, after a warning; pages do not wait.
+    """Within, a record that is locked or out of reach is tried again, and standard error says so; pages do not wait.
 
     Args:
         seconds: for how long; SQLite itself waits for 3 s each time.
@@ -54,7 +53,7 @@ def ask(workspace: Workspace, question: Callable[[], _T]) -> _T:
             if not fault.passes or time.monotonic() > end:
                 raise fault from error
             if not told:
-                _log.warning("%s It is tried again for %.0f s.", fault, _patience)
+                print(f"{fault} It is tried again for {_patience:.0f} s.", file=sys.stderr, flush=True)
                 told = True
             time.sleep(_PAUSE)
 

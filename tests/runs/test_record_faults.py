@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import sqlite3
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -46,26 +44,24 @@ def locked(database: Path) -> Callable[[], None]:
     return release
 
 
-def test_a_locked_record_is_said_within_five_seconds_and_goes_on(
-    workspace: Workspace, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(record, "_patience", 60.0)
+def test_a_locked_record_is_said_within_five_seconds_and_goes_on(workspace: Workspace, monkeypatch) -> None:
     run, release, began = queued(), locked(workspace.database), time.monotonic()  # type: ignore[arg-type]
-    said: list[float] = []
+    said: list[tuple[float, str]] = []
 
-    class Listen(logging.Handler):
-        def emit(self, one: logging.LogRecord) -> None:
-            said.append(time.monotonic() - began)
-            threading.Thread(target=release).start()
+    class Listener:
+        def write(self, text: str) -> None:
+            if text.strip():
+                said.append((time.monotonic() - began, text))
+                release()
 
-    listener = Listen()
-    logging.getLogger("crowdcore.runs").addHandler(listener)
-    try:
+        def flush(self) -> None: ...
+
+    monkeypatch.setattr("crowdcore.runs.record.sys.stderr", Listener())
+    with record.patient(60):
         set_note(run, "written when the lock was gone")
-    finally:
-        logging.getLogger("crowdcore.runs").removeHandler(listener)
-    assert len(said) == 1 and said[0] < 5
-    assert "is locked by another program" in caplog.text
+    [(seconds, text)] = said
+    assert 2 < seconds < 5
+    assert "is locked by another program" in text and "tried again for 60 s" in text
     assert get_run(run).note == "written when the lock was gone"
 
 

@@ -31,7 +31,7 @@ def test_an_engine_ends_with_its_folder(tmp_path: Path, monkeypatch: pytest.Monk
 
         until(lambda: reached(old, 6), 150, "the run is in its sixth epoch")
         (tmp_path / "old").rename(tmp_path / "new")
-        until(lambda: not processes(old), 15, "the engine ends with all that it started")
+        until(lambda: not processes(old), 60, "the engine ends with all that it started")
         assert not (tmp_path / "old").exists()
         assert "was deleted or moved" in (tmp_path / "new" / "engine" / "engine.log").read_text()
 
@@ -39,6 +39,6 @@ def test_an_engine_ends_with_its_folder(tmp_path: Path, monkeypatch: pytest.Monk
             until(lambda: reached(new, 7), 150, "the run goes on at the new place")
             assert not (tmp_path / "old").exists()
             shutil.rmtree(tmp_path / "new")
-            until(lambda: not processes(new), 15, "the engine ends with all that it started")
+            until(lambda: not processes(new), 60, "the engine ends with all that it started")
             assert runs.engine_state(workspace=new).address is None
             assert not (tmp_path / "new").exists()

@@ -74,7 +74,8 @@ class Checkpoint:
         path = self.folder / f"epoch-{epoch:06}.safetensors"
         draft = path.with_suffix(".new")
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            for folder in (self.folder.parent, self.folder):  # not what is around them: a deleted run stays deleted
+                folder.mkdir(exist_ok=True)
             save_file(values, draft, metadata)
             _flush(draft)
             draft.replace(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -212,6 +213,8 @@ def _checkpoint(
     if session.checkpoint is None:
         return None
     folder, every = session.checkpoint
+    with contextlib.suppress(OSError):  # which is said when something is to be written
+        (folder / name).mkdir(parents=True, exist_ok=True)
     identity = {
         "dataset": session.dataset.fingerprint,
         "features": problem.rows.fingerprint,
