@@ -19,6 +19,7 @@ __all__ = ["disk_problem", "insist", "lock_problem", "may_pass", "one_sentence"]
 _T = TypeVar("_T")
 _ROOM = 1 << 19  # bytes below which a disk is full: a record of SQLite grows by less at once
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+_OF_MLFLOW = {"TEMPORARILY_UNAVAILABLE", "REQUEST_LIMIT_EXCEEDED", "INTERNAL_ERROR"}  # its database, its server
 _PAUSE = 1.0  # seconds between two attempts
 _LOCKED = 2.0  # seconds of a locked record that are worth a word
 _DAY = 86_400.0
@@ -55,13 +56,9 @@ def lock_problem(workspace: Workspace) -> str:
 
 def may_pass(error: BaseException) -> bool:
     """Whether the same may work later: a full or read-only disk, a record that is locked or out of reach."""
-    code = getattr(error, "error_code", "")
-    return (
-        getattr(error, "errno", None) in _DISK
-        or any(f"(os error {number})" in str(error) for number in _DISK)  # as safetensors says it
-        or code in {"TEMPORARILY_UNAVAILABLE", "REQUEST_LIMIT_EXCEEDED", "INTERNAL_ERROR"}
-        or bool(getattr(error, "passes", False))
-    )
+    if getattr(error, "errno", None) in _DISK or any(f"(os error {number})" in str(error) for number in _DISK):
+        return True  # the latter from safetensors
+    return bool(getattr(error, "passes", getattr(error, "error_code", "") in _OF_MLFLOW))
 
 
 def insist(action: Callable[[], _T], stopped: Callable[[], bool] = lambda: False, patience: float = _DAY) -> _T:
@@ -72,14 +69,16 @@ def insist(action: Callable[[], _T], stopped: Callable[[], bool] = lambda: False
         stopped: asked before every other attempt; True gives up.
         patience: seconds after which to give up, too.
     """
-    deadline = time.monotonic() + patience
+    deadline, told = time.monotonic() + patience, False
     while True:
         try:
             return action()
         except Exception as error:
             if not may_pass(error) or stopped() or time.monotonic() > deadline:
                 raise
-            print(f"This is tried again: {error}", flush=True)
+            if not told:
+                print(f"This is tried again: {error}", flush=True)
+                told = True
             time.sleep(_PAUSE)
 
 

@@ -21,6 +21,7 @@ from crowdcore.learning.training.events import EpochEvent
 from crowdcore.runs import store
 from crowdcore.runs.artefacts import result
 from crowdcore.runs.engine import engine_state
+from crowdcore.runs.lease import read_note
 from crowdcore.runs.patience import insist
 from crowdcore.runs.queue import cancel, resume, submit
 from crowdcore.runs.recorder import Recorder
@@ -192,7 +193,8 @@ def main(run_id: str) -> int:
         plan = run.spec.search
         if plan is None:
             raise DataError(f"Run {run_id} is no search")
-        insist(lambda: store.set_state(run_id, "running", workspace=workspace))
+        why = read_note(workspace.run_folder(run_id)).message or None
+        insist(lambda: store.set_state(run_id, "running", why, workspace=workspace))
         with Recorder(workspace, run_id) as recorder:
             code, message = insist(lambda: Coordinator(run, plan, workspace, recorder).run())
     except Exception as error:

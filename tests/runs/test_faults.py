@@ -98,7 +98,8 @@ def test_killed_training_process(workspace):
     until(lambda: set(children(workspace, run.id)) - set(old), 20, "another process goes on")
     again = at_epoch(workspace, run.id, before.epoch + 3)
     assert again.message == (
-        "Its process was killed (SIGKILL), as the system does when memory runs out. It went on from its last checkpoint."
+        "Its process was killed (SIGKILL), as the system does when memory runs out. "
+        "It went on from its last checkpoint."
     )
     assert runs.get_run(waiting.id, workspace=workspace).state == "queued"  # it keeps its slot
     measured = runs.curves(run.id, workspace=workspace).query("metric == 'loss'").epoch.tolist()
@@ -216,10 +217,9 @@ def test_a_full_disk_a_locked_record_and_a_deleted_workspace(small_disk):
     with workspace_at(small_disk / "workspace") as workspace:
         run = runs.submit(spec(LONG), workspace=workspace)
         at_epoch(workspace, run.id, 1)
-        with (small_disk / "filler").open("wb", buffering=0) as filler:
-            with pytest.raises(OSError, match="No space left"):
-                while True:
-                    filler.write(bytes(1 << 12))
+        with (small_disk / "filler").open("wb", buffering=0) as filler, pytest.raises(OSError, match="No space left"):
+            while True:
+                filler.write(bytes(1 << 12))
         assert "is full: make room" in runs.engine_state(workspace=workspace).problem
         with pytest.raises(CrowdError, match="is full: make room"):
             runs.submit(spec(1), workspace=workspace)
