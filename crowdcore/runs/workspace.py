@@ -82,7 +82,8 @@ class Workspace:
         return self.folder / "artifacts" / self.run_folder(run_id).name / "artifacts"
 
     def run_folder(self, run_id: str) -> Path:
-        """The folder of one run: ``log.txt``, ``checkpoint/``, ``cancel``, ``beat``, ``lease``, ``note.json``.
+        """The folder of one run: ``log.txt``, ``checkpoint/``, ``cancel``, ``beat``, ``lease``, ``note.json``,
+        ``record.json``.
 
         Raises:
             DataError: that is no run's name; nothing else can become a path.

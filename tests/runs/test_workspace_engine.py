@@ -35,10 +35,13 @@ def test_an_engine_ends_with_its_folder(tmp_path: Path, monkeypatch: pytest.Monk
         assert not (tmp_path / "old").exists()
         assert "was deleted or moved" in (tmp_path / "new" / "engine" / "engine.log").read_text()
 
-        with workspace_at(tmp_path / "new") as new:
+        new = Workspace.open(tmp_path / "new")
+        try:
             until(lambda: reached(new, 7), 150, "the run goes on at the new place")
             assert not (tmp_path / "old").exists()
             shutil.rmtree(tmp_path / "new")
             until(lambda: not processes(new), 60, "the engine ends with all that it started")
             assert runs.engine_state(workspace=new).address is None
             assert not (tmp_path / "new").exists()
+        finally:
+            runs.stop_engine(workspace=new)
