@@ -24,6 +24,7 @@ from crowdcore.cli.show import show
 from crowdcore.cli.simulate import simulate
 from crowdcore.cli.train import train
 from crowdcore.cli.worker import scheduler, worker
+from crowdcore.cli.workspace import app as workspace_app
 from crowdcore.core.errors import CrowdError, need_posix
 
 __all__ = ["app", "main"]
@@ -56,6 +57,7 @@ for command in (
     app.command()(command)
 app.command("app")(run_app)
 app.add_typer(runs_app, name="runs")
+app.add_typer(workspace_app, name="workspace")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -63,7 +65,10 @@ def main(arguments: list[str] | None = None) -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that spin while they wait starve a shared machine
     try:
         need_posix("crowdcore")
-        app(arguments)
+        from crowdcore.runs.record import patient
+
+        with patient(60):
+            app(arguments)
     except CrowdError as error:
         print(f"crowdcore: {error}", file=sys.stderr)
         sys.exit(2)

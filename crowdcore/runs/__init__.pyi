@@ -4,6 +4,10 @@ from .artefacts import (
     predictions as predictions,
     result as result,
 )
+from .backup import (
+    backup_workspace as backup_workspace,
+    restore_workspace as restore_workspace,
+)
 from .commands import command_line as command_line
 from .engine import (
     EngineState as EngineState,
@@ -62,3 +66,7 @@ from .store import (
     list_runs as list_runs,
 )
 from .workspace import Workspace as Workspace
+from .workspace_check import (
+    Finding as Finding,
+    check_workspace as check_workspace,
+)

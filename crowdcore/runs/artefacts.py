@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections import deque
 from pathlib import Path
@@ -11,9 +12,10 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import DataError
+from crowdcore.runs.record_errors import RecordError
 from crowdcore.runs.run import TAG, Run
-from crowdcore.runs.schema import client_of
-from crowdcore.runs.store import entry_of, get_run, local_folder
+from crowdcore.runs.schema import client_of, local_folder
+from crowdcore.runs.store import entry_of, get_run
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -76,17 +78,35 @@ def keep_result(run_id: str, found: TrainingResult, dataset: CrowdDataset, works
     Raises:
         OSError: the disk is full.
     """
-    draft = workspace.run_folder(run_id) / "result.new"
+    place = workspace.artefact_folder(run_id)
+    draft = (place.parent if workspace.owns_record else workspace.run_folder(run_id)) / "result.new"
     shutil.rmtree(draft, ignore_errors=True)
     try:
         found.save(draft / "result")
         predicted(found, dataset).to_parquet(draft / "predictions.parquet", index=False)
         client = client_of(workspace)
-        client.log_artifacts(run_id, str(draft))
+        if workspace.owns_record:
+            _move(draft, place)
+        else:
+            client.log_artifacts(run_id, str(draft))
         client.set_tag(run_id, f"{TAG}validated_on", found.validated_on)
         client.set_tag(run_id, f"{TAG}result", "yes")
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def _move(draft: Path, place: Path) -> None:
+    """Put the contents of a folder in place of what is there, once they are on the disk, for their owner alone."""
+    for path in [draft, *draft.rglob("*")]:
+        path.chmod(0o700 if path.is_dir() else 0o600)
+        handle = os.open(path, os.O_RDONLY)
+        os.fsync(handle)
+        os.close(handle)
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for new in list(draft.iterdir()):
+        if (place / new.name).is_dir():
+            (place / new.name).rename(draft / f"{new.name}.old")
+        new.replace(place / new.name)
 
 
 def predicted(found: TrainingResult, dataset: CrowdDataset) -> pd.DataFrame:
@@ -124,10 +144,8 @@ def _nothing(run: Run) -> tuple[str, str]:
 
 def _download(run_id: str, name: str, workspace: Workspace) -> Path:
     """Where an artefact is on this machine, fetched once from a server; it may not exist."""
-    from mlflow.exceptions import MlflowException
-
     info = entry_of(run_id, workspace).info
-    local = local_folder(info.artifact_uri)
+    local = workspace.artefact_folder(run_id) if workspace.owns_record else local_folder(info.artifact_uri)
     if local is not None:
         return local / name
     folder = workspace.run_folder(run_id) / "fetched" / str(info.end_time)  # a resumed run ends again
@@ -137,7 +155,7 @@ def _download(run_id: str, name: str, workspace: Workspace) -> Path:
         try:
             client_of(workspace).download_artifacts(run_id, name, str(draft))
             (draft / name).replace(folder / name)
-        except (MlflowException, OSError):
+        except (RecordError, OSError):
             return folder / name
         finally:
             shutil.rmtree(draft, ignore_errors=True)

@@ -19,6 +19,7 @@ from crowdcore.core.errors import CrowdError, missing_extra
 from crowdcore.runs.cluster import JOIN, check_scheduler
 from crowdcore.runs.files import EngineFiles, read_json
 from crowdcore.runs.locks import is_locked
+from crowdcore.runs.patience import disk_problem, one_sentence
 from crowdcore.runs.processes import is_alive, kill_group, start_detached
 from crowdcore.runs.workspace import Workspace
 
@@ -59,6 +60,7 @@ def ensure_engine(*, workspace: Workspace | None = None) -> None:
     """Ask the engine to look at the record; start it in the background where there is none.
 
     Raises:
+        CrowdError: the workspace's disk is full or read-only.
         MissingExtraError: Dask or MLflow is not installed.
         SettingError: the cluster that it is to join has no TLS.
     """
@@ -67,7 +69,8 @@ def ensure_engine(*, workspace: Workspace | None = None) -> None:
     check_scheduler(os.environ.get(JOIN, ""))
     workspace = workspace or Workspace.open()
     files = EngineFiles(workspace.folder)
-    files.do_poke()
+    with one_sentence(workspace):
+        files.do_poke()
     with _one:
         started = _started.get(workspace.folder)
         if is_locked(files.lock) or (started and started.poll() is None):
@@ -80,11 +83,13 @@ def ensure_engine(*, workspace: Workspace | None = None) -> None:
 def engine_state(*, workspace: Workspace | None = None) -> EngineState:
     """What the engine is doing; when it was killed while runs waited or went on, it is started again."""
     workspace = workspace or Workspace.open()
-    if not (workspace.folder / "engine").is_dir():
+    if problem := disk_problem(workspace.folder):
+        return EngineState(None, problem=problem)
+    if not os.access(workspace.folder / "engine", os.X_OK):  # there is none, or it is somebody else's
         return EngineState(None)
     files = EngineFiles(workspace.folder)
     if not is_locked(files.lock):
-        if files.wanted.exists():
+        if files.wanted.exists() and not workspace.read_only:
             ensure_engine(workspace=workspace)
         return EngineState(None)
     said = read_json(files.state)

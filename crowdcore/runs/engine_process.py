@@ -25,6 +25,7 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.runs.cluster import JOIN, cluster_security
 from crowdcore.runs.files import EngineFiles, write_json
 from crowdcore.runs.locks import locked
+from crowdcore.runs.patience import disk_problem, lock_problem
 from crowdcore.runs.schema import client_of
 from crowdcore.runs.workspace import Workspace
 
@@ -62,7 +63,7 @@ class _Handed:
 class Engine:
     """The loop that looks after the engine of one workspace."""
 
-    def __init__(self, workspace: Workspace, stop: threading.Event) -> None:
+    def __init__(self, workspace: Workspace, lock: int, stop: threading.Event) -> None:
         import dask
 
         from crowdcore.runs.recovery import Reconciler
@@ -79,7 +80,10 @@ class Engine:
         self._client: Any = None  # Dask's client has no types
         self._handed: dict[str, _Handed] = {}
         self._joined = time.monotonic()
-        self._wake, self._stop = threading.Event(), stop
+        self._lock, self._wake, self._stop = lock, threading.Event(), stop
+        self._state: dict[str, Any] = {}
+        self._locked, self._telling, self._ended = "", threading.Lock(), threading.Event()
+        threading.Thread(target=self._watch_locks, name="locks", daemon=True).start()
         self.looked = 0
         """The poke that was answered last."""
 
@@ -87,14 +91,13 @@ class Engine:
         """Until told to stop, or idle for long."""
         busy = time.monotonic()
         try:
-            while not self._stop.is_set():
+            while not self._is_over():
                 self._wake.clear()
                 poked = self._files.poked()
-                problem = self._step()
+                problem = disk_problem(self._workspace.folder) or self._step()
                 if poked != self.looked or self._handed or self._reconciler.unfinished:
                     busy = time.monotonic()
                 self.looked = poked
-                self._mark_wanted()
                 n_workers = self._report(problem)
                 own = len(self._cluster.workers) if self._cluster else 0
                 idle = self._idle or (_LONG if n_workers > own else _BRIEFLY)
@@ -105,6 +108,13 @@ class Engine:
                 self._wait((_LOOK if n_workers else _JOINING) if unfinished else _RARELY)
         finally:
             self._close()
+
+    def _is_over(self) -> bool:
+        """Whether somebody said so, or the workspace was deleted or moved: then another engine may hold its lock."""
+        try:
+            return self._stop.is_set() or not os.path.samestat(os.fstat(self._lock), self._files.lock.stat())
+        except FileNotFoundError:
+            return True
 
     def _step(self) -> str:
         """One round; returns what stands in the way, "" if nothing does."""
@@ -119,9 +129,9 @@ class Engine:
             return "No worker has joined: start `crowdcore worker`." if alone else ""
         except CrowdError as error:
             return str(error)
-        except Exception as error:  # the record may be locked, the scheduler on its way: both pass
+        except Exception:  # the record may be locked, the scheduler on its way: both pass
             _log.exception("this round failed")
-            return f"{type(error).__name__}: {error}"
+            return "The engine cannot look after the runs now and tries again; engine/engine.log says why."
 
     def _workers(self) -> dict[str, dict[str, Any]]:
         """Address -> what the scheduler says of a worker that takes runs."""
@@ -202,42 +212,51 @@ class Engine:
         self._handed[run.id] = _Handed(future, worker, resource)
         _log.info("gave %s to %s", run.id, worker)
 
-    def _mark_wanted(self) -> None:
-        if self._reconciler.unfinished:
-            self._files.wanted.touch()
-        else:
-            self._files.wanted.unlink(missing_ok=True)
-
     def _report(self, problem: str) -> int:
-        """Write what `engine_state` says; returns how many workers there are."""
+        """Write what `engine_state` says, and whether it is wanted; returns how many workers there are."""
         from crowdcore.runs.worker_process import SLOT
 
         workers: dict[str, dict[str, Any]] = {}
         with contextlib.suppress(Exception):
             workers = self._workers()
         busy = [h.worker for h in self._handed.values() if h.resource == SLOT]
-        write_json(
-            self._files.state,
-            {
-                "address": self._client.scheduler.address if self._client else None,
-                "problem": problem,
-                "workers": [
-                    {
-                        "name": str(w["name"]),
-                        "device": next((r for r in w["resources"] if r.startswith("cuda:")), "cpu"),
-                        "slots": int(w["resources"][SLOT]),
-                        "busy": busy.count(at),
-                    }
-                    for at, w in workers.items()
-                ],
-            },
-        )
+        self._state = {
+            "address": self._client.scheduler.address if self._client else None,
+            "problem": problem,
+            "workers": [
+                {
+                    "name": str(w["name"]),
+                    "device": next((r for r in w["resources"] if r.startswith("cuda:")), "cpu"),
+                    "slots": int(w["resources"][SLOT]),
+                    "busy": busy.count(at),
+                }
+                for at, w in workers.items()
+            ],
+        }
+        self._tell()
+        with contextlib.suppress(OSError):
+            if self._reconciler.unfinished:
+                self._files.wanted.touch()
+            else:
+                self._files.wanted.unlink(missing_ok=True)
         return len(workers)
+
+    def _tell(self) -> None:
+        with self._telling, contextlib.suppress(OSError):  # of a full disk, `engine_state` knows by itself
+            write_json(self._files.state, {**self._state, "problem": self._locked or self._state.get("problem", "")})
+
+    def _watch_locks(self) -> None:
+        """Say that the record is locked, at once: a round waits for it, and says nothing meanwhile."""
+        while not self._ended.wait(_LOOK):
+            locked_by = lock_problem(self._workspace)
+            if locked_by != self._locked and not self._ended.is_set() and not self._is_over():
+                self._locked = locked_by
+                self._tell()
 
     def _wait(self, seconds: float) -> None:
         """Until somebody pokes, a run ends, or time is up."""
         deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline and not self._stop.is_set():
+        while time.monotonic() < deadline and not self._is_over():
             if self._files.poked() != self.looked or self._wake.wait(_TICK):
                 return
 
@@ -249,17 +268,22 @@ class Engine:
 
     def _close(self) -> None:
         self._disconnect()
+        self._ended.set()
         if self._cluster:
             self._cluster.close()
-            self._files.scheduler.unlink(missing_ok=True)
+        if not self._stop.is_set() and self._is_over():  # what lies there now belongs to others
+            _log.info("the workspace was deleted or moved: the engine has ended with all that it started")
+            return
         with contextlib.suppress(Exception):
             self._reconciler.waiting(set())  # what ran is queued again
-        self._files.state.unlink(missing_ok=True)
-        self._files.engine.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            for file in (self._files.scheduler, self._files.state, self._files.engine):
+                file.unlink(missing_ok=True)
 
 
 def main() -> None:
     """Hold the workspace's engine until it idles out or is told to stop; do nothing where another one does."""
+    os.umask(0o077)  # what runs write, and their processes, is their owner's alone
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     workspace = Workspace.open()
     files, stop = EngineFiles(workspace.folder), threading.Event()
@@ -268,11 +292,13 @@ def main() -> None:
     answered = -1
     while not stop.is_set() and answered != files.poked():  # asked for something while it was ending
         try:
-            with locked(files.lock, wait=0):
-                engine = Engine(workspace, stop)
+            with locked(files.lock, wait=0) as lock:
+                while disk_problem(workspace.folder) and not stop.wait(_LOOK):
+                    pass
+                engine = Engine(workspace, lock, stop)
                 engine.run()
                 answered = engine.looked
-        except BlockingIOError:
+        except (BlockingIOError, FileNotFoundError):  # there is another one, or no workspace any more
             return
 
 

@@ -23,10 +23,11 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write a JSON file as a whole: readers see the old one or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write a JSON file as a whole, for its owner alone: readers see the old one or the new one."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
     draft = path.with_suffix(f".{os.getpid()}.tmp")
-    draft.write_text(json.dumps(value), encoding="utf-8")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as written:
+        json.dump(value, written)
     draft.replace(path)
 
 
@@ -43,9 +44,11 @@ class EngineFiles:
     @property
     def folder(self) -> Path:
         """Only its owner may look in: its key lets one run code."""
-        folder = self.workspace / "engine"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return folder
+        return self.workspace / "engine"
+
+    def make(self) -> None:
+        """Make the folder; an engine whose workspace was deleted does not bring it back."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     @property
     def lock(self) -> Path:
@@ -100,6 +103,7 @@ class EngineFiles:
 
     def do_poke(self) -> None:
         """Ask the engine to look."""
+        self.make()
         self.poke.touch()
         now = time.time_ns()
         os.utime(self.poke, ns=(now, now))

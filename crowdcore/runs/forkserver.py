@@ -55,11 +55,25 @@ def _detach(handle: Any) -> int:
     return int(handle.detach())
 
 
-def preload() -> None:
-    """Start the forkserver, if it is not running; it loads its packages in the background."""
+def preload(log: Path) -> None:
+    """Start the forkserver, if it is not running; it loads its packages in the background.
+
+    Args:
+        log: file for what it says. It must not have our standard streams: it outlives us while it loads packages, and
+            whoever reads them waits until all that have them are gone.
+    """
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # asking whether there is a GPU must not touch it
     _context.set_forkserver_preload(list(_PACKAGES))
-    multiprocessing.forkserver.ensure_running()
+    with _one_at_a_time, log.open("ab") as written:
+        ours = [os.dup(stream) for stream in (1, 2)]
+        try:
+            for stream in (1, 2):
+                os.dup2(written.fileno(), stream)
+            multiprocessing.forkserver.ensure_running()
+        finally:
+            for stream, own in zip((1, 2), ours, strict=True):
+                os.dup2(own, stream)
+                os.close(own)
 
 
 class Forked:
@@ -74,7 +88,7 @@ class Forked:
     """
 
     def __init__(self, module: str, run_id: str, environment: Mapping[str, str], log: Path, handle: int) -> None:
-        preload()
+        preload(log)
         arguments = (module, run_id, dict(environment), str(log), _Inherited(handle))
         self._process = _context.Process(target=_run, args=arguments)
         with _one_at_a_time:
@@ -106,7 +120,7 @@ def _run(module: str, run_id: str, environment: Mapping[str, str], log: str, han
     os.setsid()
     give_way()
     os.environ.update(environment)
-    written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(written, 1)
     os.dup2(written, 2)
     raise SystemExit(importlib.import_module(module).main(run_id))

@@ -27,7 +27,8 @@ class Note:
     """What a supervisor left about its run.
 
     Args:
-        lost: how many supervisors before this one vanished without a word.
+        lost: how many processes of the run, training or supervising, have vanished without a word since it last got on.
+        progress: how far it was when the last one began; see `progress_of`.
         supervisor: its process.
         child: the process that trains; also its process group.
         host: where both are.
@@ -37,6 +38,7 @@ class Note:
     """
 
     lost: int = 0
+    progress: str = ""
     supervisor: int = 0
     child: int = 0
     host: str = ""
@@ -60,11 +62,12 @@ class Lease:
         """Replace the note."""
         write_json(self.folder / "note.json", asdict(note))
 
-    def begin(self, child: int = 0) -> Note:
-        """Start a note of ours; counts the supervisor before us as lost when it left no outcome."""
-        before = read_note(self.folder)
-        lost = before.lost + 1 if before.supervisor and not before.outcome else before.lost
-        note = Note(lost=lost, supervisor=os.getpid(), child=child, host=socket.gethostname())
+    def begin(self, child: int = 0, message: str = "") -> Note:
+        """Start a note of ours; what began before us and left no outcome counts as lost, unless the run got on."""
+        before, progress = read_note(self.folder), progress_of(self.folder)
+        lost = before.lost if before.progress == progress else 0
+        lost += bool(before.supervisor and not before.outcome)
+        note = Note(lost, progress, os.getpid(), child, socket.gethostname(), message=message)
         self.write(note)
         return note
 
@@ -87,6 +90,13 @@ def leased(folder: Path, wait: float = 0.5) -> Iterator[Lease]:
 def is_leased(folder: Path) -> bool:
     """Whether somebody supervises or trains the run now."""
     return is_locked(folder / "lease")
+
+
+def progress_of(folder: Path) -> str:
+    """What a run has kept so far: it changes with every checkpoint, and with every trial of a search."""
+    kept = sorted(str(path.relative_to(folder)) for path in folder.glob("checkpoint/**/epoch-*.safetensors"))
+    journal = folder / "search.journal"
+    return " ".join([*kept, *([str(journal.stat().st_size)] if journal.exists() else [])])
 
 
 def read_note(folder: Path) -> Note:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["is_locked", "locked"]
+__all__ = ["is_in_place", "is_locked", "locked"]
 
 _TICK = 0.05  # seconds
 
@@ -23,13 +23,13 @@ def locked(path: Path, wait: float | None = None) -> Iterator[int]:
     """Within: no other process holds the lock. Yields the file descriptor, which a child may inherit.
 
     Args:
-        path: a file, which is created and left there.
+        path: a file, which is created and left there; its folder, too, but not the one around that.
         wait: seconds for its holder to let go; None: as long as it takes.
 
     Raises:
         BlockingIOError: another process still holds it.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     end = None if wait is None else time.monotonic() + wait
     try:
@@ -48,10 +48,22 @@ def locked(path: Path, wait: float | None = None) -> Iterator[int]:
 
 def is_locked(path: Path) -> bool:
     """Whether some process holds the lock now."""
-    if not path.exists():
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # it may lie where nothing can be written
+    except FileNotFoundError:
         return False
     try:
-        with locked(path, wait=0):
-            return False
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
     except BlockingIOError:
         return True
+    finally:
+        os.close(handle)
+
+
+def is_in_place(path: Path, handle: int) -> bool:
+    """Whether a held lock's file is still the one at its path: its folder was not deleted, moved or replaced."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(handle))
+    except OSError:
+        return False

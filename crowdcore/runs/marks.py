@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable
 
 from crowdcore.core.errors import SettingError
 from crowdcore.runs.run import NAME, NOTE, TAG, default_name
-from crowdcore.runs.schema import client_of
-from crowdcore.runs.store import get_run
+from crowdcore.runs.store import get_run, set_tag
 from crowdcore.runs.workspace import Workspace
 
 __all__ = ["change_tags", "rename", "set_note"]
@@ -24,7 +23,7 @@ def rename(run_id: str, name: str, *, workspace: Workspace | None = None) -> Non
     """
     workspace = workspace or Workspace.open()
     run = get_run(run_id, workspace=workspace)
-    client_of(workspace).set_tag(run.id, NAME, _line("name", name, _NAME) or default_name(run.spec))
+    set_tag(run.id, NAME, _line("name", name, _NAME) or default_name(run.spec), workspace)
 
 
 def set_note(run_id: str, note: str, *, workspace: Workspace | None = None) -> None:
@@ -37,7 +36,7 @@ def set_note(run_id: str, note: str, *, workspace: Workspace | None = None) -> N
     workspace = workspace or Workspace.open()
     if len(note.strip()) > _NOTE:
         raise SettingError("note", f"have at most {_NOTE:,} characters", f"{len(note):,}")
-    client_of(workspace).set_tag(get_run(run_id, workspace=workspace).id, NOTE, note.strip())
+    set_tag(get_run(run_id, workspace=workspace).id, NOTE, note.strip(), workspace)
 
 
 def change_tags(
@@ -59,7 +58,7 @@ def change_tags(
     for run in [get_run(run_id, workspace=workspace) for run_id in dict.fromkeys(run_ids)]:
         words = [word for word in dict.fromkeys([*run.tags, *added]) if word not in removed]
         if tuple(words) != run.tags:
-            client_of(workspace).set_tag(run.id, f"{TAG}tags", ", ".join(words))
+            set_tag(run.id, f"{TAG}tags", ", ".join(words), workspace)
 
 
 def _tag(word: str) -> str:

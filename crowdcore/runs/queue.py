@@ -9,9 +9,12 @@ from crowdcore.core.errors import DataError
 from crowdcore.runs import store
 from crowdcore.runs.cluster import JOIN, check_scheduler
 from crowdcore.runs.engine import ensure_engine
+from crowdcore.runs.files import EngineFiles
 from crowdcore.runs.lease import forget_note, leased
+from crowdcore.runs.patience import one_sentence
 from crowdcore.runs.run import Run
 from crowdcore.runs.run_config import RunSpec
+from crowdcore.runs.schema import client_of
 from crowdcore.runs.workspace import Workspace
 
 __all__ = ["cancel", "resume", "run_again", "set_priority", "submit"]
@@ -25,7 +28,12 @@ def submit(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
     """
     workspace = workspace or Workspace.open()
     check_scheduler(os.environ.get(JOIN, ""))
-    run = store.create(spec, workspace=workspace)
+    client_of(workspace)  # says what is wrong with it before anything is written
+    with one_sentence(workspace):
+        files = EngineFiles(workspace.folder)
+        files.make()
+        files.wanted.touch()  # whoever looks starts an engine, should we die on the way
+        run = store.create(spec, workspace=workspace)
     ensure_engine(workspace=workspace)
     return run
 
@@ -45,7 +53,8 @@ def cancel(run_id: str, *, now: bool = False, workspace: Workspace | None = None
     run = store.get_run(run_id, workspace=workspace)
     if run.has_ended:
         return
-    workspace.request_cancel(run_id, now=now)
+    with one_sentence(workspace):
+        workspace.request_cancel(run_id, now=now)
     try:
         with leased(workspace.run_folder(run_id), wait=0.2):  # nobody has begun, and nobody will
             run = store.get_run(run_id, workspace=workspace)
@@ -67,9 +76,10 @@ def resume(run_id: str, *, workspace: Workspace | None = None) -> Run:
         DataError: it is finished, or has not ended.
     """
     workspace = workspace or Workspace.open()
+    store.get_run(run_id, workspace=workspace)
     folder = workspace.run_folder(run_id)
     try:
-        with leased(folder, wait=5):
+        with one_sentence(workspace), leased(folder, wait=5):
             run = store.get_run(run_id, workspace=workspace)
             if run.state not in {"failed", "cancelled"}:
                 raise DataError(f"Run {run_id} is {run.state}", "Only failed and cancelled runs can go on.")

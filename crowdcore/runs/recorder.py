@@ -42,7 +42,8 @@ class Recorder:
     """
 
     def __init__(self, workspace: Workspace, run_id: str) -> None:
-        self._client, self._workspace, self._run_id = client_of(workspace), workspace, run_id
+        self._workspace, self._run_id = workspace, run_id
+        client_of(workspace)  # loads MLflow
         self._values: dict[tuple[str, int], dict[int, float]] = {}  # (metric, epoch) -> seed -> value
         self._pending: list[tuple[str, float, int, int]] = []  # metric, value, milliseconds, epoch
         self._progress: dict[str, Any] = {}
@@ -123,7 +124,7 @@ class Recorder:
             progress = dict(self._progress)
         tags = [RunTag(f"{TAG}progress", as_json(progress))] if progress else []
         try:
-            self._client.log_batch(self._run_id, [Metric(*row) for row in batch], tags=tags)
+            client_of(self._workspace).log_batch(self._run_id, [Metric(*row) for row in batch], tags=tags)
         except Exception as error:  # a locked file, a lost server, a full disk: all may pass
             self._trouble(error)
             return
@@ -141,8 +142,9 @@ class Recorder:
             self.deleted = True
 
     def _watch(self) -> None:
-        with contextlib.suppress(OSError):  # a full disk, a deleted folder
+        with contextlib.suppress(OSError):  # a full disk
             self._workspace.beat(self._run_id)
+        self.deleted = self.deleted or not self._workspace.run_folder(self._run_id).exists()
         if self._orphaned_since is None and worker_is_gone():
             self._orphaned_since = time.monotonic()
         if self._orphaned_since is not None and time.monotonic() - self._orphaned_since > _GRACE:
@@ -165,10 +167,14 @@ def spread(name: str, values: Sequence[float]) -> dict[str, float]:
 
 def checkpointed(folder: Path) -> list[tuple[list[int], dict[str, FloatArray]]]:
     """Seeds and per-epoch history of every stack in a checkpoint folder; training itself says when one is broken."""
+    from crowdcore.learning.training.checkpoint import read_checkpoint
+
     found = []
-    for state in sorted(folder.glob("*/state.json")):
-        with contextlib.suppress(ValueError, KeyError):
-            kept = json.loads(state.read_text())
-            seeds = [seed for _, seed in kept["identity"]["replicas"]]
-            found.append((seeds, {name: np.asarray(rows, float) for name, rows in kept["history"].items()}))
+    for stack in sorted(folder.glob("*/")):
+        whole, _ = read_checkpoint(stack)
+        if whole is not None:
+            metadata, tensors = whole
+            seeds = [seed for _, seed in json.loads(metadata["identity"])["replicas"]]
+            history = {k.removeprefix("history."): v.numpy() for k, v in tensors.items() if k.startswith("history.")}
+            found.append((seeds, history))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import socket
 import time
 from datetime import UTC, datetime
@@ -11,12 +12,12 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.runs import store
 from crowdcore.runs.lease import Note, is_leased, leased, read_note
 from crowdcore.runs.processes import is_alive, kill_group
-from crowdcore.runs.run import Run, State
+from crowdcore.runs.run import TAG, Run, State, read_run
+from crowdcore.runs.schema import client_of
 from crowdcore.runs.workspace import Workspace
 
 __all__ = ["Reconciler"]
 
-_FRESH = 5.0  # seconds in which a run's record may still be in the making
 _GRACE = 5.0  # seconds that a child has to end after its supervisor did
 
 
@@ -39,6 +40,7 @@ class Reconciler:
         Args:
             handed: ids of runs that a worker has been given; they are left alone.
         """
+        self._finish_creating()
         live = [
             run
             for state in ("queued", "running")
@@ -50,6 +52,20 @@ class Reconciler:
         free = [run for run in live if run.id not in handed and self._is_free(run)]
         queued = [run for run in free if not self._is_wrong(run, over) or self._put_right(run)]
         return sorted(queued, key=self._turn)
+
+    def _finish_creating(self) -> None:
+        """Queue the runs whose creation was cut short after MLflow had recorded them; forget the others."""
+        for begun in (self._workspace.folder / "runs").glob(f"{store.BEGUN}*"):
+            if is_leased(begun):
+                continue
+            client, key = client_of(self._workspace), begun.name.removeprefix(store.BEGUN)
+            experiments = [e.experiment_id for e in client.search_experiments()]
+            found = client.search_runs(experiments, f"tags.`{TAG}key` = '{key}'")
+            run = read_run(found[0]) if found else None
+            if run and not self._workspace.run_folder(run.id).exists():
+                store.put_in_place(begun, run.id, run.spec, self._workspace)
+            elif begun.exists():  # else it was put in place meanwhile
+                shutil.rmtree(begun, ignore_errors=True)
 
     def _turn(self, run: Run) -> tuple[bool, int, datetime]:
         """What a run's place in the queue goes by; one that only has to make its checkpoint a result goes first."""
@@ -91,8 +107,6 @@ class Reconciler:
                 run = store.get_run(run.id, workspace=self._workspace)
                 if run.has_ended:
                     return False
-                if _is_in_the_making(run, note):
-                    return False
                 return self._judge(run, note)
         except BlockingIOError:  # somebody has just begun
             return False
@@ -111,6 +125,9 @@ class Reconciler:
             self._set(run, "failed", note.message)
         elif note.outcome == "ended":
             self._set(run, "failed", "It ended without its result in the record. Resume goes on from its checkpoint.")
+        elif run.state == "running" and not note.supervisor:
+            self._set(run, "queued", "")
+            return True
         elif run.state == "running":
             why = note.message if note.outcome == "stopped" else "Its worker was lost."
             self._set(run, "queued", f"{why} {_goes_on(run)}")
@@ -131,10 +148,3 @@ class Reconciler:
 
 def _goes_on(run: Run) -> str:
     return f"It goes on from its last checkpoint before epoch {run.epoch}." if run.epoch else "It begins again."
-
-
-def _is_in_the_making(run: Run, note: Note) -> bool:
-    """MLflow calls a run "running" from its first moment, before it is recorded as queued."""
-    if run.state != "running" or note.supervisor or run.created is None:
-        return False
-    return (datetime.now(UTC) - run.created).total_seconds() < _FRESH

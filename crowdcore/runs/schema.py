@@ -6,65 +6,143 @@ import contextlib
 import functools
 import logging
 import os
+import re
 import sqlite3
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote, unquote, urlparse
 
-from crowdcore.core.errors import CrowdError, DataError, need_extra
+from crowdcore.core.errors import need_extra
 from crowdcore.runs.locks import locked
-from crowdcore.runs.redaction import redact
+from crowdcore.runs.record import Record, ask
+from crowdcore.runs.record_errors import LostRecordError, RecordError
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-__all__ = ["client_of", "experiment_of"]
+__all__ = ["client_of", "connect", "experiment_of", "local_folder", "make_database"]
+
+_WAIT = 3.0  # seconds that SQLite waits for another writer
+_ROOT = re.compile(r"(.*/artifacts)(/\d+)?")  # an experiment's place, ours or as MLflow itself makes it
+_opened: set[Path] = set()  # databases that this process has used
 
 
 def client_of(workspace: Workspace) -> MlflowClient:
     """MLflow's client for a workspace; the first one on an empty workspace makes the database.
 
+    What goes wrong with it, later too, is a `RecordError`. A database that was replaced is opened anew.
+
     Raises:
         MissingExtraError: MLflow is not installed.
-        DataError: the database was made by another version of MLflow, or cannot be read.
+        RecordError: the database was made by another version of MLflow, or cannot be used.
     """
-    return _client(workspace.tracking_uri, workspace.database)
+    database = workspace.database
+    if database is None:
+        return _client(workspace, workspace.tracking_uri)
+    try:
+        _expect(workspace, database)
+        found = database.stat()
+    except OSError as error:
+        raise RecordError(f"The workspace {workspace.folder} cannot be used: {error.strerror}.") from error
+    uri = workspace.tracking_uri
+    if workspace.read_only:  # with the driver's name, which keeps MLflow from making a folder called "file:"
+        uri = f"sqlite+pysqlite:///{_address(workspace)}&uri=true"
+    return _client(workspace, uri, (found.st_dev, found.st_ino))
 
 
 @functools.lru_cache(maxsize=32)
-def _client(uri: str, database: Path | None) -> MlflowClient:
+def _client(workspace: Workspace, uri: str, identity: object = None) -> MlflowClient:
+    """The client of one database file, whose identity is part of what is remembered."""
+    database = workspace.database
+    if database is not None:
+        ask(workspace, lambda: _relocate(workspace))
+    client = ask(workspace, lambda: _open(uri, database is not None))
+    if database is not None:
+        _opened.add(database)
+    return cast("MlflowClient", Record(client, workspace))
+
+
+def _import_mlflow() -> Any:
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")  # `ask` tries again, and says so
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what MLflow says about its own use of others
         try:
             import mlflow
         except ModuleNotFoundError as error:
             raise need_extra("Keeping runs", "mlflow") from error
-        for name in ("mlflow", "alembic"):
-            logging.getLogger(name).setLevel(logging.WARNING)
-        if database is not None and not _made(database):
-            database.parent.mkdir(parents=True, exist_ok=True)
-            with locked(database.with_name(f"{database.name}.lock")):
-                if not _made(database):
-                    _make(database)
-        try:
-            client = mlflow.MlflowClient(tracking_uri=uri)
-            client.search_experiments(max_results=1)
-        except Exception as error:  # whatever lies between MLflow and its database
-            if "out-of-date" in str(error):
-                raise DataError(
-                    "The record of runs was made by another version of MLflow",
-                    f"Back it up, then run: mlflow db upgrade sqlite:///{database}",
-                    file=database,
-                ) from error
-            raise CrowdError(f"The record of runs cannot be opened: {redact(str(error))}") from error
-    return client
+    for name in ("mlflow", "alembic"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # it prints what it raises
+    return mlflow
 
 
-def _made(database: Path) -> bool:
-    return database.exists() and database.stat().st_size > 0
+def _open(uri: str, is_file: bool) -> MlflowClient:
+    mlflow = _import_mlflow()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        client: Any = mlflow.MlflowClient(tracking_uri=uri)
+        if is_file:
+            from sqlalchemy import event
+
+            engine = client._tracking_client.store.engine
+            engine.dispose()  # connections to a file that was replaced
+            if not event.contains(engine, "before_cursor_execute", _impatient):
+                event.listen(engine, "before_cursor_execute", _impatient, retval=True)
+        client.search_experiments(max_results=1)
+    opened: MlflowClient = client
+    return opened
+
+
+def _impatient(
+    connection: object, cursor: object, statement: str, parameters: object, context: object, many: bool
+) -> tuple[str, object]:
+    """Let SQLite wait as long as we say, not the 20 s that MLflow sets before every question."""
+    if statement.startswith("PRAGMA busy_timeout"):
+        statement = f"PRAGMA busy_timeout = {1000 * _WAIT:.0f}"
+    return statement, parameters
+
+
+def _expect(workspace: Workspace, database: Path) -> None:
+    """Make the database of a new workspace; refuse where there has been one.
+
+    Raises:
+        RecordError: it is empty, or gone while results are there or this process used it.
+    """
+    if database.exists():
+        if database.stat().st_size:
+            return
+        raise LostRecordError(database, "is empty")
+    if workspace.owns_record and any(
+        any(folder.iterdir()) for name in ("runs", "artifacts") if (folder := workspace.folder / name).is_dir()
+    ):
+        raise LostRecordError(database, "is missing, but files of runs are there")
+    if database in _opened:
+        raise RecordError(
+            f"The workspace {workspace.folder} was deleted or moved while it was in use. Put it back and try again, "
+            "or start anew with CROWDCORE_WORKSPACE set to its new place."
+        )
+    if workspace.read_only:
+        raise RecordError(workspace.read_only)
+    make_database(workspace)
+
+
+def make_database(workspace: Workspace) -> None:
+    """Make an empty record where there is none; of several processes, one does."""
+    database = workspace.database
+    assert database is not None
+    workspace.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    database.parent.mkdir(parents=True, exist_ok=True)
+    with locked(database.with_name(f"{database.name}.lock")):
+        if not database.exists():
+            _import_mlflow()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                _make(database)
 
 
 def _make(database: Path) -> None:
@@ -74,6 +152,7 @@ def _make(database: Path) -> None:
     draft = database.with_name(f".{database.name}.{os.getpid()}")
     with contextlib.suppress(FileNotFoundError):
         draft.unlink()
+    draft.touch(mode=0o600)
     store: Any = SqlAlchemyStore(f"sqlite:///{draft}", str(database.parent / "artifacts"))  # type: ignore[no-untyped-call]
     store.engine.dispose()
     connection = sqlite3.connect(draft)
@@ -82,16 +161,59 @@ def _make(database: Path) -> None:
     draft.replace(database)
 
 
+@contextlib.contextmanager
+def connect(workspace: Workspace) -> Iterator[sqlite3.Connection]:
+    """SQLite's own connection to the record, in one transaction; it never makes a file."""
+    connection = sqlite3.connect(_address(workspace), uri=True, timeout=_WAIT)
+    with contextlib.closing(connection), connection:
+        yield connection
+
+
+def _address(workspace: Workspace) -> str:
+    """SQLite's for the database; without a lock where it may only be read and no writer has it open."""
+    database = workspace.database
+    assert database is not None
+    if not workspace.read_only:
+        return f"file:{quote(str(database))}?mode=rw"
+    alone = not database.with_name(f"{database.name}-shm").exists()
+    return f"file:{quote(str(database))}?mode=ro{'&immutable=1' if alone else ''}"
+
+
+def _relocate(workspace: Workspace) -> None:
+    """Let a record that came here with its workspace point to the results here; fails where it cannot be read."""
+    place = workspace.folder / "artifacts"
+    with connect(workspace) as connection:
+        places = [row[0] for row in connection.execute("SELECT DISTINCT artifact_location FROM experiments")]
+        if workspace.read_only or not workspace.owns_record:
+            return
+        for old in {found[1] for uri in places if (found := _ROOT.fullmatch(uri))}:
+            before = local_folder(old)
+            if before is None or before == place:
+                continue
+            for table, column in (("experiments", "artifact_location"), ("runs", "artifact_uri")):
+                connection.execute(
+                    f"UPDATE {table} SET {column} = ? || substr({column}, ?) "
+                    f"WHERE {column} = ? OR substr({column}, 1, ?) = ?",
+                    (place.as_uri(), len(old) + 1, old, len(old) + 1, f"{old}/"),
+                )
+            for table, begin in (("tags", '"dataset":"'), ("params", "")):  # uploaded datasets came along
+                was, now = (f"{begin}{folder.with_name('datasets')}/" for folder in (before, place))
+                connection.execute(
+                    f"UPDATE {table} SET value = replace(value, ?, ?) "
+                    "WHERE key IN ('crowdcore.spec', 'dataset') AND instr(value, ?)",
+                    (was, now, was),
+                )
+
+
 def experiment_of(workspace: Workspace, dataset: str) -> str:
     """Id of the experiment in which a dataset's runs are kept, made when there is none."""
-    from mlflow.exceptions import MlflowException
-
     client, name = client_of(workspace), experiment_name(dataset)
     found = client.get_experiment_by_name(name)
     if found is None:
+        place = (workspace.folder / "artifacts").as_uri() if workspace.database else None  # a server decides by itself
         try:
-            return str(client.create_experiment(name, artifact_location=_artifacts(workspace)))
-        except MlflowException:  # another process was faster
+            return str(client.create_experiment(name, artifact_location=place))
+        except RecordError:  # another process was faster
             found = client.get_experiment_by_name(name)
             if found is None:
                 raise
@@ -105,6 +227,7 @@ def experiment_name(dataset: str) -> str:
     return Path(dataset.rstrip("/")).stem if "/" in dataset else dataset
 
 
-def _artifacts(workspace: Workspace) -> str | None:
-    """Next to the database; a server decides by itself."""
-    return (workspace.folder / "artifacts").as_uri() if workspace.database else None
+def local_folder(uri: str) -> Path | None:
+    """The folder behind the address of a run's artefacts, when it is on this machine's disks."""
+    address = urlparse(uri)
+    return Path(unquote(address.path)) if address.scheme in {"", "file"} else None

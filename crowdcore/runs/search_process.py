@@ -1,12 +1,13 @@
 """The process behind a search, ``python -m crowdcore.runs.search_process RUN_ID``: it asks for trials and waits.
 
-Its exit codes are those of a training child. It can be ended at any time: the study tells where to go on.
+Its exit codes are those of a training child. It can be ended at any time: the study tells where to go on. Optuna's
+`ask` and `tell` rather than its loop, which takes trials of a process that was killed for failed ones (or, with a
+retry callback, evaluates them a second time), whereas their runs go on here.
 """
 
 from __future__ import annotations
 
-import itertools
-import random
+import math
 import signal
 import sys
 import time
@@ -20,7 +21,9 @@ from crowdcore.learning.training.events import EpochEvent
 from crowdcore.runs import store
 from crowdcore.runs.artefacts import result
 from crowdcore.runs.engine import engine_state
-from crowdcore.runs.queue import cancel, submit
+from crowdcore.runs.lease import read_note
+from crowdcore.runs.patience import insist
+from crowdcore.runs.queue import cancel, resume, submit
 from crowdcore.runs.recorder import Recorder
 from crowdcore.runs.run import Run
 from crowdcore.runs.scores import validation_accuracy
@@ -29,18 +32,17 @@ from crowdcore.runs.study import RUN, distributions, open_study
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
-    from optuna.trial import FrozenTrial
+    from optuna.trial import FrozenTrial, Trial
 
 __all__ = ["main"]
 
 _FINISHED, _FAILED, _CANCELLED, _ORPHANED = 0, 1, 3, 4
 _TICK = 0.3  # seconds between looks at the trials
 _HOPELESS = 3  # first trials that all fail
-_CANCELLED_TRIALS = "cancelled"  # attribute of the study: numbers of trials that do not count
 
 
 class Coordinator:
-    """One search.
+    """One search, from where the study stands.
 
     Args:
         run: its record.
@@ -53,48 +55,72 @@ class Coordinator:
         study = open_study(workspace.run_folder(run.id), plan)
         assert study is not None
         self._run, self._plan, self._workspace, self._study = run, plan, workspace, study
-        self._recorder, self._began = recorder, time.monotonic()
-        self._stopped, self._told = False, 0
+        self._recorder, self._began, self._told, self._stopped = recorder, time.monotonic(), 0, False
+        points = math.prod(map(len, plan.grid().values())) if plan.sampler == "grid" else plan.trials
+        self._total = min(plan.trials, points)
         signal.signal(signal.SIGTERM, self._stop)
-        if plan.sampler == "grid" and not study.trials:
-            self._enqueue_grid()
 
     def _stop(self, number: int, frame: object) -> None:
         self._stopped = True
 
     def run(self) -> tuple[int, str]:
         """Until all trials have ended; returns exit code and message."""
-        self._forget_unborn()
+        self._take_up()
         while True:
             if self._recorder.orphaned:
                 return _ORPHANED, ""
-            if self._stopped or self._workspace.cancel_requested(self._run.id):
-                self._cancel_trials()
+            if self._is_cancelled():
+                for trial in self._in_state("RUNNING"):  # which goes on when the search does
+                    cancel(trial.user_attrs[RUN], workspace=self._workspace)
                 return _CANCELLED, f"Cancelled after {len(self._values())} trials."
             for trial in self._in_state("RUNNING"):
                 self._collect(trial)
-            if self._is_hopeless():
+            running = len(self._in_state("RUNNING"))
+            if not self._values() and not running and len(self._in_state("FAIL")) >= _HOPELESS:
                 return _FAILED, f"The first trials failed. {self._last_failure()}"
-            while len(self._in_state("RUNNING")) < self._parallel() and self._wants_more():
-                self._ask()
-            if not self._in_state("RUNNING"):
-                break
+            while running < self._parallel() and len(self._study.trials) < self._total:
+                self._start(self._study.ask(distributions(self._plan)), [])
+                running += 1
             self._tell_progress()
+            if not running:
+                break
             time.sleep(_TICK)
-        self._tell_progress()
         if not self._values():
             return _FAILED, f"No trial came to a result. {self._last_failure()}"
         best = self._study.best_trial
         chosen = ", ".join(f"{name} {_said(value)}" for name, value in best.params.items())
         return _FINISHED, f"Best validation accuracy {best.value:.4f}: {chosen}."
 
-    def _ask(self) -> None:
-        trial = self._study.ask(distributions(self._plan))
+    def _is_cancelled(self) -> bool:
+        return self._stopped or self._workspace.cancel_requested(self._run.id)
+
+    def _take_up(self) -> None:
+        """Go on with the trials of a process that was killed, or of a search that was cancelled."""
+        from optuna.trial import Trial
+
+        known = {trial.user_attrs.get(RUN) for trial in self._study.trials}
+        recorded = store.list_runs(parent=self._run.id, workspace=self._workspace)
+        unknown = [run for run in recorded if run.id not in known]
+        state = {run.id: run.state for run in recorded}
+        for trial in self._in_state("RUNNING"):
+            if RUN not in trial.user_attrs:  # killed between drawing its settings and noting its run
+                again = Trial(self._study, trial._trial_id)
+                for name, distribution in distributions(self._plan).items():
+                    again._suggest(name, distribution)  # what was drawn already stays
+                self._start(again, unknown)
+            elif state.get(trial.user_attrs[RUN]) == "cancelled" and not self._is_cancelled():
+                resume(trial.user_attrs[RUN], workspace=self._workspace)
+
+    def _start(self, trial: Trial, recorded: list[Run]) -> None:
+        """Give a trial its run: the recorded one with its settings, else a new one."""
         spec = self._run.spec
-        own = spec.model_copy(
-            update={"settings": {**spec.settings, **trial.params}, "search": None, "parent": self._run.id}
-        )
-        run = submit(own, workspace=self._workspace)
+        settings = {**spec.settings, **trial.params}
+        run = next((run for run in recorded if run.spec.settings == settings), None)
+        if run is None:
+            own = spec.model_copy(update={"settings": settings, "search": None, "parent": self._run.id})
+            run = submit(own, workspace=self._workspace)
+        else:
+            recorded.remove(run)
         trial.set_user_attr(RUN, run.id)
         print(f"Trial {trial.number}: {trial.params}", flush=True)
 
@@ -102,71 +128,21 @@ class Coordinator:
         """Tell the study what a trial's run came to, once it has ended."""
         try:
             run = store.get_run(trial.user_attrs[RUN], workspace=self._workspace)
-        except DataError as error:  # deleted
-            self._fail(trial, str(error))
-            return
-        if run.state == "finished":
-            try:
-                value = float(validation_accuracy(result(run.id, workspace=self._workspace)).mean())
-            except CrowdError as error:
-                self._fail(trial, str(error))
+            if not run.has_ended or (run.state == "cancelled" and self._is_cancelled()):
                 return
+            if run.state != "finished":
+                raise CrowdError(run.message)
+            value = float(validation_accuracy(result(run.id, workspace=self._workspace)).mean())
+        except CrowdError as error:  # deleted, failed, cancelled alone, or without a result
+            self._study.tell(trial.number, state=_failed())
+            print(f"Trial {trial.number} failed: {error}", flush=True)
+        else:
             self._study.tell(trial.number, value)
             print(f"Trial {trial.number}: validation accuracy {value:.4f}", flush=True)
-        elif run.has_ended:
-            if run.state == "cancelled":
-                self._discount(trial)
-            self._fail(trial, run.message)
-
-    def _fail(self, trial: FrozenTrial, why: str) -> None:
-        from optuna.trial import TrialState
-
-        self._study.tell(trial.number, state=TrialState.FAIL)
-        print(f"Trial {trial.number} failed: {why}", flush=True)
-
-    def _forget_unborn(self) -> None:
-        """Trials that were drawn but whose run was never recorded: the process ended in between."""
-        for trial in self._in_state("RUNNING"):
-            if RUN not in trial.user_attrs:
-                self._fail(trial, "its run was never recorded")
-
-    def _cancel_trials(self) -> None:
-        for trial in self._in_state("RUNNING"):
-            cancel(trial.user_attrs[RUN], workspace=self._workspace)
-            self._discount(trial)
-            self._fail(trial, "the search was cancelled")
-
-    def _discount(self, trial: FrozenTrial) -> None:
-        """A cancelled trial leaves room for another one."""
-        self._study.set_user_attr(_CANCELLED_TRIALS, sorted({*self._discounted(), trial.number}))
-
-    def _discounted(self) -> set[int]:
-        return set(self._study.user_attrs.get(_CANCELLED_TRIALS, ()))
-
-    def _enqueue_grid(self) -> None:
-        grid = self._plan.grid()
-        points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-        if len(points) > self._plan.trials:
-            points = random.Random(self._plan.seed).sample(points, self._plan.trials)
-        for point in points:
-            self._study.enqueue_trial(point)
-
-    def _wants_more(self) -> bool:
-        waiting = len(self._in_state("WAITING"))
-        if self._plan.sampler == "grid":
-            return waiting > 0
-        counted = {t.number for t in self._study.trials if RUN in t.user_attrs} - self._discounted()
-        return len(counted) < self._plan.trials
-
-    def _is_hopeless(self) -> bool:
-        ended = len(self._in_state("FAIL"))
-        return not self._values() and ended >= _HOPELESS and not self._in_state("RUNNING")
 
     def _last_failure(self) -> str:
-        for trial in reversed(self._in_state("FAIL")):
-            if RUN in trial.user_attrs:
-                return store.get_run(trial.user_attrs[RUN], workspace=self._workspace).message.splitlines()[0]
-        return ""
+        recorded = store.list_runs(states=["failed"], parent=self._run.id, workspace=self._workspace)
+        return recorded[0].message.partition("\n")[0] if recorded else ""
 
     def _parallel(self) -> int:
         slots = sum(w.slots for w in engine_state(workspace=self._workspace).workers)
@@ -179,7 +155,7 @@ class Coordinator:
         return [t.value for t in self._study.trials if t.value is not None]
 
     def _tell_progress(self) -> None:
-        values, total = self._values(), self._total()
+        values = self._values()
         ended = len(values) + len(self._in_state("FAIL"))
         if ended == self._told:
             return
@@ -188,18 +164,21 @@ class Coordinator:
             method=self._run.spec.method,
             seeds=(0,),
             epoch=ended,
-            epochs=total,
+            epochs=self._total,
             metrics={"best_valid_accuracy": np.array([max(values)])} if values else {},
-            seconds=elapsed / max(ended, 1),
+            seconds=elapsed / ended,
             annotations_per_second=0.0,
-            done=min(1.0, ended / max(total, 1)),
-            remaining=elapsed / max(ended, 1) * max(0, total - ended),
+            done=ended / self._total,
+            remaining=elapsed / ended * (self._total - ended),
         )
         self._recorder.listen(event)
         self._told = ended
 
-    def _total(self) -> int:
-        return len(self._study.trials) if self._plan.sampler == "grid" else self._plan.trials
+
+def _failed() -> Any:
+    from optuna.trial import TrialState
+
+    return TrialState.FAIL
 
 
 def _said(value: object) -> str:
@@ -210,19 +189,21 @@ def main(run_id: str) -> int:
     """Coordinate the search; returns the exit code."""
     workspace = Workspace.open()
     try:
-        run = store.get_run(run_id, workspace=workspace)
-        if run.spec.search is None:
+        run = insist(lambda: store.get_run(run_id, workspace=workspace))
+        plan = run.spec.search
+        if plan is None:
             raise DataError(f"Run {run_id} is no search")
-        store.set_state(run_id, "running", workspace=workspace)
+        why = read_note(workspace.run_folder(run_id)).message or None
+        insist(lambda: store.set_state(run_id, "running", why, workspace=workspace))
         with Recorder(workspace, run_id) as recorder:
-            code, message = Coordinator(run, run.spec.search, workspace, recorder).run()
+            code, message = insist(lambda: Coordinator(run, plan, workspace, recorder).run())
     except Exception as error:
         traceback.print_exc()
         code, message = _FAILED, str(error)
     print(message, flush=True)
     states: dict[int, Any] = {_FINISHED: "finished", _FAILED: "failed", _CANCELLED: "cancelled"}
     if code in states:
-        store.set_state(run_id, states[code], message, workspace=workspace)
+        insist(lambda: store.set_state(run_id, states[code], message, workspace=workspace))
     return code
 
 

@@ -18,8 +18,6 @@ from crowdcore.runs.workspace import Workspace
 
 __all__ = ["search", "search_importances", "search_trials"]
 
-_STATES = {"COMPLETE": "finished", "FAIL": "failed", "RUNNING": "running", "WAITING": "queued", "PRUNED": "failed"}
-
 
 def search(
     spec: RunSpec,
@@ -63,11 +61,12 @@ def search_trials(search_id: str, *, workspace: Workspace | None = None) -> pd.D
     workspace = workspace or Workspace.open()
     plan = _plan(search_id, workspace)
     study = open_study(workspace.run_folder(search_id))
+    states = {run.id: run.state for run in store.list_runs(parent=search_id, workspace=workspace)}
     rows = [
         {
             "trial": trial.number + 1,
-            "run": trial.user_attrs.get(RUN, ""),
-            "state": _STATES[trial.state.name],
+            "run": trial.user_attrs[RUN],
+            "state": states.get(trial.user_attrs[RUN], "deleted"),
             "validation_accuracy": trial.value if trial.value is not None else float("nan"),
             **trial.params,
         }

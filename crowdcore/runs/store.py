@@ -5,24 +5,26 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import sqlite3
 import time
+import uuid
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlparse
 
 import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import DataError
 from crowdcore.runs.datasets import spelled
-from crowdcore.runs.lease import is_leased
+from crowdcore.runs.files import write_json
+from crowdcore.runs.lease import is_leased, leased
+from crowdcore.runs.record import ask
+from crowdcore.runs.record_errors import RecordError
 from crowdcore.runs.redaction import redact
 from crowdcore.runs.run import ENDED, NAME, STATUS, TAG, Run, State, default_name, is_spread, read_run
 from crowdcore.runs.run_config import RunSpec
-from crowdcore.runs.schema import client_of, experiment_name, experiment_of
+from crowdcore.runs.schema import client_of, connect, experiment_name, experiment_of, local_folder
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -30,19 +32,30 @@ if TYPE_CHECKING:
 
 __all__ = ["create", "curves", "delete", "get_run", "list_runs", "set_message", "set_priority", "set_state"]
 
-_PATIENCE = 30.0  # seconds to wait for a locked database
+BEGUN, COPY = "new-", "record.json"
+"""Begin of the name of the folder of a run that is being created (the rest is its tag ``crowdcore.key``), and the file
+in a run's folder that has what the record said of it last."""
 _LEAVING = 10.0  # seconds that the process of a run may take to leave once the run has ended
 _MESSAGE = 4000  # characters; MLflow takes 8,000 in a tag
 _MOST = 50_000  # runs read at once
 
 
 def create(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
-    """Record a run as queued; nothing starts it yet."""
+    """Record a run as queued; nothing starts it yet.
+
+    Its folder is there first, under a name of its own and with its lease held: the engine finds there what a process
+    that died has begun.
+    """
     workspace = workspace or Workspace.open()
     client = client_of(workspace)
+    if workspace.read_only:
+        raise RecordError(workspace.read_only)
+    key = uuid.uuid4().hex
+    begun = workspace.folder / "runs" / f"{BEGUN}{key}"
     spec = spec.model_copy(update={"dataset": spelled(spec.dataset)})
     tags = {
         f"{TAG}spec": spec.model_dump_json(),
+        f"{TAG}key": key,
         f"{TAG}parent": spec.parent,
         f"{TAG}group": spec.group,
         f"{TAG}priority": str(spec.priority),
@@ -50,14 +63,27 @@ def create(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
         NAME: default_name(spec),
         **({"mlflow.parentRunId": spec.parent} if spec.parent else {}),
     }
-    entry = client.create_run(experiment_of(workspace, spec.dataset), tags=tags)
-    run_id = entry.info.run_id
-    client.update_run(run_id, STATUS["queued"])
-    for name in ("dataset", "method"):
-        client.log_param(run_id, name, getattr(spec, name))
-    client.log_param(run_id, "seeds", ", ".join(map(str, spec.seeds)))
-    workspace.run_folder(run_id).mkdir(parents=True, exist_ok=True)
+    begun.mkdir(mode=0o700, parents=True)
+    with leased(begun):
+        try:
+            run_id = client.create_run(experiment_of(workspace, spec.dataset), tags=tags).info.run_id
+        except Exception:
+            shutil.rmtree(begun, ignore_errors=True)
+            raise
+        put_in_place(begun, run_id, spec, workspace)
     return get_run(run_id, workspace=workspace)
+
+
+def put_in_place(begun: Path, run_id: str, spec: RunSpec, workspace: Workspace) -> None:
+    """The last steps of `create`: parameters, the state, and the run's folder under the name that is looked for."""
+    from mlflow.entities import Param
+
+    client = client_of(workspace)
+    told = {"dataset": spec.dataset, "method": spec.method, "seeds": ", ".join(map(str, spec.seeds))}
+    client.log_batch(run_id, params=[Param(name, value) for name, value in told.items()])
+    client.update_run(run_id, STATUS["queued"])
+    begun.rename(workspace.run_folder(run_id))
+    keep_copy(run_id, workspace)
 
 
 def get_run(run_id: str, *, workspace: Workspace | None = None) -> Run:
@@ -78,13 +104,11 @@ def entry_of(run_id: str, workspace: Workspace) -> Entry:
     Raises:
         DataError: there is none of that id.
     """
-    from mlflow.exceptions import MlflowException
-
     client = client_of(workspace)
     workspace.run_folder(run_id)  # refuses what is no id
     try:
         entry = client.get_run(run_id)
-    except MlflowException as error:
+    except RecordError as error:
         if error.error_code != "RESOURCE_DOES_NOT_EXIST":
             raise
         entry = None
@@ -152,6 +176,7 @@ def set_state(run_id: str, state: State, message: str | None = None, *, workspac
         client.set_terminated(run_id, STATUS[state], int(time.time() * 1000))
     else:
         client.update_run(run_id, STATUS[state])
+    keep_copy(run_id, workspace)
 
 
 def set_message(run_id: str, message: str, *, workspace: Workspace | None = None) -> None:
@@ -161,7 +186,23 @@ def set_message(run_id: str, message: str, *, workspace: Workspace | None = None
 
 def set_priority(run_id: str, priority: int, *, workspace: Workspace | None = None) -> None:
     """Let a queued run go before (higher) or after others."""
-    client_of(workspace or Workspace.open()).set_tag(run_id, f"{TAG}priority", str(priority))
+    set_tag(run_id, f"{TAG}priority", str(priority), workspace or Workspace.open())
+
+
+def set_tag(run_id: str, name: str, value: str, workspace: Workspace) -> None:
+    """Set one of MLflow's tags of a run."""
+    client_of(workspace).set_tag(run_id, name, value)
+    keep_copy(run_id, workspace)
+
+
+def keep_copy(run_id: str, workspace: Workspace) -> None:
+    """Copy what the record says of a run into its folder, where a lost record is rebuilt from; curves stay out."""
+    if workspace.owns_record:
+        entry = client_of(workspace).get_run(run_id)
+        facts = {name: getattr(entry.info, name) for name in ("user_id", "status", "start_time", "end_time")}
+        known = {name: dict(getattr(entry.data, name)) for name in ("tags", "params", "metrics")}
+        with contextlib.suppress(OSError):  # a full disk, a deleted folder
+            write_json(workspace.run_folder(run_id) / COPY, facts | known)
 
 
 def curves(run_id: str, metrics: Collection[str] | None = None, *, workspace: Workspace | None = None) -> pd.DataFrame:
@@ -197,17 +238,19 @@ def _history(run_id: str, names: Sequence[str], workspace: Workspace) -> dict[st
         client = client_of(workspace)
         points = [(n, m.step, m.timestamp, m.value) for n in names for m in client.get_metric_history(run_id, n)]
     else:
-        marks = ", ".join("?" * len(names))
-        query = (
-            f"SELECT key, step, timestamp, value FROM metrics WHERE run_uuid = ? AND key IN ({marks}) AND NOT is_nan"
-        )
-        with contextlib.closing(sqlite3.connect(workspace.database, timeout=_PATIENCE)) as connection:
-            points = connection.execute(query, [run_id, *names]).fetchall()
+        points = ask(workspace, lambda: _points(run_id, names, workspace))
     found: dict[str, dict[int, float]] = {}
     for name, step, _, value in sorted(points, key=lambda point: point[1:3]):
         if step > 0:
             found.setdefault(name, {})[step] = value
     return {name: pd.Series(values, dtype=float) for name, values in found.items()}
+
+
+def _points(run_id: str, names: Sequence[str], workspace: Workspace) -> list[tuple[str, int, int, float]]:
+    marks = ", ".join("?" * len(names))
+    query = f"SELECT key, step, timestamp, value FROM metrics WHERE run_uuid = ? AND key IN ({marks}) AND NOT is_nan"
+    with connect(workspace) as connection:
+        return connection.execute(query, [run_id, *names]).fetchall()
 
 
 def delete(run_ids: Iterable[str], *, workspace: Workspace | None = None) -> None:
@@ -227,7 +270,7 @@ def delete(run_ids: Iterable[str], *, workspace: Workspace | None = None) -> Non
     for run in runs:
         uri = client.get_run(run.id).info.artifact_uri
         client.delete_run(run.id)
-        local = local_folder(uri)
+        local = workspace.artefact_folder(run.id) if workspace.owns_record else local_folder(uri)
         if local is None:
             repository: Any = get_artifact_repository(uri, tracking_uri=workspace.tracking_uri)
             repository.delete_artifacts()
@@ -244,12 +287,6 @@ def _has_left(workspace: Workspace, run_id: str) -> bool:
             return False
         time.sleep(0.05)
     return True
-
-
-def local_folder(uri: str) -> Path | None:
-    """The folder behind the address of a run's artefacts, when it is on this machine's disks."""
-    address = urlparse(uri)
-    return Path(unquote(address.path)) if address.scheme in {"", "file"} else None
 
 
 def now() -> str:

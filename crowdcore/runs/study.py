@@ -41,6 +41,8 @@ def open_study(folder: Path, plan: SearchPlan | None = None) -> Study | None:
     journal = folder / "search.journal"
     if plan is None and not journal.exists():
         return None
+    if plan is not None:
+        _cut_to_whole_lines(journal)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what it calls experimental we have tested
         storage = optuna.storages.JournalStorage(JournalFileBackend(str(journal)))
@@ -53,10 +55,22 @@ def open_study(folder: Path, plan: SearchPlan | None = None) -> Study | None:
     return made
 
 
+def _cut_to_whole_lines(journal: Path) -> None:
+    """Take away what a full disk left of a line."""
+    if journal.exists():
+        content = journal.read_bytes()
+        if content and not content.endswith(b"\n"):
+            journal.write_bytes(content[: content.rfind(b"\n") + 1])
+
+
 def _sampler(plan: SearchPlan, already: int) -> Any:
     from optuna import samplers
 
     seed = plan.seed + already  # a search that goes on does not repeat its first draws
+    if plan.sampler == "grid":
+        grid = samplers.GridSampler(plan.grid(), seed=plan.seed)  # the point of a trial follows from its number
+        grid.after_trial = lambda *_: None  # type: ignore[method-assign]  # it would stop Optuna's own loop
+        return grid
     if plan.sampler == "tpe":
         return samplers.TPESampler(seed=seed, constant_liar=True, n_startup_trials=min(10, max(1, plan.trials // 3)))
     return samplers.RandomSampler(seed=seed)

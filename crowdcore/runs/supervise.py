@@ -5,17 +5,18 @@ Dask cannot stop a running task, and a crash must not take the worker along: so 
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from crowdcore.runs.forkserver import Forked
 from crowdcore.runs.lease import Lease, Note, Outcome, leased
+from crowdcore.runs.patience import insist
 from crowdcore.runs.processes import kill_group
 from crowdcore.runs.workspace import Workspace
 
@@ -24,10 +25,10 @@ __all__ = ["DEVICE", "idle", "stop_all", "supervise"]
 DEVICE = "CROWDCORE_DEVICE"  # "cuda:1": the device that this worker gives to its runs
 _TICK = 0.1  # seconds
 _SILENT = 600.0  # seconds without a sign of life for which a cancelled child may still end by itself
-_CONCLUDE = 300.0  # seconds to turn a checkpoint into a result
-_LOST = 3  # workers that a run may lose
+_PAUSE = 1.0  # seconds before a child that a signal has ended is started again
+_LOST = 2  # times that a run is started again after its process, or its worker, was lost and it had not got on
 _TAIL = 8  # log lines in a message
-_FINISHED, _FAILED, _CANCELLED, _ORPHANED, _TAKEN = 0, 1, 3, 4, 5  # exit codes of a child
+_FINISHED, _CANCELLED, _ORPHANED, _TAKEN = 0, 3, 4, 5  # exit codes of a child
 
 _stopping = threading.Event()
 _reasons: list[str] = []
@@ -62,14 +63,8 @@ def supervise(folder: str, tracking_uri: str, run_id: str, what: str, device: st
     _active.add(threading.get_ident())
     try:
         with leased(workspace.run_folder(run_id), wait=15) as lease:
-            note = lease.begin()
-            if note.lost > _LOST:
-                ended = replace(note, outcome="failed", message=_lost(note, workspace, run_id))
-            elif _never_began(workspace, run_id):
-                ended = replace(note, outcome="cancelled", message="Cancelled before it started.")
-            else:
-                ended = _watch(lease, note, workspace, run_id, what, device)
-            lease.write(ended)
+            ended = _Supervisor(lease, workspace, run_id, what, device).run()
+            insist(lambda: lease.write(ended), _stopping.is_set)
             return ended.outcome
     except BlockingIOError:
         return ""
@@ -77,72 +72,102 @@ def supervise(folder: str, tracking_uri: str, run_id: str, what: str, device: st
         _active.discard(threading.get_ident())
 
 
-def _watch(lease: Lease, note: Note, workspace: Workspace, run_id: str, what: str, device: str) -> Note:
-    log = workspace.run_folder(run_id) / "log.txt"
-    start = log.stat().st_size if log.exists() else 0
-    environment = {**workspace.environment, **_visible(device)}
+@dataclass(frozen=True)
+class _Supervisor:
+    """Starts the child of a run, and starts it again when a signal has ended it."""
 
-    def run_child(is_over: Callable[[], bool]) -> tuple[Note, int | None]:
-        child = Forked(f"crowdcore.runs.{what}", run_id, environment, log, lease.handle)
-        watched = replace(note, child=child.pid)
-        lease.write(watched)
-        return watched, _wait(child, is_over)
+    lease: Lease
+    workspace: Workspace
+    run_id: str
+    what: str
+    device: str
 
-    note, code = run_child(_impatience(workspace, run_id, what))
-    if _was_killed(code) and workspace.cancel_requested(run_id) and not _stopping.is_set():
-        if workspace.has_checkpoint(run_id):  # which a child of a cancelled run turns into its result
-            end = time.monotonic() + _CONCLUDE
-            note, code = run_child(lambda: time.monotonic() > end)
-        if _was_killed(code):
-            return replace(note, outcome="cancelled", message=_cut_short(workspace, run_id, what))
-    if _stopping.is_set() and (code is None or code < 0):
-        return replace(note, outcome="stopped", message=_reasons[0])
-    if code is None or code in {_ORPHANED, _TAKEN}:
-        return note  # without an outcome: it counts as lost
-    if code in {_FINISHED, _CANCELLED}:
-        return replace(note, outcome="ended")
-    message = f"{_why(code)} {_going_on(workspace, run_id)}\n{_tail(log, start)}".strip()
-    return replace(note, outcome="failed", message=message)
+    def run(self) -> Note:
+        """Until the run has ended or is to go on elsewhere; returns the note to leave."""
+        why = tail = ""
+        while True:
+            message = f"{why} {self._goes_on('It went on')}" if why else ""
+            note = insist(partial(self.lease.begin, message=message), _stopping.is_set)
+            if note.lost > _LOST:
+                often = f"That happened {note.lost} times before it got on. {self._goes_on('Resume goes on')}"
+                message = f"{why or 'Its worker was lost.'} {often}\n{tail}".strip()
+                return replace(note, outcome="failed", message=message)
+            if self._is_cancelled() and not self._has_checkpoint():
+                return replace(note, outcome="cancelled", message="Cancelled before it started.")
+            start = self._log.stat().st_size if self._log.exists() else 0
+            note, code = self._run_child(note, self._impatience())
+            if _was_killed(code) and self._is_cancelled() and not _stopping.is_set():
+                if self._has_checkpoint():  # which a child of a cancelled run turns into its result
+                    note, code = self._run_child(note, partial(self._is_silent_since, time.monotonic()))
+                if _was_killed(code):
+                    return replace(note, outcome="cancelled", message=self._cut_short())
+            if _stopping.is_set() and (code is None or code < 0):
+                return replace(note, outcome="stopped", message=_reasons[0])
+            if code is None or code in {_ORPHANED, _TAKEN}:
+                return note  # without an outcome: it counts as lost
+            if code in {_FINISHED, _CANCELLED}:
+                return replace(note, outcome="ended")
+            why, tail = _why(code), _tail(self._log, start)
+            if code > 0:
+                message = f"{why} {self._goes_on('Resume goes on')}\n{tail}".strip()
+                return replace(note, outcome="failed", message=message)
+            _stopping.wait(_PAUSE)
 
+    def _run_child(self, note: Note, is_over: Callable[[], bool]) -> tuple[Note, int | None]:
+        """Start a child, wait for it, and kill it when ``is_over`` says so; its checkpoint is whole at any time."""
+        environment = {**self.workspace.environment, **_visible(self.device)}
+        child = Forked(f"crowdcore.runs.{self.what}", self.run_id, environment, self._log, self.lease.handle)
+        note = replace(note, child=child.pid)
+        insist(lambda: self.lease.write(note), lambda: _stopping.is_set() or child.wait(0))
+        while not child.wait(_TICK):
+            if _stopping.is_set() or is_over():
+                kill_group(child.pid)
+        kill_group(child.pid)  # and what it left behind
+        return note, child.code
 
-def _wait(child: Forked, is_over: Callable[[], bool]) -> int | None:
-    """Wait for the child, and kill it when ``is_over`` says so; its checkpoint is whole at any time."""
-    while not child.wait(_TICK):
-        if _stopping.is_set() or is_over():
-            kill_group(child.pid)
-    kill_group(child.pid)  # and what it left behind
-    return child.code
+    def _impatience(self) -> Callable[[], bool]:
+        """Whether a cancelled child is not to be waited for: somebody said so, or it has been silent for long."""
+        asked: list[float] = []
+
+        def is_over() -> bool:
+            if not self._is_cancelled():
+                return False
+            asked.append(time.monotonic())
+            del asked[1:]
+            now = self.what == "train_process" and self.workspace.stop_requested(self.run_id)
+            return now or self._is_silent_since(asked[0])
+
+        return is_over
+
+    def _is_silent_since(self, begun: float) -> bool:
+        """Whether the child has given no sign of life for long; one that works on is waited for, however slow."""
+        return min(time.monotonic() - begun, self.workspace.silence(self.run_id)) > _SILENT
+
+    @property
+    def _log(self) -> Path:
+        return self.workspace.run_folder(self.run_id) / "log.txt"
+
+    def _is_cancelled(self) -> bool:
+        return self.workspace.cancel_requested(self.run_id)
+
+    def _has_checkpoint(self) -> bool:
+        return self.workspace.has_checkpoint(self.run_id)
+
+    def _goes_on(self, how: str) -> str:
+        if self._has_checkpoint() or self.what != "train_process":
+            return f"{how} from {'its last checkpoint' if self.what == 'train_process' else 'where it was'}."
+        return "It began again." if how == "It went on" else ""
+
+    def _cut_short(self) -> str:
+        if self.what != "train_process":
+            return "Cancelled; its process did not end by itself."
+        if self._has_checkpoint():
+            return "Cancelled. Its last checkpoint could not be made a result; Resume goes on from there."
+        return "Cancelled before its first epoch had ended, so there is nothing to keep."
 
 
 def _was_killed(code: int | None) -> bool:
     return code is not None and code < 0
-
-
-def _impatience(workspace: Workspace, run_id: str, what: str) -> Callable[[], bool]:
-    """Whether a cancelled child is not to be waited for: somebody said so, or it has been silent for long."""
-    asked = math.inf
-
-    def is_over() -> bool:
-        nonlocal asked
-        if not workspace.cancel_requested(run_id):
-            return False
-        asked = min(asked, time.monotonic())
-        silent = min(time.monotonic() - asked, workspace.silence(run_id))
-        return (what == "train_process" and workspace.stop_requested(run_id)) or silent > _SILENT
-
-    return is_over
-
-
-def _never_began(workspace: Workspace, run_id: str) -> bool:
-    return workspace.cancel_requested(run_id) and not workspace.has_checkpoint(run_id)
-
-
-def _cut_short(workspace: Workspace, run_id: str, what: str) -> str:
-    if what != "train_process":
-        return "Cancelled; its process did not end by itself."
-    if workspace.has_checkpoint(run_id):
-        return "Cancelled. Its last checkpoint could not be made a result; Resume goes on from there."
-    return "Cancelled before its first epoch had ended, so there is nothing to keep."
 
 
 def _visible(device: str) -> dict[str, str]:
@@ -157,18 +182,10 @@ def _visible(device: str) -> dict[str, str]:
 
 def _why(code: int) -> str:
     if code == -signal.SIGKILL:
-        return "The training process was killed (SIGKILL), as the system does when memory runs out."
+        return "Its process was killed (SIGKILL), as the system does when memory runs out."
     if code < 0:
-        return f"The training process crashed ({signal.Signals(-code).name})."
-    return f"The training process ended with exit code {code}."
-
-
-def _going_on(workspace: Workspace, run_id: str) -> str:
-    return "Resume goes on from its last checkpoint." if workspace.has_checkpoint(run_id) else ""
-
-
-def _lost(note: Note, workspace: Workspace, run_id: str) -> str:
-    return f"Its worker was lost {note.lost} times in a row. {_going_on(workspace, run_id)}".strip()
+        return f"Its process crashed ({signal.Signals(-code).name})."
+    return f"Its process ended with exit code {code}."
 
 
 def _tail(log: Path, start: int) -> str:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import shutil
 import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +24,12 @@ from crowdcore.runs import store
 from crowdcore.runs.artefacts import keep_result
 from crowdcore.runs.datasets import open_dataset
 from crowdcore.runs.environment import environment
-from crowdcore.runs.lease import leased
+from crowdcore.runs.lease import leased, read_note
+from crowdcore.runs.patience import insist
 from crowdcore.runs.recorder import ORPHANED, Recorder, checkpointed
 from crowdcore.runs.redaction import redact
 from crowdcore.runs.run import TAG, Run, State
+from crowdcore.runs.run_config import RunSpec
 from crowdcore.runs.schema import client_of
 from crowdcore.runs.scores import accuracy_scores
 from crowdcore.runs.usage import peak_bytes, process_age
@@ -77,13 +79,14 @@ def work(workspace: Workspace, run_id: str) -> int:
     """Train the run in this process, whose standard output is its log; returns the exit code."""
     stop = _Stop(workspace, run_id)
     try:
-        run = store.get_run(run_id, workspace=workspace)
+        run = insist(lambda: store.get_run(run_id, workspace=workspace))
         kept = workspace.has_checkpoint(run_id)
         if run.state in {"finished", "cancelled"} or (stop.cancelled and not kept):
             if not run.has_ended:
                 store.set_state(run_id, "cancelled", "Cancelled before it began.", workspace=workspace)
             return CANCELLED if run.state != "finished" else FINISHED
-        store.set_state(run_id, "running", workspace=workspace)
+        why = read_note(workspace.run_folder(run_id)).message or None
+        insist(lambda: store.set_state(run_id, "running", why, workspace=workspace))
         code, message = _train(workspace, run, stop)
     except BaseException as error:
         if not isinstance(error, CrowdError):
@@ -93,7 +96,9 @@ def work(workspace: Workspace, run_id: str) -> int:
     if code == ORPHANED:
         return code
     state: State = _STATE_AFTER.get(code, "failed")
-    _insist(lambda: _end(workspace, run_id, state, message))
+    insist(lambda: _end(workspace, run_id, state, message), lambda: not workspace.run_folder(run_id).exists())
+    if code == FINISHED:
+        shutil.rmtree(workspace.run_folder(run_id) / "checkpoint", ignore_errors=True)
     return code
 
 
@@ -109,7 +114,8 @@ def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
             f"{spec.dataset} has changed since this run was asked for", "Run it again to train on what is there now."
         )
     training, own = learning.split_settings(methods.get(spec.method), spec.settings)
-    _describe(workspace, run, {"fingerprint": dataset.fingerprint, **training.model_dump(), **own.model_dump()})
+    described = spec.model_copy(update={"fingerprint": dataset.fingerprint})
+    insist(lambda: _describe(workspace, run, described, {**training.model_dump(), **own.model_dump()}))
     with Recorder(workspace, run.id) as recorder:
         for seeds, history in checkpointed(folder / "checkpoint"):
             recorder.restore(seeds, history)
@@ -131,20 +137,23 @@ def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
             return CANCELLED, "The run was deleted."
         if result.start_loss:  # of two starts, the curves of the one that was kept
             recorder.restore(result.seeds, result.curves)
-        _insist(lambda: keep_result(run.id, result, dataset, workspace))
-    _insist(lambda: _log_scores(workspace, run.id, result, startup))
+        insist(lambda: keep_result(run.id, result, dataset, workspace), lambda: recorder.orphaned)
+    insist(lambda: _log_scores(workspace, run.id, result, startup))
     if stop.cancelled:
-        return CANCELLED, f"Cancelled after epoch {int(result.last_epoch.max())}; what was learnt by then is kept."
+        when = f"after epoch {int(result.last_epoch.max())}" if result.seconds else "in its first stage"
+        return CANCELLED, f"Cancelled {when}; what was learnt by then is kept."
     return FINISHED, ""
 
 
-def _describe(workspace: Workspace, run: Run, parameters: dict[str, Any]) -> None:
-    """Parameters as used, the environment, the device."""
+def _describe(workspace: Workspace, run: Run, spec: RunSpec, settings: dict[str, Any]) -> None:
+    """Specification with the data's fingerprint, settings as used, the environment, the device."""
     from mlflow.entities import Param
 
     from crowdcore.learning.training.device import resolve_device
 
     client = client_of(workspace)
+    parameters = {"fingerprint": spec.fingerprint, **settings}
+    client.set_tag(run.id, f"{TAG}spec", spec.model_dump_json())
     client.log_batch(run.id, params=[Param(name, str(value)[:6000]) for name, value in parameters.items()])
     client.log_dict(run.id, environment(), "environment.json")
     client.set_tag(run.id, f"{TAG}device", str(resolve_device(run.spec.device)))
@@ -172,20 +181,6 @@ def _end(workspace: Workspace, run_id: str, state: State, message: str) -> None:
     store.set_state(run_id, state, message, workspace=workspace)
 
 
-def _insist(write: Callable[[], None], patience: float = 120.0) -> None:
-    """Try again while the record is locked or out of reach."""
-    from mlflow.exceptions import MlflowException
-
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            return write()
-        except MlflowException as error:
-            if time.monotonic() > deadline or error.error_code == "RESOURCE_DOES_NOT_EXIST":
-                raise
-            time.sleep(1.0)
-
-
 def _explain(error: BaseException) -> str:
     """One sentence for the page."""
     text = str(error)
@@ -200,7 +195,7 @@ def _explain(error: BaseException) -> str:
 
 def _log_to(path: Path) -> None:
     """Send all that this process prints, its libraries included, to the run's log, without secrets."""
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.dup2(handle, 1)
     os.dup2(handle, 2)
     os.close(handle)

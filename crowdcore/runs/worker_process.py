@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from distributed import Nanny, SpecCluster, Status, Worker
@@ -56,7 +57,7 @@ class RunWorker(Worker):
             os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores() // slots)))
         options["name"] = f"{socket.gethostname()}, {device}, {os.getpid()}"  # unique in a cluster
         super().__init__(*arguments, **options)
-        forkserver.preload()
+        forkserver.preload(Path(options["local_directory"]).with_name("forkserver.log"))
 
     def start_http_server(self, *arguments: object, **options: object) -> None:
         """Runs are seen on the dashboard and in MLflow."""

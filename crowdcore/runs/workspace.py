@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crowdcore.core.errors import DataError
+from crowdcore.runs.mounts import network_filesystem
 
-__all__ = ["Workspace"]
+__all__ = ["RUN_ID", "Workspace"]
 
-_RUN_ID = re.compile(r"[0-9a-f]{32}")
-_WAIT = 30  # seconds that SQLite waits for another writer
+RUN_ID = re.compile(r"[0-9a-f]{32}")
+_WAIT = 3  # seconds that SQLite waits for another writer before somebody is told
 
 
 @dataclass(frozen=True)
@@ -53,19 +54,47 @@ class Workspace:
             return None
         return Path(self.tracking_uri.removeprefix("sqlite:///").split("?")[0]).resolve()
 
+    @property
+    def owns_record(self) -> bool:
+        """Whether the record lies in the folder: then all that it points to is found relative to the folder, too."""
+        return self.database is not None and self.database.parent == self.folder
+
+    @property
+    def read_only(self) -> str:
+        """Why the record must not be written, and what helps, in one sentence; "" where it may be."""
+        database = self.database
+        if database is None:
+            return ""
+        if kind := network_filesystem(database.parent):
+            return (
+                f"The workspace {self.folder} lies on a network folder ({kind}), which can destroy a SQLite record: "
+                "set MLFLOW_TRACKING_URI to a tracking server (`mlflow server`), or use a disk of this machine."
+            )
+        if database.exists() and not all(os.access(path, os.W_OK) for path in (database, database.parent)):
+            return (
+                f"The workspace {self.folder} is read-only: its runs can be looked at, but not started or changed. "
+                "Make it writable, or name another one with CROWDCORE_WORKSPACE."
+            )
+        return ""
+
+    def artefact_folder(self, run_id: str) -> Path:
+        """Where the results of a run are when the workspace has its own record."""
+        return self.folder / "artifacts" / self.run_folder(run_id).name / "artifacts"
+
     def run_folder(self, run_id: str) -> Path:
-        """The folder of one run: ``log.txt``, ``checkpoint/``, ``cancel``, ``beat``, ``lease``, ``note.json``.
+        """The folder of one run: ``log.txt``, ``checkpoint/``, ``cancel``, ``beat``, ``lease``, ``note.json``,
+        ``record.json``.
 
         Raises:
             DataError: that is no run's name; nothing else can become a path.
         """
-        if not _RUN_ID.fullmatch(run_id):
+        if not RUN_ID.fullmatch(run_id):
             raise DataError(f"There is no run {run_id!r}", "`crowdcore runs list` shows those there are.")
         return self.folder / "runs" / run_id
 
     def has_checkpoint(self, run_id: str) -> bool:
         """Whether a run has learnt something that it can go on from, or turn into a result."""
-        return any((self.run_folder(run_id) / "checkpoint").rglob("state.json"))
+        return any((self.run_folder(run_id) / "checkpoint").rglob("epoch-*.safetensors"))
 
     def beat(self, run_id: str) -> None:
         """Give a sign of life as the child of a run."""

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ import pandas as pd
 import pytest
 
 import crowdcore as cc
-from crowdcore.runs import Run, get_run, list_runs, store
+from crowdcore.runs import Run, Workspace, get_run, list_runs, store
 from tests.runs.conftest import crowd_folder, make, one_thread, record_template, train, workspace  # noqa: F401
 
 
@@ -163,3 +165,15 @@ def test_refused_before_it_starts(workspace, crowd_folder: Path, no_engine: None
     done = run("runs", words[0], crowd_folder, *words[1:])
     assert done.code == 2 and says in done.err and done.err.count("\n") == 1
     assert list_runs() == []
+
+
+def test_a_locked_record_is_said_and_waited_for(make, run, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    waiting = make()
+    monkeypatch.setattr("crowdcore.runs.schema._WAIT", 0.2)
+    other = sqlite3.connect(Workspace.open().database, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    Timer(2.0, other.close).start()
+    done = run("runs", "note", waiting.id, "seen")
+    assert done.code == 0 and done.err.count("\n") == 1
+    assert "is locked by another program" in done.err and "It is tried again for 60 s." in done.err
+    assert get_run(waiting.id).note == "seen"

@@ -48,6 +48,7 @@ def workspace_at(folder: Path, **environment: str) -> Iterator[Workspace]:
             patch.delenv(name, raising=False)
         for name, value in environment.items():
             patch.setenv(name, value)
+        folder.mkdir(exist_ok=True)
         workspace = Workspace.open(folder)
         make_dataset(folder)
         try:

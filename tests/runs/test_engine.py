@@ -12,10 +12,11 @@ from dataclasses import replace
 
 import psutil
 import pytest
+from safetensors import SafetensorError
 
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError, DataError, SettingError
-from crowdcore.runs import engine, queue, recovery, store
+from crowdcore.runs import engine, patience, queue, recovery, store
 from crowdcore.runs.files import EngineFiles
 from crowdcore.runs.lease import Note, is_leased, leased, read_note
 from crowdcore.runs.processes import is_alive
@@ -57,6 +58,10 @@ def test_a_supervisor_that_left_no_word_counts_as_lost(tmp_path):
         assert lease.begin().lost == 1
         lease.write(replace(lease.begin(), outcome="stopped"))
         assert lease.begin().lost == 2  # being stopped is no loss
+        (tmp_path / "checkpoint").mkdir()
+        (tmp_path / "checkpoint" / "epoch-000004.safetensors").touch()
+        assert lease.begin().lost == 1  # it had got on
+        assert lease.begin().lost == 2
     (tmp_path / "note.json").write_text("{")
     assert read_note(tmp_path) == Note()
 
@@ -98,14 +103,54 @@ def test_what_ended_by_itself_stays_as_it_is(workspace):
     assert store.get_run(run.id, workspace=workspace).message == "its own words"
 
 
-def test_runs_at_work_or_just_being_recorded_are_left_alone(workspace):
-    busy, new = (store.create(spec(3), workspace=workspace) for _ in range(2))
+def test_runs_at_work_are_left_alone(workspace):
+    busy = store.create(spec(3), workspace=workspace)
     store.set_state(busy.id, "running", workspace=workspace)
-    store.set_state(new.id, "running", workspace=workspace)  # as MLflow has it for a moment
     with leased(workspace.run_folder(busy.id)) as lease:
         lease.begin()
         assert Reconciler(workspace).waiting(set()) == []
-    assert {store.get_run(r.id, workspace=workspace).state for r in (busy, new)} == {"running"}
+    assert store.get_run(busy.id, workspace=workspace).state == "running"
+
+
+class KilledError(BaseException):
+    """Ends what goes on, as a signal does, without being handled."""
+
+
+@pytest.mark.parametrize(
+    ("where", "what", "n_runs"),
+    [
+        ("experiment_of", None, 0),
+        ("put_in_place", None, 1),
+        ("client_of", "log_batch", 1),
+        ("client_of", "update_run", 1),
+    ],
+)
+def test_a_creation_that_was_cut_short_is_finished_or_undone(workspace, monkeypatch, where, what, n_runs):
+    def die(*given, **named):
+        held.append([path.name for path in (workspace.folder / "runs").iterdir()])
+        assert Reconciler(workspace).waiting(set()) == []  # it may only be slow
+        raise KilledError
+
+    held = []
+    with monkeypatch.context() as patch:
+        patch.setattr(store.client_of(workspace) if what else store, what or where, die)
+        with pytest.raises(KilledError):
+            store.create(spec(3), workspace=workspace)
+    assert len(held) == 1 and held[0][0].startswith(store.BEGUN)
+    found = Reconciler(workspace).waiting(set())
+    assert [run.message for run in found] == [""] * n_runs
+    assert store.list_runs(workspace=workspace) == found
+    assert [path.name for path in (workspace.folder / "runs").iterdir()] == [run.id for run in found]
+
+
+def test_a_creation_that_the_record_refused_leaves_nothing(workspace, monkeypatch):
+    def refuse(*given, **named):
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(store, "experiment_of", refuse)
+    with pytest.raises(RuntimeError):
+        store.create(spec(3), workspace=workspace)
+    assert list((workspace.folder / "runs").iterdir()) == []
 
 
 def test_a_child_that_outlives_its_supervisor_is_ended(workspace, monkeypatch):
@@ -139,11 +184,89 @@ def test_trials_end_with_their_search(workspace):
 
 def test_runs_are_not_started_for_ever(workspace):
     run = store.create(spec(3), workspace=workspace)
-    leave(workspace, run.id, lost=3)
+    leave(workspace, run.id, lost=2)
     assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "train_process", "cpu") == "failed"
     Reconciler(workspace).settle(run.id)
     found = store.get_run(run.id, workspace=workspace)
-    assert (found.state, found.message) == ("failed", "Its worker was lost 4 times in a row.")
+    assert (found.state, found.message) == ("failed", "Its worker was lost. That happened 3 times before it got on.")
+
+
+class Dying:
+    """Children of a run that signals end, each after it has written some lines and perhaps a checkpoint."""
+
+    def __init__(self, folder, codes, gets_on):
+        self.folder, self.codes, self.gets_on, self.pid, self.told = folder, list(codes), gets_on, 0, []
+
+    def __call__(self, module, run_id, environment, log, handle):
+        self.told.append(read_note(self.folder).message)
+        with log.open("a") as written:
+            written.write(f"line of child {len(self.told)}\n")
+        if self.gets_on:
+            (self.folder / "checkpoint" / "0-0").mkdir(parents=True, exist_ok=True)
+            (self.folder / "checkpoint" / "0-0" / f"epoch-{len(self.told):06}.safetensors").touch()
+        self.code = self.codes.pop(0)
+        return self
+
+    def wait(self, seconds):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("gets_on", "codes", "outcome", "n_children"),
+    [(False, [-9] * 9, "failed", 3), (True, [-9, -11] * 3 + [0], "ended", 7)],
+)
+def test_a_child_that_a_signal_ends_is_started_again_while_it_gets_on(
+    workspace, monkeypatch, gets_on, codes, outcome, n_children
+):
+    run = store.create(spec(3), workspace=workspace)
+    folder = workspace.run_folder(run.id)
+    child = Dying(folder, codes, gets_on)
+    monkeypatch.setattr("crowdcore.runs.supervise.Forked", child)
+    monkeypatch.setattr("crowdcore.runs.supervise.kill_group", lambda pid: None)
+    monkeypatch.setattr("crowdcore.runs.supervise._PAUSE", 0.0)
+    assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "train_process", "cpu") == outcome
+    assert len(child.told) == n_children
+    assert child.told[0] == "" and "SIGKILL" in child.told[1]
+    assert child.told[1].endswith("It went on from its last checkpoint." if gets_on else "It began again.")
+    if not gets_on:
+        message = read_note(folder).message
+        assert "3 times before it got on" in message
+        assert message.endswith("\nline of child 3"), "the last lines of the last child alone"
+
+
+def test_a_disk_that_takes_nothing_is_one_sentence(workspace, no_engine, monkeypatch):
+    run = runs.submit(spec(3), workspace=workspace)
+    full = os.statvfs(workspace.folder)
+    monkeypatch.setattr(patience.os, "statvfs", lambda _: os.statvfs_result((*full[:4], 0, *full[5:])))
+    assert "is full: make room" in runs.engine_state(workspace=workspace).problem
+    for action in (runs.cancel, runs.resume, runs.run_again):
+        with pytest.raises(CrowdError, match=r"^The disk of .* is full: make room, and waiting runs go on"):
+            action(run.id, workspace=workspace)
+    monkeypatch.setattr(patience.os, "statvfs", lambda _: os.statvfs_result((*full[:8], os.ST_RDONLY, *full[9:])))
+    assert "is read-only: make it writable" in runs.engine_state(workspace=workspace).problem
+    monkeypatch.undo()
+    assert [r.id for r in runs.list_runs(workspace=workspace)] == [run.id]
+
+
+def test_what_passes_is_tried_again():
+    asked = [OSError(28, "No space left on device"), OSError(28, "No space left on device")]
+
+    def act():
+        if asked:
+            raise asked.pop()
+        return "done"
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(patience, "_PAUSE", 0.0)
+        assert patience.insist(act) == "done"
+        asked.append(SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"))
+        assert patience.insist(act) == "done"
+        asked.append(OSError(27, "File too large"))  # a limit stays
+        with pytest.raises(OSError, match="too large"):
+            patience.insist(act)
+        asked.append(OSError(28, "No space left on device"))
+        with pytest.raises(OSError, match="No space"):
+            patience.insist(act, stopped=lambda: True)
 
 
 def test_a_run_that_somebody_has_is_not_supervised_twice(workspace, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from crowdcore import runs
+from crowdcore.core.errors import CrowdError
 from crowdcore.runs.lease import is_leased, read_note
 from crowdcore.runs.processes import is_alive
 from crowdcore.runs.workspace import Workspace
@@ -92,15 +94,14 @@ def test_killed_training_process(workspace):
     run = runs.submit(spec(LONG), workspace=workspace)
     waiting = runs.submit(spec(3), workspace=workspace)
     before = at_epoch(workspace, run.id, 8)
-    kill(children(workspace, run.id))
-    failed = ended(workspace, run.id, 10)
-    assert failed.state == "failed"
-    assert "SIGKILL" in failed.message and "Resume goes on" in failed.message
-    assert "dl-mv on tiny" in failed.message  # its last log lines
-    assert ended(workspace, waiting.id).state == "finished"  # nobody else noticed
-    assert runs.resume(run.id, workspace=workspace).state == "queued"
+    kill(old := children(workspace, run.id))
+    until(lambda: set(children(workspace, run.id)) - set(old), 20, "another process goes on")
     again = at_epoch(workspace, run.id, before.epoch + 3)
-    assert again.message.startswith("Resumed after epoch")
+    assert again.message == (
+        "Its process was killed (SIGKILL), as the system does when memory runs out. "
+        "It went on from its last checkpoint."
+    )
+    assert runs.get_run(waiting.id, workspace=workspace).state == "queued"  # it keeps its slot
     measured = runs.curves(run.id, workspace=workspace).query("metric == 'loss'").epoch.tolist()
     assert measured == list(range(1, len(measured) + 1))  # as if nothing had happened
 
@@ -112,6 +113,8 @@ def test_killed_training_process(workspace):
     cancelled = ended(workspace, run.id)
     assert cancelled.state == "cancelled" and cancelled.message.startswith("Cancelled after epoch")
     assert runs.result(run.id, workspace=workspace).last_epoch.item() >= 5
+    assert ended(workspace, waiting.id).state == "finished"
+    assert workspace.has_checkpoint(run.id) and not workspace.has_checkpoint(waiting.id)
 
 
 def test_killed_worker_and_engine(workspace):
@@ -199,3 +202,44 @@ def test_dataset_deleted_while_a_run_uses_it(workspace):
     assert runs.result(using.id, workspace=workspace).last_epoch[0] >= before + 2
     late = ended(workspace, waiting.id)
     assert late.state == "failed" and "doomed" in late.message
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 64 MB, in memory."""
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", tmp_path], check=False).returncode:
+        pytest.skip("a small disk needs the right to mount one")
+    yield tmp_path
+    subprocess.run(["umount", "--lazy", tmp_path], check=True)
+
+
+def test_a_full_disk_a_locked_record_and_a_deleted_workspace(small_disk):
+    with workspace_at(small_disk / "workspace") as workspace:
+        run = runs.submit(spec(LONG), workspace=workspace)
+        at_epoch(workspace, run.id, 1)
+        with (small_disk / "filler").open("wb", buffering=0) as filler, pytest.raises(OSError, match="No space left"):
+            while True:
+                filler.write(bytes(1 << 12))
+        assert "is full: make room" in runs.engine_state(workspace=workspace).problem
+        with pytest.raises(CrowdError, match="is full: make room"):
+            runs.submit(spec(1), workspace=workspace)
+        full = runs.get_run(run.id, workspace=workspace).epoch
+        time.sleep(5)  # the engine, its worker and the training process try to write all the time
+        assert len(processes(workspace, ENGINE)) == 1 and children(workspace, run.id)
+        (small_disk / "filler").unlink()
+        at_epoch(workspace, run.id, full + 10)
+        assert runs.engine_state(workspace=workspace).problem == ""
+
+        other = sqlite3.connect(workspace.database, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        until(lambda: "locked" in runs.engine_state(workspace=workspace).problem, 6, "the lock is said")
+        other.close()
+        until(lambda: not runs.engine_state(workspace=workspace).problem, 20, "nothing is said any more")
+        waiting = runs.submit(spec(1), workspace=workspace)
+        runs.cancel(run.id, workspace=workspace)
+        assert runs.result(ended(workspace, run.id).id, workspace=workspace).last_epoch.item() > full
+        assert ended(workspace, waiting.id).state == "finished"
+
+        shutil.rmtree(workspace.folder)
+        until(lambda: not processes(workspace), 30, "the engine ends")
+        assert not workspace.folder.exists()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from crowdcore.core.errors import CrowdError, DataError
+from crowdcore.core.errors import CrowdError
 from crowdcore.runs import RunSpec, Workspace, list_runs, store
 from crowdcore.runs.schema import client_of, experiment_name
 
@@ -46,13 +46,13 @@ def test_a_record_of_another_mlflow_is_not_touched(workspace: Workspace) -> None
     with sqlite3.connect(workspace.database) as database:  # type: ignore[arg-type]
         database.execute("UPDATE alembic_version SET version_num = 'older'")
     database.close()
-    with pytest.raises(DataError, match="mlflow db upgrade"):
+    with pytest.raises(CrowdError, match="mlflow db upgrade"):
         client_of(workspace)
 
 
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mlflow.db").write_text("not a database, but long enough to be looked at as one" * 50)
-    with pytest.raises(CrowdError, match="cannot be opened"):
+    with pytest.raises(CrowdError, match=r"is damaged\. `crowdcore workspace check --repair`"):
         client_of(Workspace(tmp_path, f"sqlite:///{tmp_path / 'mlflow.db'}"))
 
 

@@ -63,11 +63,9 @@ def test_goes_on_after_its_process_was_killed_and_is_cancelled_with_its_trials(w
     until(trial, 120, "a trial is running")
     pid = read_note(workspace.run_folder(asked.id)).child
     os.kill(pid, signal.SIGKILL)
-    until(lambda: runs.get_run(asked.id, workspace=workspace).state == "failed", 10, "the search has failed")
-    assert "SIGKILL" in runs.get_run(asked.id, workspace=workspace).message
-    runs.resume(asked.id, workspace=workspace)
-    until(lambda: runs.get_run(asked.id, workspace=workspace).state == "running", 60, "the search goes on")
-    until(trial, 60, "with its trial")
+    until(lambda: "SIGKILL" in runs.get_run(asked.id, workspace=workspace).message, 60, "the search goes on")
+    assert runs.get_run(asked.id, workspace=workspace).state == "running"
+    assert trial()
     assert len(runs.list_runs(parent=asked.id, workspace=workspace)) == 1
 
     child = read_note(workspace.run_folder(trial().id)).child
@@ -77,6 +75,11 @@ def test_goes_on_after_its_process_was_killed_and_is_cancelled_with_its_trials(w
         lambda: all(runs.get_run(r, workspace=workspace).state == "cancelled" for r in everything), 5, "all cancelled"
     )
     assert not is_alive(child)
+    assert runs.search_trials(asked.id, workspace=workspace).state.tolist() == ["cancelled"]
+    runs.resume(asked.id, workspace=workspace)
+    until(trial, 60, "the search goes on with its trial")
+    runs.cancel(asked.id, workspace=workspace)
+    until(lambda: runs.get_run(asked.id, workspace=workspace).has_ended, 20, "it ends again")
     assert len(runs.list_runs(parent=asked.id, workspace=workspace)) == 1
 
 

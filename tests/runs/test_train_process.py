@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shutil
 import signal
@@ -15,6 +16,7 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.core.errors import DataError
+from crowdcore.data.writers import write_folder
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.training.events import EpochEvent, Event
 from crowdcore.runs import Run, Workspace, curves, get_run, log_lines, predictions, recorder, result, store
@@ -130,13 +132,22 @@ def test_a_dataset_that_is_gone(make: Make, train: Train, crowd_folder: Path) ->
     assert "small" in get_run(run.id).message
 
 
-def test_a_dataset_that_has_changed(make: Make, train: Train, crowd_folder: Path) -> None:
+def test_a_dataset_that_has_changed(
+    make: Make, train: Train, crowd_folder: Path, workspace: Workspace, at_epoch
+) -> None:
     data = cc.read_dataset(crowd_folder)
-    run = store.create(make().spec.model_copy(update={"fingerprint": data.fingerprint}))
-    other = store.create(run.spec.model_copy(update={"fingerprint": "0" * 32}))
-    assert train(run) == FINISHED
+    other = store.create(make().spec.model_copy(update={"fingerprint": "0" * 32}))
     assert train(other) == FAILED
     assert "has changed since" in get_run(other.id).message
+    run = make(epochs=7)
+    at_epoch(2, lambda: workspace.request_cancel(run.id))
+    assert train(run) == CANCELLED
+    assert get_run(run.id).spec.fingerprint == data.fingerprint
+    write_folder(data.where(data.label > 0), crowd_folder, overwrite=True)
+    workspace.forget_cancel(run.id)
+    store.set_state(run.id, "queued")
+    assert train(run) == FAILED
+    assert re.fullmatch(r"\S+small has changed since this run was asked for\. Run it again .*", get_run(run.id).message)
 
 
 def test_a_dataset_deleted_while_a_run_uses_it(make: Make, train: Train, crowd_folder: Path, at_epoch) -> None:
@@ -230,14 +241,21 @@ def test_without_its_supervisor_a_run_stops_and_waits(make: Make, train: Train, 
     assert_same(result(run.id), expected)
 
 
-def test_a_broken_checkpoint_is_a_sentence(make: Make, train: Train, workspace: Workspace) -> None:
-    run = make(epochs=5)
-    assert train(run) == FINISHED
-    (state,) = (workspace.run_folder(run.id) / "checkpoint").glob("*/state.json")
-    state.write_text("{")
+def test_a_broken_checkpoint_gives_way_to_the_one_before_it(
+    make: Make, train: Train, workspace: Workspace, at_epoch
+) -> None:
+    run = make(epochs=9)
+    at_epoch(7, lambda: workspace.request_cancel(run.id))
+    assert train(run) == CANCELLED
+    kept = workspace.run_folder(run.id) / "checkpoint" / "0-0"
+    assert [p.name for p in sorted(kept.glob("epoch-*"))] == ["epoch-000004.safetensors", "epoch-000006.safetensors"]
+    os.truncate(kept / "epoch-000006.safetensors", 100)
+    workspace.forget_cancel(run.id)
     store.set_state(run.id, "queued")
-    assert train(run) == FAILED
-    assert "checkpoint cannot be read" in get_run(run.id).message
+    assert train(run) == FINISHED
+    assert_same(result(run.id), uninterrupted(run))
+    assert "The checkpoint epoch-000006.safetensors is broken: training goes on after epoch 5." in result(run.id).notes
+    assert not workspace.has_checkpoint(run.id), "a finished run needs none"
 
 
 def test_a_run_has_one_process(make: Make, workspace: Workspace) -> None:
@@ -258,7 +276,7 @@ def test_killed_and_resumed_equals_uninterrupted(
     )
     state = workspace.run_folder(run.id) / "checkpoint"
     deadline = time.monotonic() + 120
-    while not list(state.glob("*/state.json")) and time.monotonic() < deadline:
+    while not list(state.glob("*/*.safetensors")) and time.monotonic() < deadline:
         assert started.poll() is None, log_lines(run.id)
         time.sleep(0.02)
     assert is_leased(workspace.run_folder(run.id))
@@ -290,9 +308,8 @@ def test_a_full_disk_keeps_the_last_good_checkpoint(make: Make, train: Train, wo
         found = get_run(run.id)
         assert (found.state, found.epoch, found.has_result) == ("failed", 8, False)
         assert "disk is full" in found.message and "resume" in found.message
-        (state,) = (workspace.run_folder(run.id) / "checkpoint").glob("*/state.json")
-        assert '"epoch": 4' in state.read_text()
-        assert [p.name for p in state.parent.glob("epoch-*")] == ["epoch-4.safetensors"]
+        kept = (workspace.run_folder(run.id) / "checkpoint").glob("*/epoch-*")
+        assert [p.name for p in kept] == ["epoch-000004.safetensors"]
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     store.set_state(run.id, "queued")

@@ -24,7 +24,7 @@ def test_the_environment_names_folder_and_record(tmp_path: Path, monkeypatch: py
     assert Workspace.open() == Workspace(tmp_path / "other", "http://server:5000")
     assert Workspace.open().database is None
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/x.db")
-    assert Workspace.open().tracking_uri.endswith("x.db?timeout=30")
+    assert Workspace.open().tracking_uri.endswith("x.db?timeout=3")
 
 
 def test_a_child_process_opens_the_same_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,38 +1,46 @@
-"""Checkpoint of a run in two files: tensors as safetensors, the rest as JSON."""
+"""Checkpoints of a run: one safetensors file per generation, with identity and checksum in its metadata."""
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Callable
+import os
+import zlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray
 from crowdcore.learning.training.kept_epochs import Kept
 from crowdcore.learning.training.optimiser import Optimiser
 from crowdcore.learning.training.replicas import Replicas
 from crowdcore.learning.training.selection import Selection
 
-__all__ = ["Checkpoint"]
+__all__ = ["GENERATIONS", "Checkpoint", "read_checkpoint"]
+
+GENERATIONS = "epoch-*.safetensors"
+"""Pattern of the files in a checkpoint's folder."""
+_KEPT = 2  # generations
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A folder that holds the state of one stack of replicas after some epoch.
+    """A folder that holds the state of one stack of replicas after its last epochs.
 
     Args:
         folder: where; made when first written.
         identity: what must be the same for a run to go on from here (dataset, method, settings, seeds).
         every: epochs between two writes.
-        note: told when the disk does not take a checkpoint; training goes on without, and the last good one stays.
+        note: told when the disk does not take a checkpoint (training goes on, and the last good one stays), and when
+            a broken one is passed over.
     """
 
     folder: Path
@@ -41,13 +49,9 @@ class Checkpoint:
     note: Callable[[str], None] = print
 
     @property
-    def _state(self) -> Path:
-        return self.folder / "state.json"
-
-    @property
     def exists(self) -> bool:
-        """Whether something was written."""
-        return self._state.is_file()
+        """Whether there is one that can be read."""
+        return read_checkpoint(self.folder)[0] is not None
 
     def write(
         self,
@@ -58,35 +62,30 @@ class Checkpoint:
         history: dict[str, list[FloatArray]],
         kept: Kept,
     ) -> None:
-        """Replace the checkpoint by the state after ``epoch`` (from 0); a crash or a full disk leaves the old one."""
-        tensors = f"epoch-{epoch}.safetensors"
-        state = {
-            "identity": self.identity,
-            "epoch": epoch,
-            "tensors": tensors,
-            "accuracy": selection.accuracy.tolist(),
-            "nll": selection.nll.tolist(),
-            "best_epoch": selection.epoch.tolist(),
-            "last_epoch": selection.last.tolist(),
-            "active": selection.active.tolist(),
-            "history": {name: np.stack(rows).tolist() for name, rows in history.items()},
-        }
-        temporary = self._state.with_suffix(".tmp")
+        """Add the state after ``epoch`` (from 0), and drop all but the one before it.
+
+        It is on the disk when this returns; a crash, a power cut or a full disk leaves those before.
+        """
+        values = {k: v.detach().contiguous() for k, v in _tensors(replicas, optimiser, selection).items()}
+        values |= {f"selection.{k}": torch.from_numpy(v) for k, v in _scores(selection).items()}
+        values |= {f"history.{k}": torch.from_numpy(np.stack(rows).astype(float)) for k, rows in history.items()}
+        values |= {f"kept.{e}.{k}": torch.from_numpy(v) for e, parts in kept.at.items() for k, v in parts.items()}
+        metadata = {"identity": json.dumps(self.identity), "epoch": str(epoch), "checksum": _checksum(values)}
+        path = self.folder / f"epoch-{epoch:06}.safetensors"
+        draft = path.with_suffix(".new")
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            values = {k: v.detach().contiguous() for k, v in _tensors(replicas, optimiser, selection).items()}
-            values |= {f"kept.{e}.{k}": torch.from_numpy(v) for e, parts in kept.at.items() for k, v in parts.items()}
-            save_file(values, self.folder / tensors)
-            temporary.write_text(json.dumps(state))
-            temporary.replace(self._state)
+            for folder in (self.folder.parent, self.folder):  # not what is around them: a deleted run stays deleted
+                folder.mkdir(exist_ok=True)
+            save_file(values, draft, metadata)
+            _flush(draft)
+            draft.replace(path)
+            _flush(self.folder)
         except (OSError, SafetensorError) as error:
-            (self.folder / tensors).unlink(missing_ok=True)
-            temporary.unlink(missing_ok=True)
+            draft.unlink(missing_ok=True)
             self.note(f"A checkpoint could not be written; an interrupted run would go on from an older one: {error}.")
             return
-        for old in self.folder.glob("epoch-*.safetensors"):
-            if old.name != tensors:
-                old.unlink()
+        for old in sorted(self.folder.glob(GENERATIONS))[:-_KEPT]:
+            old.unlink()
 
     def read(
         self,
@@ -96,20 +95,22 @@ class Checkpoint:
         history: dict[str, list[FloatArray]],
         kept: Kept,
     ) -> int:
-        """Put everything back; returns the epoch to go on with, 0 when there is no checkpoint.
+        """Put everything back; returns the epoch to go on with, 0 when there is no checkpoint that can be read.
 
         Raises:
             SettingError: the checkpoint is another run's.
-            DataError: its files are broken.
         """
-        if not self.exists:
+        found, broken = read_checkpoint(self.folder)
+        for path in broken:
+            instead = "begins again" if found is None else f"goes on after epoch {int(found[0]['epoch']) + 1}"
+            self.note(f"The checkpoint {path.name} is broken: training {instead}.")
+            with contextlib.suppress(OSError):
+                path.replace(path.with_suffix(".broken"))
+        if found is None:
             return 0
-        try:
-            state = json.loads(self._state.read_text())
-            saved = load_file(self.folder / state["tensors"])
-        except (OSError, ValueError, KeyError, SafetensorError) as error:
-            raise DataError(f"This checkpoint cannot be read: {error}", file=self.folder) from error
-        differing = [k for k, v in self.identity.items() if state["identity"].get(k) != json.loads(json.dumps(v))]
+        metadata, saved = found
+        identity = json.loads(metadata["identity"])
+        differing = [k for k, v in self.identity.items() if identity.get(k) != json.loads(json.dumps(v))]
         if differing:
             raise SettingError(
                 "checkpoint",
@@ -120,16 +121,54 @@ class Checkpoint:
         with torch.no_grad():
             for name, value in _tensors(replicas, optimiser, selection).items():
                 value.copy_(saved[name])
-        selection.accuracy[:] = state["accuracy"]
-        selection.nll[:] = state["nll"]
-        selection.epoch[:] = state["best_epoch"]
-        selection.last[:] = state["last_epoch"]
-        selection.active[:] = state["active"]
-        for name in (name for name in saved if name.startswith("kept.")):
-            _, epoch, part = name.split(".")
-            kept.at.setdefault(int(epoch), {})[part] = saved[name].numpy()
-        history.update({name: list(np.array(rows, float)) for name, rows in state["history"].items()})
-        return int(state["epoch"]) + 1
+        for name, scores in _scores(selection).items():
+            scores[:] = saved[f"selection.{name}"].numpy()
+        for group, _, name in (key.partition(".") for key in saved):
+            if group == "history":
+                history[name] = list(saved[f"history.{name}"].numpy())
+            elif group == "kept":
+                epoch, _, part = name.partition(".")
+                kept.at.setdefault(int(epoch), {})[part] = saved[f"kept.{name}"].numpy()
+        return int(metadata["epoch"]) + 1
+
+
+def read_checkpoint(folder: Path) -> tuple[tuple[dict[str, str], dict[str, Tensor]] | None, list[Path]]:
+    """Metadata and tensors of the last whole generation in a folder (None: there is none), and the broken ones."""
+    broken: list[Path] = []
+    for path in sorted(folder.glob(GENERATIONS), reverse=True):
+        try:
+            with safe_open(path, "pt") as file:
+                metadata: dict[str, str] = file.metadata() or {}
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # it has no iterator
+        except (OSError, SafetensorError):
+            metadata, tensors = {}, {}
+        if metadata.get("checksum") == _checksum(tensors):
+            return (metadata, tensors), broken
+        broken.append(path)
+    return None, broken
+
+
+def _checksum(values: Mapping[str, Tensor]) -> str:
+    """CRC-32 over names and contents."""
+    total = 0
+    for name in sorted(values):
+        content = values[name].detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+        total = zlib.crc32(content.numpy().data, zlib.crc32(name.encode(), total))
+    return f"{total:08x}"
+
+
+def _flush(path: Path) -> None:
+    """Have the system write a file, or the names in a folder, to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _scores(selection: Selection) -> dict[str, Any]:
+    """(S,) arrays, which the selection keeps."""
+    return {name: getattr(selection, name) for name in ("accuracy", "nll", "epoch", "last", "active")}
 
 
 def _tensors(replicas: Replicas, optimiser: Optimiser, selection: Selection) -> dict[str, Tensor]:

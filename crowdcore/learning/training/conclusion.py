@@ -82,7 +82,7 @@ def conclude(
         start=tuple(str(getattr(r.settings, "start", "")) for r, _ in won),
         start_loss=start_loss,
         seconds=seconds,
-        annotations_per_second=work / max(seconds, 1e-9),
+        annotations_per_second=work / seconds if seconds else 0.0,
         device=session.device_name,
         versions={
             "crowdcore": crowdcore.__version__,

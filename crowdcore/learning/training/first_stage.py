@@ -52,7 +52,7 @@ def start_modules(
     Returns:
         Whether all stages came to their end; False when ``on_epoch`` stopped one.
     """
-    whole = True
+    whole, started = True, False
     method = type(modules[0])
     for start in dict.fromkeys(getattr(r.settings, "start", "identity") for r in stack):
         members = [s for s, r in enumerate(stack) if getattr(r.settings, "start", "identity") == start]
@@ -68,7 +68,9 @@ def start_modules(
         epochs = first_stage_epochs(method, settings, training)
         part = training.model_copy(update={"epochs": epochs, "names": "as-trained", "patience": None})
         own = None if checkpoint is None else replace(checkpoint, folder=checkpoint.folder / start)
-        whole &= _run(data, [modules[s] for s in members], replicas, part, start, on_epoch, own, should_stop)
+        mine = [modules[s] for s in members]
+        whole = _run(data, mine, replicas, part, start, on_epoch, own, should_stop, started) and whole
+        started, should_stop = True, should_stop if whole else (lambda: True)
     return whole
 
 
@@ -81,6 +83,7 @@ def _run(
     on_epoch: OnEpoch,
     checkpoint: Checkpoint | None,
     should_stop: Callable[[], bool],
+    started: bool,
 ) -> bool:
     first = make_replicas(data.problem, WorkerModel, stack, training)
     if start == "dawid-skene":
@@ -91,7 +94,7 @@ def _run(
     def told(epoch: int, metrics: Any, seconds: float) -> bool:
         return on_epoch(epoch - training.epochs, {}, seconds)
 
-    trained = run_epochs(data, first, stack, training, told, checkpoint, should_stop)
+    trained = run_epochs(data, first, stack, training, told, checkpoint, should_stop, started)
     learnt, confusions = trained.replicas.tensors(), trained.replicas.call("recovered")["worker_confusion"]
     with torch.no_grad():
         for s, module in enumerate(modules):

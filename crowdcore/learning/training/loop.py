@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.settings import Settings
@@ -26,10 +27,11 @@ from crowdcore.learning.training.replicas import Replicas
 from crowdcore.learning.training.selection import Selection
 from crowdcore.learning.training.steps import Steps
 
-__all__ = ["DivergedError", "OnEpoch", "Replica", "Trained", "make_replicas", "run_epochs"]
+__all__ = ["DivergedError", "OnEpoch", "Replica", "Trained", "make_replicas", "mean_loss", "run_epochs"]
 
 _DIVERGED = 1e6  # a mean loss beyond this is no longer learning
 _WORTH_RECORDING = 100  # steps
+_CHUNK = 4096  # tasks
 _CHECKPOINT_SECONDS = 20.0  # after which the end of an epoch writes a checkpoint, however few epochs there were
 
 OnEpoch = Callable[[int, dict[str, FloatArray], float], bool]
@@ -79,6 +81,7 @@ def run_epochs(
     on_epoch: OnEpoch,
     checkpoint: Checkpoint | None,
     should_stop: Callable[[], bool],
+    started: bool = False,
 ) -> Trained:
     """Train some replicas side by side.
 
@@ -89,7 +92,8 @@ def run_epochs(
         training: everything that is not the method's.
         on_epoch: listens, and may stop the run after any epoch.
         checkpoint: where to keep the state, and to go on from if there is one.
-        should_stop: asked before training goes on from a checkpoint.
+        should_stop: asked before training goes on from a checkpoint or a first stage.
+        started: a first stage has trained the modules; asked to stop, their state is the outcome, as of one epoch.
 
     Raises:
         DivergedError: a loss became NaN or enormous.
@@ -110,7 +114,7 @@ def run_epochs(
     prepares = method.start_epoch is not CrowdMethod.start_epoch
     saved = time.perf_counter()
     for epoch in range(start, training.epochs):
-        if not selection.active.any() or (epoch == start > 0 and should_stop()):
+        if not selection.active.any() or (epoch == start and (start > 0 or started) and should_stop()):
             break
         began = time.perf_counter()
         if prepares:
@@ -134,7 +138,23 @@ def run_epochs(
             saved = time.perf_counter()
         if stop:
             break
+    if not history:
+        measured = fetch({**mean_loss(replicas, data), **evaluation(), "seconds": torch.zeros(len(stack))})
+        history = {name: [value] for name, value in measured.items()}
+        selection.update(0, None, None)
     return Trained(replicas, selection, history, kept)
+
+
+@torch.no_grad()
+def mean_loss(replicas: Replicas, data: Data) -> dict[str, Tensor]:
+    """Term of the loss -> (S,) its mean over the training tasks, in evaluation mode; ``loss`` is their sum."""
+    n = data.problem.n_train
+    replicas.train(False)
+    total: dict[str, Tensor] = {}
+    for piece in data.chunks(slice(0, n), _CHUNK):
+        for name, term in replicas.call("loss", data.stretch(piece)).items():
+            total[name] = total.get(name, 0) + term * (piece.stop - piece.start) / n
+    return {"loss": torch.stack(list(total.values())).sum(0), **total}
 
 
 def _may_record(data: Data, method: type[CrowdMethod], training: TrainSettings) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning import backbones
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.settings import TrainSettings
-from crowdcore.learning.training.checkpoint import Checkpoint
+from crowdcore.learning.training.checkpoint import GENERATIONS, Checkpoint
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.device import is_out_of_memory
 from crowdcore.learning.training.events import EpochEvent, Listener, NoteEvent
@@ -69,6 +70,10 @@ class Session:
     def device_name(self) -> str:
         """The device in words."""
         return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "cpu"
+
+    def stopping(self) -> bool:
+        """Whether the run ends here: what has begun comes to its end, what has not is left out."""
+        return self.stopped or self.should_stop()
 
     def note(self, message: str) -> None:
         """Record and tell."""
@@ -167,15 +172,14 @@ def _run_stacks(
 ) -> list[tuple[Job, Outcome]]:
     results: list[tuple[Job, Outcome]] = []
     for first in range(0, len(group), size):
-        if session.stopped:
-            break
         jobs = group[first : first + size]
         stack = [job.replica for job in jobs]
         listener = _listener(session, jobs, training, data.problem, n_jobs)
         checkpoint = _checkpoint(session, f"{name}-{first}", stack, training, data.problem)
-        if results and not (checkpoint and checkpoint.exists) and session.should_stop():
+        begun = checkpoint is not None and any(checkpoint.folder.rglob(GENERATIONS))
+        if session.done and not begun and session.stopping():
             break
-        outcome = train_stack(data, session.method, stack, training, listener, checkpoint, session.should_stop)
+        outcome = train_stack(data, session.method, stack, training, listener, checkpoint, session.stopping)
         session.done += len(jobs) / n_jobs
         results += [(job, outcome.replica(s)) for s, job in enumerate(jobs)]
     return results
@@ -197,7 +201,7 @@ def _listener(
                 session.method.name, seeds, max(epoch + 1, 0), training.epochs, metrics, seconds, speed, done, remaining
             )
         )
-        session.stopped = session.stopped or session.should_stop()
+        session.stopped = session.stopping()
         return session.stopped
 
     return on_epoch
@@ -209,6 +213,8 @@ def _checkpoint(
     if session.checkpoint is None:
         return None
     folder, every = session.checkpoint
+    with contextlib.suppress(OSError):  # which is said when something is to be written
+        (folder / name).mkdir(parents=True, exist_ok=True)
     identity = {
         "dataset": session.dataset.fingerprint,
         "features": problem.rows.fingerprint,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import torch
 
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.learning.base import CrowdMethod
@@ -13,16 +12,15 @@ from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.checkpoint import Checkpoint
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.evaluation import predict
-from crowdcore.learning.training.first_stage import start_modules
+from crowdcore.learning.training.first_stage import first_stage_epochs, start_modules
 from crowdcore.learning.training.kept_epochs import omega_of, recovered_of
-from crowdcore.learning.training.loop import OnEpoch, Replica, Trained, make_replicas, run_epochs
+from crowdcore.learning.training.loop import OnEpoch, Replica, Trained, make_replicas, mean_loss, run_epochs
 from crowdcore.learning.training.naming import match_names, renamed
 from crowdcore.learning.training.outcome import Outcome
 
 __all__ = ["train_stack"]
 
 _ROWS_ARE_CLASSES = ("worker_confusion", "common_confusion")
-_CHUNK = 4096
 
 
 def train_stack(
@@ -49,10 +47,12 @@ def train_stack(
         DivergedError: a loss became NaN or enormous.
     """
     modules = make_replicas(data.problem, method, stack, training)
+    started = False
     if checkpoint is None or not checkpoint.exists:
-        whole = start_modules(data, modules, stack, training, on_epoch, checkpoint, should_stop)
-        checkpoint = checkpoint if whole else None  # what goes on later goes on with the first stage
-    trained = run_epochs(data, modules, stack, training, on_epoch, checkpoint, should_stop)
+        started = any(first_stage_epochs(method, r.settings, training) for r in stack)
+        if not start_modules(data, modules, stack, training, on_epoch, checkpoint, should_stop):
+            checkpoint, should_stop = None, lambda: True  # what goes on later goes on with the first stage
+    trained = run_epochs(data, modules, stack, training, on_epoch, checkpoint, should_stop, started)
     return _outcome(trained, data, training)
 
 
@@ -72,7 +72,7 @@ def _outcome(trained: Trained, data: Data, training: TrainSettings) -> Outcome:
         if omega is not None:
             recovered[at]["omega"] = omega.double().cpu().numpy()
         if at == "last":
-            loss = _final_loss(trained, data)
+            loss, *_ = (v.double().cpu().numpy() for k, v in mean_loss(replicas, data).items() if k != "loss")
     table = {name: np.stack(rows) for name, rows in trained.history.items()}
     seconds = table.pop("seconds")[:, 0]
     order = names["selected"]
@@ -99,15 +99,3 @@ def _names(probabilities: FloatArray, data: Data, training: TrainSettings) -> An
 
 def _named(parts: dict[str, AnyArray], order: AnyArray) -> dict[str, AnyArray]:
     return {k: renamed(v, order, -2) if k in _ROWS_ARE_CLASSES else v for k, v in parts.items()}
-
-
-@torch.no_grad()
-def _final_loss(trained: Trained, data: Data) -> FloatArray:
-    """(S,) first term of the loss over the training tasks, in evaluation mode."""
-    replicas, n = trained.replicas, data.problem.n_train
-    replicas.train(False)
-    total = torch.zeros(replicas.size, device=data.device)
-    for piece in data.chunks(slice(0, n), _CHUNK):
-        terms = replicas.call("loss", data.stretch(piece))
-        total += next(iter(terms.values())) * (piece.stop - piece.start) / n
-    return np.asarray(total.double().cpu().numpy())

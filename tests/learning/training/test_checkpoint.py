@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import SettingError
 from crowdcore.data import Rows
 from crowdcore.learning import EpochEvent, train
 from tests.learning.helpers import featured_crowd
@@ -58,7 +59,11 @@ def test_a_first_stage_is_resumed_bit_for_bit(tmp_path, stop_after):
 
     run_here = {**run, "checkpoint": tmp_path, "checkpoint_every": 1}
     partial = train(crowd, "conal", **run_here, on_event=count, should_stop=lambda: len(seen) >= stop_after)
-    assert len(partial.curves["loss"]) == 1, "one epoch of the second stage makes a result of what was learnt"
+    assert len(seen) == stop_after, "nothing is trained after the request"
+    assert partial.seconds == 0 and len(partial.curves["loss"]) == 1, "what the first stage learnt is the result"
+    assert np.isfinite(partial.curves["loss"]).all() and np.isfinite(partial.curves["test_accuracy"]).all()
+    same(partial, train(crowd, "conal", **run_here, on_event=count, should_stop=lambda: True))
+    assert len(seen) == stop_after
     same(whole, train(crowd, "conal", **run_here))
 
 
@@ -96,9 +101,48 @@ def test_another_runs_checkpoint_is_refused(tmp_path):
         train(replace(crowd, features=changed), "vanilla", **RUN, checkpoint=tmp_path)
     longer = train(crowd, "vanilla", **{**RUN, "epochs": 12}, checkpoint=tmp_path)
     assert len(longer.curves["loss"]) == 12
-    next(tmp_path.rglob("*.safetensors")).write_bytes(b"broken")
-    with pytest.raises(DataError, match="cannot be read"):
-        train(crowd, "vanilla", **{**RUN, "epochs": 12}, checkpoint=tmp_path)
+
+
+def _cut(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def _flip(path):
+    content = bytearray(path.read_bytes())
+    content[-100] ^= 1  # in the numbers of the last tensor
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", [_cut, _flip, lambda path: path.write_bytes(b"")])
+def test_a_broken_checkpoint_gives_way_to_the_one_before_it(tmp_path, damage):
+    crowd, run = featured_crowd(), {**RUN, "checkpoint": tmp_path, "checkpoint_every": 2}
+    whole, seen = train(crowd, "vanilla", **RUN), []
+
+    def count(event):
+        seen.extend([event.epoch] if isinstance(event, EpochEvent) else [])
+
+    train(crowd, "vanilla", **run, on_event=count, should_stop=lambda: len(seen) == 7)
+    one, two = sorted(tmp_path.rglob("*.safetensors"))
+    assert (one.name, two.name) == ("epoch-000005.safetensors", "epoch-000006.safetensors")
+    damage(two)
+    seen.clear()
+    resumed = train(crowd, "vanilla", **run, on_event=count)
+    assert seen == [7, 8, 9]
+    assert "The checkpoint epoch-000006.safetensors is broken: training goes on after epoch 6." in resumed.notes
+    same(whole, resumed)
+    for path in tmp_path.rglob("*.safetensors"):
+        damage(path)
+    anew = train(crowd, "vanilla", **run)
+    assert sum("is broken: training begins again" in note for note in anew.notes) == 2
+    same(whole, anew)
+
+
+def test_a_checkpoint_is_on_the_disk_before_it_counts(tmp_path, monkeypatch):
+    done, flush, rename = [], os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda handle: (done.append("fsync"), flush(handle)))
+    monkeypatch.setattr(os, "replace", lambda *names: (done.append("replace"), rename(*names)))
+    train(featured_crowd(), "vanilla", **{**RUN, "epochs": 1, "checkpoint": tmp_path})
+    assert done == ["fsync", "replace", "fsync"], "the file, its name, the folder"
 
 
 @pytest.mark.parametrize("stack", ["all", "none"])
@@ -121,7 +165,7 @@ def test_asked_to_stop_at_once_its_state_is_the_result(tmp_path, stack):
 
 def test_long_epochs_write_a_checkpoint_each(tmp_path, monkeypatch):
     crowd, seen = featured_crowd(), []
-    folder = tmp_path / "0-0" / "state.json"
+    folder = tmp_path / "0-0"
 
     def look(event):
         seen.extend([folder.exists()] if isinstance(event, EpochEvent) else [])

@@ -1,0 +1,159 @@
+"""The process of a search, killed after every step that it writes down: each point of a grid gets one run."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import uuid
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from optuna.storages.journal import JournalFileBackend
+
+from crowdcore.core.errors import CrowdError
+from crowdcore.runs import Choice, Run, RunSpec, SearchPlan, Workspace, search_process
+from crowdcore.runs.study import open_study
+
+GRID = {"lr": Choice(values=(0.1, 0.2)), "embedding": Choice(values=(20, 40))}
+SEARCH = "f" * 32
+
+
+class Record:
+    """Runs as files of a folder; each has ended when it is looked at for the second time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def submit(self, spec: RunSpec, *, workspace: Workspace) -> Run:
+        run = Run(uuid.uuid4().hex, spec, "queued")
+        (self.folder / run.id).write_text(spec.model_dump_json())
+        return run
+
+    def get_run(self, run_id: str, *, workspace: Workspace) -> Run:
+        looked = self.folder / f"{run_id}.looked"
+        state = "finished" if looked.exists() else "running"
+        looked.touch()
+        return Run(run_id, RunSpec(**json.loads((self.folder / run_id).read_text())), state)
+
+    def list_runs(self, *, parent: str, workspace: Workspace, states: object = None) -> list[Run]:
+        specs = [(p.name, RunSpec(**json.loads(p.read_text()))) for p in self.folder.iterdir() if len(p.name) == 32]
+        return [Run(name, spec, "running") for name, spec in specs]
+
+    def settings(self) -> list[dict[str, object]]:
+        return [run.spec.settings for run in self.list_runs(parent=SEARCH, workspace=None)]
+
+
+def coordinate(workspace: Workspace, record: Record, plan: SearchPlan) -> tuple[int, str]:
+    """What the process does, with `record` in the place of MLflow."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search_process, "store", record)
+        patch.setattr(search_process, "submit", record.submit)
+        patch.setattr(search_process, "_TICK", 0.0)
+        patch.setattr(search_process, "result", lambda run_id, workspace: run_id)
+        patch.setattr(search_process, "validation_accuracy", lambda _: np.array([0.5]))
+        patch.setattr(search_process, "engine_state", lambda workspace: SimpleNamespace(workers=[]))
+        recorder = SimpleNamespace(orphaned=False, listen=lambda event: None)
+        run = Run(SEARCH, RunSpec(dataset="d", method="conal", settings={"epochs": 3}, search=plan), "running")
+        before = signal.getsignal(signal.SIGTERM)
+        try:
+            return search_process.Coordinator(run, plan, workspace, recorder).run()
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def searched(tmp_path: Path) -> tuple[Workspace, Record]:
+    workspace = Workspace.open(tmp_path)
+    workspace.run_folder(SEARCH).mkdir(parents=True)
+    (tmp_path / "record").mkdir()
+    return workspace, Record(tmp_path / "record")
+
+
+def killed_after(step: int, workspace: Workspace, record: Record, plan: SearchPlan) -> bool:
+    """Fork, coordinate and die of SIGKILL once so many things were written down; False when it ended before."""
+    pid = os.fork()
+    if pid == 0:
+        steps = itertools.count()
+
+        def counted(real):
+            def act(*given, **named):
+                done = real(*given, **named)
+                if next(steps) == step:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return done
+
+            return act
+
+        try:
+            JournalFileBackend.append_logs = counted(JournalFileBackend.append_logs)
+            record.submit = counted(record.submit)
+            coordinate(workspace, record, plan)
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork")
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_every_point_of_a_grid_has_one_run_wherever_its_process_is_killed(searched, parallel):
+    workspace, record = searched
+    plan = SearchPlan(space=GRID, sampler="grid", parallel=parallel)
+    expected = sorted(map(str, ({"epochs": 3, "embedding": e, "lr": lr} for e in (20, 40) for lr in (0.1, 0.2))))
+    kills = sum(killed_after(2, workspace, record, plan) for _ in range(15))  # every process gets three steps on
+    assert kills > 5
+    code, message = coordinate(workspace, record, plan)
+    assert (code, message.partition(":")[0]) == (0, "Best validation accuracy 0.5000")
+    assert (
+        sorted(str(dict(sorted(s.items(), key=lambda i: (i[0] != "epochs", i[0])))) for s in record.settings())
+        == expected
+    )
+    study = open_study(workspace.run_folder(SEARCH))
+    assert study and [t.state.name for t in study.trials] == ["COMPLETE"] * 4
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork")
+def test_each_single_step_may_be_the_last(searched, tmp_path):
+    workspace, record = searched
+    plan = SearchPlan(space=GRID, sampler="grid", trials=2, parallel=1)
+    for step in itertools.count():
+        for path in (*record.folder.iterdir(), *workspace.run_folder(SEARCH).iterdir()):
+            path.unlink()
+        if not killed_after(step, workspace, record, plan):
+            break
+        coordinate(workspace, record, plan)
+        points = {tuple(sorted(s.items())) for s in record.settings()}
+        assert len(record.settings()) == len(points) == 2, f"killed after step {step}"
+    assert step > 10
+
+
+def test_a_grid_has_no_more_trials_than_were_asked_for(searched):
+    workspace, record = searched
+    coordinate(workspace, record, SearchPlan(space=GRID, sampler="grid", trials=3))
+    assert len(record.settings()) == 3
+
+
+def test_a_trial_that_was_deleted_counts_as_failed(searched, monkeypatch):
+    workspace, record = searched
+
+    def gone(run_id, *, workspace):
+        raise CrowdError("There is no run.")
+
+    monkeypatch.setattr(record, "get_run", gone)
+    code, message = coordinate(workspace, record, SearchPlan(space=GRID, sampler="random", trials=5))
+    assert code == 1 and message.startswith("The first trials failed.")
+    assert len(record.settings()) == 3
+
+
+def test_a_line_that_a_full_disk_cut_off_is_taken_away(searched):
+    workspace, record = searched
+    plan = SearchPlan(space=GRID, sampler="grid", trials=1)
+    coordinate(workspace, record, plan)
+    journal = workspace.run_folder(SEARCH) / "search.journal"
+    whole = journal.read_bytes()
+    journal.write_bytes(whole + b'{"op_code": 4, "wor')
+    assert len(open_study(workspace.run_folder(SEARCH), plan).trials) == 1
+    assert journal.read_bytes().startswith(whole)
