@@ -241,5 +241,5 @@ def test_a_full_disk_a_locked_record_and_a_deleted_workspace(small_disk):
         assert ended(workspace, waiting.id).state == "finished"
 
         shutil.rmtree(workspace.folder)
-        until(lambda: not processes(workspace), 30, "the engine ends")
+        until(lambda: not processes(workspace), 60, "the engine ends")
         assert not workspace.folder.exists()
