@@ -65,9 +65,11 @@ def examine_frame(frame: pd.DataFrame, gold: Gold = None, **mapping: Any) -> Imp
     truth = pd.Series(gold) if isinstance(gold, Mapping) else gold
     if not isinstance(truth, pd.Series):
         raise SettingError("gold", "be a series or mapping by task, or a column's name", type(gold).__name__)
-    return examine_source(
-        source, settings, lambda raw: _with_gold(raw, truth if "task" in raw.roles else _by_row(truth, frame.index))
-    )
+
+    def adjust(raw: Raw) -> Raw:
+        return _with_gold(raw, truth if "task" in raw.roles else _by_row(truth, frame.index))
+
+    return examine_source(source, settings, adjust)
 
 
 def _by_row(gold: pd.Series[Any], index: pd.Index[Any]) -> pd.Series[Any]:
