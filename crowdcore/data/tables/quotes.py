@@ -36,7 +36,8 @@ def check_quotes(path: Path, encoding: str, delimiter: str, header: bool) -> tup
     if encoding in _PLAIN and _plainly_fine(path, ord(delimiter)):
         return ()
     known: list[set[str]] = []
-    likely: list[tuple[int, list[str]]] = []
+    early: list[tuple[int, list[str]]] = []  # rows of several lines, to be looked at when enough is known
+    swallowed: dict[int, int] = {}
     number, begun = -int(header), 1
     reader = csv.reader(_lines(path, encoding), delimiter=delimiter, strict=True)
     try:
@@ -45,21 +46,23 @@ def check_quotes(path: Path, encoding: str, delimiter: str, header: bool) -> tup
                 number += 1
                 known = known or [set() for _ in row]
                 if reader.line_num > begun:
-                    likely.append((number, row))
+                    early.append((number, row))
+                    if number > KNOWN_ROWS:
+                        swallowed |= _swallowed(early, known, delimiter)
+                        early = []
                 elif number <= KNOWN_ROWS:
                     for seen, cell in zip(known, row, strict=False):
                         seen.add(cell.strip())
             begun = reader.line_num + 1
     except csv.Error as error:
         raise _fault(str(error), path, max(number + 1, 0), reader.line_num - begun) from None
-    swallowed = [(number, rows) for number, row in likely if (rows := _rows_within(row, known, delimiter))]
+    swallowed |= _swallowed(early, known, delimiter)
     if not swallowed:
         return ()
-    rows, cells = sum(n for _, n in swallowed), plural(len(swallowed), "quoted cell")
-    sentence = f"{cells} would be read with lines inside that look like {plural(rows, 'row')} of the table"
+    cells, rows = plural(len(swallowed), "quoted cell"), plural(sum(swallowed.values()), "row")
+    sentence = f"{cells} would be read with lines inside that look like {rows} of the table"
     remedy = "Close or double the quote that stands astray, or accept if this is text."
-    where = np.array([number for number, _ in swallowed])
-    return (make_finding("rows-in-a-cell", "change", sentence, where, remedy=remedy),)
+    return (make_finding("rows-in-a-cell", "change", sentence, np.array([*swallowed]), remedy=remedy),)
 
 
 def _plainly_fine(path: Path, delimiter: int) -> bool:
@@ -111,6 +114,11 @@ def _fault(error: str, path: Path, row: int | None, lines: int) -> DataError:
         return DataError(sentence, file=path, row=row)
     remedy = 'Write a quote inside a quoted cell twice ("").'
     return DataError("Something follows a closing quote in this row", remedy, file=path, row=row)
+
+
+def _swallowed(rows: list[tuple[int, list[str]]], known: list[set[str]], delimiter: str) -> dict[int, int]:
+    """Number of each row of several lines that seems to hold others -> how many."""
+    return {number: found for number, row in rows if (found := _rows_within(row, known, delimiter))}
 
 
 def _rows_within(row: list[str], known: list[set[str]], delimiter: str) -> int:
