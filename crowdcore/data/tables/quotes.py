@@ -128,17 +128,20 @@ def _rows_within(row: list[str], known: list[set[str]], delimiter: str) -> int:
         return 0
     found = 0
     for place, cell in enumerate(row):
-        lines = [line for line in _LINE_END.split(cell) if line.strip()]
-        cut = [next(csv.reader([line], delimiter=delimiter), []) for line in lines]
+        first, *others = _LINE_END.split(cell)
+        lines = [first, *(line for line in others[:-1] if line.strip()), *others[-1:]]
+        cut = [next(csv.reader([line], delimiter=delimiter), []) or [""] for line in lines]
         if len(cut) < 2 or len(cut[0]) != n - place:
             continue
-        spans = [(place, n), *[(0, n)] * (len(cut) - 2), (0, place + 1)]
-        fitting = [(cells, span) for cells, span in zip(cut, spans, strict=True) if len(cells) == span[1] - span[0]]
+        begins = [place, *[0] * (len(cut) - 1)]  # the first line lacks the cells before this one, the last those after
+        sizes = [n - place, *[n] * (len(cut) - 2), place + 1]
+        fitting = [(cells, at) for cells, at, size in zip(cut, begins, sizes, strict=True) if len(cells) == size]
         seen = any(
             word.strip() and word.strip() in known[column]
-            for cells, (first, _) in fitting
-            for column, word in enumerate(cells, first)
+            for cells, at in fitting
+            for column, word in enumerate(cells, at)
+            if column != place
         )
-        if 2 * len(fitting) >= len(cut) and (seen or len(cut) > 10):
+        if 2 * (len(fitting) - 1) >= len(cut) - 1 and (seen or len(cut) > 10):
             found += len(cut) - 1
     return found
