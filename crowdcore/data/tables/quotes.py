@@ -137,7 +137,7 @@ def _rows_within(row: list[str], known: list[set[str]], delimiter: str) -> int:
         sizes = [n - place, *[n] * (len(cut) - 2), place + 1]
         fitting = [(cells, at) for cells, at, size in zip(cut, begins, sizes, strict=True) if len(cells) == size]
         seen = any(
-            word.strip() and word.strip() in known[column]
+            word.strip() and (word.strip() in known[column] or word.strip() == row[column].strip())
             for cells, at in fitting
             for column, word in enumerate(cells, at)
             if column != place
