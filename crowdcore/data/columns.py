@@ -10,7 +10,7 @@ from pathlib import Path
 from crowdcore.core.errors import DataError
 from crowdcore.data.dictionary import Codes
 from crowdcore.data.report import Finding
-from crowdcore.data.settings import ReadSettings
+from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
 
 __all__ = ["ALIASES", "MappingError", "RoleColumns", "alias_findings", "assign_roles", "need_roles", "read_roles"]
@@ -86,6 +86,7 @@ def assign_roles(table: Table, settings: ReadSettings) -> dict[str, str]:
     by_name: dict[str, str] = {}
     for column in reversed(columns):
         by_name[plain(column)] = column
+    by_name |= {column: column for column in columns if column == plain(column)}
     for role, aliases in ALIASES.items():
         taken = set(roles.values())
         fitting = [by_name[a] for a in aliases if a in by_name and by_name[a] not in taken]
@@ -165,4 +166,5 @@ def read_roles(table: Table, settings: ReadSettings, needed: tuple[str, ...], ex
         findings.append(Finding("columns-left-out", "change", sentence, len(keep), examples=keep[:5]))
         keep = ()
     codes, kept = table.encode(tuple(dict.fromkeys(roles.values())), keep)
+    table.refuse_nested(column for role, column in roles.items() if role not in MEDIA)
     return RoleColumns(roles, {role: codes[column] for role, column in roles.items()}, kept, findings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["importer"]
 
+MINUS_ONE = {("-1",): "No label", (): "A label"}  # setting `missing` -> what -1 is
 REPEATS = {"keep": "Keep and count all", "first": "Keep the first", "last": "Keep the last", "majority": "Majority"}
 
 
@@ -29,17 +30,20 @@ def importer() -> None:
         st.caption("The file stays on this machine, in the app's workspace.")
         return
     path = services.receive(file.name, file)
-    mapping: dict[str, str] = st.session_state.setdefault("mapping", {}).setdefault(path, {})
+    mapping: dict[str, Any] = st.session_state.setdefault("mapping", {}).setdefault(path, {})
     found = services.examine(path, tuple(sorted(mapping.items())))
     if isinstance(found, tuple):
         columns, roles = found
         missing = " and the ".join(role for role in ("task", "worker", "label") if role not in roles)
         st.warning(f"The columns do not say which holds the {missing}. Choose below.", icon=":material/help:")
         ask(path, mapping, columns, roles)
+        ask_wide(path, mapping, columns)
         return
     report(found)
     with st.expander("Columns and repeats", expanded=False):
         ask(path, mapping, found.report.columns, found.report.roles)
+        if found.report.format == "wide":
+            ask_wide(path, mapping, found.report.columns)
     changes = len(found.report.changes)
     label = f"Accept {count(changes, 'change')} and open" if changes else "Open it"
     if st.button(label, type="primary", icon=":material/check:"):
@@ -48,7 +52,7 @@ def importer() -> None:
         st.rerun()
 
 
-def ask(path: str, mapping: dict[str, str], columns: tuple[str, ...], roles: dict[str, str]) -> None:
+def ask(path: str, mapping: dict[str, Any], columns: tuple[str, ...], roles: dict[str, str]) -> None:
     """Which column plays which role, and what to do with repeats."""
 
     def chosen(role: str, key: str) -> None:
@@ -70,6 +74,34 @@ def ask(path: str, mapping: dict[str, str], columns: tuple[str, ...], roles: dic
         )
 
 
+def ask_wide(path: str, mapping: dict[str, Any], columns: tuple[str, ...]) -> None:
+    """Which columns of a wide table are workers, and what -1 means."""
+
+    def chosen(setting: str, key: str) -> None:
+        value = st.session_state[key]
+        mapping.pop(setting, None)
+        if value not in (None, []):
+            mapping[setting] = tuple(value)
+
+    with st.container(horizontal=True):
+        key = f"workers-{path}"
+        state.show(key, list(mapping.get("workers", ())))
+        label = "Workers (of a wide table)"
+        st.multiselect(label, columns, key=key, on_change=chosen, args=("workers", key), placeholder="Detected")
+        key = f"missing-{path}"
+        state.show(key, mapping.get("missing"))
+        st.selectbox(
+            "-1 in a cell",
+            list(MINUS_ONE),
+            index=None,
+            format_func=MINUS_ONE.__getitem__,
+            key=key,
+            on_change=chosen,
+            args=("missing", key),
+            placeholder="Detected",
+        )
+
+
 def report(found: Import) -> None:
     """What was understood, what would change, what looks odd."""
     told = found.report
@@ -87,6 +119,8 @@ def report(found: Import) -> None:
     }.items():
         with grid.cell():
             st.metric(label, f"{value:,}", border=True)
+    held = count(told.n_rows, "cell" if told.format == "wide" else "row")
+    st.caption(f"{held} in the file: {told.n_annotations:,} became annotations, {told.n_left_out:,} are left out.")
     shown = ", ".join(told.classes[:20]) + (" …" if len(told.classes) > 20 else "")
     st.caption(as_text(f"Classes ({told.classes_from}): {shown}"))
     if told.changes:

@@ -56,6 +56,7 @@ class LabelStudio(Reader):
             encode(strings(rows.task)),
             encode(strings(rows.worker)),
             encode(strings(rows.label)),
+            n_rows=rows.n_annotations,
             columns=("id", "completed_by", control),
             roles={"task": "id", "worker": "completed_by", "label": control},
             rows=np.array(rows.row, np.int64),
@@ -82,6 +83,7 @@ class _Rows:
     several: list[int] = field(default_factory=list)
     skipped: list[int] = field(default_factory=list)
     truths: int = 0
+    n_annotations: int = 0
 
     def add_task(self, number: int, entry: dict[str, Any], control: str, source: Source) -> None:
         data, annotations = entry.get("data"), _annotations(entry)
@@ -92,6 +94,7 @@ class _Rows:
         for kind in MEDIA:
             value = next((v for k, v in data.items() if plain(k) in ALIASES[kind] and isinstance(v, str)), None)
             self.media[kind].append(value)
+        self.n_annotations += len(annotations)
         for annotation in annotations:
             if not isinstance(annotation, dict):
                 raise DataError("An annotation is not a record", file=source.path, row=number)
@@ -122,18 +125,19 @@ class _Rows:
         findings = []
         if self.several:
             sentence = f"{plural(len(self.several), 'annotation')} with several choices would be left out"
-            rows = np.array(self.several)
+            rows, remedy = np.array(self.several), "One class each is read so far."
             findings.append(
-                make_finding("several-choices", "change", sentence, rows, remedy="One class each is read so far.")
+                make_finding("several-choices", "change", sentence, rows, left_out=len(rows), remedy=remedy)
             )
         if self.skipped:
             sentence = f"{plural(len(self.skipped), 'annotation')} skipped by the worker or without a choice"
-            findings.append(make_finding("skipped", "note", sentence, np.array(self.skipped)))
+            rows = np.array(self.skipped)
+            findings.append(make_finding("skipped", "note", sentence, rows, left_out=len(rows)))
         if self.truths:
             sentence = (
                 f"{plural(self.truths, 'annotation')} marked as ground truth became gold, and count for no worker"
             )
-            findings.append(Finding("ground-truth", "note", sentence, self.truths))
+            findings.append(Finding("ground-truth", "note", sentence, self.truths, left_out=self.truths))
         return tuple(findings)
 
 

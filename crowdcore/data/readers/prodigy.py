@@ -43,7 +43,7 @@ class Prodigy(Reader):
         rows, tasks, workers, labels, stamps = [], [], [], [], []
         media: dict[str, list[str | None]] = {kind: [] for kind in MEDIA}
         options: dict[str, None] = {}
-        several, refused, ignored = [], [], []
+        several, refused, ignored, number = [], [], [], 0
         for number, record in enumerate(table.records(), 1):
             choice = isinstance(record.get("options"), list)
             if choice:
@@ -72,6 +72,7 @@ class Prodigy(Reader):
             task,
             encode(strings(workers)),
             encode(strings(labels)),
+            n_rows=number,
             columns=table.columns,
             roles={"task": "_input_hash" if options else "_task_hash", "worker": "_annotator_id", "label": "answer"},
             rows=np.array(rows, np.int64),
@@ -114,11 +115,13 @@ def _findings(several: list[int], refused: list[int], ignored: list[int]) -> lis
     if several:
         sentence = f"{plural(len(several), 'answer')} with several options would be left out"
         remedy = "One class each is read so far."
-        findings.append(make_finding("several-choices", "change", sentence, np.array(several), remedy=remedy))
+        findings.append(
+            make_finding("several-choices", "change", sentence, np.array(several), left_out=len(several), remedy=remedy)
+        )
     if refused:
         sentence = f"{plural(len(refused), 'rejected question')} would be left out: the worker refused all options"
-        findings.append(make_finding("rejected", "change", sentence, np.array(refused)))
+        findings.append(make_finding("rejected", "change", sentence, np.array(refused), left_out=len(refused)))
     if ignored:
         sentence = f"{plural(len(ignored), 'question')} ignored or left without an option"
-        findings.append(make_finding("skipped", "note", sentence, np.array(ignored)))
+        findings.append(make_finding("skipped", "note", sentence, np.array(ignored), left_out=len(ignored)))
     return findings
