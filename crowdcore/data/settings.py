@@ -17,7 +17,7 @@ MEDIA: tuple[str, ...] = ("text", "image", "audio")
 class ReadSettings(Settings):
     """Reading options; whatever is left out is detected. Column names are those of the file."""
 
-    format: str | None = Field(default=None, description="Reader: folder, long, wide, label-studio, prodigy.")
+    format: str | None = Field(default=None, description="Reader: long, wide, folder or that of a tool, e.g. mturk.")
     task: str | None = Field(default=None, description="Column of the task.")
     worker: str | None = Field(default=None, description="Column of the worker.")
     label: str | None = Field(default=None, description="Column (Label Studio: control) of the label.")
@@ -35,6 +35,12 @@ class ReadSettings(Settings):
     )
     repeats: Literal["keep", "first", "last", "majority"] = Field(
         default="keep", description="What to do with a worker's repeats on a task."
+    )
+    several: Literal["drop", "keep"] = Field(
+        default="drop", description="Annotations of a tool with several choices: leave out, or one class each."
+    )
+    flagged: Literal["keep", "drop"] = Field(
+        default="keep", description="Annotations that a tool marks as rejected or not trusted: keep, or leave out."
     )
     name: str | None = Field(default=None, description="What to call the dataset; default the file's name.")
 
