@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.types import IntArray
 from crowdcore.data.columns import ALIASES, plain
 from crowdcore.data.dictionary import encode, strings
 from crowdcore.data.readers._times import iso_time
@@ -18,9 +19,9 @@ from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import JsonTable
 
-__all__ = ["Answers", "as_list", "left_out", "media_of", "records", "text_of"]
+__all__ = ["Answers", "as_list", "left_out", "media_of", "need_records", "records", "text_of", "without_labels"]
 
-# Code of a finding -> what is left out and, after the number of them, why.
+# Code of a finding -> what is left out and, after the number of them, why. Those in _BESIDE are no annotations.
 _REASONS: dict[str, tuple[str, str]] = {
     "several-choices": ("annotation", "with several choices"),
     "no-choice": ("annotation", "without a choice"),
@@ -30,22 +31,48 @@ _REASONS: dict[str, tuple[str, str]] = {
     "discarded": ("annotation", "that the worker discarded"),
     "flagged": ("annotation", "flagged by the tool (rejected or not trusted)"),
     "prediction": ("prediction", "by a model"),
-    "no-class": ("region or answer", "that is no choice of a class"),
+    "no-class": ("annotation", "that is no choice of a class (spans, boxes, texts …)"),
+    "region": ("region", "that is no class of the whole task"),
     "no-score": ("judgment", "without a score"),
 }
+_BESIDE = ("prediction", "region")
 _REMEDIES = {"several-choices": "Pass several='keep' to make each combination a class of its own."}
 
 
-def left_out(code: str, rows: Sequence[int] | np.ndarray[Any, Any], remedy: str = "") -> Finding:
+def left_out(code: str, rows: Sequence[int] | IntArray) -> Finding:
     """The finding about what is left out, ``rows`` holding the file row of each."""
     noun, reason = _REASONS[code]
     sentence = f"{plural(len(rows), noun)} {reason} would be left out"
-    return make_finding(code, "change", sentence, np.asarray(rows), remedy=remedy or _REMEDIES.get(code, ""))
+    lost = 0 if code in _BESIDE else len(rows)
+    return make_finding(code, "change", sentence, np.asarray(rows), left_out=lost, remedy=_REMEDIES.get(code, ""))
+
+
+def without_labels(what: str, names: Collection[str]) -> list[Finding]:
+    """The finding about workers or tasks all of whose annotations are left out."""
+    if not names:
+        return []
+    examples = tuple(names)[:5]
+    sentence = f"{plural(len(names), what)} without any annotation left would be left out, such as {examples[0]!r}"
+    return [Finding(f"{what}s-without-labels", "change", sentence, len(names), examples=examples)]
 
 
 def as_list(value: object) -> list[Any]:
     """A list as it is, anything else as an empty one."""
     return value if isinstance(value, list) else []
+
+
+def need_records(record: Mapping[str, Any], name: str, source: Source, row: int) -> list[dict[str, Any]]:
+    """The list of records under a name, empty where there is none.
+
+    Raises:
+        DataError: it is something else.
+    """
+    found = record.get(name)
+    if found is None:
+        return []
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        raise DataError(f"{name!r} is not a list of records", file=source.path, row=row)
+    return found
 
 
 def text_of(value: object) -> str | None:
@@ -72,8 +99,8 @@ def records(source: Source) -> Iterator[dict[str, Any]]:
     if isinstance(table, JsonTable):
         yield from table.records()
         return
-    for piece in table.pieces(table.columns):
-        yield from piece.to_pylist()
+    for chunk in table.stream(table.columns):
+        yield from chunk.to_pylist()
 
 
 @dataclass
@@ -97,6 +124,8 @@ class Answers:
     timestamp: list[str | None] = field(default_factory=list)
     tasks: dict[str, dict[str, str]] = field(default_factory=dict)
     gold: dict[str, dict[str, int]] = field(default_factory=dict)
+    seen: dict[str, None] = field(default_factory=dict)
+    truths: list[int] = field(default_factory=list)
     dropped: dict[str, list[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -120,7 +149,7 @@ class Answers:
         if len(chosen) > 1 and self.settings.several == "keep":
             chosen = ["|".join(sorted(chosen))]
         if len(chosen) != 1:
-            self.leave_out("several-choices" if chosen else "no-choice", row)
+            self.leave_out("several-choices" if chosen else "no-choice", row, worker)
             return
         self.row.append(row)
         self.task.append(task)
@@ -130,9 +159,11 @@ class Answers:
         self.seconds.append(float(str(seconds)) if number else None)
         self.timestamp.append(iso_time(when))
 
-    def leave_out(self, code: str, row: int) -> None:
-        """One thing that is not taken in: see ``_REASONS``."""
+    def leave_out(self, code: str, row: int, worker: object = None) -> None:
+        """One thing that is not taken in, and whose it was: see ``_REASONS``."""
         self.dropped.setdefault(code, []).append(row)
+        if (who := text_of(worker)) is not None:
+            self.seen[who] = None
 
     def list_task(self, task: str, **known: str | None) -> None:
         """What is known of a task (``split``, ``text``, ``image``, ``audio``); the first value counts."""
@@ -142,8 +173,9 @@ class Answers:
                 about.setdefault(name, value)
 
     def add_gold(self, row: int, task: str, label: str) -> None:
-        """A true class of a task; if they contradict each other none counts."""
+        """An annotation that is a true class of its task; if they contradict each other none counts."""
         self.gold.setdefault(task, {}).setdefault(label, row)
+        self.truths.append(row)
 
     def raw(self, form: str, **more: Any) -> Raw:
         """All of it as the validation takes it.
@@ -152,7 +184,7 @@ class Answers:
             DataError: nothing is left.
         """
         table = self.source.table
-        left = tuple(left_out(code, rows) for code, rows in self.dropped.items())
+        left = tuple(left_out(code, self._file_rows(rows)) for code, rows in self.dropped.items())
         if not self.row:
             said = f": {'; '.join(f.sentence for f in left)}" if left else ""
             raise DataError(f"No annotation is a choice of one class{said}", file=self.source.path)
@@ -161,15 +193,19 @@ class Answers:
             "timestamp": pa.array(self.timestamp, pa.large_string()),
         }
         extra = {name: values for name, values in extra.items() if values.null_count < len(values)}
-        findings = (*(table.findings if table else ()), *left, *self._contradicting_gold(), *more.pop("findings", ()))
+        noticed = (*table.findings, *table.repeated_headers(per_row=1)) if table else ()
+        kept = set(self.worker)
+        idle = without_labels("worker", [who for who in self.seen if who not in kept])
+        findings = (*noticed, *left, *idle, *self._about_gold(), *more.pop("findings", ()))
         return Raw(
             form,
             encode(strings(self.task)),
             encode(strings(self.worker)),
             encode(strings(self.label)),
+            n_rows=len(self.row) + sum(finding.left_out for finding in findings),
             columns=more.pop("columns", tuple(self.columns.values())),
             roles=self.columns,
-            rows=np.array(self.row, np.int64),
+            rows=self._file_rows(self.row),
             encoding=table.encoding if table else None,
             delimiter=table.delimiter if table else None,
             escaped=bool(table and table.escaped),
@@ -180,12 +216,22 @@ class Answers:
             **more,
         )
 
-    def _contradicting_gold(self) -> list[Finding]:
+    def _file_rows(self, numbers: list[int]) -> IntArray:
+        """Rows of the file, of which records count only those that do not say the names of the columns again."""
+        rows = self.source.table.rows if self.source.table else None
+        return np.array(numbers, np.int64) if rows is None else rows[np.array(numbers, np.int64) - 1]
+
+    def _about_gold(self) -> list[Finding]:
+        findings = []
+        if self.truths:
+            n = len(self.truths)
+            sentence = f"{plural(n, 'annotation')} marked as ground truth would be gold, and count for no worker"
+            findings.append(make_finding("ground-truth", "change", sentence, np.array(self.truths), left_out=n))
         rows = [max(labels.values()) for labels in self.gold.values() if len(labels) > 1]
-        if not rows:
-            return []
-        sentence = f"{plural(len(rows), 'task')} with contradicting gold would count as unknown"
-        return [make_finding("gold-contradicts", "change", sentence, np.array(rows))]
+        if rows:
+            sentence = f"{plural(len(rows), 'task')} with contradicting gold would count as unknown"
+            findings.append(make_finding("gold-contradicts", "change", sentence, np.array(rows)))
+        return findings
 
     def _raw_tasks(self) -> RawTasks | None:
         about = {task: dict(known) for task, known in self.tasks.items()}

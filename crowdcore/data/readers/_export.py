@@ -11,7 +11,7 @@ import pyarrow as pa
 from crowdcore.core.types import BoolArray
 from crowdcore.data.columns import ALIASES, MappingError, plain
 from crowdcore.data.dictionary import Codes, encode, strings
-from crowdcore.data.readers._answers import left_out
+from crowdcore.data.readers._answers import left_out, without_labels
 from crowdcore.data.readers._times import iso_time
 from crowdcore.data.readers.base import Raw, Source, read_annotations
 from crowdcore.data.report import Finding, make_finding, plural
@@ -118,16 +118,18 @@ def drop_flagged(raw: Raw, table: Table, column: str, bad: Iterable[str], settin
     """
     if column not in table.columns:
         return raw
-    flags = table.encode((column,))[0][column]
+    flags = table.encode((column, raw.roles["task"]))[0][column]
     wrong = np.array([value.strip().lower() in set(bad) for value in flags.values.to_pylist()] + [False])[flags.codes]
     if not wrong.any():
         return raw
     if settings.flagged == "drop":
         return _without(raw, {"flagged": wrong}, column)
     rows = np.flatnonzero(wrong)
-    sentence = f"{plural(len(rows), 'annotation')} flagged by the tool (rejected or not trusted) kept"
+    sentence = (
+        f"{plural(len(rows), 'annotation')} kept although {column} says {flags.values[int(flags.codes[rows[0]])]}"
+    )
     remedy = "Pass flagged='drop' to leave them out."
-    found = make_finding("flagged", "warning", sentence, raw.row_numbers(rows), column=column, remedy=remedy)
+    found = make_finding("flagged", "warning", sentence, raw.row_numbers(rows), remedy=remedy)
     return replace(raw, findings=(*raw.findings, found))
 
 
@@ -143,6 +145,9 @@ def _without(raw: Raw, reasons: Mapping[str, BoolArray], column: str | None = No
     if keep.all():
         return raw
     rows = np.flatnonzero(keep)
+    for what, codes in (("worker", raw.worker), ("task", raw.task)):
+        idle = np.setdiff1d(codes.codes, codes.codes[rows])
+        findings += without_labels(what, codes.values.take(pa.array(idle[idle >= 0])).to_pylist())
     about = raw.tasks
     if about is not None:
         media = {kind: codes.take(rows) for kind, codes in about.media.items()}

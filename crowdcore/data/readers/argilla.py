@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.readers._answers import Answers, as_list, media_of, records, text_of
+from crowdcore.data.readers._answers import Answers, media_of, need_records, records, text_of
 from crowdcore.data.readers._export import only_question, other_questions
 from crowdcore.data.readers.base import Raw, Reader, Source
+from crowdcore.data.report import Finding
 from crowdcore.data.settings import ReadSettings
 
 __all__ = ["Argilla"]
 
 _LEFT_OUT = {"draft": "draft", "discarded": "discarded", "pending": "draft"}
+_DATASETS = "Write dataset.records.to_datasets() to tell them apart."
 _FLAT = (".responses", ".responses.users", ".responses.status", ".suggestion", ".suggestion.score", ".suggestion.agent")
 
 
@@ -42,7 +43,8 @@ class Argilla(Reader):
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the responses to one question."""
         columns = source.need_table().columns
-        questions = list(dict.fromkeys(name for record in records(source) for name in _responses(record)))
+        found = [_responses(record, number, source) for number, record in enumerate(records(source), 1)]
+        questions = list(dict.fromkeys(name for given in found for name in given))
         if not questions:
             raise DataError("No record has a response", "Suggestions alone are no annotations.", file=source.path)
         question = only_question(questions, source, settings, {"task": "id", "worker": "user_id"})
@@ -52,45 +54,53 @@ class Argilla(Reader):
             answers.list_task(task, **media_of(_fields(record, questions)))
             if _suggested(record, question):
                 answers.leave_out("prediction", number)
-            for response in _responses(record).get(question, []):
+            for response in found[number - 1].get(question, []):
                 status = str(response.status).lower()
                 values = response.value if isinstance(response.value, list) else [response.value]
                 if status in _LEFT_OUT:
-                    answers.leave_out(_LEFT_OUT[status], number)
+                    answers.leave_out(_LEFT_OUT[status], number, response.user)
                 elif any(isinstance(value, dict | list) for value in values):
-                    answers.leave_out("no-class", number)
+                    answers.leave_out("no-class", number, response.user)
                 else:
                     answers.add(number, task, response.user, values)
         shown = dict.fromkeys(("id", "user_id", *questions, *columns))
-        return answers.raw(self.name, columns=tuple(shown), findings=other_questions(questions, question))
+        findings = other_questions(questions, question)
+        if "responses" in columns:
+            sentence = "This file does not say which responses are drafts or discarded; all that say nothing count"
+            findings.append(Finding("status-unknown", "warning", sentence, remedy=_DATASETS))
+        return answers.raw(self.name, columns=tuple(shown), findings=findings)
 
 
-def _responses(record: dict[str, Any]) -> dict[str, list[_Response]]:
-    """Question -> its responses."""
+def _responses(record: dict[str, Any], number: int, source: Source) -> dict[str, list[_Response]]:
+    """Question -> its responses.
+
+    Raises:
+        DataError: they are not what Argilla writes.
+    """
     found: dict[str, list[_Response]] = {}
     nested = record.get("responses")
-    for question, given in nested.items() if isinstance(nested, dict) else ():
-        found[question] = [_Response(g.get("user_id"), g.get("value"), g.get("status")) for g in _dicts(given)]
-    for given in _dicts(nested):  # one entry per user, as Argilla 1 wrote them
-        values = given.get("values")
-        for question, answer in values.items() if isinstance(values, dict) else ():
-            value = answer.get("value") if isinstance(answer, dict) else answer
-            found.setdefault(question, []).append(_Response(given.get("user_id"), value, given.get("status")))
-    for column, values in record.items():
-        if column.endswith(".responses") and f"{column}.users" in record:
-            found[column.removesuffix(".responses")] = list(_flat(record, column, as_list(values)))
+    if isinstance(nested, dict):
+        for question in nested:
+            given = need_records(nested, question, source, number)
+            found[question] = [_Response(g.get("user_id"), g.get("value"), g.get("status")) for g in given]
+    elif nested is not None:  # one entry per user, as Argilla 1 wrote them
+        for given_by in need_records(record, "responses", source, number):
+            values = given_by.get("values")
+            for question, answer in values.items() if isinstance(values, dict) else ():
+                value = answer.get("value") if isinstance(answer, dict) else answer
+                response = _Response(given_by.get("user_id"), value, given_by.get("status"))
+                found.setdefault(question, []).append(response)
+    for column, responses in record.items():
+        if column.endswith(".responses") and responses is not None:
+            users, states = record.get(f"{column}.users"), record.get(f"{column}.status")
+            whole = isinstance(responses, list) and isinstance(users, list) and len(users) == len(responses)
+            if not whole or (isinstance(states, list) and len(states) != len(responses)):
+                what = f"{column!r} and its users are not lists of the same length"
+                raise DataError(what, file=source.path, row=number)
+            states = states if isinstance(states, list) else [None] * len(users)
+            question = column.removesuffix(".responses")
+            found[question] = list(map(_Response, users, responses, states))
     return found
-
-
-def _flat(record: dict[str, Any], column: str, values: list[Any]) -> Iterator[_Response]:
-    users, states = (as_list(record.get(f"{column}.{what}")) for what in ("users", "status"))
-    for place, value in enumerate(values):
-        user, state = (entry[place] if place < len(entry) else None for entry in (users, states))
-        yield _Response(user, value, state)
-
-
-def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [entry for entry in as_list(value) if isinstance(entry, dict)]
 
 
 def _fields(record: dict[str, Any], questions: list[str]) -> dict[str, Any]:

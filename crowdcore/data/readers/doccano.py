@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 from crowdcore.core.errors import DataError
 from crowdcore.data.readers._answers import Answers, as_list, records, text_of
 from crowdcore.data.readers.base import Raw, Reader, Source
+from crowdcore.data.report import Finding
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import JsonTable, identify, open_table
 
@@ -32,7 +32,7 @@ class Doccano(Reader):
         if not files:
             return 0.0
         try:
-            return 0.8 if _is_example(next(_examples(files[0]), {})) else 0.0
+            return 0.8 if _is_example(next(records(_open(files[0])), {})) else 0.0
         except DataError:
             return 0.0
 
@@ -41,12 +41,14 @@ class Doccano(Reader):
         answers = Answers(source, settings, {"task": "id", "worker": "file name", "label": "label"})
         files = _files(source)
         if files:
-            for file in files:
-                for number, record in enumerate(_examples(file), 1):
-                    if not _is_example(record):
-                        raise DataError("This is no example with `id` and `label`", file=file, row=number)
-                    _add(answers, number, record, record["label"], file.stem)
-            return answers.raw(self.name)
+            findings: list[Finding] = []
+            for opened in map(_open, files):
+                for number, record in enumerate(records(opened), 1):
+                    if not _is_example(record) or "label" not in record:
+                        raise DataError("This is no example with `id` and `label`", file=opened.path, row=number)
+                    _add(answers, number, record, record["label"], opened.name)
+                findings += [*opened.need_table().findings, *opened.need_table().repeated_headers(per_row=1)]
+            return answers.raw(self.name, findings=findings)
         if source.table is None:
             raise DataError("This is no export of doccano", file=source.path)
         for number, record in enumerate(records(source), 1):
@@ -72,10 +74,9 @@ def _files(source: Source) -> list[Path]:
     return sorted(f for f in folder.iterdir() if f.suffix.lower() in _SUFFIXES and not f.name.startswith("."))
 
 
-def _examples(file: Path) -> Iterator[dict[str, Any]]:
-    settings = ReadSettings()
+def _open(file: Path) -> Source:
     content = identify(file)
-    return records(Source(file.stem, content, open_table(content, settings)))
+    return Source(file.stem, content, open_table(content, ReadSettings()))
 
 
 def _is_example(record: dict[str, Any]) -> bool:
@@ -94,6 +95,6 @@ def _add(answers: Answers, number: int, record: dict[str, Any], label: Any, user
     answers.list_task(task, **{kind: text_of(record.get(name)) for name, kind in _ITEM.items() if name in record})
     labels = [part for part in label.split("#") if part] if isinstance(label, str) else as_list(label)
     if any(isinstance(entry, list | dict) for entry in labels):
-        answers.leave_out("no-class", number)
+        answers.leave_out("no-class", number, user)
     else:
         answers.add(number, task, user, labels)

@@ -6,19 +6,18 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-import numpy as np
-
 from crowdcore.core.errors import DataError
 from crowdcore.data.columns import MappingError
 from crowdcore.data.readers._answers import Answers, as_list, media_of, text_of
+from crowdcore.data.readers._export import other_questions
 from crowdcore.data.readers.base import Raw, Reader, Source
-from crowdcore.data.report import make_finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import JsonTable
 
 __all__ = ["LabelStudio"]
 
-_ANSWERS = {"choices": "choices", "selected": "pairwise", "rating": "rating"}  # key of the value -> kind of control
+_KINDS = ("choices", "pairwise", "rating")
+_ANSWERS = dict(zip(("choices", "selected", "rating"), _KINDS, strict=True))  # key of the value -> kind of control
 
 
 class LabelStudio(Reader):
@@ -46,7 +45,6 @@ class LabelStudio(Reader):
         control = settings.label or _only(controls, source)
         answers = Answers(source, settings, {"task": "id", "worker": "completed_by", "label": control})
         listed: dict[str, int] = {}
-        truths: list[int] = []
         for number, entry in enumerate(table.records(), 1):
             data, annotations = entry.get("data"), _annotations(entry)
             if not isinstance(data, dict) or annotations is None:
@@ -62,33 +60,29 @@ class LabelStudio(Reader):
             for annotation in annotations:
                 if not isinstance(annotation, dict):
                     raise DataError("An annotation is not a record", file=source.path, row=number)
-                truths += _add(answers, number, task, annotation, control)
-        sentence = (
-            f"{plural(len(truths), 'annotation')} marked as ground truth would become gold, and count for no worker"
-        )
-        findings = [make_finding("ground-truth", "change", sentence, np.array(truths))] if truths else []
-        return answers.raw(self.name, columns=("id", "completed_by", *controls), findings=findings)
+                _add(answers, number, task, annotation, control)
+        others = other_questions([name for name, kind in controls.items() if kind in _KINDS], control)
+        return answers.raw(self.name, columns=("id", "completed_by", *controls), findings=others)
 
 
-def _add(answers: Answers, number: int, task: str, annotation: dict[str, Any], control: str) -> list[int]:
-    """Take an annotation in; its row if it became gold."""
+def _add(answers: Answers, number: int, task: str, annotation: dict[str, Any], control: str) -> None:
+    """Take an annotation in: for its worker, or as gold."""
+    who = annotation.get("completed_by")
+    if isinstance(who, dict):
+        who = who.get("email") or who.get("id")
     if annotation.get("was_cancelled"):
-        answers.leave_out("skipped", number)
-        return []
+        answers.leave_out("skipped", number, who)
+        return
     choices: list[object] = []
     for result in _results(annotation):
         if str(result.get("from_name")) == control and _kind(result):
             choices += _chosen(result)
         elif not _kind(result):
-            answers.leave_out("no-class", number)
+            answers.leave_out("region", number)
     if annotation.get("ground_truth") and len(choices) == 1 and (label := text_of(choices[0])):
         answers.add_gold(number, task, label)
-        return [number]
-    who = annotation.get("completed_by")
-    if isinstance(who, dict):
-        who = who.get("email") or who.get("id")
+        return
     answers.add(number, task, who, choices, annotation.get("lead_time"), annotation.get("created_at"))
-    return []
 
 
 def _annotations(entry: dict[str, Any]) -> list[Any] | None:

@@ -43,7 +43,7 @@ class LabelStudioTable(Reader):
             answers.list_task(task, **media_of(data))
             choices = _choices(record.get(control))
             if choices is None:
-                answers.leave_out("no-class", number)
+                answers.leave_out("no-class", number, record.get("annotator"))
                 continue
             seconds = record.get("lead_time")
             if isinstance(seconds, str):

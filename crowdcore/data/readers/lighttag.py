@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.readers._answers import Answers, as_list, media_of, text_of
+from crowdcore.data.readers._answers import Answers, as_list, media_of, need_records, text_of
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import JsonTable
@@ -37,22 +37,23 @@ class LightTag(Reader):
                 raise DataError("This example is not a record", file=source.path, row=example_number)
             task = text_of(example.get("example_id")) or str(example_number)
             answers.list_task(task, **media_of({"text": example.get("content")}))
-            given: dict[str, list[Any]] = {who: [] for who, _ in _testaments(example.get("seen_by"))}
+            given: dict[str, list[Any]] = {}
             when: dict[str, Any] = {}
-            for classification in as_list(example.get("classifications")):
-                entry = classification if isinstance(classification, dict) else {}
-                for who, moment in _testaments(entry.get("classified_by", entry.get("annotated_by"))):
-                    given.setdefault(who, []).append(entry.get("classname"))
-                    when[who] = moment
-            for tag in as_list(example.get("annotations")):
-                for _ in _testaments(tag.get("annotated_by") if isinstance(tag, dict) else None):
-                    answers.leave_out("no-class", example_number)
+            for testament in need_records(example, "seen_by", source, example_number):
+                given[_who(testament)] = []
+            for entry in need_records(example, "classifications", source, example_number):
+                by = "classified_by" if "classified_by" in entry else "annotated_by"
+                for testament in need_records(entry, by, source, example_number):
+                    given.setdefault(_who(testament), []).append(entry.get("classname"))
+                    when[_who(testament)] = testament.get("timestamp")
+            for tag in need_records(example, "annotations", source, example_number):
+                for _ in need_records(tag, "annotated_by", source, example_number):
+                    answers.leave_out("region", example_number)
             for who, names in given.items():
                 answers.add(example_number, task, who or None, names, when=when.get(who))
         return answers.raw(self.name)
 
 
-def _testaments(value: Any) -> list[tuple[str, Any]]:
-    """Who, and when; an empty name for nobody."""
-    entries = [entry for entry in as_list(value) if isinstance(entry, dict)]
-    return [(text_of(e.get("annotator")) or text_of(e.get("annotator_id")) or "", e.get("timestamp")) for e in entries]
+def _who(testament: dict[str, Any]) -> str:
+    """The annotator's name or number, empty for nobody."""
+    return text_of(testament.get("annotator")) or text_of(testament.get("annotator_id")) or ""

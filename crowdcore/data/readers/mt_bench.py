@@ -33,12 +33,13 @@ class MTBench(Reader):
         for number, record in enumerate(records(source), 1):
             parts = [text_of(record.get(name)) for name in ("question_id", "model", "turn")]
             task = " / ".join(part for part in parts if part)
+            judge = _judge(record.get("judge"))
             score = text_of(record.get("score"))
             if not score or score in ("-1", "-1.0"):
-                answers.leave_out("no-score", number)
+                answers.leave_out("no-score", number, judge)
                 continue
             answers.list_task(task, text=text_of(record.get("user_prompt")))
-            answers.add(number, task, _judge(record.get("judge")), [score], when=record.get("tstamp"))
+            answers.add(number, task, judge, [score], when=record.get("tstamp"))
         return answers.raw(self.name)
 
 

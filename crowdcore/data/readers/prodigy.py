@@ -45,24 +45,25 @@ class Prodigy(Reader):
         options: dict[str, None] = {}
         for number, record in enumerate(table.records(), 1):
             answer = record.get("answer")
+            who = next((record[name] for name in _WHO if record.get(name) is not None), None)
             if _question(record) != question:
-                answers.leave_out("no-class", number)
+                answers.leave_out("no-class", number, who)
                 continue
             if choice:
                 options.update(dict.fromkeys(_option(option) for option in record["options"]))
             if answer not in ("accept", "reject"):
-                answers.leave_out("skipped", number)
+                answers.leave_out("skipped", number, who)
             elif choice and answer == "reject":
-                answers.leave_out("rejected", number)
+                answers.leave_out("rejected", number, who)
             else:
                 task = _task(record, by, number, source)
                 answers.list_task(task, **_media(record))
-                who = next((record[name] for name in _WHO if record.get(name) is not None), None)
                 accepted = record.get("accept") if choice else answer
                 chosen = accepted if isinstance(accepted, list) else [accepted]
                 answers.add(number, task, who, chosen, when=record.get("_timestamp"))
         classes = tuple(options) if choice else ("accept", "reject")
-        return answers.raw(self.name, columns=table.columns, classes=classes)
+        combined = sorted(set(answers.label) - set(classes)) if settings.several == "keep" else ()
+        return answers.raw(self.name, columns=table.columns, classes=(*classes, *combined))
 
 
 def _question(record: dict[str, Any]) -> str | None:

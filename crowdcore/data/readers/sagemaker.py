@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.readers._answers import Answers, as_list, records, text_of
+from crowdcore.data.readers._answers import Answers, as_list, need_records, records, text_of
 from crowdcore.data.readers._crowd_form import chosen
 from crowdcore.data.readers._export import only_question, other_questions
 from crowdcore.data.readers.base import Raw, Reader, Source
@@ -73,8 +73,9 @@ def _answers(source: Source) -> Iterator[_Answer]:
     """
     for number, file in enumerate(_files(source), 1):
         content = identify(file)
-        for record in records(Source(file.stem, content, open_table(content, ReadSettings()))):
-            yield from _responses(number, file.parent.name, record)
+        opened = Source(file.stem, content, open_table(content, ReadSettings()))
+        for record in records(opened):
+            yield from _responses(number, file.parent.name, record, opened)
     if source.table is None:
         return
     for number, record in enumerate(records(source), 1):
@@ -83,34 +84,31 @@ def _answers(source: Source) -> Iterator[_Answer]:
             remedy = "Give the folder annotations/worker-response of the same job."
             raise DataError(what, remedy, file=source.path)
         if _is_response(record):
-            yield from _responses(number, source.path.parent.name if source.path else source.name, record)
+            yield from _responses(number, source.path.parent.name if source.path else source.name, record, source)
         elif _is_request(record):
-            yield from _requested(number, record)
+            yield from _requested(number, record, source)
         else:
             raise DataError("This is no response of a worker", file=source.path, row=number)
 
 
-def _responses(number: int, task: str, record: dict[str, Any]) -> Iterator[_Answer]:
-    for answer in as_list(record.get("answers")):
-        if isinstance(answer, dict):
-            choices = chosen(answer.get("answerContent"))
-            seconds, when = answer.get("timeSpentInSeconds"), answer.get("submissionTime")
-            yield _Answer(number, task, answer.get("workerId"), choices, seconds, when, None)
+def _responses(number: int, task: str, record: dict[str, Any], source: Source) -> Iterator[_Answer]:
+    for answer in need_records(record, "answers", source, number):
+        choices = chosen(answer.get("answerContent"))
+        seconds, when = answer.get("timeSpentInSeconds"), answer.get("submissionTime")
+        yield _Answer(number, task, answer.get("workerId"), choices, seconds, when, None)
 
 
-def _requested(number: int, record: dict[str, Any]) -> Iterator[_Answer]:
+def _requested(number: int, record: dict[str, Any], source: Source) -> Iterator[_Answer]:
     about = record["dataObject"] if isinstance(record.get("dataObject"), dict) else {}
     shown = text_of(about.get("content")) or text_of(about.get("s3Uri"))
-    for annotation in as_list(record.get("annotations")):
-        data = annotation.get("annotationData") if isinstance(annotation, dict) else None
+    task = text_of(record.get("datasetObjectId")) or str(number)
+    for annotation in need_records(record, "annotations", source, number):
+        data = annotation.get("annotationData")
         try:
             content = json.loads(data["content"]) if isinstance(data, dict) else None
         except (KeyError, TypeError, ValueError, RecursionError):
             content = None
-        who = annotation.get("workerId") if isinstance(annotation, dict) else None
-        yield _Answer(
-            number, text_of(record.get("datasetObjectId")) or str(number), who, chosen(content), None, None, shown
-        )
+        yield _Answer(number, task, annotation.get("workerId"), chosen(content), None, None, shown)
 
 
 def _files(source: Source) -> list[Path]:
@@ -126,7 +124,7 @@ def _is_response(record: dict[str, Any]) -> bool:
 
 
 def _is_request(record: dict[str, Any]) -> bool:
-    return {"datasetObjectId", "annotations"} <= set(record)
+    return "datasetObjectId" in record and isinstance(record.get("annotations"), list)
 
 
 def _is_manifest(record: dict[str, Any]) -> bool:

@@ -1,0 +1,320 @@
+"""A small export of each annotation tool, as the tool writes it or as its documentation says.
+
+Every export holds the classes ``pos`` and ``neg``, given by three workers to two or three texts, and some answers that
+are no annotation of one class.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+TEXTS = {"1": "great film", "2": "dull plot"}
+
+
+def _table(header: list[str], rows: list[list[Any]], delimiter: str = ",") -> str:
+    text = io.StringIO()
+    csv.writer(text, delimiter=delimiter, lineterminator="\r\n").writerows([header, *rows])
+    return text.getvalue()
+
+
+# https://docs.aws.amazon.com/AWSMechTurk/latest/RequesterUI/ViewingResults.html: "Download CSV" of a batch.
+MTURK_HEADER = [
+    *("HITId", "HITTypeId", "Title", "Description", "Keywords", "Reward", "CreationTime", "MaxAssignments"),
+    *("RequesterAnnotation", "AssignmentDurationInSeconds", "AutoApprovalDelayInSeconds", "Expiration"),
+    *("NumberOfSimilarHITs", "LifetimeInSeconds", "AssignmentId", "WorkerId", "AssignmentStatus", "AcceptTime"),
+    *("SubmitTime", "AutoApprovalTime", "ApprovalTime", "RejectionTime", "RequesterFeedback", "WorkTimeInSeconds"),
+    *("LifetimeApprovalRate", "Last30DaysApprovalRate", "Last7DaysApprovalRate", "Input.text", "Answer.sentiment"),
+    *("Approve", "Reject"),
+]
+MTURK_ANSWERS = [  # HIT, worker, answer, status
+    ("1", "A1", "pos", "Approved"), ("1", "A2", "neg", "Approved"), ("1", "A3", "pos|neg", "Approved"),
+    ("2", "A1", "neg", "Approved"), ("2", "A2", "neg", "Submitted"), ("2", "A3", "pos", "Rejected"),
+    ("2", "A4", "", "Submitted"),
+]  # fmt: skip
+
+
+def mturk(answers: Any = MTURK_ANSWERS, header: list[str] = MTURK_HEADER) -> str:
+    """Batch results; an answer for each column ``Answer.*``."""
+    rows = []
+    for number, (hit, worker, answer, status) in enumerate(answers):
+        known = {
+            "HITId": f"3HIT{hit}", "HITTypeId": "3TYPE", "Title": "Sentiment, please", "Reward": "$0.05",
+            "CreationTime": "Thu Jun 16 11:00:00 PDT 2011", "MaxAssignments": 3, "AssignmentId": f"3ASG{number}",
+            "WorkerId": worker, "AssignmentStatus": status, "AcceptTime": "Thu Jun 16 12:59:03 PDT 2011",
+            "SubmitTime": "Thu Jun 16 12:59:33 PDT 2011", "WorkTimeInSeconds": 30 + number,
+            "LifetimeApprovalRate": "100% (3/3)", "Input.text": TEXTS[hit],
+        }  # fmt: skip
+        given = answer if isinstance(answer, dict) else {"Answer.sentiment": answer}
+        rows.append([(known | given).get(name, "") for name in header])
+    return _table(header, rows)
+
+
+# https://toloka.ai/docs/guide/result-of-eval/: the file of assignments.
+TOLOKA_HEADER = [
+    *("INPUT:text", "OUTPUT:result", "GOLDEN:result", "HINT:text", "HINT:default_language", "ASSIGNMENT:link"),
+    *("ASSIGNMENT:task_id", "ASSIGNMENT:assignment_id", "ASSIGNMENT:worker_id", "ASSIGNMENT:status"),
+    *("ASSIGNMENT:started", "ASSIGNMENT:submitted", "ASSIGNMENT:accepted", "ASSIGNMENT:reward"),
+]
+TOLOKA = _table(
+    TOLOKA_HEADER,
+    [
+        [
+            *(TEXTS[task], label, "pos" if task == "1" else "", "", "", "https://toloka.dev/task/9", f"0009--{task}"),
+            *(f"asg{number}", worker, status, "2023-01-05T11:44:01.123", "2023-01-05T11:44:27.393", "", "0.01"),
+        ]
+        for number, (task, worker, label, status) in enumerate(
+            [
+                ("1", "w1", "pos", "APPROVED"),
+                ("1", "w2", "neg", "APPROVED"),
+                ("2", "w1", "neg", "APPROVED"),
+                ("2", "w2", "neg", "REJECTED"),
+                ("2", "w3", "", "SKIPPED"),
+            ]
+        )
+    ],
+    "\t",
+)
+
+# https://success.appen.com/hc/en-us/articles/202703195: "Full Report" of a job with test questions.
+APPEN_HEADER = [
+    *("_unit_id", "_created_at", "_golden", "_id", "_missed", "_started_at", "_tainted", "_channel", "_trust"),
+    *("_worker_id", "_country", "_region", "_city", "_ip", "sentiment", "comment", "orig__golden", "sentiment_gold"),
+    *("sentiment_gold_reason", "text"),
+]
+APPEN = _table(
+    APPEN_HEADER,
+    [
+        [
+            *(f"70{unit}", "6/30/2014 14:28:16", unit == "1", number, "", "6/30/2014 14:27:01", tainted, "clixsense"),
+            *(
+                "0.9167",
+                worker,
+                "GBR",
+                "",
+                "",
+                "10.0.0.1",
+                label,
+                "",
+                "",
+                "pos" if unit == "1" else "",
+                "",
+                TEXTS[unit],
+            ),
+        ]
+        for number, (unit, worker, label, tainted) in enumerate(
+            [
+                ("1", "881", "pos", "false"),
+                ("1", "882", "neg", "true"),
+                ("1", "883", "pos\nneg", "false"),
+                ("2", "881", "neg", "false"),
+                ("2", "882", "neg", "false"),
+            ]
+        )
+    ],
+)
+
+
+def _studio(number: int, who: int, *choices: str, **more: Any) -> dict[str, Any]:
+    value = {"id": f"x{number}", "from_name": "sentiment", "to_name": "text", "type": "choices", "origin": "manual"}
+    return {
+        "id": number, "completed_by": who, "result": [value | {"value": {"choices": list(choices)}}] if choices else [],
+        "was_cancelled": False, "ground_truth": False, "created_at": "2024-01-01T10:00:00.000000Z", "lead_time": 5.25,
+        **more,
+    }  # fmt: skip
+
+
+# Written by label_studio_sdk.converter 2 (JSON); predictions and drafts as in the documentation of the export.
+STUDIO: list[dict[str, Any]] = [
+    {
+        "id": 11, "inner_id": 1, "data": {"text": TEXTS["1"]}, "meta": {}, "drafts": [], "predictions": [{"id": 1}],
+        "annotations": [
+            _studio(1, 1, "pos"), _studio(2, 2, "neg"), _studio(3, 3, "pos", "neg"),
+            _studio(7, 9, "pos", ground_truth=True),
+        ],
+    },
+    {
+        "id": 12, "inner_id": 2, "data": {"text": TEXTS["2"]}, "meta": {}, "drafts": [{"id": 5}], "predictions": [],
+        "annotations": [_studio(4, 1, "neg"), _studio(5, 2, "neg"), _studio(6, 3, was_cancelled=True)],
+    },
+]  # fmt: skip
+
+# Written by label_studio_sdk.converter 2 (CSV) from the tasks above.
+STUDIO_CSV = """"annotation_id","annotator","created_at","id","lead_time","sentiment","text","updated_at"
+1,"1","2024-01-01T10:00:00.000000Z",11,5.25,"pos","great film","2024-01-01T10:00:05.000000Z"
+2,"2","2024-01-01T10:00:00.000000Z",11,5.25,"neg","great film","2024-01-01T10:00:05.000000Z"
+3,"3","2024-01-01T10:00:00.000000Z",11,5.25,"{""choices"":[""pos"",""neg""]}","great film","2024-01-01T10:00:05.000000Z"
+4,"1","2024-01-01T10:00:00.000000Z",12,5.25,"neg","dull plot","2024-01-01T10:00:05.000000Z"
+5,"2","2024-01-01T10:00:00.000000Z",12,5.25,"neg","dull plot","2024-01-01T10:00:05.000000Z"
+"""
+
+# Written by label_studio_sdk.converter 2 (JSON_MIN) from the tasks above.
+STUDIO_MIN = [
+    {
+        "text": TEXTS[task], "id": 10 + int(task), "sentiment": label, "annotator": who, "annotation_id": number,
+        "created_at": "2024-01-01T10:00:00.000000Z", "updated_at": "2024-01-01T10:00:05.000000Z", "lead_time": 5.25,
+    }
+    for number, (task, who, label) in enumerate(
+        [("1", 1, "pos"), ("1", 2, "neg"), ("1", 3, {"choices": ["pos", "neg"]}), ("2", 1, "neg"), ("2", 2, "neg")], 1
+    )
+]  # fmt: skip
+
+# https://prodi.gy/docs/api-interfaces#choice
+PRODIGY = [
+    {
+        "text": TEXTS[task], "_input_hash": int(task), "_task_hash": -int(task), "_view_id": "choice",
+        "options": [{"id": "pos", "text": "Good"}, {"id": "neg", "text": "Bad"}], "accept": accept, "answer": answer,
+        "_timestamp": 1_700_000_000, "_annotator_id": f"db-{who}", "_session_id": f"db-{who}",
+    }
+    for task, who, answer, accept in [
+        ("1", "ann", "accept", ["pos"]), ("1", "bob", "accept", ["neg"]), ("2", "ann", "accept", ["neg"]),
+        ("2", "bob", "ignore", []), ("2", "eve", "reject", []), ("1", "eve", "accept", ["pos", "neg"]),
+    ]
+]  # fmt: skip
+
+# doccano's backend/data_export: a ZIP with <user>.jsonl for each user of a project that is not collaborative.
+DOCCANO = {
+    "ann.jsonl": [("1", ["pos"]), ("2", ["neg"])],
+    "bob.jsonl": [("1", ["neg"]), ("2", [])],
+    "eve.jsonl": [("1", ["pos", "neg"]), ("2", ["neg"])],
+}
+
+_USERS = [f"00000000-0000-0000-0000-00000000000{n}" for n in (1, 2, 3)]
+# Written by argilla 2.8, `dataset.records.to_json` and, with the status of each response, `to_datasets().to_json`.
+ARGILLA = [
+    {
+        "id": "r1", "fields": {"text": TEXTS["1"]}, "metadata": {"source": "imdb"}, "vectors": {}, "status": "pending",
+        "suggestions": {"sentiment": {"value": "pos", "score": 0.9, "agent": "model"}}, "_server_id": None,
+        "responses": {
+            "sentiment": [{"value": v, "user_id": u} for v, u in zip(("pos", "pos", "neg"), _USERS, strict=True)]
+        },
+    },
+    {
+        "id": "r2", "fields": {"text": TEXTS["2"]}, "metadata": {"source": "imdb"}, "vectors": {}, "status": "pending",
+        "suggestions": {}, "_server_id": None,
+        "responses": {"sentiment": [{"value": "neg", "user_id": _USERS[0]}, {"value": "neg", "user_id": _USERS[1]}]},
+    },
+]  # fmt: skip
+ARGILLA_FLAT = [
+    {
+        "id": "r1", "status": "pending", "_server_id": None, "text": TEXTS["1"], "source": "imdb",
+        "sentiment.responses": ["pos", "pos", "neg"], "sentiment.responses.users": _USERS,
+        "sentiment.responses.status": ["submitted"] * 3, "sentiment.suggestion": "pos",
+        "sentiment.suggestion.score": 0.9, "sentiment.suggestion.agent": "model",
+    },
+    {
+        "id": "r2", "status": "pending", "_server_id": None, "text": TEXTS["2"], "source": "imdb",
+        "sentiment.responses": ["neg", "neg", "pos"], "sentiment.responses.users": _USERS,
+        "sentiment.responses.status": ["submitted", "discarded", "draft"], "sentiment.suggestion": None,
+        "sentiment.suggestion.score": None, "sentiment.suggestion.agent": None,
+    },
+]  # fmt: skip
+
+# https://docs.aws.amazon.com/sagemaker/latest/dg/sms-custom-templates-step3-lambda-requirements.html: what the
+# post-annotation function is given, kept in annotations/consolidated-annotation/consolidation-request/iteration-1.
+SAGEMAKER = [
+    {
+        "datasetObjectId": task, "dataObject": {"content": TEXTS[task]},
+        "annotations": [
+            {"workerId": f"private.us-east-1.{who}", "annotationData": {"content": json.dumps({"sentiment": answer})}}
+            for who, answer in given
+        ],
+    }
+    for task, given in {
+        "1": [("A", {"label": "pos"}), ("B", {"label": "neg"}), ("C", {"labels": ["pos", "neg"]})],
+        "2": [("A", {"label": "neg"}), ("B", {"label": "neg"}), ("C", {"boxes": []})],
+    }.items()
+]  # fmt: skip
+
+# https://github.com/LightTag/lighttag-convertors: lighttag/type_definitions/lighttag_result_types.py
+_SEEN = {who: {"annotator": f"{who}@example.org", "annotator_id": n, "timestamp": "2020-03-01T10:00:00Z"}
+         for n, who in enumerate(("ann", "bob", "eve"))}  # fmt: skip
+LIGHTTAG = {
+    "name": "job", "id": "j", "schema": {},
+    "examples": [
+        {
+            "example_id": "e1", "content": TEXTS["1"], "metadata": {}, "seen_by": list(_SEEN.values()),
+            "annotations": [{"example_id": "e1", "start": 0, "end": 5, "tag": "ADJ", "annotated_by": [_SEEN["ann"]]}],
+            "classifications": [
+                {"example_id": "e1", "classname": name, "class_id": name, "classified_by": [_SEEN[who], _SEEN["eve"]]}
+                for name, who in (("pos", "ann"), ("neg", "bob"))
+            ],
+        },
+        {
+            "example_id": "e2", "content": TEXTS["2"], "metadata": {}, "seen_by": list(_SEEN.values()),
+            "classifications": [
+                {"example_id": "e2", "classname": "neg", "class_id": "2", "classified_by": [_SEEN["ann"], _SEEN["bob"]]}
+            ],
+        },
+    ],
+}  # fmt: skip
+
+# https://github.com/Le-Wi-Di/le-wi-di.github.io: the data format of the second edition (SemEval-2023 task 11).
+LEWIDI = {
+    key: {
+        "text": TEXTS[key], "annotation task": "sentiment", "number of annotations": 3, "annotations": given,
+        "annotators": "Ann1,Ann2,Ann3", "lang": "en", "hard_label": "neg", "soft_label": {"neg": 0.67, "pos": 0.33},
+        "disagreement": "True", "split": "train" if key == "1" else "dev", "other_info": {},
+    }
+    for key, given in (("1", "pos,neg,pos"), ("2", "neg,neg,"))
+}  # fmt: skip
+
+# https://github.com/lm-sys/FastChat: fastchat/llm_judge/gen_judgment.py (single-answer grading)
+MT_BENCH = [
+    {
+        "question_id": int(question), "model": model, "judge": ["gpt-4", "single-v1"] if who == "a" else who,
+        "user_prompt": TEXTS[question], "judgment": f"A fine answer. Rating: [[{score}]]", "score": score, "turn": 1,
+        "tstamp": 1_687_222_866.5,
+    }
+    for question, model, who, score in [
+        ("1", "alpaca", "a", 8), ("1", "alpaca", "b", 7), ("2", "alpaca", "a", 7), ("2", "vicuna", "b", -1),
+    ]
+]  # fmt: skip
+
+
+def lines(records: list[Any]) -> str:
+    """JSON lines."""
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+FILES: dict[str, str] = {
+    "mturk.csv": mturk(),
+    "toloka.tsv": TOLOKA,
+    "appen.csv": APPEN,
+    "label-studio.json": json.dumps(STUDIO),
+    "label-studio-table.csv": STUDIO_CSV,
+    "label-studio-table.json": json.dumps(STUDIO_MIN),
+    "prodigy.jsonl": lines(PRODIGY),
+    "argilla.json": json.dumps(ARGILLA),
+    "argilla.jsonl": lines(ARGILLA_FLAT),
+    "sagemaker.json": json.dumps(SAGEMAKER),
+    "lighttag.json": json.dumps(LIGHTTAG),
+    "lewidi.json": json.dumps(LEWIDI),
+    "mt-bench.jsonl": lines(MT_BENCH),
+}
+"""File name -> text; the reader's name is the name before the dot."""
+
+COUNTS = {
+    "mturk.csv": (7, 5), "toloka.tsv": (5, 4), "appen.csv": (5, 4), "label-studio.json": (8, 4),
+    "label-studio-table.csv": (5, 4), "label-studio-table.json": (5, 4), "prodigy.jsonl": (6, 3),
+    "argilla.json": (5, 5), "argilla.jsonl": (6, 4), "sagemaker.json": (6, 4), "lighttag.json": (6, 4),
+    "lewidi.json": (6, 5), "mt-bench.jsonl": (4, 3), "doccano": (6, 4),
+}  # fmt: skip
+"""File name -> answers in it, those that are an annotation of one class."""
+
+
+def write(folder: Path) -> dict[str, Path]:
+    """Write all of them; doccano's is a folder."""
+    paths = {}
+    for name, text in FILES.items():
+        paths[name] = folder / name
+        paths[name].write_text(text, encoding="utf-8", newline="")
+    paths["doccano"] = folder / "doccano"
+    paths["doccano"].mkdir()
+    for name, labels in DOCCANO.items():
+        text = lines([{"id": int(task), "text": TEXTS[task], "label": label, "Comments": []} for task, label in labels])
+        (paths["doccano"] / name).write_text(text, encoding="utf-8")
+    return paths
