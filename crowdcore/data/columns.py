@@ -10,7 +10,7 @@ from pathlib import Path
 from crowdcore.core.errors import DataError
 from crowdcore.data.dictionary import Codes
 from crowdcore.data.report import Finding
-from crowdcore.data.settings import ReadSettings
+from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
 
 __all__ = ["ALIASES", "MappingError", "RoleColumns", "alias_findings", "assign_roles", "need_roles", "read_roles"]
@@ -165,4 +165,5 @@ def read_roles(table: Table, settings: ReadSettings, needed: tuple[str, ...], ex
         findings.append(Finding("columns-left-out", "change", sentence, len(keep), examples=keep[:5]))
         keep = ()
     codes, kept = table.encode(tuple(dict.fromkeys(roles.values())), keep)
+    table.refuse_nested(column for role, column in roles.items() if role not in MEDIA)
     return RoleColumns(roles, {role: codes[column] for role, column in roles.items()}, kept, findings)

@@ -14,6 +14,7 @@ __all__ = ["Finding", "ImportReport", "Level", "make_finding", "plural"]
 
 Level = Literal["note", "warning", "change"]
 SHOWN = 5
+_UNIT = {"wide": "cell"}  # what holds an annotation, where it is no row of its own
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Finding:
         column: the column concerned, as it is called in the file.
         examples: a few of the values concerned.
         remedy: what to do about it, one sentence.
+        left_out: how many of the file's annotation rows (wide: cells) become no annotation for this reason.
     """
 
     code: str
@@ -40,6 +42,7 @@ class Finding:
     column: str | None = None
     examples: tuple[str, ...] = ()
     remedy: str = ""
+    left_out: int = 0
 
     def __str__(self) -> str:
         more = self.count - len(self.rows)
@@ -78,7 +81,7 @@ class ImportReport:
         roles: role (``task``, ``worker``, ``label``, ``gold`` …) -> the column that plays it.
         classes: the class list, in the order of every matrix.
         classes_from: where the list is from: ``"argument"``, ``"classes.txt"``, ``"file"`` or ``"labels found"``.
-        n_rows: annotation rows (wide: filled or empty cells) read.
+        n_rows: annotation rows of the file (wide: cells; exports of tools: answers): ``n_annotations + n_left_out``.
         n_tasks: tasks of the dataset, those without annotation included.
         n_workers: workers of the dataset.
         n_annotations: annotations of the dataset.
@@ -110,6 +113,11 @@ class ImportReport:
         """The findings that drop or merge rows and have to be accepted."""
         return tuple(f for f in self.findings if f.level == "change")
 
+    @property
+    def n_left_out(self) -> int:
+        """Rows of the file that are no annotation of the dataset, each counted by the finding that says why."""
+        return sum(f.left_out for f in self.findings)
+
     def text(self) -> str:
         """The report for people, one statement a line."""
         shown = ", ".join(self.classes[:10]) + (" …" if len(self.classes) > 10 else "")
@@ -123,13 +131,14 @@ class ImportReport:
             f"{plural(len(self.classes), 'class')} ({self.classes_from}): {shown}",
             f"{plural(self.n_annotations, 'annotation')} by {plural(self.n_workers, 'worker')} on "
             f"{plural(self.n_tasks, 'task')}; gold known for {self.n_gold:,}",
+            f"{plural(self.n_rows, _UNIT.get(self.format, 'row'))} in the file, {self.n_left_out:,} left out",
         ]
         words = {"change": "CHANGES", "warning": "warning", "note": "note"}
         return "\n".join([*lines, *(f"{words[f.level]}: {f}" for f in self.findings)])
 
     def frame(self) -> pd.DataFrame:
-        """The findings as a table: level, code, sentence, count, rows, column, examples, remedy."""
-        names = ["level", "code", "sentence", "count", "rows", "column", "examples", "remedy"]
+        """The findings as a table: level, code, sentence, count, left_out, rows, column, examples, remedy."""
+        names = ["level", "code", "sentence", "count", "left_out", "rows", "column", "examples", "remedy"]
         table = [[getattr(f, name) for name in names] for f in self.findings]
         frame = pd.DataFrame(table, columns=names)
         for name in ("rows", "examples"):

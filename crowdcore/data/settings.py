@@ -20,6 +20,7 @@ class ReadSettings(Settings):
     format: str | None = Field(default=None, description="Reader: long, wide, folder or that of a tool, e.g. mturk.")
     task: str | None = Field(default=None, description="Column of the task.")
     worker: str | None = Field(default=None, description="Column of the worker.")
+    workers: tuple[str, ...] | None = Field(default=None, description="Columns of a wide table that are workers.")
     label: str | None = Field(default=None, description="Column (Label Studio: control) of the label.")
     gold: str | None = Field(default=None, description="Column of the true class.")
     split: str | None = Field(default=None, description="Column of train, valid, test.")
@@ -31,7 +32,7 @@ class ReadSettings(Settings):
     delimiter: str | None = Field(default=None, min_length=1, max_length=1, description="Delimiter of a text file.")
     header: bool | None = Field(default=None, description="Whether the first row holds column names.")
     missing: tuple[str, ...] | None = Field(
-        default=None, description="Labels that count as missing; empty cells always do, and -1 in wide tables."
+        default=None, description="Labels that count as missing; empty cells always do."
     )
     repeats: Literal["keep", "first", "last", "majority"] = Field(
         default="keep", description="What to do with a worker's repeats on a task."

@@ -29,6 +29,7 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
         return readers[best]()
     if source.table is not None:
         columns = source.table.columns
+        source.table.refuse_document()
         need_roles(assign_roles(source.table, settings), ("task", "worker", "label"), columns, source.path)
         raise MappingError("The columns do not fit any format", columns, {}, source.path, "task=…, worker=…, label=…")
     if source.content is not None and source.content.kind == "folder":

@@ -78,6 +78,7 @@ class Raw:
     Args:
         format: the reader's name.
         task, worker, label: (n,) aligned columns.
+        n_rows: annotation rows of the file, counted as it was read: n, and those that ``findings`` say are left out.
         columns: the file's columns.
         roles: role -> column.
         rows: (n,) 1-based row of the file, None: 1, 2, 3 …
@@ -101,6 +102,7 @@ class Raw:
     task: Codes
     worker: Codes
     label: Codes
+    n_rows: int = field(kw_only=True)
     columns: tuple[str, ...] = ()
     roles: dict[str, str] = field(default_factory=dict)
     rows: IntArray | None = None
@@ -140,15 +142,17 @@ def read_annotations(table: Table, settings: ReadSettings, form: str) -> Raw:
         part["task"],
         part["worker"],
         part["label"],
+        n_rows=table.n_read,
         columns=table.columns,
         roles=columns.roles,
+        rows=table.rows,
         encoding=table.encoding,
         delimiter=table.delimiter,
         escaped=table.escaped,
         missing=settings.missing or (),
         extra=columns.extra,
         tasks=about if about.gold or about.split or media else None,
-        findings=tuple(columns.findings),
+        findings=(*columns.findings, *table.repeated_headers(per_row=1)),
     )
 
 

@@ -77,7 +77,7 @@ class DatasetFolder(Reader):
         path = find_table(folder, "annotations")
         if path is None:
             nothing = Codes(strings([]), np.empty(0, np.int32))
-            raw = Raw(self.name, nothing, nothing, nothing)
+            raw = Raw(self.name, nothing, nothing, nothing, n_rows=0)
         else:
             table = open_table(identify(path, settings.encoding), settings)
             raw = read_annotations(table, settings, self.name)
@@ -107,16 +107,18 @@ def _with_tasks(raw: Raw, path: Path) -> Raw:
         raw,
         tasks=RawTasks(part["task"], True, part.get("gold"), part.get("split"), media, table.escaped),
         roles=raw.roles | {role: f"{path.name}: {columns.roles[role]}" for role in part if role != "task"},
-        findings=(*raw.findings, *columns.findings),
+        findings=(*raw.findings, *columns.findings, *table.repeated_headers(per_row=0)),
     )
 
 
 def _with_workers(raw: Raw, path: Path) -> Raw:
     """Add the list of workers."""
     table = open_table(identify(path), ReadSettings())
-    names = read_roles(table, ReadSettings(), ("worker",), extra=False).codes["worker"]
+    columns = read_roles(table, ReadSettings(), ("worker",), extra=False)
+    names = columns.codes["worker"]
     listed = names.values.take(pa.array(names.codes, mask=names.missing)).to_pylist()
-    return replace(raw, workers=tuple(listed), workers_escaped=table.escaped)
+    findings = (*raw.findings, *columns.findings, *table.repeated_headers(per_row=0))
+    return replace(raw, workers=tuple(listed), workers_escaped=table.escaped, findings=findings)
 
 
 def _read_truth(folder: Path, n_annotations: int) -> SimulatedTruth | None:

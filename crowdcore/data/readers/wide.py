@@ -11,22 +11,22 @@ import pyarrow as pa
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
-from crowdcore.data.columns import ALIASES, alias_findings, assign_roles, plain
+from crowdcore.data.columns import ALIASES, alias_findings, plain
 from crowdcore.data.dictionary import Codes, Encoder, encode, strings
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
-from crowdcore.data.report import Finding
+from crowdcore.data.report import Finding, Level, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Table
 from crowdcore.data.tables.base import Arrow
+from crowdcore.data.worker_columns import find_workers
 
 __all__ = ["WideTable"]
 
-MISSING = ("-1", "-1.0")
-_ABOUT_TASKS = ("task", "gold", "split", "text", "image", "audio")
+MINUS_ONE = ("-1", "-1.0")
 
 
 class WideTable(Reader):
-    """A matrix of labels; empty cells and -1 are missing. Rows without an id column are called 1, 2, 3 …"""
+    """A matrix of labels; empty cells are missing. Rows without an id column are called 1, 2, 3 …"""
 
     name: ClassVar[str] = "wide"
     title: ClassVar[str] = "Wide table (tasks × workers)"
@@ -35,11 +35,17 @@ class WideTable(Reader):
         """No column is the worker's, and the columns share their labels."""
         if source.table is None or settings.worker or settings.label:
             return 0.0
-        roles, workers = _split_columns(source.table, settings)
-        if len(workers) < 2 or any(plain(c) in (*ALIASES["worker"], *ALIASES["label"]) for c in workers):
+        if settings.workers is not None:
+            return 1.0
+        columns = source.table.columns
+        if any(plain(c) in (*ALIASES["worker"], *ALIASES["label"]) for c in columns):
+            return 0.0
+        found = find_workers(source.table, settings)
+        roles, workers = found.roles, found.workers
+        if len(workers) < 2:
             return 0.0
         head = source.table.head
-        cells = [head.column(source.table.columns.index(c)).to_pylist() for c in workers]
+        cells = [head.column(columns.index(c)).to_pylist() for c in workers]
         filled = [[str(v).strip() for v in column if not _is_missing(v)] for column in cells]
         if not roles and len(workers) == 3 and all(len(column) == len(head) for column in filled):
             return 0.0  # may as well be task, worker and label under names nobody knows
@@ -48,18 +54,18 @@ class WideTable(Reader):
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the filled cells, piece by piece."""
         table = source.need_table()
-        missing = ("", *(MISSING if settings.missing is None else settings.missing))
-        roles, workers = _split_columns(table, settings)
+        missing = ("", *(settings.missing or ()))
+        found = find_workers(table, settings)
+        roles, workers = found.roles, found.workers
         if not workers:
-            raise DataError("There is no column of a worker", file=source.path)
+            raise DataError("There is no column of a worker", "Name them with workers=….", file=source.path)
         if table.repeated:
             twice = min(table.repeated)
             raise DataError(f"Two columns are called {twice!r}", "Rename one.", file=source.path, column=twice)
         about = {role: Encoder() for role in roles}
         labels, rows, columns = Encoder(), [], []
         n = 0
-        for piece in table.pieces(table.columns):
-            chunk = pa.table(piece) if isinstance(piece, pa.RecordBatch) else piece
+        for chunk in table.stream(table.columns):
             for role, encoder in about.items():
                 with table.naming(roles[role]):
                     encoder.add(chunk[roles[role]])
@@ -70,7 +76,12 @@ class WideTable(Reader):
             n += chunk.num_rows
         if n == 0:
             raise DataError("There are columns, but no rows", file=source.path)
-        task_row, worker = np.concatenate(rows), np.concatenate(columns)
+        table.refuse_nested((*workers, *(column for role, column in roles.items() if role not in MEDIA)))
+        task_row, worker, label = np.concatenate(rows), np.concatenate(columns), labels.finish()
+        cells = table.n_read * len(workers)
+        empty, repeated = n * len(workers) - len(label), table.repeated_headers(per_row=len(workers))
+        without, told = _without_minus_one(label, cells, settings)
+        task_row, worker, label = task_row[without], worker[without], label.take(without)
         part = {role: encoder.finish() for role, encoder in about.items()}
         ids = part.get("task") or Codes(strings(str(i + 1) for i in range(n)), np.arange(n, dtype=np.int32))
         media = {role: part[role] for role in MEDIA if role in part}
@@ -80,16 +91,48 @@ class WideTable(Reader):
             self.name,
             ids.take(task_row),
             encode(strings(workers).take(pa.array(worker))),
-            labels.finish(),
+            label,
             table.columns,
             {**roles, "worker": f"{len(workers)} columns"},
-            rows=task_row + 1,
+            n_rows=cells,
+            rows=task_row + 1 if table.rows is None else table.rows[task_row],
             encoding=table.encoding,
             delimiter=table.delimiter,
             escaped=table.escaped,
             tasks=RawTasks(ids, True, part.get("gold"), part.get("split"), media, table.escaped),
-            findings=(*table.findings, *findings, *_empty_columns(workers, counts)),
+            findings=(
+                *(*table.findings, *findings, *found.findings, *repeated),
+                *(*_empty_cells(empty, cells), *told, *_empty_columns(workers, counts)),
+            ),
         )
+
+
+def _empty_cells(n: int, cells: int) -> list[Finding]:
+    sentence = f"{n:,} of {plural(cells, 'cell')} hold no label"
+    return [Finding("empty-cells", "note", sentence, n, left_out=n)] if n else []
+
+
+def _without_minus_one(label: Codes, cells: int, settings: ReadSettings) -> tuple[IntArray, list[Finding]]:
+    """The filled cells without those of -1 where that seems to mean missing, and what to say of it.
+
+    That is so where the class list lacks -1, or where none is given and the other labels, two at least, are words or
+    numbers from 0.
+    """
+    names = [name.strip() for name in label.values.to_pylist()]
+    others = {name for name in names if name not in MINUS_ONE}
+    kept = settings.missing is not None or not {*MINUS_ONE} & {*names}
+    if settings.classes is not None:
+        kept = kept or bool({*MINUS_ONE} & {*settings.classes})
+    else:
+        kept = kept or len(others) < 2 or any(re.fullmatch(r"-[0-9.]+", name) for name in others)
+    if kept:
+        return np.arange(len(label)), []
+    gone = np.append([name in MINUS_ONE for name in names], False)[label.codes]
+    n = int(gone.sum())
+    sentence = f"{n:,} of {plural(cells, 'cell')} hold -1 and would be read as missing"
+    remedy = 'If -1 is a label, pass missing=[]; if it is none, missing=["-1"] says so.'
+    level: Level = "note" if settings.classes is not None else "change"
+    return np.flatnonzero(~gone), [Finding("minus-one", level, sentence, n, remedy=remedy, left_out=n)]
 
 
 def _empty_columns(workers: tuple[str, ...], counts: IntArray) -> list[Finding]:
@@ -111,27 +154,8 @@ def _share_labels(columns: list[list[str]]) -> bool:
     return 2 * common >= len(columns) or all(re.fullmatch(r"-?[0-9]+(\.0*)?", word) for word in spread)
 
 
-def _split_columns(table: Table, settings: ReadSettings) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Roles of the columns about tasks, and the workers' columns (all others)."""
-    assigned = assign_roles(table, settings)
-    roles = {role: column for role, column in assigned.items() if role in _ABOUT_TASKS}
-    if "task" not in roles and table.columns and _names_tasks(table):
-        roles = {"task": table.columns[0], **roles}
-    return roles, tuple(c for c in table.columns if c not in roles.values())
-
-
-def _names_tasks(table: Table) -> bool:
-    """Whether the first column looks like ids: without a name, or all different and unlike the second column."""
-    first = table.head.column(0).to_pylist()
-    if table.columns[0] in ("", "Unnamed: 0"):
-        return True
-    distinct = set(map(str, first))
-    other = set(map(str, table.head.column(1).to_pylist())) if len(table.columns) > 1 else set()
-    return len(first) > 1 and len(distinct) == len(first) and not distinct & other
-
-
 def _is_missing(value: object) -> bool:
-    return value is None or value != value or str(value).strip() in ("", *MISSING)
+    return value is None or value != value or str(value).strip() in ("", *MINUS_ONE)
 
 
 def _melt(

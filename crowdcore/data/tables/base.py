@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
+from crowdcore.core.types import IntArray
 from crowdcore.data.dictionary import Codes, Encoder
-from crowdcore.data.report import Finding
+from crowdcore.data.report import Finding, make_finding, plural
 
 __all__ = ["MAX_ROWS", "Arrow", "Table"]
 
@@ -35,7 +39,11 @@ class Table(ABC):
         encoding: of a text file.
         delimiter: of a delimited file.
         escaped: whether cells that look like formulas may carry our writers' apostrophe.
+        header: whether the first row held the names.
         findings: what had to be guessed to open it.
+        n_read: rows of the last `stream`, up to where it was followed.
+        headers_again: (k,) rows of it, from 0, that say the names again and were passed over.
+        nested: column -> row and value of the first list or record in it, as far as read.
     """
 
     columns: tuple[str, ...]
@@ -44,7 +52,11 @@ class Table(ABC):
     encoding: str | None = None
     delimiter: str | None = None
     escaped: bool = False
+    header: bool = False
     findings: tuple[Finding, ...] = ()
+    n_read: int = 0
+    headers_again: IntArray = np.empty(0, np.int64)
+    nested: Mapping[str, tuple[int, str]] = MappingProxyType({})
 
     def name_columns(self, names: Iterable[str]) -> None:
         """Set ``columns`` and ``repeated``."""
@@ -63,12 +75,77 @@ class Table(ABC):
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
         """The rows as pyarrow tables or batches with just these columns, in order and of bounded size."""
 
+    def stream(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
+        """`pieces` as tables, without the rows that say the names of the columns again, and counted."""
+        self.n_read, self.headers_again = 0, np.empty(0, np.int64)
+        for piece in self.pieces(columns):
+            chunk = pa.table(piece) if isinstance(piece, pa.RecordBatch) else piece
+            again = self._names_again(chunk) if self.header and len(columns) > 1 else []
+            self.headers_again = np.append(self.headers_again, np.array(again, np.int64) + self.n_read)
+            self.n_read += chunk.num_rows
+            yield chunk.take(pa.array(np.delete(np.arange(chunk.num_rows), again))) if again else chunk
+
+    @staticmethod
+    def _names_again(chunk: Arrow) -> list[int]:
+        """Rows that say the names of the columns again, as where files were joined end to end."""
+        names = chunk.column_names
+        last = pc.utf8_trim_whitespace(chunk[len(names) - 1])
+        likely = np.flatnonzero(np.asarray(pc.equal(last, names[-1]).fill_null(False)))
+        if not len(likely):
+            return []
+        cells = chunk.take(pa.array(likely)).to_pydict()
+        return [
+            int(row)
+            for row, *said in zip(likely, *cells.values(), strict=True)
+            if [str(cell).strip("\ufeff \t") for cell in said] == names
+        ]
+
+    @property
+    def rows(self) -> IntArray | None:
+        """1-based numbers of the rows that `stream` gave, None: 1, 2, 3 …"""
+        if not len(self.headers_again):
+            return None
+        return np.delete(np.arange(1, self.n_read + 1), self.headers_again)
+
+    def repeated_headers(self, per_row: int) -> list[Finding]:
+        """What to say of the names that stand in the table again; ``per_row``: annotations that a row may hold."""
+        n = len(self.headers_again)
+        if not n:
+            return []
+        sentence = f"{plural(n, 'row')} would be left out: the names of the columns stand there again"
+        rows = self.headers_again + 1
+        return [make_finding("repeated-header", "change", sentence, rows, left_out=n * per_row)]
+
+    def refuse_nested(self, columns: Iterable[str]) -> None:
+        """Refuse columns that hold lists or records, as far as read.
+
+        Raises:
+            DataError: names the first such column, row and value.
+        """
+        for column in columns:
+            if column in self.nested:
+                row, value = self.nested[column]
+                sentence = f"{value} is a list or a record, not a name or number"
+                raise DataError(sentence, self.nested_remedy, file=self.path, row=row, column=column)
+
+    @property
+    def nested_remedy(self) -> str:
+        """What to do about lists and records in place of names."""
+        return "Write a plain name or number in its place."
+
+    def refuse_document(self) -> None:  # noqa: B027  # most tables are nothing else
+        """Refuse what holds records in a way of its own.
+
+        Raises:
+            DataError: says what would be right.
+        """
+
     @cached_property
     def head(self) -> Arrow:
         """The first rows (up to 1,000) of all columns."""
         taken, n = [], 0
-        for piece in self.pieces(self.columns):
-            taken.append(pa.table(piece) if isinstance(piece, pa.RecordBatch) else piece)
+        for piece in self.stream(self.columns):
+            taken.append(piece)
             n += piece.num_rows
             if n >= HEAD_ROWS:
                 break
@@ -77,15 +154,15 @@ class Table(ABC):
         return pa.concat_tables(taken, promote_options="permissive").slice(0, HEAD_ROWS)
 
     def slabs(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
-        """Like `pieces`, gathered to tables of up to 512 MB.
+        """Like `stream`, gathered to tables of up to 512 MB.
 
         Raises:
             DataError: more rows than can be held.
         """
         waiting: list[Arrow] = []
         size = rows = 0
-        for piece in self.pieces(columns):
-            waiting.append(pa.table(piece) if isinstance(piece, pa.RecordBatch) else piece)
+        for piece in self.stream(columns):
+            waiting.append(piece)
             size += piece.nbytes
             rows += piece.num_rows
             if rows > MAX_ROWS:

@@ -51,7 +51,8 @@ class Content:
         path: the file.
         kind: folder, parquet, text (delimited), json or json-lines.
         encoding: of text, a Python codec name.
-        sample: the first 256 KiB, decoded, cut after the last whole line (all of it if there is no more).
+        sample: the first 256 KiB or the first line, decoded, cut after the last whole line (all of it if there is no
+            more).
         findings: what had to be guessed.
     """
 
@@ -73,6 +74,9 @@ def identify(path: Path, encoding: str | None = None) -> Content:
     try:
         with path.open("rb") as file:
             start = file.read(SAMPLE)
+            if b"\n" not in start and b"\r" not in start:
+                start += file.read(CHUNK)  # a line of column names may be long
+            more = bool(file.read(1))
     except OSError as error:
         reason = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be opened ({error.strerror})"
         raise DataError(f"{path} {reason}") from None
@@ -88,7 +92,7 @@ def identify(path: Path, encoding: str | None = None) -> Content:
     else:
         findings = _check_encoding(path, encoding)
     sample = codecs.getincrementaldecoder(encoding)("replace").decode(start).removeprefix("\ufeff")
-    if len(start) == SAMPLE and "\n" in sample:
+    if more and "\n" in sample:
         sample = sample[: sample.rindex("\n") + 1]
     if not sample.strip():
         raise DataError("This file holds nothing but blanks", file=path)

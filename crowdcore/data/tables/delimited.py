@@ -12,18 +12,21 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from crowdcore.core.errors import DataError
+from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data.dictionary import strings
 from crowdcore.data.formulas import unescape
 from crowdcore.data.report import plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
 from crowdcore.data.tables.content import Content
+from crowdcore.data.tables.quotes import CELL_LIMIT, check_quotes
 
 __all__ = ["DelimitedTable"]
 
-BLOCK = 8 << 20  # no single row may be longer
+BLOCK = CELL_LIMIT  # no single row may be longer
 _DELIMITERS = (",", "\t", ";", "|", " ")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
 _NUMBER = re.compile(r"^\s*(-?[0-9]+(\.[0-9]*)?)?\s*$")
 
 
@@ -33,13 +36,21 @@ class DelimitedTable(Table):
     escaped = True
 
     def __init__(self, content: Content, settings: ReadSettings) -> None:
-        self.path, self.encoding, self.findings = content.path, content.encoding, content.findings
-        self.delimiter = settings.delimiter or _find_delimiter(content.sample, content.path.suffix.lower())
-        first = next((row for row in _rows(content.sample, self.delimiter) if row), None)
+        self.path, self.encoding = content.path, content.encoding
+        if settings.delimiter is not None and (not settings.delimiter.isascii() or settings.delimiter in '"\r\n\0'):
+            raise SettingError("delimiter", "be one ASCII character, but no quote or line end", settings.delimiter)
+        blank = _BLANK_LINES.match(content.sample)
+        assert blank is not None
+        self._before = len(_LINE_END.findall(blank.group()))  # blank lines before the first row
+        sample = content.sample[blank.end() :]
+        self.delimiter = settings.delimiter or _find_delimiter(sample, content.path.suffix.lower())
+        first = next((row for row in _rows(sample, self.delimiter) if row), None)
         if first is None:
             raise DataError("No row could be read", file=self.path)
         numbers = len(first) > 1 and all(_NUMBER.match(cell) for cell in first)
         self.header = settings.header if settings.header is not None else not numbers
+        doubts = check_quotes(content.path, self.encoding or "utf-8", self.delimiter, self.header)
+        self.findings = (*content.findings, *doubts)
         names = [cell.strip() for cell in first] if self.header else [str(i + 1) for i in range(len(first))]
         self.name_columns(unescape(strings(names)).to_pylist())
 
@@ -59,6 +70,7 @@ class DelimitedTable(Table):
                 self.path,
                 read_options=pa_csv.ReadOptions(
                     column_names=numbered,
+                    skip_rows=self._before,
                     skip_rows_after_names=int(self.header),
                     encoding={"utf-8-sig": "utf-8"}.get(self.encoding or "utf-8", self.encoding),
                     block_size=BLOCK,

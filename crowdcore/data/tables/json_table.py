@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
+from textwrap import shorten
 from typing import Any, TextIO
 
 import pyarrow as pa
@@ -19,6 +21,7 @@ __all__ = ["JsonTable"]
 MAX_JSON = 256 << 20  # a JSON document has to be held as a whole
 MAX_LINE = 16 << 20
 BATCH = 1 << 16
+RECORDS = 'Save a list of records, [{"task": …, "worker": …, "label": …}, …]; in pandas: df.to_json(orient="records").'
 
 
 class JsonTable(Table):
@@ -27,11 +30,15 @@ class JsonTable(Table):
     def __init__(self, content: Content) -> None:
         self.path, self.encoding, self.findings = content.path, content.encoding, content.findings
         self._lines = content.kind == "json-lines"
+        self.nested: dict[str, tuple[int, str]] = {}
         names: dict[str, None] = {}
-        for record in islice(self.records(), 1000):
+        for record in self.records():
             names.update(dict.fromkeys(record))
         if not names:
             raise DataError("There are no records", file=self.path)
+        for name in names:
+            if not _is_text(name):
+                raise DataError(f"The name {name!r} holds half a surrogate pair, which is no text", file=self.path)
         self.name_columns(names)
 
     @cached_property
@@ -48,7 +55,7 @@ class JsonTable(Table):
             raise DataError(sentence, "Export it as JSON lines, CSV or Parquet.", file=self.path)
         try:
             with self._open() as file:
-                return json.load(file)
+                return json.load(file, object_pairs_hook=_record)
         except (ValueError, RecursionError) as error:
             raise DataError(f"This is not JSON ({error})", file=self.path) from None
 
@@ -62,7 +69,8 @@ class JsonTable(Table):
             document = self.document
             for row, record in enumerate(document if isinstance(document, list) else [document], 1):
                 if not isinstance(record, dict):
-                    raise DataError("This entry is not a record of names and values", file=self.path, row=row)
+                    remedy = RECORDS if isinstance(record, list) else ""
+                    raise DataError("This entry is not a record of names and values", remedy, file=self.path, row=row)
                 yield record
             return
         with self._open() as file:
@@ -74,7 +82,7 @@ class JsonTable(Table):
                 if len(line) == MAX_LINE:
                     raise DataError(f"This line is longer than {MAX_LINE >> 20} MiB", file=self.path, row=row)
                 try:
-                    record = json.loads(line)
+                    record = json.loads(line, object_pairs_hook=_record)
                 except (ValueError, RecursionError) as error:
                     raise DataError(f"This line is not JSON ({error})", file=self.path, row=row) from None
                 if not isinstance(record, dict):
@@ -88,9 +96,48 @@ class JsonTable(Table):
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
         """Tables of 65,536 records."""
         records = self.records()
+        row = 1
         while batch := list(islice(records, BATCH)):
-            arrays = [pa.array([_text(record.get(name)) for record in batch], pa.large_string()) for name in columns]
-            yield pa.table(arrays, names=list(columns))
+            yield pa.table([self._column(batch, name, row) for name in columns], names=list(columns))
+            row += len(batch)
+
+    def _column(self, batch: list[dict[str, Any]], name: str, row: int) -> Arrow:
+        values = [record.get(name) for record in batch]
+        if name not in self.nested:
+            for number, value in enumerate(values, row):
+                if isinstance(value, (dict, list)):
+                    self.nested[name] = (number, shorten(json.dumps(value), 60, placeholder=" …"))
+                    break
+        texts = [_text(value) for value in values]
+        try:
+            return pa.array(texts, pa.large_string())
+        except UnicodeEncodeError:
+            number = next(number for number, text in enumerate(texts, row) if text is not None and not _is_text(text))
+            sentence = "This value holds half a surrogate pair, which is no text"
+            raise DataError(sentence, file=self.path, row=number, column=name) from None
+
+    @property
+    def nested_remedy(self) -> str:
+        """What to do about lists and records in place of names."""
+        return super().nested_remedy if self._lines or isinstance(self.document, list) else RECORDS
+
+    def refuse_document(self) -> None:
+        """Refuse one record whose values are lists or records, as pandas writes a frame by default."""
+        if self.nested_remedy == RECORDS and any(isinstance(value, (dict, list)) for value in self.document.values()):
+            raise DataError("This JSON document is one record of lists or records", RECORDS, file=self.path)
+
+
+def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, each of whose names stands there once."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"the name {twice!r} stands twice in a record")
+    return record
+
+
+def _is_text(text: str) -> bool:
+    return not any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def _text(value: object) -> str | None:
@@ -98,5 +145,5 @@ def _text(value: object) -> str | None:
     if value is None or value != value:
         return None
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
+        return value
     return json.dumps(value) if isinstance(value, (dict, list)) else str(value)

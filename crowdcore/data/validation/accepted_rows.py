@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from crowdcore.core.errors import DataError
@@ -13,30 +15,46 @@ from crowdcore.data.report import Finding, make_finding, plural
 __all__ = ["accepted_rows"]
 
 
-def accepted_rows(raw: Raw, names: dict[str, Codes], label: IntArray) -> tuple[IntArray | None, list[Finding]]:
+OUTSIDE = -2  # the class of a label that is in no class
+
+
+def accepted_rows(
+    raw: Raw, names: dict[str, Codes], label: IntArray, outside: Finding | None
+) -> tuple[IntArray | None, list[Finding]]:
     """Rows with a task, a worker and a label in the class list; None = all of them.
 
     Args:
         raw: where the rows are from.
         names: the cleaned ``task``, ``worker`` and ``label`` columns.
         label: (n,) class numbers, -1 = missing, -2 = outside the class list.
+        outside: the finding about labels outside the class list, None: there are none.
+
+    Returns:
+        The rows kept, and a finding for each reason to leave out others; a row with several counts as left out by the
+        first.
 
     Raises:
         DataError: one of the three is empty in every row.
     """
-    keep = None
+    if len(label) == 0 or min(int(codes.min()) for codes in (*(c.codes for c in names.values()), label)) >= 0:
+        return None, []
+    keep = np.ones(len(label), bool)
     findings = []
     for role, codes in names.items():
-        if not len(codes) or int(codes.codes.min()) >= 0:
-            continue
         gone = np.flatnonzero(codes.missing)
+        if not len(gone):
+            continue
+        column = raw.roles.get(role)
         if len(gone) == len(codes):
-            raise DataError(f"The {role} is missing in every row", column=raw.roles.get(role), file=raw.path)
+            raise DataError(f"The {role} is missing in every row", column=column, file=raw.path)
         sentence = f"{plural(len(gone), 'row')} without a {role} would be left out"
+        left_out = int(keep[gone].sum())
         findings.append(
-            make_finding(f"missing-{role}", "change", sentence, raw.row_numbers(gone), column=raw.roles.get(role))
+            make_finding(f"missing-{role}", "change", sentence, raw.row_numbers(gone), column=column, left_out=left_out)
         )
-        keep = ~codes.missing if keep is None else keep & ~codes.missing
-    if len(label) and int(label.min()) < 0:
-        keep = label >= 0 if keep is None else keep & (label >= 0)
-    return None if keep is None else np.flatnonzero(keep), findings
+        keep[gone] = False
+    others = np.flatnonzero(keep & (label == OUTSIDE))
+    if outside is not None:
+        findings.append(replace(outside, left_out=len(others)))
+    keep[others] = False
+    return np.flatnonzero(keep), findings

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.dictionary import Codes, Whole, strings
 from crowdcore.data.readers.base import Raw
-from crowdcore.data.report import Finding, ImportReport, make_finding, plural
+from crowdcore.data.report import Finding, ImportReport, Level, make_finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.validation.accepted_rows import accepted_rows
 from crowdcore.data.validation.annotations import Annotations
@@ -24,6 +25,7 @@ from crowdcore.data.validation.workers import number_workers
 
 __all__ = ["assemble"]
 
+MINUS_ONE = ("-1", "-1.0")
 _RANK = {"change": 0, "warning": 1, "note": 2}
 
 
@@ -37,10 +39,11 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
     findings = [*raw.findings, *findings]
     classes = resolve_classes(raw, settings, columns.names["label"], columns.gold)
     label = to_classes(columns.names["label"], classes)
-    findings += outside(columns.names["label"], label, "label", raw, classes, None)
+    _refuse_line_breaks(columns.names["label"], classes, raw)
+    outsiders = outside(columns.names["label"], label, "label", raw, classes, None)
     tasks, noticed = number_tasks(raw, columns.names["task"], columns.listed)
     findings += noticed
-    keep, noticed = accepted_rows(raw, columns.names, label)
+    keep, noticed = accepted_rows(raw, columns.names, label, outsiders[0] if outsiders else None)
     findings += noticed
     workers, number, noticed = number_workers(raw, columns.names["worker"], keep)
     findings += noticed
@@ -83,7 +86,7 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
         roles=raw.roles,
         classes=classes.names,
         classes_from=classes.source,
-        n_rows=len(label),
+        n_rows=raw.n_rows,
         n_tasks=dataset.n_tasks,
         n_workers=dataset.n_workers,
         n_annotations=dataset.n_annotations,
@@ -122,14 +125,35 @@ def _clean(raw: Raw, settings: ReadSettings) -> tuple[_Columns, list[Finding]]:
         listed, noticed = clean_names(about.task, "task", raw, whole="all", about=about)
         findings += noticed
     if about.gold is not None:
-        listed_classes = settings.classes or raw.classes or label.values.to_pylist()
-        unknown = () if "-1" in listed_classes else ("-1", "-1.0")
+        spellings = settings.classes or raw.classes or label.values.to_pylist()
+        unknown = () if {*MINUS_ONE} & {*spellings} else MINUS_ONE
         gold, noticed = clean_names(about.gold, "gold", raw, unknown, whole, about)
-        findings += noticed
+        findings += [*noticed, *_unknown_gold(about.gold, unknown, raw, "note" if spelled else "change")]
     if about.split is not None:
         split, noticed = clean_names(about.split, "split", raw, about=about)
         findings += noticed
     return _Columns(names, listed, gold, split), findings
+
+
+def _unknown_gold(gold: Codes, unknown: tuple[str, ...], raw: Raw, level: Level) -> list[Finding]:
+    rows = np.flatnonzero(np.append([v.strip() in unknown for v in gold.values.to_pylist()], False)[gold.codes])
+    if not len(rows):
+        return []
+    sentence = f"{plural(len(rows), 'gold value')} of -1 would count as unknown, since no label is -1"
+    where = row_numbers(raw, rows, raw.tasks)
+    remedy = "If -1 is a class, pass the full list with classes=…."
+    return [make_finding("gold-minus-one", level, sentence, where, column=raw.roles.get("gold"), remedy=remedy)]
+
+
+def _refuse_line_breaks(label: Codes, classes: ClassList, raw: Raw) -> None:
+    """A label of several lines is free text, or rows that a stray quote swallowed."""
+    values = () if classes.source != "labels found" else label.values.to_pylist()
+    for code, name in enumerate(values):
+        if "\n" in name or "\r" in name:
+            row = raw.row_numbers(np.flatnonzero(label.codes == code)[:1])[0]
+            remedy = "Close the quote that is open, choose another column, or list the classes with classes=…."
+            column = raw.roles.get("label")
+            raise DataError("This label holds a line break", remedy, file=raw.path, row=int(row), column=column)
 
 
 def _about_tasks(
@@ -176,4 +200,5 @@ def _about_repeats(repeats: Repeats, raw: Raw, given: Annotations, settings: Rea
     )
     remedy = "Pass repeats='first', 'last' or 'majority' to reduce them." if settings.repeats == "keep" else ""
     shown = np.sort(raw.row_numbers(later if given.rows is None else given.rows[later]))
-    return [make_finding("repeats", "note", sentence, shown, remedy=remedy)]
+    left_out = 0 if settings.repeats == "keep" else repeats.n_repeats
+    return [make_finding("repeats", "note", sentence, shown, left_out=left_out, remedy=remedy)]

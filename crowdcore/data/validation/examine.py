@@ -72,7 +72,23 @@ def examine(path: str | Path, **mapping: Any) -> Import:
 def examine_source(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] | None = None) -> Import:
     """Examine an opened source; ``adjust`` may add what is known from elsewhere."""
     raw = replace(find_reader(source, settings).read(source, settings), path=source.path)
-    return Import(*assemble(raw if adjust is None else adjust(raw), settings, source.name))
+    found = Import(*assemble(raw if adjust is None else adjust(raw), settings, source.name))
+    _check_count(found.report, source.path)
+    return found
+
+
+def _check_count(report: ImportReport, path: Path | None) -> None:
+    """Every row of the file is an annotation, or a finding says why not.
+
+    Raises:
+        DataError: rows went missing in silence, or were made up: a fault of the reader.
+    """
+    if report.n_rows != report.n_annotations + report.n_left_out:
+        sentence = (
+            f"The reader {report.format!r} lost count: of {report.n_rows:,} rows {report.n_annotations:,} became "
+            f"annotations and {report.n_left_out:,} are reported as left out"
+        )
+        raise DataError(sentence, "This is a fault of crowdcore, not of the file: please report it.", file=path)
 
 
 def read_dataset(path: str | Path, *, accept: bool = False, **mapping: Any) -> CrowdDataset:

@@ -31,8 +31,8 @@ def triples(ds):
         "name of it,w1,w2,w10\nt1,a,,b\nt2,,a,\nt3,b,b,b\n",
     ],
 )
-def test_empty_and_minus_one_are_missing(tmp_path, text):
-    ds = read(tmp_path, text)
+def test_empty_cells_are_missing_and_minus_one_on_acceptance(tmp_path, text):
+    ds = read(tmp_path, text, accept="-1" in text)
     want = [
         ("t1", "w1", "a"),
         ("t1", "w10", "b"),
@@ -47,7 +47,7 @@ def test_empty_and_minus_one_are_missing(tmp_path, text):
 
 def test_a_matrix_of_numbers_without_names(tmp_path):
     """The layout of LabelMe's answers.txt."""
-    ds = read(tmp_path, "-1 2 0 -1\n1 -1 -1 10\n-1 -1 -1 -1\n", "answers.txt")
+    ds = read(tmp_path, "-1 2 0 -1\n1 -1 -1 10\n-1 -1 -1 -1\n", "answers.txt", missing=["-1"])
     assert triples(ds) == [("1", "2", "2"), ("1", "3", "0"), ("2", "1", "1"), ("2", "4", "10")]
     assert ds.classes == ("0", "1", "2", "10")
     assert ds.n_tasks == 3

@@ -64,7 +64,12 @@ def test_bounds(tmp_path, monkeypatch):
         examine(path)
 
 
-def test_half_a_surrogate_pair_is_replaced(tmp_path):
+def test_half_a_surrogate_pair_is_refused(tmp_path):
     path = tmp_path / "labels.jsonl"
-    path.write_text('{"task": "\\ud800", "worker": "w", "label": "a"}\n', encoding="utf-8")
-    assert list(read_dataset(path).task_ids) == ["?"]
+    good = '{"task": "t", "worker": "w", "label": "a"}\n'
+    path.write_text(good + '{"task": "\\ud800", "worker": "w", "label": "a"}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"half a surrogate pair.*\(labels.jsonl, row 2, column 'task'\)"):
+        examine(path)
+    path.write_text(good.replace("}", ', "\\udc00": 1}'), encoding="utf-8")
+    with pytest.raises(DataError, match=r"The name '\\udc00' holds half a surrogate pair"):
+        examine(path)

@@ -1,0 +1,136 @@
+"""Check the quotes of a delimited file: a stray one would make many rows a single cell."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from crowdcore.core.errors import DataError
+from crowdcore.data.report import Finding, make_finding, plural
+
+__all__ = ["CELL_LIMIT", "check_quotes"]
+
+CELL_LIMIT = 8 << 20  # characters of one cell
+CHUNK = 8 << 20
+KNOWN_ROWS = 1000  # rows whose cells are remembered, to recognise rows within a cell
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_PLAIN = ("utf-8", "utf-8-sig", "ascii", "latin-1", "iso-8859-1", "cp1252")  # a quote's byte is always a quote
+
+csv.field_size_limit(max(csv.field_size_limit(), CELL_LIMIT))
+
+
+def check_quotes(path: Path, encoding: str, delimiter: str, header: bool) -> tuple[Finding, ...]:
+    """Look at every quote: one pass over the bytes, and where that finds anything odd one with a strict parser.
+
+    Returns:
+        A change to accept where cells hold lines that look like rows of the table.
+
+    Raises:
+        DataError: a quote is never closed, or something follows a closing quote; says in which row.
+    """
+    if encoding in _PLAIN and _plainly_fine(path, ord(delimiter)):
+        return ()
+    known: list[set[str]] = []
+    likely: list[tuple[int, list[str]]] = []
+    number, begun = -int(header), 1
+    reader = csv.reader(_lines(path, encoding), delimiter=delimiter, strict=True)
+    try:
+        for row in reader:
+            if row:
+                number += 1
+                known = known or [set() for _ in row]
+                if reader.line_num > begun:
+                    likely.append((number, row))
+                elif number <= KNOWN_ROWS:
+                    for seen, cell in zip(known, row, strict=False):
+                        seen.add(cell.strip())
+            begun = reader.line_num + 1
+    except csv.Error as error:
+        raise _fault(str(error), path, max(number + 1, 0), reader.line_num - begun) from None
+    swallowed = [(number, rows) for number, row in likely if (rows := _rows_within(row, known, delimiter))]
+    if not swallowed:
+        return ()
+    rows, cells = sum(n for _, n in swallowed), plural(len(swallowed), "quoted cell")
+    sentence = f"{cells} would be read with lines inside that look like {plural(rows, 'row')} of the table"
+    remedy = "Close or double the quote that stands astray, or accept if this is text."
+    where = np.array([number for number, _ in swallowed])
+    return (make_finding("rows-in-a-cell", "change", sentence, where, remedy=remedy),)
+
+
+def _plainly_fine(path: Path, delimiter: int) -> bool:
+    """Whether each quote opens or closes a cell within one line (escaped quotes may stand inside).
+
+    Raises:
+        DataError: a line that is far too long.
+    """
+    ends = np.zeros(256, bool)
+    ends[[10, 13, delimiter]] = True
+    rest = b"\n"
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            if b"\n" not in chunk:
+                chunk = chunk.replace(b"\r", b"\n")
+            text, _, tail = (rest + chunk).rpartition(b"\n")
+            if len(tail) > 2 * CELL_LIMIT:
+                raise _fault("limit", path, None, 0)
+            rest = b"\n" + tail
+            if not _well_quoted(text + b"\n", ends):
+                return False
+    return _well_quoted(rest + b"\n", ends)
+
+
+def _well_quoted(lines: bytes, ends: np.ndarray) -> bool:
+    """The same of whole lines, with one more line end before them."""
+    if b'"' not in lines:
+        return True
+    raw = np.frombuffer(lines.replace(b"\n" + codecs.BOM_UTF8, b"\n").replace(b'""', b""), np.uint8)
+    quotes = np.flatnonzero(raw == 34)
+    if len(quotes) % 2 or not ends[raw[quotes[::2] - 1]].all() or not ends[raw[quotes[1::2] + 1]].all():
+        return False
+    breaks = np.flatnonzero((raw == 10) | (raw == 13))
+    return not (np.searchsorted(quotes, breaks) % 2).any()
+
+
+def _lines(path: Path, encoding: str) -> Iterator[str]:
+    with path.open(encoding=encoding, newline="") as file:
+        for number, line in enumerate(file):
+            yield line if number else line.removeprefix("\ufeff")
+
+
+def _fault(error: str, path: Path, row: int | None, lines: int) -> DataError:
+    if "unexpected end" in error:
+        more = f"; {plural(lines, 'line')} after it would become one cell" if lines > 0 else ""
+        return DataError(f"A quote is opened in this row and never closed{more}", "Close it.", file=path, row=row)
+    if "limit" in error:
+        sentence = f"A cell is longer than {CELL_LIMIT >> 20} MiB, or a quote is never closed"
+        return DataError(sentence, file=path, row=row)
+    remedy = 'Write a quote inside a quoted cell twice ("").'
+    return DataError("Something follows a closing quote in this row", remedy, file=path, row=row)
+
+
+def _rows_within(row: list[str], known: list[set[str]], delimiter: str) -> int:
+    """How many rows of the table a row of several lines seems to hold besides itself."""
+    n = len(known)
+    if len(row) != n:
+        return 0
+    found = 0
+    for place, cell in enumerate(row):
+        lines = [line for line in _LINE_END.split(cell) if line.strip()]
+        cut = [next(csv.reader([line], delimiter=delimiter), []) for line in lines]
+        if len(cut) < 2 or len(cut[0]) != n - place:
+            continue
+        spans = [(place, n), *[(0, n)] * (len(cut) - 2), (0, place + 1)]
+        fitting = [(cells, span) for cells, span in zip(cut, spans, strict=True) if len(cells) == span[1] - span[0]]
+        seen = any(
+            word.strip() and word.strip() in known[column]
+            for cells, (first, _) in fitting
+            for column, word in enumerate(cells, first)
+        )
+        if 2 * len(fitting) >= len(cut) and (seen or len(cut) > 10):
+            found += len(cut) - 1
+    return found
