@@ -31,8 +31,8 @@ _REASONS: dict[str, tuple[str, str]] = {
     "discarded": ("annotation", "that the worker discarded"),
     "flagged": ("annotation", "flagged by the tool (rejected or not trusted)"),
     "prediction": ("prediction", "by a model"),
-    "no-class": ("annotation", "that is no choice of a class (spans, boxes, texts …)"),
-    "region": ("region", "that is no class of the whole task"),
+    "no-class": ("annotation", "holding no class (but spans, boxes, texts …)"),
+    "region": ("region", "holding no class of the whole task"),
     "no-score": ("judgment", "without a score"),
 }
 _BESIDE = ("prediction", "region")
