@@ -37,8 +37,10 @@ class ReadSettings(Settings):
     repeats: Literal["keep", "first", "last", "majority"] = Field(
         default="keep", description="What to do with a worker's repeats on a task."
     )
-    several: Literal["drop", "keep"] = Field(
-        default="drop", description="Annotations of a tool with several choices: leave out, or one class each."
+    multi_select: Literal["keep", "drop"] | None = Field(
+        default=None,
+        description="Labels of several classes: each combination a class (keep; default in tables), or left out "
+        "(drop; default in exports of tools).",
     )
     flagged: Literal["keep", "drop"] = Field(
         default="keep", description="Annotations that a tool marks as rejected or not trusted: keep, or leave out."

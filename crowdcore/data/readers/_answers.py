@@ -36,7 +36,7 @@ _REASONS: dict[str, tuple[str, str]] = {
     "no-score": ("judgment", "without a score"),
 }
 _BESIDE = ("prediction", "region")
-_REMEDIES = {"several-choices": "Pass several='keep' to make each combination a class of its own."}
+_REMEDIES = {"several-choices": "Pass multi_select='keep' to make each combination a class of its own."}
 
 
 def left_out(code: str, rows: Sequence[int] | IntArray) -> Finding:
@@ -146,7 +146,7 @@ class Answers:
     ) -> None:
         """One annotation: kept if it is one choice."""
         chosen = list(dict.fromkeys(name for choice in choices if (name := text_of(choice))))
-        if len(chosen) > 1 and self.settings.several == "keep":
+        if len(chosen) > 1 and self.settings.multi_select == "keep":
             chosen = ["|".join(sorted(chosen))]
         if len(chosen) != 1:
             self.leave_out("several-choices" if chosen else "no-choice", row, worker)

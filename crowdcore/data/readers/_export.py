@@ -95,7 +95,7 @@ def read_labels(raw: Raw, choices: Callable[[str], list[str] | None], settings: 
         settings: whether combinations are kept as classes.
     """
     cells = [choices(cell) for cell in raw.label.values.to_pylist()]
-    merge = settings.several == "keep"
+    merge = settings.multi_select == "keep"
     names = ["|".join(sorted(set(c))) if c and (merge or len(set(c)) == 1) else None for c in cells]
     several = np.array([bool(c) and n is None for c, n in zip(cells, names, strict=True)] + [False])
     nothing = np.array([c is None for c in cells] + [False])

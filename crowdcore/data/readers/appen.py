@@ -73,7 +73,7 @@ def _read_gold(raw: Raw, settings: ReadSettings) -> Raw:
     if raw.tasks is None or gold is None:
         return raw
     cells = [_lines(cell) for cell in gold.values.to_pylist()]
-    merge = settings.several == "keep"
+    merge = settings.multi_select == "keep"
     names = encode(strings("|".join(sorted(set(c))) if len(c) == 1 or merge else None for c in cells))
     known = Codes(names.values, np.append(names.codes, np.int32(-1))[gold.codes])
     rows = np.flatnonzero(np.array([len(c) > 1 and not merge for c in cells] + [False])[gold.codes])

@@ -62,7 +62,7 @@ class Prodigy(Reader):
                 chosen = accepted if isinstance(accepted, list) else [accepted]
                 answers.add(number, task, who, chosen, when=record.get("_timestamp"))
         classes = tuple(options) if choice else ("accept", "reject")
-        combined = sorted(set(answers.label) - set(classes)) if settings.several == "keep" else ()
+        combined = sorted(set(answers.label) - set(classes)) if settings.multi_select == "keep" else ()
         return answers.raw(self.name, columns=table.columns, classes=(*classes, *combined))
 
 

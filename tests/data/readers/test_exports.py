@@ -46,7 +46,7 @@ class TestEveryExport:
 
     def test_combinations_can_be_kept_as_classes(self, name, files):
         dropped = sum(f.count for f in examine(files[name]).report.findings if f.code == "several-choices")
-        report = examine(files[name], several="keep").report
+        report = examine(files[name], multi_select="keep").report
         assert report.n_annotations == exports.COUNTS[name][1] + dropped
         assert ("neg|pos" in report.classes) is bool(dropped) or report.classes_from == "file"
 

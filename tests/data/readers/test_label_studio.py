@@ -71,7 +71,7 @@ def test_several_choices_are_left_out_on_acceptance(write):
     finding = next(f for f in examine(write(entries)).report.changes if f.code == "several-choices")
     assert (finding.rows, finding.left_out) == ((5,), 1)
     assert read_dataset(write(entries), accept=True).n_annotations == 3
-    assert read_dataset(write(entries), accept=True, several="keep").classes == ("neg", "neg|pos", "pos")
+    assert read_dataset(write(entries), accept=True, multi_select="keep").classes == ("neg", "neg|pos", "pos")
 
 
 def test_contradicting_ground_truths_are_no_gold(write):

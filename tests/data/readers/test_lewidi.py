@@ -33,7 +33,8 @@ def test_labels_split_and_no_gold(write):
 def test_the_edition_of_2025(write):
     item = {
         "annotation task": "sarcasm detection", "text": {"context": "Hi", "response": "Oh, hi"},
-        "annotators": "Ann1,Ann2", "number of annotations": 2, "annotations": {"Ann1": "1", "Ann2": "6", "Ann3": "1,6"}, "split": "train",
+        "annotators": "Ann1,Ann2", "number of annotations": 2,
+        "annotations": {"Ann1": "1", "Ann2": "6", "Ann3": "1,6"}, "split": "train",
     }  # fmt: skip
     found = examine(write({"7": item}))
     assert [f.code for f in found.report.changes] == ["several-choices", "workers-without-labels"]
