@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore.core.errors import CrowdError
 from dashboard import services, state
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
@@ -16,13 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["importer"]
 
 REPEATS = {"keep": "Keep and count all", "first": "Keep the first", "last": "Keep the last", "majority": "Majority"}
+SEVERAL = {"drop": "Leave out", "keep": "Each combination is a class"}
+FLAGGED = {"keep": "Keep", "drop": "Leave out"}
 
 
 def importer() -> None:
     """Draw the steps as far as the user has got."""
     st.markdown(
         "A table with one row per label (**task, worker, label**, optionally **gold**) as CSV, TSV, JSON lines or "
-        "Parquet; a table of tasks × workers; a Label Studio or Prodigy export; or a ZIP of a dataset folder."
+        "Parquet; a table of tasks × workers; an export of Mechanical Turk, Toloka, Appen, SageMaker Ground Truth, "
+        "Label Studio, Prodigy, doccano, Argilla or LightTag; or a ZIP of a dataset folder."
     )
     file = st.file_uploader("File", key="upload", label_visibility="collapsed")
     if file is None:
@@ -30,7 +35,14 @@ def importer() -> None:
         return
     path = services.receive(file.name, file)
     mapping: dict[str, str] = st.session_state.setdefault("mapping", {}).setdefault(path, {})
-    found = services.examine(path, tuple(sorted(mapping.items())))
+    try:
+        found = services.examine(path, tuple(sorted(mapping.items())))
+    except CrowdError as error:
+        if not mapping:
+            raise
+        st.error(as_text(error), icon=":material/error:")
+        st.button("Undo the choices", icon=":material/undo:", on_click=mapping.clear)
+        return
     if isinstance(found, tuple):
         columns, roles = found
         missing = " and the ".join(role for role in ("task", "worker", "label") if role not in roles)
@@ -39,7 +51,7 @@ def importer() -> None:
         return
     report(found)
     with st.expander("Columns and repeats", expanded=False):
-        ask(path, mapping, found.report.columns, found.report.roles)
+        ask(path, mapping, found.report.columns, found.report.roles, {f.code for f in found.report.findings})
     changes = len(found.report.changes)
     label = f"Accept {count(changes, 'change')} and open" if changes else "Open it"
     if st.button(label, type="primary", icon=":material/check:"):
@@ -48,8 +60,10 @@ def importer() -> None:
         st.rerun()
 
 
-def ask(path: str, mapping: dict[str, str], columns: tuple[str, ...], roles: dict[str, str]) -> None:
-    """Which column plays which role, and what to do with repeats."""
+def ask(
+    path: str, mapping: dict[str, str], columns: tuple[str, ...], roles: dict[str, str], found: Collection[str] = ()
+) -> None:
+    """Which column plays which role, and what to do with repeats and what else was ``found``."""
 
     def chosen(role: str, key: str) -> None:
         value = st.session_state[key]
@@ -59,15 +73,28 @@ def ask(path: str, mapping: dict[str, str], columns: tuple[str, ...], roles: dic
 
     with st.container(horizontal=True):
         for role in services.MAPPED:
+            if role in roles and roles[role] not in columns:
+                continue  # a tool's file says so, and leaves no choice
             key = f"role-{role}-{path}"
             value = mapping.get(role) or roles.get(role)
             state.show(key, value if value in columns else None)
             st.selectbox(role.capitalize(), columns, index=None, key=key, on_change=chosen, args=(role, key))
-        key = f"role-repeats-{path}"
-        state.show(key, mapping.get("repeats", "keep"))
-        st.selectbox(
-            "Repeats", list(REPEATS), format_func=REPEATS.__getitem__, key=key, on_change=chosen, args=("repeats", key)
-        )
+        for setting, label, options, code in (
+            ("repeats", "Repeats", REPEATS, None),
+            ("multi_select", "Several choices", SEVERAL, "several-choices"),
+            ("flagged", "Flagged by the tool", FLAGGED, "flagged"),
+        ):
+            if code is None or code in found or setting in mapping:
+                key = f"role-{setting}-{path}"
+                state.show(key, mapping.get(setting, next(iter(options))))
+                st.selectbox(
+                    label,
+                    list(options),
+                    format_func=options.__getitem__,
+                    key=key,
+                    on_change=chosen,
+                    args=(setting, key),
+                )
 
 
 def report(found: Import) -> None:

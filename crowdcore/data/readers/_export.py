@@ -83,6 +83,7 @@ def read_export(
         if "timestamp" in renamed:
             times = pa.array([iso_time(v) for v in extra["timestamp"].to_pylist()], pa.large_string())
             extra = extra.set_column(renamed.index("timestamp"), "timestamp", times)
+        extra = extra.select(sorted(renamed, key=lambda name: name not in ("timestamp", "seconds")))
     return replace(raw, extra=extra)
 
 

@@ -17,7 +17,8 @@ from crowdcore.data.settings import MEDIA, ReadSettings
 
 __all__ = ["Appen"]
 
-_ALWAYS = {"_unit_id", "_worker_id", "_trust"}
+_ALWAYS = {"_unit_id", "_worker_id"}
+_OFTEN = {"_trust", "_tainted", "_golden", "_created_at"}
 _AGGREGATED = {"_unit_id", "_trusted_judgments"}
 
 
@@ -28,9 +29,10 @@ class Appen(Reader):
     title: ClassVar[str] = "Appen (full report)"
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
-        """The columns that Appen always writes are there."""
+        """Appen's own columns are there, or gold as Appen names it."""
         columns = set(source.table.columns) if source.table is not None else set()
-        return 0.95 if columns >= _ALWAYS or columns >= _AGGREGATED else 0.0
+        own = columns & _OFTEN or any(f"{column}_gold" in columns for column in columns)
+        return 0.95 if (columns >= _ALWAYS and own) or columns >= _AGGREGATED else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read one field."""

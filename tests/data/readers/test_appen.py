@@ -50,6 +50,13 @@ def test_fields_without_gold_are_asked_for(write):
     assert (named.roles["label"], named.n_gold) == ("category", 0)
 
 
+def test_a_cut_report_is_known_by_its_gold(tmp_path):
+    path = tmp_path / "cut.csv"
+    path.write_text("_unit_id,_worker_id,category,category_gold\n1,a,cat,dog\n1,b,dog,dog\n2,a,cat,\n", encoding="utf-8")
+    data = examine(path).dataset()
+    assert data.gold.tolist() == [1, -1]
+
+
 def test_the_aggregated_report_is_refused(tmp_path):
     path = tmp_path / "a123.csv"
     path.write_text("_unit_id,_golden,_unit_state,_trusted_judgments,sentiment\n1,FALSE,finalized,3,pos\n", "utf-8")
