@@ -30,8 +30,8 @@ def from_frame(frame: pd.DataFrame, gold: Gold = None, *, accept: bool = False, 
     Args:
         frame: long (crowd-kit: columns task, worker, label, or aliases of them), or wide (cleanlab: a row per task,
             a column per worker, missing labels NaN).
-        gold: true classes by task (crowd-kit: a series whose index is the task; tasks may be missing), or the name
-            of the frame's column of true classes.
+        gold: true classes by task (crowd-kit: a series whose index is the task; tasks may be missing), by the frame's
+            index where it is wide and no column names the task, or the name of the frame's column of true classes.
         accept: go on although something would be dropped or merged; ``notes`` of the dataset keep what.
         mapping: fields of `crowdcore.data.ReadSettings`: ``worker="who"``, ``classes=[…]``, ``name="mine"`` …
 
@@ -65,7 +65,21 @@ def examine_frame(frame: pd.DataFrame, gold: Gold = None, **mapping: Any) -> Imp
     truth = pd.Series(gold) if isinstance(gold, Mapping) else gold
     if not isinstance(truth, pd.Series):
         raise SettingError("gold", "be a series or mapping by task, or a column's name", type(gold).__name__)
-    return examine_source(source, settings, lambda raw: _with_gold(raw, truth))
+
+    def adjust(raw: Raw) -> Raw:
+        return _with_gold(raw, truth if "task" in raw.roles else _by_row(truth, frame.index))
+
+    return examine_source(source, settings, adjust)
+
+
+def _by_row(gold: pd.Series[Any], index: pd.Index[Any]) -> pd.Series[Any]:
+    """True classes by the names of a wide frame's rows, 1, 2, 3 …, from those by its index."""
+    if not index.is_unique:
+        raise DataError(
+            "`gold` is matched by the frame's index, which names a row twice", "Name the tasks with task=…."
+        )
+    rows = index.get_indexer(gold.index)
+    return gold.set_axis([str(row + 1) if row >= 0 else f"none {i}" for i, row in enumerate(rows)])
 
 
 def _with_gold(raw: Raw, gold: pd.Series[Any]) -> Raw:

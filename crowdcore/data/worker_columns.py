@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from crowdcore.core.errors import SettingError
+from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data.columns import MappingError, assign_roles, plain
 from crowdcore.data.report import Finding, Level, plural
 from crowdcore.data.settings import ReadSettings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["importer"]
 
-REPEATS = {"keep": "Keep and count all", "first": "Keep the first", "last": "Keep the last", "majority": "Majority"}
+MINUS_ONE = {("-1",): "No label", (): "A label"}  # setting `missing` -> what -1 is
 SEVERAL = {"drop": "Leave out", "keep": "Each combination is a class"}
 FLAGGED = {"keep": "Keep", "drop": "Leave out"}
+REPEATS = {"keep": "Keep and count all", "first": "Keep the first", "last": "Keep the last", "majority": "Majority"}
 
 
 def importer() -> None:
@@ -34,7 +35,7 @@ def importer() -> None:
         st.caption("The file stays on this machine, in the app's workspace.")
         return
     path = services.receive(file.name, file)
-    mapping: dict[str, str] = st.session_state.setdefault("mapping", {}).setdefault(path, {})
+    mapping: dict[str, Any] = st.session_state.setdefault("mapping", {}).setdefault(path, {})
     try:
         found = services.examine(path, tuple(sorted(mapping.items())))
     except CrowdError as error:
@@ -48,10 +49,14 @@ def importer() -> None:
         missing = " and the ".join(role for role in ("task", "worker", "label") if role not in roles)
         st.warning(f"The columns do not say which holds the {missing}. Choose below.", icon=":material/help:")
         ask(path, mapping, columns, roles)
+        ask_wide(path, mapping, columns)
         return
     report(found)
     with st.expander("Columns and repeats", expanded=False):
-        ask(path, mapping, found.report.columns, found.report.roles, {f.code for f in found.report.findings})
+        ask(path, mapping, found.report.columns, found.report.roles)
+        if found.report.format == "wide":
+            ask_wide(path, mapping, found.report.columns)
+        ask_tool(path, mapping, {finding.code for finding in found.report.findings})
     changes = len(found.report.changes)
     label = f"Accept {count(changes, 'change')} and open" if changes else "Open it"
     if st.button(label, type="primary", icon=":material/check:"):
@@ -60,10 +65,8 @@ def importer() -> None:
         st.rerun()
 
 
-def ask(
-    path: str, mapping: dict[str, str], columns: tuple[str, ...], roles: dict[str, str], found: Collection[str] = ()
-) -> None:
-    """Which column plays which role, and what to do with repeats and what else was ``found``."""
+def ask(path: str, mapping: dict[str, Any], columns: tuple[str, ...], roles: dict[str, str]) -> None:
+    """Which column plays which role, and what to do with repeats."""
 
     def chosen(role: str, key: str) -> None:
         value = st.session_state[key]
@@ -79,22 +82,57 @@ def ask(
             value = mapping.get(role) or roles.get(role)
             state.show(key, value if value in columns else None)
             st.selectbox(role.capitalize(), columns, index=None, key=key, on_change=chosen, args=(role, key))
+        key = f"role-repeats-{path}"
+        state.show(key, mapping.get("repeats", "keep"))
+        st.selectbox(
+            "Repeats", list(REPEATS), format_func=REPEATS.__getitem__, key=key, on_change=chosen, args=("repeats", key)
+        )
+
+
+def ask_wide(path: str, mapping: dict[str, Any], columns: tuple[str, ...]) -> None:
+    """Which columns of a wide table are workers, and what -1 means."""
+
+    def chosen(setting: str, key: str) -> None:
+        value = st.session_state[key]
+        mapping.pop(setting, None)
+        if value not in (None, []):
+            mapping[setting] = tuple(value)
+
+    with st.container(horizontal=True):
+        key = f"workers-{path}"
+        state.show(key, list(mapping.get("workers", ())))
+        label = "Workers (of a wide table)"
+        st.multiselect(label, columns, key=key, on_change=chosen, args=("workers", key), placeholder="Detected")
+        key = f"missing-{path}"
+        state.show(key, mapping.get("missing"))
+        st.selectbox(
+            "-1 in a cell",
+            list(MINUS_ONE),
+            index=None,
+            format_func=MINUS_ONE.__getitem__,
+            key=key,
+            on_change=chosen,
+            args=("missing", key),
+            placeholder="Detected",
+        )
+
+
+def ask_tool(path: str, mapping: dict[str, Any], found: Collection[str]) -> None:
+    """What to do with annotations of a tool's export that were ``found`` to hold several choices, or are flagged."""
+
+    def chosen(setting: str, key: str) -> None:
+        mapping[setting] = st.session_state[key]
+
+    with st.container(horizontal=True):
         for setting, label, options, code in (
-            ("repeats", "Repeats", REPEATS, None),
             ("multi_select", "Several choices", SEVERAL, "several-choices"),
             ("flagged", "Flagged by the tool", FLAGGED, "flagged"),
         ):
-            if code is None or code in found or setting in mapping:
-                key = f"role-{setting}-{path}"
+            if code in found or setting in mapping:
+                key = f"{setting}-{path}"
                 state.show(key, mapping.get(setting, next(iter(options))))
-                st.selectbox(
-                    label,
-                    list(options),
-                    format_func=options.__getitem__,
-                    key=key,
-                    on_change=chosen,
-                    args=(setting, key),
-                )
+                names = options.__getitem__
+                st.selectbox(label, list(options), format_func=names, key=key, on_change=chosen, args=(setting, key))
 
 
 def report(found: Import) -> None:
@@ -114,11 +152,13 @@ def report(found: Import) -> None:
     }.items():
         with grid.cell():
             st.metric(label, f"{value:,}", border=True)
+    held = count(told.n_rows, "cell" if told.format == "wide" else "row")
+    st.caption(f"{held} in the file: {told.n_annotations:,} became annotations, {told.n_left_out:,} are left out.")
     shown = ", ".join(told.classes[:20]) + (" …" if len(told.classes) > 20 else "")
     st.caption(as_text(f"Classes ({told.classes_from}): {shown}"))
     if told.changes:
         listed = "\n".join(f"- {as_text(change)}" for change in told.changes)
-        st.warning(f"Importing would drop or merge rows:\n\n{listed}", icon=":material/content_cut:")
+        st.warning(f"Importing would drop or change what the file holds:\n\n{listed}", icon=":material/content_cut:")
     else:
         st.success("Nothing would be dropped or merged.", icon=":material/check_circle:")
     others = told.frame()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -14,21 +15,44 @@ __all__ = ["FrameTable"]
 
 
 class FrameTable(Table):
-    """A pandas frame; its index is a column of its own if it has a name or holds strings."""
+    """A pandas frame; each level of its index is a column of its own if it has a name or does not hold numbers."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
-        index = frame.index
-        if index.name is not None or not pd.api.types.is_integer_dtype(index.dtype):
-            name = index.name if index.name is not None else "task"
-            frame = frame.reset_index(names=name) if name not in frame.columns else frame.reset_index(drop=True)
-        self.name_columns(map(str, frame.columns))
-        self._table = pa.table(
-            [_column(frame.iloc[:, i], name) for i, name in enumerate(self.columns)], names=list(self.columns)
-        )
+        columns = [*_levels(frame), *((name, frame.iloc[:, i]) for i, name in enumerate(frame.columns))]
+        self.name_columns(_text(name) for name, _ in columns)
+        cells = [_column(values, name) for (_, values), name in zip(columns, self.columns, strict=True)]
+        self._table = pa.table(cells, names=list(self.columns))
 
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
         """The whole table at once."""
         yield self._table.select([self.columns.index(name) for name in columns])
+
+
+def _levels(frame: pd.DataFrame) -> Iterator[tuple[Any, pd.Series[Any]]]:
+    """Name and values of the index's levels that are columns.
+
+    Raises:
+        DataError: a level and a column of the same name differ.
+    """
+    index = frame.index
+    for i, name in enumerate(index.names):
+        values = index.get_level_values(i).to_series(index=index)
+        if name is None and index.nlevels == 1:
+            if pd.api.types.is_integer_dtype(values.dtype):
+                continue
+            name = "task"
+        name = f"level_{i}" if name is None else name
+        if name not in frame.columns:
+            yield name, values
+        elif not (isinstance(frame[name], pd.Series) and list(values.map(str)) == list(frame[name].map(str))):
+            raise DataError(f"The index and a column are both called {name!r}, and differ", "Rename one.")
+
+
+def _text(name: object) -> str:
+    text = str(name)
+    if any("\ud800" <= c <= "\udfff" for c in text):
+        raise DataError(f"The name {text!r} holds half a surrogate pair, which is no text")
+    return text
 
 
 def _column(values: pd.Series, name: str) -> Arrow:

@@ -40,7 +40,7 @@ def tally(worker: IntArray, label: IntArray, n_workers: int, n_classes: int) -> 
 
 
 def crowd_findings(tally: Tally, per_task: IntArray, tasks: Arrow, workers: list[str]) -> list[Finding]:
-    """Tasks nobody labelled, workers with one label, workers who only ever gave one answer.
+    """Tasks nobody labelled, no task with two labels, workers with one label, workers who only ever gave one answer.
 
     Args:
         tally: counts of the crowd.
@@ -57,6 +57,10 @@ def crowd_findings(tally: Tally, per_task: IntArray, tasks: Arrow, workers: list
     findings += _about_workers(
         "single-label-workers", "note", tally.per_worker == 1, workers, "with a single annotation"
     )
+    if len(per_task) >= ENOUGH and per_task.max() == 1:
+        sentence = f"None of {plural(len(per_task), 'task')} has two labels: nobody can agree or disagree"
+        remedy = "If a row's number was taken for the task, name the column of the task with task=…."
+        findings.append(Finding("no-shared-tasks", "warning", sentence, len(per_task), remedy=remedy))
     if np.count_nonzero(tally.per_class) > 1:
         same = (tally.answers == 1) & (tally.per_worker >= ENOUGH)
         wording = f"who gave the same answer to all of their {ENOUGH} or more tasks"
