@@ -18,6 +18,7 @@ from crowdcore.data.tables import JsonTable, identify, open_table
 __all__ = ["SageMaker"]
 
 _PATTERNS = (
+    "*/*.json",
     "iteration-*/*/*.json",
     "worker-response/iteration-*/*/*.json",
     "annotations/worker-response/iteration-*/*/*.json",
@@ -43,7 +44,11 @@ class SageMaker(Reader):
     def fits(self, source: Source, settings: ReadSettings) -> float:
         """Worker responses, a consolidation request, or the manifest (which is then refused)."""
         if not isinstance(source.table, JsonTable):
-            return 0.9 if _files(source) else 0.0
+            files = _files(source)[:1]
+            try:
+                return 0.9 if any(_is_response(next(records(_open(file)), {})) for file in files) else 0.0
+            except DataError:
+                return 0.0
         first = next(source.table.records(), {})
         return 0.9 if _is_response(first) or _is_request(first) or _is_manifest(first) else 0.0
 
@@ -72,9 +77,10 @@ def _answers(source: Source) -> Iterator[_Answer]:
         DataError: the manifest of consolidated labels, or no file of Ground Truth.
     """
     for number, file in enumerate(_files(source), 1):
-        content = identify(file)
-        opened = Source(file.stem, content, open_table(content, ReadSettings()))
+        opened = _open(file)
         for record in records(opened):
+            if not _is_response(record):
+                raise DataError("This is no response of a worker", file=file)
             yield from _responses(number, file.parent.name, record, opened)
     if source.table is None:
         return
@@ -116,6 +122,11 @@ def _files(source: Source) -> list[Path]:
     if source.table is not None or folder is None or not folder.is_dir():
         return []
     return next((found for pattern in _PATTERNS if (found := sorted(folder.glob(pattern)))), [])
+
+
+def _open(file: Path) -> Source:
+    content = identify(file)
+    return Source(file.stem, content, open_table(content, ReadSettings()))
 
 
 def _is_response(record: dict[str, Any]) -> bool:

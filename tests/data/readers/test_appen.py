@@ -52,7 +52,9 @@ def test_fields_without_gold_are_asked_for(write):
 
 def test_a_cut_report_is_known_by_its_gold(tmp_path):
     path = tmp_path / "cut.csv"
-    path.write_text("_unit_id,_worker_id,category,category_gold\n1,a,cat,dog\n1,b,dog,dog\n2,a,cat,\n", encoding="utf-8")
+    path.write_text(
+        "_unit_id,_worker_id,category,category_gold\n1,a,cat,dog\n1,b,dog,dog\n2,a,cat,\n", encoding="utf-8"
+    )
     data = examine(path).dataset()
     assert data.gold.tolist() == [1, -1]
 

@@ -40,9 +40,11 @@ def job(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("part", ["", "annotations", "annotations/worker-response"])
+@pytest.mark.parametrize(
+    "part", ["", "annotations", "annotations/worker-response", "annotations/worker-response/iteration-1"]
+)
 def test_a_folder_of_responses(job, part):
-    found = examine(job / part) if part != "annotations" else examine(job / "annotations" / "worker-response")
+    found = examine(job / part)
     assert (found.report.format, found.report.n_rows) == ("sagemaker", 4)
     data = found.dataset()
     assert list(data.task_ids) == ["0", "1"]
