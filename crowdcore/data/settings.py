@@ -21,7 +21,7 @@ class ReadSettings(Settings):
     task: str | None = Field(default=None, description="Column of the task.")
     worker: str | None = Field(default=None, description="Column of the worker.")
     workers: tuple[str, ...] | None = Field(default=None, description="Columns of a wide table that are workers.")
-    label: str | None = Field(default=None, description="Column (Label Studio: control) of the label.")
+    label: str | None = Field(default=None, description="Column of the label; of a tool: the question or control.")
     gold: str | None = Field(default=None, description="Column of the true class.")
     split: str | None = Field(default=None, description="Column of train, valid, test.")
     text: str | None = Field(default=None, description="Column of the task's text.")

@@ -83,8 +83,11 @@ def _inside(media: Media, path: object) -> Path | None:
     """The file of that relative path if it is one of the dataset's own."""
     if media.folder is None or not isinstance(path, str) or not path:
         return None
-    file = (media.folder / path).resolve()
-    return file if file.is_relative_to(media.folder.resolve()) and file.is_file() else None
+    try:
+        file = (media.folder / path).resolve()
+        return file if file.is_relative_to(media.folder.resolve()) and file.is_file() else None
+    except (OSError, ValueError):  # no path at all, such as a picture's own bytes as text
+        return None
 
 
 def _scaled(image: Image, side: int) -> Image:

@@ -92,6 +92,13 @@ def test_items_show_pictures_texts_and_sounds_of_their_own_folder_only(
     assert services.item("x", 5, side=100) == services.Item(link="https://a.org/b.png")
 
 
+@pytest.mark.parametrize("odd", ["data:image/png;base64," + 5000 * "A", "a\0b", "javascript:alert(1)", "https:///"])
+def test_an_odd_path_of_a_picture_shows_nothing(odd: str, stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    media = Media(columns=pd.DataFrame({"image": [odd, odd]}), folder=stored)
+    monkeypatch.setattr("dashboard.services.items.dataset", lambda name: replace(simulate_crowd(2), media=media))
+    assert services.item("x", 0, side=100) == services.Item()
+
+
 def test_small_pictures_grow_by_whole_factors(monkeypatch: pytest.MonkeyPatch) -> None:
     pixels = np.arange(2 * 8 * 8, dtype=np.uint8).reshape(2, 8, 8)
     crowd = replace(simulate_crowd(2, n_workers=3), media=Media(images=Rows.from_array(pixels)))

@@ -136,6 +136,24 @@ def examined(path, **how):
     return report
 
 
+@pytest.mark.parametrize(
+    ("name", "flagged"),
+    [("mturk.csv", (6, 14)), ("toloka.tsv", (4, 10)), ("appen.csv", (2, 8)), ("label-studio-table.csv", ())],
+)
+def test_exports_joined_end_to_end(name, flagged, tmp_path):
+    path = tmp_path / name
+    path.write_text(2 * exports.FILES[name], encoding="utf-8", newline="")
+    report = examined(path)
+    n_answers, n_annotations = exports.COUNTS[name]
+    assert (report.n_rows, report.n_annotations) == (2 * n_answers + 1, 2 * n_annotations)
+    found = {f.code: f for f in report.findings}
+    assert (found["repeated-header"].left_out, found["repeated-header"].rows) == (1, (n_answers + 1,))
+    assert not flagged or found["flagged"].rows == flagged
+    code = "no-choice" if name == "toloka.tsv" else "several-choices"
+    first, second = found[code].rows
+    assert second == first + n_answers + 1
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "doccano"])
 def test_damaged_exports(name, tmp_path):
     text, path, chance = exports.FILES[name], tmp_path / name, random.Random(f"{name} {SEED}")
