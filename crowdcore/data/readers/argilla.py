@@ -19,8 +19,8 @@ _FLAT = (".responses", ".responses.users", ".responses.status", ".suggestion", "
 
 
 class _Response(NamedTuple):
-    user: Any
     value: Any
+    user: Any
     status: Any
 
 
@@ -82,24 +82,23 @@ def _responses(record: dict[str, Any], number: int, source: Source) -> dict[str,
     if isinstance(nested, dict):
         for question in nested:
             given = need_records(nested, question, source, number)
-            found[question] = [_Response(g.get("user_id"), g.get("value"), g.get("status")) for g in given]
+            found[question] = [_Response(g.get("value"), g.get("user_id"), g.get("status")) for g in given]
     elif nested is not None:  # one entry per user, as Argilla 1 wrote them
         for given_by in need_records(record, "responses", source, number):
             values = given_by.get("values")
             for question, answer in values.items() if isinstance(values, dict) else ():
                 value = answer.get("value") if isinstance(answer, dict) else answer
-                response = _Response(given_by.get("user_id"), value, given_by.get("status"))
+                response = _Response(value, given_by.get("user_id"), given_by.get("status"))
                 found.setdefault(question, []).append(response)
     for column, responses in record.items():
         if column.endswith(".responses") and responses is not None:
             users, states = record.get(f"{column}.users"), record.get(f"{column}.status")
-            whole = isinstance(responses, list) and isinstance(users, list) and len(users) == len(responses)
-            if not whole or (isinstance(states, list) and len(states) != len(responses)):
-                what = f"{column!r} and its users are not lists of the same length"
+            lists = [part for part in (responses, users, states) if isinstance(part, list)]
+            if len(lists) < 2 + (states is not None) or len({len(part) for part in lists}) > 1:
+                what = f"{column!r}, its users and their status are not lists of the same length"
                 raise DataError(what, file=source.path, row=number)
-            states = states if isinstance(states, list) else [None] * len(users)
             question = column.removesuffix(".responses")
-            found[question] = list(map(_Response, users, responses, states))
+            found[question] = [_Response(*answer, *([None] * (3 - len(lists)))) for answer in zip(*lists, strict=True)]
     return found
 
 
