@@ -158,7 +158,7 @@ def report(found: Import) -> None:
     st.caption(as_text(f"Classes ({told.classes_from}): {shown}"))
     if told.changes:
         listed = "\n".join(f"- {as_text(change)}" for change in told.changes)
-        st.warning(f"Importing would drop or change what the file holds:\n\n{listed}", icon=":material/content_cut:")
+        st.warning(f"Importing would drop or merge rows:\n\n{listed}", icon=":material/content_cut:")
     else:
         st.success("Nothing would be dropped or merged.", icon=":material/check_circle:")
     others = told.frame()

@@ -139,3 +139,26 @@ def test_a_choice_of_column_is_not_undone_by_a_run_that_began_before_it() -> Non
     assert [box.value for box in test.selectbox] == ["foo", None, None, None, "keep"]
     # A value that the script sets replaces the browser's, also where the user has chosen meanwhile.
     assert not any(box.proto.set_value for box in test.selectbox)
+
+
+def ask_about_a_wide_table() -> None:
+    import streamlit as st
+
+    from dashboard.components.importer import ask_wide
+
+    ask_wide("wide.csv", st.session_state.setdefault("mapping", {}), ("task", "ann", "ben", "notes"))
+
+
+def test_the_workers_of_a_wide_table_are_chosen_and_what_minus_one_means() -> None:
+    test = AppTest.from_function(ask_about_a_wide_table).run()
+    test.multiselect[0].select("ann").select("notes").run()
+    test.selectbox[0].select_index(1).run()
+    mapping = test.session_state["mapping"]
+    assert mapping == {"workers": ("ann", "notes"), "missing": ()}
+    path = services.receive("wide.csv", io.BytesIO(b"task,ann,ben,notes\nt1,-1,1,-1\nt2,0,1,1\nt3,1,1,0\n"))
+    found = services.examine(path, tuple(sorted(mapping.items())))
+    assert not isinstance(found, tuple)
+    assert list(found.dataset(accept=True).worker_ids) == ["ann", "notes"]
+    assert (found.report.classes, found.report.n_annotations) == (("-1", "0", "1"), 6)
+    test.multiselect[0].unselect("ann").unselect("notes").run()
+    assert test.session_state["mapping"] == {"missing": ()}

@@ -98,3 +98,27 @@ def test_the_frame_is_left_as_it_is():
     frame = LONG.copy()
     cc.from_frame(frame)
     pd.testing.assert_frame_equal(frame, LONG)
+
+
+def test_gold_of_a_wide_frame_is_matched_by_its_index():
+    frame = pd.DataFrame({"A1": [0, 1, np.nan, 2], "A2": [np.nan, 1, 0, 2], "A3": [0, np.nan, np.nan, 1]})
+    gold = pd.Series([0, 1, 2, 1])
+    assert cc.from_frame(frame, gold=gold).gold.tolist() == [0, 1, 2, 1]
+    assert cc.from_frame(frame, gold=gold[::-1]).gold.tolist() == [0, 1, 2, 1]
+    with pytest.raises(DataError, match="Gold of 2 tasks outside the frame would be left out"):
+        cc.from_frame(frame[2:], gold=gold)
+    assert cc.from_frame(frame[2:], gold=gold, accept=True).gold.tolist() == [2, 1]
+    with pytest.raises(DataError, match="by the frame's index, which names a row twice"):
+        cc.from_frame(frame.set_axis([0, 0, 1, 2]), gold=gold)
+    assert cc.from_frame(frame.set_axis(["a", "b", "c", "d"]), gold={"c": 2}).gold.tolist() == [-1, -1, 2, -1]
+
+
+def test_an_index_of_several_levels():
+    for frame in (LONG.set_index(["task", "worker"]), LONG.set_index(["task", "worker"], drop=False)):
+        assert cc.from_frame(frame).fingerprint == cc.from_frame(LONG).fingerprint
+    unnamed = LONG.set_index(["task", "worker"]).rename_axis([None, None])
+    with pytest.raises(DataError, match=r"No column was recognised .* 'level_0', 'level_1', 'label'"):
+        cc.from_frame(unnamed)
+    assert cc.from_frame(unnamed, task="level_0", worker="level_1").n_annotations == 3
+    with pytest.raises(DataError, match="The index and a column are both called 'task', and differ"):
+        cc.from_frame(LONG.set_index("task", drop=False).assign(task=["x", "y", "z"]))

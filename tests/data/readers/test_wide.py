@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from crowdcore.core.errors import DataError
+from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.data import MappingError, examine, read_dataset
 from crowdcore.data.tables import delimited
 
@@ -115,3 +117,94 @@ def test_many_workers_in_pieces(tmp_path, monkeypatch):
     np.testing.assert_array_equal(whole.task, task)
     np.testing.assert_array_equal(whole.worker, worker)
     np.testing.assert_array_equal(whole.label, labels[labels >= 0])
+
+
+def changes(tmp_path, text, **how):
+    path = tmp_path / "labels.csv"
+    path.write_text(text, encoding="utf-8")
+    report = examine(path, **how).report
+    return report, {f.code: f for f in report.changes}
+
+
+def test_minus_one_beside_numbers_from_0_is_asked_about(tmp_path):
+    text = "task,w1,w2\nt1,-1,1\nt2,0,-1\nt3,1,\n"
+    report, asked = changes(tmp_path, text)
+    assert (asked["minus-one"].count, asked["minus-one"].left_out) == (2, 2)
+    assert (report.n_rows, report.n_annotations, report.n_left_out) == (6, 3, 3)
+    assert "2 of 6 cells hold -1" in asked["minus-one"].sentence
+    assert 'missing=["-1"]' in asked["minus-one"].remedy
+    assert read(tmp_path, text, missing=[]).classes == ("-1", "0", "1")
+    assert read(tmp_path, text, missing=["-1"]).classes == ("0", "1")
+    assert read(tmp_path, text, classes=["-1", "0", "1"]).n_annotations == 5
+    assert read(tmp_path, text, classes=["0", "1"]).n_annotations == 3
+
+
+@pytest.mark.parametrize("labels", [("-1", "1"), ("-1", "-2", "3"), ("-1.0", "1.0")])
+def test_minus_one_as_one_of_two_signs_or_beside_other_negatives_is_a_label(tmp_path, labels):
+    text = "task,w1,w2\n" + "".join(f"t{i},{a},{b}\n" for i, (a, b) in enumerate(pairwise(labels)))
+    ds = read(tmp_path, text)
+    assert ds.n_annotations == 2 * (len(labels) - 1)
+    assert {float(c) for c in ds.classes} == {float(c) for c in labels}
+
+
+def test_gold_of_minus_one_is_asked_about_unless_it_is_a_class(tmp_path):
+    text = "task,gold,w1,w2\nt1,-1,0,1\nt2,1,1,0\n"
+    _, asked = changes(tmp_path, text)
+    assert (asked["gold-minus-one"].rows, asked["gold-minus-one"].column) == ((1,), "gold")
+    assert read(tmp_path, text, accept=True).gold.tolist() == [-1, 1]
+    assert read(tmp_path, text, classes=["-1", "0", "1"]).gold.tolist() == [0, 2]
+    assert read(tmp_path, text.replace(",0", ",-1")).gold.tolist() == [0, 1]
+
+
+ASIDE = ("gold_standard", "majority", "notes", "n_words", "anna_seconds")
+
+
+def test_columns_that_are_no_workers_are_told_and_left_out_on_acceptance(tmp_path):
+    rows = "".join(f"t{i},{'ab'[i % 2]},{'ab'[i % 3 == 0]},a,a,hm,{i * 3},{i}.5\n" for i in range(20))
+    text = "task,anna,ben," + ",".join(ASIDE) + "\n" + rows
+    report, asked = changes(tmp_path, text)
+    assert asked["columns-left-out"].examples == ASIDE
+    told = next(f for f in report.findings if f.code == "worker-columns")
+    assert told.sentence == "2 columns were taken for workers: 'anna', 'ben'"
+    assert list(read(tmp_path, text, accept=True).worker_ids) == ["anna", "ben"]
+    assert list(read(tmp_path, text, workers=["anna", "majority"]).worker_ids) == ["anna", "majority"]
+    assert read(tmp_path, text, gold="gold_standard", workers=["anna", "ben"]).gold.tolist() == [0] * 20
+
+
+def test_a_column_whose_values_no_other_holds_is_no_worker(tmp_path):
+    rows = "".join(f"t{i},{i % 2},{i % 3 % 2},{(i + 1) % 2},{100 + i}\n" for i in range(10))
+    _, asked = changes(tmp_path, "task,ann,ben,cem,size\n" + rows)
+    assert asked["columns-left-out"].examples == ("size",)
+
+
+def test_words_that_most_columns_share_tell_nothing(tmp_path):
+    ds = read(tmp_path, "task,vote text 1,vote text 2,vote text 3\nt1,a,b,a\nt2,b,b,a\n", format="wide")
+    assert ds.n_workers == 3
+
+
+@pytest.mark.parametrize("first", ["patient", "case no"])
+def test_a_numbered_first_column_is_the_task(tmp_path, first):
+    text = f"{first},1,2,3\n1,1,2,1\n2,2,2,2\n3,3,3,3\n4,1,1,4\n5,2,2,2\n"
+    ds = read(tmp_path, text)
+    assert (list(ds.worker_ids), list(ds.task_ids)) == (["1", "2", "3"], ["1", "2", "3", "4", "5"])
+    assert read(tmp_path, text.replace("1,2,3\n", "ann,ben,cem\n", 1)).n_workers == 3
+
+
+@pytest.mark.parametrize(
+    ("workers", "sentence"),
+    [
+        (["w9"], "There is no column 'w9'"),
+        (["w1", "w1"], "`workers` must name columns once each"),
+        (["w1", "gold"], "`workers` must name columns once each"),
+    ],
+)
+def test_workers_that_cannot_be(tmp_path, workers, sentence):
+    with pytest.raises(CrowdError, match=sentence):
+        read(tmp_path, "task,gold,w1,w2\nt1,a,a,b\nt2,b,a,a\n", workers=workers, gold="gold")
+
+
+def test_the_header_again_and_the_rows_behind_it(tmp_path):
+    report, asked = changes(tmp_path, "task,w1,w2\nt1,a,b\ntask,w1,w2\nt2,z,\n", classes=["a", "b"], format="wide")
+    assert asked["repeated-header"].left_out == 2
+    assert asked["label-outside-classes"].rows == (3,)
+    assert (report.n_rows, report.n_annotations, report.n_left_out) == (6, 2, 4)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from crowdcore.core.errors import DataError
+from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import examine, read_dataset
 from crowdcore.data.tables import base, delimited
 
@@ -170,3 +170,45 @@ def test_a_file_larger_than_the_memory_it_may_take(write):
     path.unlink()
     assert int(n) == 40_000
     assert float(peak) < 75
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("blank", [[""], ["", ""], ["  "], ["\t"]])
+def test_blank_lines_before_the_header(write, mark, end, blank):
+    found = examine(write(mark + end.join([*blank, "task,worker,label", *map(",".join, ROWS), ""])))
+    assert rows(found.dataset()) == ROWS
+    assert found.report.n_rows == 3
+
+
+def test_the_header_again_is_left_out_on_acceptance(write):
+    lines = ["task,worker,label,note", *(",".join((*row, "x")) for row in ROWS)]
+    path = write("\n".join([*lines, *lines, "\ufeff" + lines[0], "t9,w2,cat,label"]) + "\n")
+    found = examine(path)
+    (finding,) = found.report.changes
+    assert (finding.code, finding.rows, finding.left_out) == ("repeated-header", (4, 8), 2)
+    with pytest.raises(DataError, match="the names of the columns stand there again"):
+        found.dataset()
+    ds = found.dataset(accept=True)
+    assert sorted(rows(ds)) == sorted([*ROWS, *ROWS, ("t9", "w2", "cat")])
+    assert list(ds.extra["note"]).count("x") == 6
+    lacking = write("\n".join([*lines, lines[0], "t9,w2,,x"]) + "\n")
+    assert next(f for f in examine(lacking).report.changes if f.code == "missing-label").rows == (5,)
+
+
+def test_a_first_row_of_numbers_is_no_header_to_come_again(write):
+    ds = read_dataset(write("1 2 3\n1 2 3\n2 2 3\n", "answers.txt"), task="1", worker="2", label="3")
+    assert ds.n_annotations == 3
+
+
+def test_a_header_longer_than_the_sample(write):
+    names = [f"worker-{i:040}" for i in range(7000)]
+    text = "\n".join(",".join([f"t{t}", *("ab"[(i + t) % 2] for i in range(7000))]) for t in range(2))
+    path = write(",".join(["task", *names]) + "\n" + text + "\n")
+    assert read_dataset(path).n_workers == 7000
+
+
+@pytest.mark.parametrize("delimiter", ['"', "\n", "é", "\0"])
+def test_a_delimiter_that_cannot_be(write, delimiter):
+    with pytest.raises(SettingError, match="`delimiter` must be one ASCII character"):
+        read_dataset(write("task,worker,label\nt1,w1,a\n"), delimiter=delimiter)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 
 from crowdcore.core.errors import DataError
@@ -73,3 +74,47 @@ def test_half_a_surrogate_pair_is_refused(tmp_path):
     path.write_text(good.replace("}", ', "\\udc00": 1}'), encoding="utf-8")
     with pytest.raises(DataError, match=r"The name '\\udc00' holds half a surrogate pair"):
         examine(path)
+
+
+FRAME = pd.DataFrame({"task": ["t1", "t1", "t2"], "worker": ["x", "y", "x"], "label": ["p", "n", "p"]})
+
+
+@pytest.mark.parametrize("orient", ["columns", "index", "split", "values", "table"])
+def test_other_layouts_of_pandas_are_refused_with_what_would_be_right(tmp_path, orient):
+    path = tmp_path / "labels.json"
+    path.write_text(FRAME.to_json(orient=orient), encoding="utf-8")
+    with pytest.raises(DataError, match=r'in pandas: df.to_json\(orient="records"\)'):
+        examine(path)
+    path.write_text(FRAME.to_json(orient="records"), encoding="utf-8")
+    assert read_dataset(path).n_annotations == 3
+
+
+@pytest.mark.parametrize("label", [["pos"], {"value": "pos"}, []])
+@pytest.mark.parametrize("name", ["labels.jsonl", "labels.json"])
+def test_a_list_or_record_for_a_label_is_no_class(tmp_path, label, name):
+    rows = [{"task": 1, "worker": 1, "label": "neg", "more": [1]}, {"task": 1, "worker": 2, "label": label}]
+    (tmp_path / name).write_text(lines(rows) if name.endswith("l") else json.dumps(rows), encoding="utf-8")
+    sentence = r"is a list or a record, not a name or number \(labels.jsonl?, row 2, column 'label'\)\. Write a plain"
+    with pytest.raises(DataError, match=sentence):
+        examine(tmp_path / name)
+
+
+def test_a_wide_record_with_lists_for_labels(tmp_path):
+    (tmp_path / "labels.json").write_text(json.dumps([{"task": "t1", "w1": ["a"], "w2": "b"}]), encoding="utf-8")
+    with pytest.raises(DataError, match=r"not a name or number \(labels.json, row 1, column 'w1'\)"):
+        examine(tmp_path / "labels.json", format="wide")
+
+
+def test_a_name_that_stands_twice_in_a_record(tmp_path):
+    path = tmp_path / "labels.jsonl"
+    path.write_text('{"task": 1, "worker": 2, "label": "a", "label": "b"}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"the name 'label' stands twice in a record\) \(labels.jsonl, row 1\)"):
+        examine(path)
+
+
+def test_a_column_that_begins_late(tmp_path):
+    rows = [{"task": i // 2, "worker": i % 2, "label": "a"} for i in range(1500)] + [
+        {"task": 0, "worker": 3, "label": "b", "gold": "b"}
+    ]
+    (tmp_path / "labels.jsonl").write_text(lines(rows), encoding="utf-8")
+    assert read_dataset(tmp_path / "labels.jsonl").has_gold
