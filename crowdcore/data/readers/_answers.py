@@ -79,7 +79,16 @@ def text_of(value: object) -> str | None:
     """A name as text: a string, a number or a truth value; None for what is missing or nested."""
     if value is None or isinstance(value, dict | list) or value != value:
         return None
-    return f"{value:g}" if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else str(value)
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None
 
 
 def media_of(fields: Mapping[str, Any]) -> dict[str, str]:
@@ -155,8 +164,7 @@ class Answers:
         self.task.append(task)
         self.worker.append(text_of(worker))
         self.label.append(chosen[0])
-        number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-        self.seconds.append(float(str(seconds)) if number else None)
+        self.seconds.append(_number(seconds))
         self.timestamp.append(iso_time(when))
 
     def leave_out(self, code: str, row: int, worker: object = None) -> None:

@@ -42,7 +42,7 @@ class LabelStudio(Reader):
         if not isinstance(table, JsonTable):
             raise DataError("This is not a JSON export of Label Studio", file=source.path)
         controls = _controls(table)
-        control = settings.label or _only(controls, source)
+        control = _one(controls, settings.label, source)
         answers = Answers(source, settings, {"task": "id", "worker": "completed_by", "label": control})
         listed: dict[str, int] = {}
         for number, entry in enumerate(table.records(), 1):
@@ -92,8 +92,8 @@ def _annotations(entry: dict[str, Any]) -> list[Any] | None:
 
 def _results(annotation: Any) -> Iterator[dict[str, Any]]:
     for result in as_list(annotation.get("result")) if isinstance(annotation, dict) else ():
-        if isinstance(result, dict) and isinstance(result.get("value"), dict):
-            yield result
+        known = result if isinstance(result, dict) else {}
+        yield known if isinstance(known.get("value"), dict) else {**known, "value": {}}
 
 
 def _kind(result: dict[str, Any]) -> str | None:
@@ -112,22 +112,27 @@ def _controls(table: JsonTable) -> dict[str, str]:
     for entry in table.records():
         for annotation in _annotations(entry) or ():
             for result in _results(annotation):
-                found.setdefault(str(result.get("from_name")), _kind(result) or f"region {result.get('type')}")
+                name, kind = str(result.get("from_name")), _kind(result)
+                found[name] = kind or found.get(name, f"region {result.get('type')}")
     return found
 
 
-def _only(controls: dict[str, str], source: Source) -> str:
-    """The name of the only control with choices.
+def _one(controls: dict[str, str], named: str | None, source: Source) -> str:
+    """The control that is named, or the only one with choices.
 
     Raises:
         DataError: there is none.
-        MappingError: there are several, or only ratings.
+        MappingError: there are several, only ratings, or none of that name.
     """
     names = [name for name, kind in controls.items() if kind in ("choices", "pairwise")]
     ratings = [name for name, kind in controls.items() if kind == "rating"]
+    roles = {"task": "id", "worker": "completed_by"}
+    if named is not None and named not in (*names, *ratings):
+        raise MappingError(f"No control called {named!r} holds choices", names, roles, source.path, "label=…")
+    if named is not None:
+        return named
     if len(names) == 1:
         return names[0]
-    roles = {"task": "id", "worker": "completed_by"}
     if names:
         raise MappingError("Several controls hold choices", names, roles, source.path, "label=…")
     if ratings:

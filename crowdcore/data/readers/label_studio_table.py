@@ -45,10 +45,8 @@ class LabelStudioTable(Reader):
             if choices is None:
                 answers.leave_out("no-class", number, record.get("annotator"))
                 continue
-            seconds = record.get("lead_time")
-            if isinstance(seconds, str):
-                seconds = _number(seconds)
-            answers.add(number, task, record.get("annotator") or None, choices, seconds, record.get("created_at"))
+            who, seconds, when = (record.get(name) for name in ("annotator", "lead_time", "created_at"))
+            answers.add(number, task, who or None, choices, seconds, when)
         return answers.raw(self.name, columns=columns)
 
 
@@ -78,10 +76,3 @@ def _choices(value: Any) -> list[Any] | None:
     if any(isinstance(entry, dict) for entry in as_list(value)):
         return None
     return value if isinstance(value, list) else [value]
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None

@@ -38,7 +38,7 @@ class Prodigy(Reader):
         table = source.table
         if not isinstance(table, JsonTable):
             raise DataError("These are not JSON lines of Prodigy", file=source.path)
-        question = settings.label or _only_question(table, source)
+        question = _one_question(table, settings.label, source)
         choice = question == "accept"
         by = "_input_hash" if choice else "_task_hash"
         answers = Answers(source, settings, {"task": by, "worker": "_annotator_id", "label": question})
@@ -76,16 +76,20 @@ def _question(record: dict[str, Any]) -> str | None:
     return "answer" if view in _SUGGESTIONS else None
 
 
-def _only_question(table: JsonTable, source: Source) -> str:
-    """The field that answers the questions of the file.
+def _one_question(table: JsonTable, named: str | None, source: Source) -> str:
+    """The field that is named, or the only one that answers the questions of the file.
 
     Raises:
         DataError: workers marked spans, and nothing else.
-        MappingError: the file mixes choices and suggestions.
+        MappingError: the file mixes choices and suggestions, or has none of that name.
     """
     found = {question: None for record in table.records() if (question := _question(record))}
+    roles = {"worker": "_annotator_id"}
+    if named in found:
+        return str(named)
+    if found and named is not None:
+        raise MappingError(f"No line has an answer in {named!r}", found, roles, source.path, "label=…")
     if len(found) > 1:
-        roles = {"worker": "_annotator_id"}
         raise MappingError("There are choices and accepted suggestions", found, roles, source.path, "label=…")
     if not found:
         what = "These lines hold spans or texts that workers marked or wrote, not classes"

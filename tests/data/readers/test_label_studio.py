@@ -89,6 +89,24 @@ def test_contradicting_ground_truths_are_no_gold(write):
     )
 
 
+def test_ids_keep_every_digit_and_unknown_controls_are_refused(write):
+    entries = [
+        {"id": n, "data": {}, "annotations": [choice("pos", completed_by=2**60 + 1)]} for n in (123456789.0, 2**60 + 1)
+    ]
+    data = read_dataset(write(entries))
+    assert list(data.task_ids) == ["123456789", str(2**60 + 1)]
+    assert list(data.worker_ids) == [str(2**60 + 1)]
+    with pytest.raises(MappingError, match=r"^No control called 'tone' holds choices .*'sentiment'"):
+        examine(write(entries), label="tone")
+
+
+def test_relations_and_junk_are_counted_as_regions(write):
+    entry = {"id": 1, "data": {}, "annotations": [choice("pos", completed_by=1), choice("neg", completed_by=2)]}
+    entry["annotations"][0]["result"] += [{"type": "relation", "from_id": "a", "to_id": "b"}, 5]
+    (finding,) = examine(write([entry])).report.changes
+    assert (finding.code, finding.count, finding.left_out) == ("region", 2, 0)
+
+
 def test_regions_predictions_and_drafts_are_reported(write):
     box = {"from_name": "box", "type": "rectanglelabels", "value": {"x": 1, "rectanglelabels": ["Car"]}}
     word = {"from_name": "sentiment", "type": "choices", "value": {"start": 0, "end": 4, "choices": ["neg"]}}

@@ -105,6 +105,8 @@ def test_choices_and_suggestions_in_one_file_are_asked_for(write):
         examine(write(records))
     assert read_dataset(write(records), label="answer", accept=True).classes == ("accept", "reject")
     assert read_dataset(write(records), label="accept", accept=True).n_classes == 3
+    with pytest.raises(MappingError, match="No line has an answer in 'tone'"):
+        examine(write(records), label="tone")
 
 
 def test_refusals(write):
