@@ -55,10 +55,10 @@ def _pairs(item: dict[str, Any], source: Source, number: int) -> list[tuple[str,
     Raises:
         DataError: there is not one label for each annotator.
     """
-    given = item.get("annotations")
+    who, given = _words(item.get("annotators")), item.get("annotations")
     if isinstance(given, dict):
-        return [(who, _words(label)) for who, label in given.items()]
-    who, labels = _words(item.get("annotators")), _words(given)
+        return [(name, _words(given.get(name))) for name in dict.fromkeys([*who, *given])]
+    labels = _words(given)
     if len(who) != len(labels):
         what = f"{len(labels)} annotations by {len(who)} annotators"
         raise DataError(what, "There must be one each, separated by commas.", file=source.path, row=number)

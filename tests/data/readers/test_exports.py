@@ -76,7 +76,11 @@ def lighttag(document: Any) -> int:
 
 
 def lewidi(document: Any) -> int:
-    return sum(len(str(item["annotators"]).split(",")) for item in document.values())
+    n = 0
+    for item in document.values():
+        who = str(item["annotators"]).split(",") if item.get("annotators") else []
+        n += len({*who, *item["annotations"]}) if isinstance(item["annotations"], dict) else len(who)
+    return n
 
 
 def is_list(value: object) -> bool:
