@@ -46,7 +46,7 @@ Read = Annotated[
         "--read",
         metavar="NAME=VALUE",
         help="How to read a file, where its content does not say: label=answer, worker=hit_worker, format=wide, "
-        'classes=["no","yes"], repeats=first, encoding=latin-1 …; may be repeated.',
+        'workers=["ann","ben"], missing=["NA"], classes=["no","yes"], repeats=first …; may be repeated.',
     ),
 ]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Also write the table to this file (.csv, .parquet).")]

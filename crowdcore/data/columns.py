@@ -86,6 +86,7 @@ def assign_roles(table: Table, settings: ReadSettings) -> dict[str, str]:
     by_name: dict[str, str] = {}
     for column in reversed(columns):
         by_name[plain(column)] = column
+    by_name |= {column: column for column in columns if column == plain(column)}
     for role, aliases in ALIASES.items():
         taken = set(roles.values())
         fitting = [by_name[a] for a in aliases if a in by_name and by_name[a] not in taken]

@@ -34,6 +34,7 @@ class Table(ABC):
 
     Attributes:
         columns: names in the file's order; a name's repeats are numbered: ``x``, ``x (2)``.
+        written: column -> its name in the file.
         repeated: names that repeat.
         path: the file, None for a frame.
         encoding: of a text file.
@@ -47,6 +48,7 @@ class Table(ABC):
     """
 
     columns: tuple[str, ...]
+    written: dict[str, str]
     repeated: frozenset[str] = frozenset()
     path: Path | None = None
     encoding: str | None = None
@@ -61,14 +63,14 @@ class Table(ABC):
     def name_columns(self, names: Iterable[str]) -> None:
         """Set ``columns`` and ``repeated``."""
         seen: Counter[str] = Counter()
-        columns: dict[str, None] = {}
+        columns: dict[str, str] = {}
         for name in names:
             seen[name] += 1
             number, unique = seen[name], name
             while unique in columns:
                 unique, number = f"{name} ({max(number, 2)})", number + 1
-            columns[unique] = None
-        self.columns = tuple(columns)
+            columns[unique] = name
+        self.columns, self.written = tuple(columns), columns
         self.repeated = frozenset(name for name, count in seen.items() if count > 1)
 
     @abstractmethod
@@ -85,10 +87,9 @@ class Table(ABC):
             self.n_read += chunk.num_rows
             yield chunk.take(pa.array(np.delete(np.arange(chunk.num_rows), again))) if again else chunk
 
-    @staticmethod
-    def _names_again(chunk: Arrow) -> list[int]:
+    def _names_again(self, chunk: Arrow) -> list[int]:
         """Rows that say the names of the columns again, as where files were joined end to end."""
-        names = chunk.column_names
+        names = [self.written[column] for column in chunk.column_names]
         last = pc.utf8_trim_whitespace(chunk[len(names) - 1])
         likely = np.flatnonzero(np.asarray(pc.equal(last, names[-1]).fill_null(False)))
         if not len(likely):

@@ -36,7 +36,8 @@ def check_quotes(path: Path, encoding: str, delimiter: str, header: bool) -> tup
     if encoding in _PLAIN and _plainly_fine(path, ord(delimiter)):
         return ()
     known: list[set[str]] = []
-    likely: list[tuple[int, list[str]]] = []
+    early: list[tuple[int, list[str]]] = []  # rows of several lines, to be looked at when enough is known
+    swallowed: dict[int, int] = {}
     number, begun = -int(header), 1
     reader = csv.reader(_lines(path, encoding), delimiter=delimiter, strict=True)
     try:
@@ -45,21 +46,23 @@ def check_quotes(path: Path, encoding: str, delimiter: str, header: bool) -> tup
                 number += 1
                 known = known or [set() for _ in row]
                 if reader.line_num > begun:
-                    likely.append((number, row))
+                    early.append((number, row))
+                    if number > KNOWN_ROWS:
+                        swallowed |= _swallowed(early, known, delimiter)
+                        early = []
                 elif number <= KNOWN_ROWS:
                     for seen, cell in zip(known, row, strict=False):
                         seen.add(cell.strip())
             begun = reader.line_num + 1
     except csv.Error as error:
         raise _fault(str(error), path, max(number + 1, 0), reader.line_num - begun) from None
-    swallowed = [(number, rows) for number, row in likely if (rows := _rows_within(row, known, delimiter))]
+    swallowed |= _swallowed(early, known, delimiter)
     if not swallowed:
         return ()
-    rows, cells = sum(n for _, n in swallowed), plural(len(swallowed), "quoted cell")
-    sentence = f"{cells} would be read with lines inside that look like {plural(rows, 'row')} of the table"
+    cells, rows = plural(len(swallowed), "quoted cell"), plural(sum(swallowed.values()), "row")
+    sentence = f"{cells} would be read with lines inside that look like {rows} of the table"
     remedy = "Close or double the quote that stands astray, or accept if this is text."
-    where = np.array([number for number, _ in swallowed])
-    return (make_finding("rows-in-a-cell", "change", sentence, where, remedy=remedy),)
+    return (make_finding("rows-in-a-cell", "change", sentence, np.array([*swallowed]), remedy=remedy),)
 
 
 def _plainly_fine(path: Path, delimiter: int) -> bool:
@@ -113,6 +116,11 @@ def _fault(error: str, path: Path, row: int | None, lines: int) -> DataError:
     return DataError("Something follows a closing quote in this row", remedy, file=path, row=row)
 
 
+def _swallowed(rows: list[tuple[int, list[str]]], known: list[set[str]], delimiter: str) -> dict[int, int]:
+    """Number of each row of several lines that seems to hold others -> how many."""
+    return {number: found for number, row in rows if (found := _rows_within(row, known, delimiter))}
+
+
 def _rows_within(row: list[str], known: list[set[str]], delimiter: str) -> int:
     """How many rows of the table a row of several lines seems to hold besides itself."""
     n = len(known)
@@ -120,17 +128,20 @@ def _rows_within(row: list[str], known: list[set[str]], delimiter: str) -> int:
         return 0
     found = 0
     for place, cell in enumerate(row):
-        lines = [line for line in _LINE_END.split(cell) if line.strip()]
-        cut = [next(csv.reader([line], delimiter=delimiter), []) for line in lines]
+        first, *others = _LINE_END.split(cell)
+        lines = [first, *(line for line in others[:-1] if line.strip()), *others[-1:]]
+        cut = [next(csv.reader([line], delimiter=delimiter), []) or [""] for line in lines]
         if len(cut) < 2 or len(cut[0]) != n - place:
             continue
-        spans = [(place, n), *[(0, n)] * (len(cut) - 2), (0, place + 1)]
-        fitting = [(cells, span) for cells, span in zip(cut, spans, strict=True) if len(cells) == span[1] - span[0]]
+        begins = [place, *[0] * (len(cut) - 1)]  # the first line lacks the cells before this one, the last those after
+        sizes = [n - place, *[n] * (len(cut) - 2), place + 1]
+        fitting = [(cells, at) for cells, at, size in zip(cut, begins, sizes, strict=True) if len(cells) == size]
         seen = any(
-            word.strip() and word.strip() in known[column]
-            for cells, (first, _) in fitting
-            for column, word in enumerate(cells, first)
+            word.strip() and (word.strip() in known[column] or word.strip() == row[column].strip())
+            for cells, at in fitting
+            for column, word in enumerate(cells, at)
+            if column != place
         )
-        if 2 * len(fitting) >= len(cut) and (seen or len(cut) > 10):
+        if 2 * (len(fitting) - 1) >= len(cut) - 1 and (seen or len(cut) > 10):
             found += len(cut) - 1
     return found

@@ -93,6 +93,11 @@ def test_an_explicit_column_wins_over_an_alias(tmp_path):
     assert ds.gold.tolist() == [0, 1]
 
 
+def test_a_name_as_it_is_wins_over_one_with_blanks(tmp_path):
+    ds = read_dataset(write(tmp_path, [" task", "task", "worker", "label"], [("x", *row) for row in ROWS], "jsonl"))
+    assert list(ds.task_ids) == ["t1", "t2"]
+
+
 def test_media_columns(tmp_path):
     rows = [("t1", "w1", "a", "hello", "a.png"), ("t1", "w2", "b", "hello", "a.png"), ("t2", "w1", "b", "", "b.png")]
     ds = read_dataset(write(tmp_path, ["task", "worker", "label", "sentence", "image_path"], rows))

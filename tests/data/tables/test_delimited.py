@@ -182,8 +182,8 @@ def test_blank_lines_before_the_header(write, mark, end, blank):
 
 
 def test_the_header_again_is_left_out_on_acceptance(write):
-    lines = ["task,worker,label,note", *(",".join((*row, "x")) for row in ROWS)]
-    path = write("\n".join([*lines, *lines, "\ufeff" + lines[0], "t9,w2,cat,label"]) + "\n")
+    lines = ["task,worker,label,note,note", *(",".join((*row, "x", "y")) for row in ROWS)]
+    path = write("\n".join([*lines, *lines, "\ufeff" + lines[0], "t9,w2,cat,label,note"]) + "\n")
     found = examine(path)
     (finding,) = found.report.changes
     assert (finding.code, finding.rows, finding.left_out) == ("repeated-header", (4, 8), 2)
@@ -192,7 +192,7 @@ def test_the_header_again_is_left_out_on_acceptance(write):
     ds = found.dataset(accept=True)
     assert sorted(rows(ds)) == sorted([*ROWS, *ROWS, ("t9", "w2", "cat")])
     assert list(ds.extra["note"]).count("x") == 6
-    lacking = write("\n".join([*lines, lines[0], "t9,w2,,x"]) + "\n")
+    lacking = write("\n".join([*lines, lines[0], "t9,w2,,x,y"]) + "\n")
     assert next(f for f in examine(lacking).report.changes if f.code == "missing-label").rows == (5,)
 
 

@@ -44,9 +44,10 @@ def test_rows_within_a_cell_have_to_be_accepted(write, first, last, rows):
     assert read_dataset(path, accept=True).n_annotations == 60 - rows
 
 
-@pytest.mark.parametrize(
-    "text", ["one,\nand two", "a\n\nb, c, d\ne", 'he said ""yes"",\r\nshe, too', "\n", "x\ny,z,v,w"]
-)
+TEXTS = ["one,\nand two", "a\n\nb, c\ne", 'said ""yes"",\r\nshe, too', "\n", "x\ny,z,v,w", "ok\nok", "ok\n", "\n\nok"]
+
+
+@pytest.mark.parametrize("text", TEXTS)
 def test_text_of_several_lines_is_left_alone(write, text):
     ds = read_dataset(write({20: f't20,w2,a,"{text}"'}))
     assert ds.n_annotations == 60
@@ -64,6 +65,19 @@ def test_quotes_in_order(write, row):
 def test_quotes_out_of_order(write, row):
     with pytest.raises(DataError, match=r"Something follows a closing quote in this row \(votes.csv, row 21\)"):
         examine(write({20: row}))
+
+
+@pytest.mark.parametrize("end", ["", "ok"])
+def test_a_cell_that_begins_or_ends_with_nothing_but_holds_rows(write, end):
+    path = write({20: 't20,w2,a,"' + end, 22: 't22,w1,a,"'})
+    (finding,) = examine(path).report.changes
+    assert (finding.code, finding.rows) == ("rows-in-a-cell", (21,))
+
+
+def test_a_table_of_one_row_that_swallowed_the_others(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text('task,worker,label,gold\nt8,w1,cat,"\nt2,w3,cat,cat\nt8,w2,cat,"\n', encoding="utf-8")
+    assert [f.code for f in examine(path).report.changes] == ["rows-in-a-cell"]
 
 
 def test_a_label_of_several_lines_is_refused_unless_it_is_a_class(write):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -299,31 +298,3 @@ def test_notes_survive_and_name_is_settable(csv):
     ds = read_dataset(csv(PLAIN), name="mine")
     assert ds.name == "mine"
     assert ds.notes == tuple(str(f) for f in examine(csv(PLAIN)).report.findings)
-
-
-def test_rows_that_do_not_add_up_are_refused_as_a_fault_of_ours(csv, monkeypatch):
-    from crowdcore.data.readers.long import LongTable
-
-    honest = LongTable.read
-    monkeypatch.setattr(LongTable, "read", lambda *of: replace(honest(*of), n_rows=7))
-    sentence = "The reader 'long' lost count: of 7 rows 5 became annotations and 0 are reported as left out"
-    with pytest.raises(DataError, match=f"{sentence}.*fault of crowdcore"):
-        examine(csv(PLAIN))
-
-
-def test_a_row_with_several_faults_is_left_out_once(csv):
-    path = csv("task,worker,label\nt1,w1,a\n,,z\n,w1,\nt1,w1,z\nt1,w1,b\nt1,w1,b\n")
-    report = examine(path, classes=["a", "b"], repeats="majority").report
-    left_out = {f.code: f.left_out for f in report.findings if f.left_out}
-    assert left_out == {"missing-task": 2, "label-outside-classes": 1, "repeats": 2}
-    assert (report.n_rows, report.n_annotations, report.n_left_out) == (6, 1, 5)
-    assert "6 rows in the file, 5 left out" in report.text()
-    assert report.as_dict()["findings"][0]["left_out"] == 2
-    assert report.frame()["left_out"].sum() == 5
-
-
-def test_no_task_with_two_labels(csv):
-    rows = "".join(f"{i},w{i % 3},{'ab'[i % 2]}\n" for i in range(12))
-    report = examine(csv("id,worker,label\n" + rows)).report
-    assert codes(report)["no-shared-tasks"] == "warning"
-    assert "no-shared-tasks" not in codes(examine(csv("id,worker,label\n" + rows + "1,w2,a\n")).report)

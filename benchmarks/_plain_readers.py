@@ -1,0 +1,109 @@
+"""Tables as Python's csv and json and pyarrow read them, by plain rules: what `fuzz_readers` compares with."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow.parquet as pq
+
+ROLES = ("task", "worker", "label", "gold")
+MINUS_ONE = ("-1", "-1.0")
+Row = dict[str, str | None]
+
+
+class UnreadableError(Exception):
+    """The parser of the standard library, or the plain rules of a table, refuse a file."""
+
+
+def cells(text: str, delimiter: str) -> list[list[str]]:
+    """Rows of a delimited text by Python's strict parser, without blank lines."""
+    lines = io.StringIO(text.removeprefix("\ufeff"), newline="")
+    try:
+        rows = [row for row in csv.reader(lines, delimiter=delimiter, strict=True) if row]
+    except csv.Error as error:
+        raise UnreadableError(str(error)) from None
+    while rows and not delimiter.join(rows[0]).strip(" \t"):
+        del rows[0]
+    if not rows or any(len(row) != len(rows[0]) for row in rows):
+        raise UnreadableError("rows of different length")
+    return rows
+
+
+def plain_rows(rows: list[list[str]]) -> list[Row]:
+    names = [name.strip() for name in rows[0]]
+    if any(names.count(role) > 1 for role in ROLES) or not {*ROLES[:3]} <= {*names}:
+        raise UnreadableError("no column for each role")
+    return [texts(dict(zip(names, row, strict=True))) for row in rows[1:] if not is_header(row, names)]
+
+
+def is_header(row: list[str], names: list[str]) -> bool:
+    return [cell.strip("\ufeff \t") for cell in row] == names
+
+
+def melted(rows: list[list[str]], header: list[str]) -> list[Row]:
+    names = [name.strip() for name in rows[0]]
+    if names != header:
+        raise UnreadableError("other columns")
+    body = [texts(dict(zip(names, row, strict=True))) for row in rows[1:] if not is_header(row, names)]
+    long = [
+        {"task": row["task"], "worker": name, "label": row[name], "gold": row.get("gold")}
+        for row in body
+        for name in names
+        if name not in ("task", "gold")
+    ]
+    found = {row["label"] for row in long if row["label"]}
+    others = found - {*MINUS_ONE}
+    if found & {*MINUS_ONE} and len(others) > 1 and not any(re.fullmatch("-[0-9.]+", word) for word in others if word):
+        long = [row | {"label": None} if row["label"] in MINUS_ONE else row for row in long]
+    return long
+
+
+def plain_json(lines: bool) -> Callable[[bytes], list[Row]]:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise UnreadableError("a name twice")
+        return dict(pairs)
+
+    def read(raw: bytes) -> list[Row]:
+        text = raw.decode()
+        try:
+            parts = [line for line in text.split("\n") if line.strip()] if lines else [text]
+            said = [json.loads(part, object_pairs_hook=once) for part in parts]
+        except ValueError as error:
+            raise UnreadableError(str(error)) from None
+        said = said if lines else said[0]
+        if not isinstance(said, list) or not all(isinstance(row, dict) for row in said):
+            raise UnreadableError("no list of records")
+        if any(isinstance(row.get(role), (list, dict)) for row in said for role in ROLES):
+            raise UnreadableError("a list or a record for a name")
+        rows = [texts(row) for row in said]
+        if any("\ud800" <= c <= "\udfff" for row in rows for word in row.values() for c in word or ""):
+            raise UnreadableError("half a surrogate pair")
+        return rows
+
+    return read
+
+
+def texts(row: dict[str, Any]) -> Row:
+    """The roles of a row as text; None: nothing."""
+
+    def text(value: Any) -> str | None:
+        if value is None or value != value:
+            return None
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        return unicodedata.normalize("NFC", str(value).strip()) or None
+
+    return {role: text(row.get(role)) for role in ROLES} | {
+        name: text(value) for name, value in row.items() if name.startswith("w") and name != "worker"
+    }
+
+
+def plain_parquet(raw: bytes) -> list[Row]:
+    return [texts(row) for row in pq.read_table(io.BytesIO(raw)).to_pylist()]
