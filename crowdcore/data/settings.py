@@ -17,11 +17,11 @@ MEDIA: tuple[str, ...] = ("text", "image", "audio")
 class ReadSettings(Settings):
     """Reading options; whatever is left out is detected. Column names are those of the file."""
 
-    format: str | None = Field(default=None, description="Reader: folder, long, wide, label-studio, prodigy.")
+    format: str | None = Field(default=None, description="Reader: long, wide, folder or that of a tool, e.g. mturk.")
     task: str | None = Field(default=None, description="Column of the task.")
     worker: str | None = Field(default=None, description="Column of the worker.")
     workers: tuple[str, ...] | None = Field(default=None, description="Columns of a wide table that are workers.")
-    label: str | None = Field(default=None, description="Column (Label Studio: control) of the label.")
+    label: str | None = Field(default=None, description="Column of the label; of a tool: the question or control.")
     gold: str | None = Field(default=None, description="Column of the true class.")
     split: str | None = Field(default=None, description="Column of train, valid, test.")
     text: str | None = Field(default=None, description="Column of the task's text.")
@@ -36,6 +36,14 @@ class ReadSettings(Settings):
     )
     repeats: Literal["keep", "first", "last", "majority"] = Field(
         default="keep", description="What to do with a worker's repeats on a task."
+    )
+    multi_select: Literal["keep", "drop"] | None = Field(
+        default=None,
+        description="Labels of several classes: each combination a class (keep; default in tables), or left out "
+        "(drop; default in exports of tools).",
+    )
+    flagged: Literal["keep", "drop"] = Field(
+        default="keep", description="Annotations that a tool marks as rejected or not trusted: keep, or leave out."
     )
     name: str | None = Field(default=None, description="What to call the dataset; default the file's name.")
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from crowdcore.core.errors import CrowdError
 from dashboard import services, state
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["importer"]
 
 MINUS_ONE = {("-1",): "No label", (): "A label"}  # setting `missing` -> what -1 is
+SEVERAL = {"drop": "Leave out", "keep": "Each combination is a class"}
+FLAGGED = {"keep": "Keep", "drop": "Leave out"}
 REPEATS = {"keep": "Keep and count all", "first": "Keep the first", "last": "Keep the last", "majority": "Majority"}
 
 
@@ -23,7 +27,8 @@ def importer() -> None:
     """Draw the steps as far as the user has got."""
     st.markdown(
         "A table with one row per label (**task, worker, label**, optionally **gold**) as CSV, TSV, JSON lines or "
-        "Parquet; a table of tasks × workers; a Label Studio or Prodigy export; or a ZIP of a dataset folder."
+        "Parquet; a table of tasks × workers; an export of Mechanical Turk, Toloka, Appen, SageMaker Ground Truth, "
+        "Label Studio, Prodigy, doccano, Argilla or LightTag; or a ZIP of a dataset folder."
     )
     file = st.file_uploader("File", key="upload", label_visibility="collapsed")
     if file is None:
@@ -31,7 +36,14 @@ def importer() -> None:
         return
     path = services.receive(file.name, file)
     mapping: dict[str, Any] = st.session_state.setdefault("mapping", {}).setdefault(path, {})
-    found = services.examine(path, tuple(sorted(mapping.items())))
+    try:
+        found = services.examine(path, tuple(sorted(mapping.items())))
+    except CrowdError as error:
+        if not mapping:
+            raise
+        st.error(as_text(error), icon=":material/error:")
+        st.button("Undo the choices", icon=":material/undo:", on_click=mapping.clear)
+        return
     if isinstance(found, tuple):
         columns, roles = found
         missing = " and the ".join(role for role in ("task", "worker", "label") if role not in roles)
@@ -44,6 +56,7 @@ def importer() -> None:
         ask(path, mapping, found.report.columns, found.report.roles)
         if found.report.format == "wide":
             ask_wide(path, mapping, found.report.columns)
+        ask_tool(path, mapping, {finding.code for finding in found.report.findings})
     changes = len(found.report.changes)
     label = f"Accept {count(changes, 'change')} and open" if changes else "Open it"
     if st.button(label, type="primary", icon=":material/check:"):
@@ -63,6 +76,8 @@ def ask(path: str, mapping: dict[str, Any], columns: tuple[str, ...], roles: dic
 
     with st.container(horizontal=True):
         for role in services.MAPPED:
+            if role in roles and roles[role] not in columns:
+                continue  # a tool's file says so, and leaves no choice
             key = f"role-{role}-{path}"
             value = mapping.get(role) or roles.get(role)
             state.show(key, value if value in columns else None)
@@ -100,6 +115,24 @@ def ask_wide(path: str, mapping: dict[str, Any], columns: tuple[str, ...]) -> No
             args=("missing", key),
             placeholder="Detected",
         )
+
+
+def ask_tool(path: str, mapping: dict[str, Any], found: Collection[str]) -> None:
+    """What to do with annotations of a tool's export that were ``found`` to hold several choices, or are flagged."""
+
+    def chosen(setting: str, key: str) -> None:
+        mapping[setting] = st.session_state[key]
+
+    with st.container(horizontal=True):
+        for setting, label, options, code in (
+            ("multi_select", "Several choices", SEVERAL, "several-choices"),
+            ("flagged", "Flagged by the tool", FLAGGED, "flagged"),
+        ):
+            if code in found or setting in mapping:
+                key = f"{setting}-{path}"
+                state.show(key, mapping.get(setting, next(iter(options))))
+                names = options.__getitem__
+                st.selectbox(label, list(options), format_func=names, key=key, on_change=chosen, args=(setting, key))
 
 
 def report(found: Import) -> None:

@@ -16,7 +16,7 @@ PER_PAGE = 12
 
 
 def media(dataset: str, task: int, side: int) -> None:
-    """Show a task's image, text and sound, as far as it has them."""
+    """Show a task's image, text and sound, as far as it has them; an image elsewhere is linked, not loaded."""
     item = services.item(dataset, task, side)
     if item.image is not None:
         st.image(item.image, alt="The item")
@@ -25,6 +25,8 @@ def media(dataset: str, task: int, side: int) -> None:
             st.text(item.text[:500] if side < LARGE else item.text)
     if item.audio is not None:
         st.audio(item.audio)
+    if item.link is not None:
+        st.link_button("Image", item.link, icon=":material/open_in_new:")
 
 
 def cards(dataset: str, tasks: Sequence[int], captions: Sequence[str], key: str, **link: str | None) -> None:

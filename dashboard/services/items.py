@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,11 +23,12 @@ _PIXELS = 50_000_000  # a larger picture is not opened
 
 @dataclass(frozen=True)
 class Item:
-    """A task's picture, text and sound file; what it does not have is None or empty."""
+    """A task's picture, text, sound file and the address of a picture elsewhere; None or empty: it has none."""
 
     image: Image | None = None
     text: str = ""
     audio: str | None = None
+    link: str | None = None
 
 
 def task_number(name: str, task: str) -> int | None:
@@ -49,7 +51,9 @@ def item(name: str, task: int, side: int) -> Item:
     columns = {} if media.columns is None else media.columns.iloc[task].dropna().to_dict()
     image = _stored(media, task) or _opened(media, columns.get("image"))
     audio = _inside(media, columns.get("audio"))
-    return Item(image and _scaled(image, side), str(columns.get("text", "")), str(audio) if audio else None)
+    text, there = str(columns.get("text", "")), str(columns.get("image", ""))
+    link = there if re.match(r"https?://[^\s/]", there) else None
+    return Item(image and _scaled(image, side), text, str(audio) if audio else None, link)
 
 
 def _stored(media: Media, task: int) -> Image | None:
@@ -79,8 +83,11 @@ def _inside(media: Media, path: object) -> Path | None:
     """The file of that relative path if it is one of the dataset's own."""
     if media.folder is None or not isinstance(path, str) or not path:
         return None
-    file = (media.folder / path).resolve()
-    return file if file.is_relative_to(media.folder.resolve()) and file.is_file() else None
+    try:
+        file = (media.folder / path).resolve()
+        return file if file.is_relative_to(media.folder.resolve()) and file.is_file() else None
+    except (OSError, ValueError):  # no path at all, such as a picture's own bytes as text
+        return None
 
 
 def _scaled(image: Image, side: int) -> Image:

@@ -67,12 +67,19 @@ def test_items_show_pictures_texts_and_sounds_of_their_own_folder_only(
     (stored / "broken.png").write_bytes(b"not a picture")
     columns = pd.DataFrame(
         {
-            "image": ["a.png", "../outside.png", "broken.png", None, str(tmp_path / "outside.png")],
-            "audio": ["b.wav", "../b.wav", None, None, None],
-            "text": ["hello", None, "<b>x</b>", None, None],
+            "image": [
+                "a.png",
+                "../outside.png",
+                "broken.png",
+                None,
+                str(tmp_path / "outside.png"),
+                "https://a.org/b.png",
+            ],
+            "audio": ["b.wav", "../b.wav", None, None, None, None],
+            "text": ["hello", None, "<b>x</b>", None, None, None],
         }
     )
-    crowd = replace(simulate_crowd(5, n_workers=3), media=Media(columns=columns, folder=stored))
+    crowd = replace(simulate_crowd(6, n_workers=3), media=Media(columns=columns, folder=stored))
     monkeypatch.setattr("dashboard.services.items.dataset", lambda name: crowd)
     first = services.item("x", 0, side=100)
     assert first.image is not None
@@ -82,6 +89,14 @@ def test_items_show_pictures_texts_and_sounds_of_their_own_folder_only(
     assert services.item("x", 2, side=100) == services.Item(text="<b>x</b>")
     assert services.item("x", 3, side=100) == services.Item()
     assert services.item("x", 4, side=100) == services.Item()
+    assert services.item("x", 5, side=100) == services.Item(link="https://a.org/b.png")
+
+
+@pytest.mark.parametrize("odd", ["data:image/png;base64," + 5000 * "A", "a\0b", "javascript:alert(1)", "https:///"])
+def test_an_odd_path_of_a_picture_shows_nothing(odd: str, stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    media = Media(columns=pd.DataFrame({"image": [odd, odd]}), folder=stored)
+    monkeypatch.setattr("dashboard.services.items.dataset", lambda name: replace(simulate_crowd(2), media=media))
+    assert services.item("x", 0, side=100) == services.Item()
 
 
 def test_small_pictures_grow_by_whole_factors(monkeypatch: pytest.MonkeyPatch) -> None:

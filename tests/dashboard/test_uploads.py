@@ -114,6 +114,24 @@ def ask_for_columns() -> None:
     ask("odd.csv", st.session_state.setdefault("mapping", {}), ("foo", "who", "says"), {})
 
 
+def ask_about_a_tool() -> None:
+    import streamlit as st
+
+    from dashboard.components.importer import ask_tool
+
+    ask_tool("batch.csv", st.session_state.setdefault("mapping", {}), {"flagged", "several-choices", "repeats"})
+
+
+def test_several_choices_and_flags_of_a_tool_are_asked_for() -> None:
+    test = AppTest.from_function(ask_about_a_tool).run()
+    assert [(box.label, box.value) for box in test.selectbox] == [
+        ("Several choices", "drop"),
+        ("Flagged by the tool", "keep"),
+    ]
+    test.selectbox[1].select("drop").run()
+    assert test.session_state["mapping"] == {"flagged": "drop"}
+
+
 def test_a_choice_of_column_is_not_undone_by_a_run_that_began_before_it() -> None:
     test = AppTest.from_function(ask_for_columns).run()
     test.selectbox[0].select("foo").run()

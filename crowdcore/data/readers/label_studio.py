@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
-import pyarrow as pa
-
 from crowdcore.core.errors import DataError
-from crowdcore.data.columns import ALIASES, MappingError, plain
-from crowdcore.data.dictionary import encode, strings
-from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
-from crowdcore.data.report import Finding, make_finding, plural
-from crowdcore.data.settings import MEDIA, ReadSettings
+from crowdcore.data.columns import MappingError
+from crowdcore.data.readers._answers import Answers, as_list, media_of, text_of
+from crowdcore.data.readers._export import other_questions
+from crowdcore.data.readers.base import Raw, Reader, Source
+from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import JsonTable
 
 __all__ = ["LabelStudio"]
+
+_KINDS = ("choices", "pairwise", "rating")
+_ANSWERS = dict(zip(("choices", "selected", "rating"), _KINDS, strict=True))  # key of the value -> kind of control
 
 
 class LabelStudio(Reader):
@@ -42,103 +41,48 @@ class LabelStudio(Reader):
         table = source.table
         if not isinstance(table, JsonTable):
             raise DataError("This is not a JSON export of Label Studio", file=source.path)
-        control = settings.label or _only_control(table, source)
-        rows = _Rows()
+        controls = _controls(table)
+        control = _one(controls, settings.label, source)
+        answers = Answers(source, settings, {"task": "id", "worker": "completed_by", "label": control})
+        listed: dict[str, int] = {}
         for number, entry in enumerate(table.records(), 1):
-            rows.add_task(number, entry, control, source)
-        if not rows.ids:
-            raise DataError("There are no tasks", file=source.path)
-        extra = {name: values for name, values in rows.extra.items() if any(v is not None for v in values)}
-        media = {kind: encode(strings(values)) for kind, values in rows.media.items() if any(values)}
-        tasks = RawTasks(encode(strings(rows.ids)), True, encode(strings(rows.gold)), None, media)
-        return Raw(
-            self.name,
-            encode(strings(rows.task)),
-            encode(strings(rows.worker)),
-            encode(strings(rows.label)),
-            n_rows=rows.n_annotations,
-            columns=("id", "completed_by", control),
-            roles={"task": "id", "worker": "completed_by", "label": control},
-            rows=np.array(rows.row, np.int64),
-            encoding=table.encoding,
-            missing=settings.missing or (),
-            extra=pa.table({name: pa.array(values) for name, values in extra.items()}) if extra else None,
-            tasks=tasks,
-            findings=(*table.findings, *rows.findings()),
-        )
+            data, annotations = entry.get("data"), _annotations(entry)
+            if not isinstance(data, dict) or annotations is None:
+                raise DataError("This entry has no `data` or no `annotations`", file=source.path, row=number)
+            task = text_of(entry.get("id")) or str(number)
+            if listed.setdefault(task, number) != number:
+                what = f"The list of tasks names {task!r} twice, in rows {listed[task]} and {number}"
+                raise DataError(what, "Each task must stand there once.", file=source.path, row=number)
+            answers.list_task(task, **media_of(data))
+            for code in ("prediction", "draft"):
+                for _ in as_list(entry.get(f"{code}s")):
+                    answers.leave_out(code, number)
+            for annotation in annotations:
+                if not isinstance(annotation, dict):
+                    raise DataError("An annotation is not a record", file=source.path, row=number)
+                _add(answers, number, task, annotation, control)
+        others = other_questions([name for name, kind in controls.items() if kind in _KINDS], control)
+        return answers.raw(self.name, columns=("id", "completed_by", *controls), findings=others)
 
 
-@dataclass
-class _Rows:
-    """Columns as they grow: one list per column, tasks and annotations apart."""
-
-    ids: list[str] = field(default_factory=list)
-    gold: list[str | None] = field(default_factory=list)
-    media: dict[str, list[str | None]] = field(default_factory=lambda: {kind: [] for kind in MEDIA})
-    row: list[int] = field(default_factory=list)
-    task: list[str] = field(default_factory=list)
-    worker: list[str | None] = field(default_factory=list)
-    label: list[str | None] = field(default_factory=list)
-    extra: dict[str, list[Any]] = field(default_factory=lambda: {"seconds": [], "timestamp": []})
-    several: list[int] = field(default_factory=list)
-    skipped: list[int] = field(default_factory=list)
-    truths: int = 0
-    n_annotations: int = 0
-
-    def add_task(self, number: int, entry: dict[str, Any], control: str, source: Source) -> None:
-        data, annotations = entry.get("data"), _annotations(entry)
-        if not isinstance(data, dict) or annotations is None:
-            raise DataError("This entry has no `data` or no `annotations`", file=source.path, row=number)
-        self.ids.append(str(entry.get("id", number)))
-        self.gold.append(None)
-        for kind in MEDIA:
-            value = next((v for k, v in data.items() if plain(k) in ALIASES[kind] and isinstance(v, str)), None)
-            self.media[kind].append(value)
-        self.n_annotations += len(annotations)
-        for annotation in annotations:
-            if not isinstance(annotation, dict):
-                raise DataError("An annotation is not a record", file=source.path, row=number)
-            choices = list(_choices(annotation, control))
-            if annotation.get("was_cancelled") or not choices:
-                self.skipped.append(number)
-            elif len(choices) > 1:
-                self.several.append(number)
-            elif annotation.get("ground_truth"):
-                self.gold[-1] = choices[0]
-                self.truths += 1
-            else:
-                self._add(number, annotation, choices[0])
-
-    def _add(self, number: int, annotation: dict[str, Any], choice: str) -> None:
-        completed_by = annotation.get("completed_by")
-        if isinstance(completed_by, dict):
-            completed_by = completed_by.get("email") or completed_by.get("id")
-        self.row.append(number)
-        self.task.append(self.ids[-1])
-        self.worker.append(None if completed_by is None else str(completed_by))
-        self.label.append(choice)
-        seconds, when = annotation.get("lead_time"), annotation.get("created_at")
-        self.extra["seconds"].append(float(seconds) if isinstance(seconds, int | float) else None)
-        self.extra["timestamp"].append(when if isinstance(when, str) else None)
-
-    def findings(self) -> tuple[Finding, ...]:
-        findings = []
-        if self.several:
-            sentence = f"{plural(len(self.several), 'annotation')} with several choices would be left out"
-            rows, remedy = np.array(self.several), "One class each is read so far."
-            findings.append(
-                make_finding("several-choices", "change", sentence, rows, left_out=len(rows), remedy=remedy)
-            )
-        if self.skipped:
-            sentence = f"{plural(len(self.skipped), 'annotation')} skipped by the worker or without a choice"
-            rows = np.array(self.skipped)
-            findings.append(make_finding("skipped", "note", sentence, rows, left_out=len(rows)))
-        if self.truths:
-            sentence = (
-                f"{plural(self.truths, 'annotation')} marked as ground truth became gold, and count for no worker"
-            )
-            findings.append(Finding("ground-truth", "note", sentence, self.truths, left_out=self.truths))
-        return tuple(findings)
+def _add(answers: Answers, number: int, task: str, annotation: dict[str, Any], control: str) -> None:
+    """Take an annotation in: for its worker, or as gold."""
+    who = annotation.get("completed_by")
+    if isinstance(who, dict):
+        who = who.get("email") or who.get("id")
+    if annotation.get("was_cancelled"):
+        answers.leave_out("skipped", number, who)
+        return
+    choices: list[object] = []
+    for result in _results(annotation):
+        if str(result.get("from_name")) == control and _kind(result):
+            choices += _chosen(result)
+        elif not _kind(result):
+            answers.leave_out("region", number)
+    if annotation.get("ground_truth") and len(choices) == 1 and (label := text_of(choices[0])):
+        answers.add_gold(number, task, label)
+        return
+    answers.add(number, task, who, choices, annotation.get("lead_time"), annotation.get("created_at"))
 
 
 def _annotations(entry: dict[str, Any]) -> list[Any] | None:
@@ -147,37 +91,54 @@ def _annotations(entry: dict[str, Any]) -> list[Any] | None:
 
 
 def _results(annotation: Any) -> Iterator[dict[str, Any]]:
-    results = annotation.get("result") if isinstance(annotation, dict) else None
-    for result in results if isinstance(results, list) else ():
-        if isinstance(result, dict) and isinstance(result.get("value"), dict):
-            yield result
+    for result in as_list(annotation.get("result")) if isinstance(annotation, dict) else ():
+        known = result if isinstance(result, dict) else {}
+        yield known if isinstance(known.get("value"), dict) else {**known, "value": {}}
 
 
-def _choices(annotation: dict[str, Any], control: str) -> Iterator[str]:
-    for result in _results(annotation):
-        choices = result["value"].get("choices")
-        if str(result.get("from_name")) == control and isinstance(choices, list):
-            yield from (str(choice) for choice in choices)
+def _kind(result: dict[str, Any]) -> str | None:
+    """The kind of answer about the whole task, None for a region (of a text, an image …) and for all else."""
+    return _ANSWERS.get(next(iter(result["value"]))) if len(result["value"]) == 1 else None
 
 
-def _only_control(table: JsonTable, source: Source) -> str:
-    """The name of the only control with choices.
+def _chosen(result: dict[str, Any]) -> list[object]:
+    (value,) = result["value"].values()
+    return value if isinstance(value, list) else [value]
 
-    Raises:
-        DataError: there is none.
-        MappingError: there are several.
-    """
-    names: Counter[str] = Counter()
-    kinds: Counter[str] = Counter()
+
+def _controls(table: JsonTable) -> dict[str, str]:
+    """Name of each control with answers about the whole task -> its kind; regions count under their own type."""
+    found: dict[str, str] = {}
     for entry in table.records():
         for annotation in _annotations(entry) or ():
             for result in _results(annotation):
-                kinds[str(result.get("type"))] += 1
-                if "choices" in result["value"]:
-                    names[str(result.get("from_name"))] += 1
-    if not names:
-        seen = f"; there are {', '.join(kinds)}" if kinds else ""
-        raise DataError(f"No annotation holds choices{seen}", "Only choices are read so far.", file=source.path)
-    if len(names) > 1:
-        raise MappingError("Several controls hold choices", names, {}, source.path, "label=…")
-    return next(iter(names))
+                name, kind = str(result.get("from_name")), _kind(result)
+                found[name] = kind or found.get(name, f"region {result.get('type')}")
+    return found
+
+
+def _one(controls: dict[str, str], named: str | None, source: Source) -> str:
+    """The control that is named, or the only one with choices.
+
+    Raises:
+        DataError: there is none.
+        MappingError: there are several, only ratings, or none of that name.
+    """
+    names = [name for name, kind in controls.items() if kind in ("choices", "pairwise")]
+    ratings = [name for name, kind in controls.items() if kind == "rating"]
+    roles = {"task": "id", "worker": "completed_by"}
+    if named is not None and named not in (*names, *ratings):
+        raise MappingError(f"No control called {named!r} holds choices", names, roles, source.path, "label=…")
+    if named is not None:
+        return named
+    if len(names) == 1:
+        return names[0]
+    if names:
+        raise MappingError("Several controls hold choices", names, roles, source.path, "label=…")
+    if ratings:
+        raise MappingError(
+            "No annotation holds choices, only ratings", ratings, roles, source.path, "label=… to read them as classes"
+        )
+    kinds = Counter(kind.removeprefix("region ") for kind in controls.values())
+    seen = f"; there are {', '.join(kinds)}" if kinds else ""
+    raise DataError(f"No annotation holds choices{seen}", "Only choices are read so far.", file=source.path)

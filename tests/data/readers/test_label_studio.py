@@ -45,7 +45,7 @@ EXPORT = [
 
 def test_annotations_gold_and_media(write):
     found = examine(write(EXPORT))
-    ds = found.dataset()
+    ds = found.dataset(accept=True)
     assert found.report.format == "label-studio"
     assert [tuple(map(str, row)) for row in ds.annotations[["task", "worker", "label"]].to_numpy()] == [
         ("7", "3", "pos"),
@@ -56,16 +56,81 @@ def test_annotations_gold_and_media(write):
     assert ds.gold.tolist() == [1, -1, -1, -1]
     assert ds.media.columns["text"].fillna("-").tolist() == ["fine", "bad", "?", "-"]
     np.testing.assert_array_equal(ds.extra["seconds"], [1.5, 2.0, np.nan])
-    codes = {f.code: f for f in found.report.findings}
-    assert codes["skipped"].rows == (2, 3)
-    assert codes["ground-truth"].count == 1
+    assert ds.extra["timestamp"].fillna("-").tolist() == ["2024-01-01T00:00:00Z", "-", "-"]
+    changes = {f.code: (f.rows, f.left_out) for f in found.report.changes}
+    assert changes == {
+        "no-choice": ((2,), 1),
+        "skipped": ((3,), 1),
+        "workers-without-labels": ((), 0),
+        "ground-truth": ((1,), 1),
+    }
 
 
 def test_several_choices_are_left_out_on_acceptance(write):
     entries = [*EXPORT, {"id": 11, "data": {"text": "x"}, "annotations": [choice("pos", "neg", completed_by=1)]}]
-    (finding,) = examine(write(entries)).report.changes
-    assert (finding.code, finding.rows) == ("several-choices", (5,))
+    finding = next(f for f in examine(write(entries)).report.changes if f.code == "several-choices")
+    assert (finding.rows, finding.left_out) == ((5,), 1)
     assert read_dataset(write(entries), accept=True).n_annotations == 3
+    assert read_dataset(write(entries), accept=True, multi_select="keep").classes == ("neg", "neg|pos", "pos")
+
+
+def test_contradicting_ground_truths_are_no_gold(write):
+    truths = [choice(label, completed_by=who, ground_truth=True) for who, label in ((1, "pos"), (2, "neg"))]
+    entries = [{"id": 1, "data": {}, "annotations": [*truths, choice("pos", completed_by=3)]}]
+    found = examine(write(entries))
+    (finding,) = [f for f in found.report.changes if f.code == "gold-contradicts"]
+    assert (finding.count, finding.rows) == (1, (1,))
+    assert found.dataset(accept=True).gold.tolist() == [-1]
+    assert (
+        examine(
+            write([{**entries[0], "annotations": [truths[0], truths[0], entries[0]["annotations"][2]]}])
+        ).report.n_gold
+        == 1
+    )
+
+
+def test_ids_keep_every_digit_and_unknown_controls_are_refused(write):
+    entries = [
+        {"id": n, "data": {}, "annotations": [choice("pos", completed_by=2**60 + 1)]} for n in (123456789.0, 2**60 + 1)
+    ]
+    data = read_dataset(write(entries))
+    assert list(data.task_ids) == ["123456789", str(2**60 + 1)]
+    assert list(data.worker_ids) == [str(2**60 + 1)]
+    with pytest.raises(MappingError, match=r"^No control called 'tone' holds choices .*'sentiment'"):
+        examine(write(entries), label="tone")
+
+
+def test_relations_and_junk_are_counted_as_regions(write):
+    entry = {"id": 1, "data": {}, "annotations": [choice("pos", completed_by=1), choice("neg", completed_by=2)]}
+    entry["annotations"][0]["result"] += [{"type": "relation", "from_id": "a", "to_id": "b"}, 5]
+    (finding,) = examine(write([entry])).report.changes
+    assert (finding.code, finding.count, finding.left_out) == ("region", 2, 0)
+
+
+def test_regions_predictions_and_drafts_are_reported(write):
+    box = {"from_name": "box", "type": "rectanglelabels", "value": {"x": 1, "rectanglelabels": ["Car"]}}
+    word = {"from_name": "sentiment", "type": "choices", "value": {"start": 0, "end": 4, "choices": ["neg"]}}
+    mixed = choice("pos", completed_by=1)
+    mixed["result"] += [box, word]
+    entry = {"id": 1, "data": {}, "annotations": [mixed, choice("neg", completed_by=2)]}
+    report = examine(write([{**entry, "predictions": [{"id": 1}, {"id": 2}], "drafts": [{"id": 3}]}])).report
+    assert {f.code: (f.count, f.left_out) for f in report.changes} == {
+        "region": (2, 0), "prediction": (2, 0), "draft": (1, 1)
+    }  # fmt: skip
+    assert (report.n_rows, report.n_annotations) == (3, 2)
+
+
+def test_ratings_and_comparisons(write):
+    def answer(kind, key, value, who):
+        return {"completed_by": who, "result": [{"from_name": kind, "type": kind, "value": {key: value}}]}
+
+    rated = [{"id": 1, "data": {}, "annotations": [answer("rating", "rating", n, n) for n in (3, 4)]}]
+    with pytest.raises(MappingError, match=r"^No annotation holds choices, only ratings .*'rating'.*label=") as caught:
+        examine(write(rated))
+    assert caught.value.roles == {"task": "id", "worker": "completed_by"}
+    assert read_dataset(write(rated), label="rating").classes == ("3", "4")
+    pairs = [{"id": 1, "data": {}, "annotations": [answer("pairwise", "selected", s, s) for s in ("left", "right")]}]
+    assert read_dataset(write(pairs)).classes == ("left", "right")
 
 
 def test_several_controls_are_asked_for(write):
@@ -75,7 +140,9 @@ def test_several_controls_are_asked_for(write):
     with pytest.raises(MappingError, match=r"^Several controls hold choices .*'tone', 'topic'.*label=") as caught:
         read_dataset(write([entry]))
     assert caught.value.columns == ("tone", "topic")
-    assert read_dataset(write([entry]), label="topic").classes == ("sport",)
+    report = examine(write([entry]), label="topic").report
+    assert (report.classes, report.columns) == (("sport",), ("id", "completed_by", "tone", "topic"))
+    assert "the answers to 'tone' are not" in next(f for f in report.findings if f.code == "other-questions").sentence
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from crowdcore.core.errors import DataError
-from crowdcore.data import examine, read_dataset
+from crowdcore.data import MappingError, examine, read_dataset
 
 OPTIONS = [{"id": "SPORT", "text": "Sport"}, {"id": "POLITICS", "text": "Politics"}, {"id": "OTHER"}]
 
@@ -37,15 +37,15 @@ def test_choices(write):
         line("vote", "db-bob", answer="ignore"),
     ]
     found = examine(write(records))
-    ds = found.dataset()
+    ds = found.dataset(accept=True)
     assert found.report.format == "prodigy"
     assert ds.classes == ("SPORT", "POLITICS", "OTHER")
     assert ds.label.tolist() == [0, 2, 1]
     assert list(ds.worker_ids) == ["db-ann", "db-bob"]
     assert ds.media.columns["text"].tolist() == ["goal", "vote"]
-    assert ds.extra["timestamp"].tolist() == [1_700_000_000] * 3
-    skipped = next(f for f in found.report.findings if f.code == "skipped")
-    assert skipped.rows == (4,)
+    assert ds.extra["timestamp"].tolist() == ["2023-11-14T22:13:20Z"] * 3
+    (skipped,) = found.report.changes
+    assert (skipped.code, skipped.rows, skipped.left_out) == ("skipped", (4,), 1)
 
 
 def test_accepted_and_rejected_suggestions(write):
@@ -53,7 +53,7 @@ def test_accepted_and_rejected_suggestions(write):
         {"text": "goal", "label": "SPORT", "_input_hash": 1, "_task_hash": 11, "_annotator_id": who, "answer": answer}
         for who, answer in (("ann", "accept"), ("bob", "reject"), ("eve", "ignore"))
     ]
-    ds = read_dataset(write(records))
+    ds = read_dataset(write(records), accept=True)
     assert ds.classes == ("accept", "reject")
     assert ds.label.tolist() == [0, 1]
     assert list(ds.task_ids) == ["11"]
@@ -67,7 +67,9 @@ def test_what_is_left_out_needs_acceptance(write):
         line("vote", "bob", accept=[]),
     ]
     found = examine(write(records))
-    assert {f.code: f.rows for f in found.report.changes} == {"several-choices": (2,), "rejected": (3,)}
+    assert {f.code: f.rows for f in found.report.changes} == {
+        "several-choices": (2,), "rejected": (3,), "no-choice": (4,), "workers-without-labels": ()
+    }  # fmt: skip
     assert found.dataset(accept=True).n_annotations == 1
 
 
@@ -76,8 +78,39 @@ def test_the_session_stands_in_for_the_annotator(write):
     assert list(read_dataset(write([record])).worker_ids) == ["2024-s1"]
 
 
+SPANS = [{"start": 0, "end": 4, "label": "ORG"}]
+
+
+@pytest.mark.parametrize("more", [{"_view_id": "ner_manual"}, {"spans": SPANS}, {"_view_id": "blocks"}])
+def test_marked_spans_are_no_accepted_suggestions(write, more):
+    marked = {"text": "goal", "_input_hash": 1, "_annotator_id": "ann", "answer": "accept", **more}
+    with pytest.raises(DataError, match=r"^These lines hold spans or texts that workers marked or wrote, not classes"):
+        examine(write([marked]))
+    report = examine(write([marked, line("goal", "bob", accept=["SPORT"])])).report
+    assert {f.code: f.left_out for f in report.changes} == {"no-class": 1, "workers-without-labels": 0}
+
+
+def test_a_suggested_span_is_accepted_or_rejected(write):
+    records = [
+        {"text": "goal", "_task_hash": 11, "_view_id": "ner", "spans": SPANS, "_annotator_id": who, "answer": answer}
+        for who, answer in (("ann", "accept"), ("bob", "reject"))
+    ]
+    assert read_dataset(write(records)).classes == ("accept", "reject")
+
+
+def test_choices_and_suggestions_in_one_file_are_asked_for(write):
+    binary = {"text": "goal", "label": "SPORT", "_task_hash": 11, "_annotator_id": "ann", "answer": "accept"}
+    records = [binary, line("goal", "ann", accept=["SPORT"])]
+    with pytest.raises(MappingError, match=r"^There are choices and accepted suggestions .*'answer', 'accept'.*label="):
+        examine(write(records))
+    assert read_dataset(write(records), label="answer", accept=True).classes == ("accept", "reject")
+    assert read_dataset(write(records), label="accept", accept=True).n_classes == 3
+    with pytest.raises(MappingError, match="No line has an answer in 'tone'"):
+        examine(write(records), label="tone")
+
+
 def test_refusals(write):
-    with pytest.raises(DataError, match="No line holds an answer"):
+    with pytest.raises(DataError, match="No annotation is a choice of one class: 1 annotation skipped by the worker"):
         examine(write([line("goal", "ann", answer="ignore")]))
     record = {"answer": "accept", "_annotator_id": "ann", "label": "X"}
     with pytest.raises(DataError, match=r"This line names no task.*row 1"):

@@ -1,0 +1,260 @@
+"""Annotations as a reader finds them one after another, and what it leaves out and why."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.types import IntArray
+from crowdcore.data.columns import ALIASES, plain
+from crowdcore.data.dictionary import encode, strings
+from crowdcore.data.readers._times import iso_time
+from crowdcore.data.readers.base import Raw, RawTasks, Source
+from crowdcore.data.report import Finding, make_finding, plural
+from crowdcore.data.settings import MEDIA, ReadSettings
+from crowdcore.data.tables import JsonTable
+
+__all__ = ["Answers", "as_list", "left_out", "media_of", "need_records", "records", "text_of", "without_labels"]
+
+# Code of a finding -> what is left out and, after the number of them, why. Those in _BESIDE are no annotations.
+_REASONS: dict[str, tuple[str, str]] = {
+    "several-choices": ("annotation", "with several choices"),
+    "no-choice": ("annotation", "without a choice"),
+    "skipped": ("annotation", "skipped by the worker"),
+    "rejected": ("annotation", "where the worker refused all options"),
+    "draft": ("draft", "that the worker has not submitted"),
+    "discarded": ("annotation", "that the worker discarded"),
+    "flagged": ("annotation", "flagged by the tool (rejected or not trusted)"),
+    "prediction": ("prediction", "by a model"),
+    "no-class": ("annotation", "holding no class (but spans, boxes, texts …)"),
+    "region": ("region", "holding no class of the whole task"),
+    "no-score": ("judgment", "without a score"),
+}
+_BESIDE = ("prediction", "region")
+_REMEDIES = {"several-choices": "Pass multi_select='keep' to make each combination a class of its own."}
+
+
+def left_out(code: str, rows: Sequence[int] | IntArray) -> Finding:
+    """The finding about what is left out, ``rows`` holding the file row of each."""
+    noun, reason = _REASONS[code]
+    sentence = f"{plural(len(rows), noun)} {reason} would be left out"
+    lost = 0 if code in _BESIDE else len(rows)
+    return make_finding(code, "change", sentence, np.asarray(rows), left_out=lost, remedy=_REMEDIES.get(code, ""))
+
+
+def without_labels(what: str, names: Collection[str]) -> list[Finding]:
+    """The finding about workers or tasks all of whose annotations are left out."""
+    if not names:
+        return []
+    examples = tuple(names)[:5]
+    sentence = f"{plural(len(names), what)} without any annotation left would be left out, such as {examples[0]!r}"
+    return [Finding(f"{what}s-without-labels", "change", sentence, len(names), examples=examples)]
+
+
+def as_list(value: object) -> list[Any]:
+    """A list as it is, anything else as an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def need_records(record: Mapping[str, Any], name: str, source: Source, row: int) -> list[dict[str, Any]]:
+    """The list of records under a name, empty where there is none.
+
+    Raises:
+        DataError: it is something else.
+    """
+    found = record.get(name)
+    if found is None:
+        return []
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        raise DataError(f"{name!r} is not a list of records", file=source.path, row=row)
+    return found
+
+
+def text_of(value: object) -> str | None:
+    """A name as text: a string, a number or a truth value; None for what is missing or nested."""
+    if value is None or isinstance(value, dict | list) or value != value:
+        return None
+    return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else str(value)
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def media_of(fields: Mapping[str, Any]) -> dict[str, str]:
+    """Text, image and sound among the named fields of a task; a single text under any name is the text."""
+    texts = {name: value for name, value in fields.items() if isinstance(value, str) and value}
+    found = {}
+    for kind in MEDIA:
+        named = next((texts[name] for name in texts if plain(name) in ALIASES[kind]), None)
+        if named is not None:
+            found[kind] = named
+    return found or ({"text": next(iter(texts.values()))} if len(texts) == 1 else {})
+
+
+def records(source: Source) -> Iterator[dict[str, Any]]:
+    """The rows of a table as records, nested values as they are in JSON and Parquet."""
+    table = source.need_table()
+    if isinstance(table, JsonTable):
+        yield from table.records()
+        return
+    for chunk in table.stream(table.columns):
+        yield from chunk.to_pylist()
+
+
+@dataclass
+class Answers:
+    """Columns as they grow, one entry per annotation, with the tasks and what is left out.
+
+    Args:
+        source: where they are from.
+        settings: whether annotations of several choices are kept; columns cannot be chosen.
+        columns: role -> the name of what plays it in this format.
+    """
+
+    source: Source
+    settings: ReadSettings
+    columns: dict[str, str]
+    row: list[int] = field(default_factory=list)
+    task: list[str] = field(default_factory=list)
+    worker: list[str | None] = field(default_factory=list)
+    label: list[str] = field(default_factory=list)
+    seconds: list[float | None] = field(default_factory=list)
+    timestamp: list[str | None] = field(default_factory=list)
+    tasks: dict[str, dict[str, str]] = field(default_factory=dict)
+    gold: dict[str, dict[str, int]] = field(default_factory=dict)
+    seen: dict[str, None] = field(default_factory=dict)
+    truths: list[int] = field(default_factory=list)
+    dropped: dict[str, list[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for role in ("task", "worker", "gold", "split", *MEDIA):
+            name = getattr(self.settings, role)
+            if name not in (None, self.columns.get(role)):
+                remedy = "Its columns are fixed; pass format='long' to read the file as a plain table."
+                raise SettingError(role, "be left out for this format", name, remedy)
+
+    def add(
+        self,
+        row: int,
+        task: str,
+        worker: object,
+        choices: Sequence[object],
+        seconds: object = None,
+        when: object = None,
+    ) -> None:
+        """One annotation: kept if it is one choice."""
+        chosen = list(dict.fromkeys(name for choice in choices if (name := text_of(choice))))
+        if len(chosen) > 1 and self.settings.multi_select == "keep":
+            chosen = ["|".join(sorted(chosen))]
+        if len(chosen) != 1:
+            self.leave_out("several-choices" if chosen else "no-choice", row, worker)
+            return
+        self.row.append(row)
+        self.task.append(task)
+        self.worker.append(text_of(worker))
+        self.label.append(chosen[0])
+        self.seconds.append(_number(seconds))
+        self.timestamp.append(iso_time(when))
+
+    def leave_out(self, code: str, row: int, worker: object = None) -> None:
+        """One thing that is not taken in, and whose it was: see ``_REASONS``."""
+        self.dropped.setdefault(code, []).append(row)
+        if (who := text_of(worker)) is not None:
+            self.seen[who] = None
+
+    def list_task(self, task: str, **known: str | None) -> None:
+        """What is known of a task (``split``, ``text``, ``image``, ``audio``); the first value counts."""
+        about = self.tasks.setdefault(task, {})
+        for name, value in known.items():
+            if value:
+                about.setdefault(name, value)
+
+    def add_gold(self, row: int, task: str, label: str) -> None:
+        """An annotation that is a true class of its task; if they contradict each other none counts."""
+        self.gold.setdefault(task, {}).setdefault(label, row)
+        self.truths.append(row)
+
+    def raw(self, form: str, **more: Any) -> Raw:
+        """All of it as the validation takes it.
+
+        Raises:
+            DataError: nothing is left.
+        """
+        table = self.source.table
+        left = tuple(left_out(code, self._file_rows(rows)) for code, rows in self.dropped.items())
+        if not self.row:
+            said = f": {'; '.join(f.sentence for f in left)}" if left else ""
+            raise DataError(f"No annotation is a choice of one class{said}", file=self.source.path)
+        extra = {
+            "seconds": pa.array(self.seconds, pa.float64()),
+            "timestamp": pa.array(self.timestamp, pa.large_string()),
+        }
+        extra = {name: values for name, values in extra.items() if values.null_count < len(values)}
+        noticed = (*table.findings, *table.repeated_headers(per_row=1)) if table else ()
+        kept = set(self.worker)
+        idle = without_labels("worker", [who for who in self.seen if who not in kept])
+        findings = (*noticed, *left, *idle, *self._about_gold(), *more.pop("findings", ()))
+        return Raw(
+            form,
+            encode(strings(self.task)),
+            encode(strings(self.worker)),
+            encode(strings(self.label)),
+            n_rows=len(self.row) + sum(finding.left_out for finding in findings),
+            columns=more.pop("columns", tuple(self.columns.values())),
+            roles=self.columns,
+            rows=self._file_rows(self.row),
+            encoding=table.encoding if table else None,
+            delimiter=table.delimiter if table else None,
+            escaped=bool(table and table.escaped),
+            missing=self.settings.missing or (),
+            extra=pa.table(extra) if extra else None,
+            tasks=self._raw_tasks(),
+            findings=findings,
+            **more,
+        )
+
+    def _file_rows(self, numbers: list[int]) -> IntArray:
+        """Rows of the file, of which records count only those that do not say the names of the columns again."""
+        rows = self.source.table.rows if self.source.table else None
+        return np.array(numbers, np.int64) if rows is None else rows[np.array(numbers, np.int64) - 1]
+
+    def _about_gold(self) -> list[Finding]:
+        findings = []
+        if self.truths:
+            n = len(self.truths)
+            sentence = f"{plural(n, 'annotation')} marked as ground truth would be gold, and count for no worker"
+            findings.append(make_finding("ground-truth", "change", sentence, np.array(self.truths), left_out=n))
+        rows = [max(labels.values()) for labels in self.gold.values() if len(labels) > 1]
+        if rows:
+            sentence = f"{plural(len(rows), 'task')} with contradicting gold would count as unknown"
+            findings.append(make_finding("gold-contradicts", "change", sentence, np.array(rows)))
+        return findings
+
+    def _raw_tasks(self) -> RawTasks | None:
+        about = {task: dict(known) for task, known in self.tasks.items()}
+        for task, labels in self.gold.items():
+            if len(labels) == 1:
+                about.setdefault(task, {})["gold"] = next(iter(labels))
+        if not about:
+            return None
+        for task in self.task:
+            about.setdefault(task, {})
+        part = {
+            name: encode(strings(known.get(name) for known in about.values()))
+            for name in ("gold", "split", *MEDIA)
+            if any(name in known for known in about.values())
+        }
+        escaped = bool(self.source.table and self.source.table.escaped)
+        media = {kind: part[kind] for kind in MEDIA if kind in part}
+        return RawTasks(encode(strings(about)), True, part.get("gold"), part.get("split"), media, escaped)

@@ -1,0 +1,166 @@
+"""Tables that annotation tools write with a row per annotation and column names of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from crowdcore.core.types import BoolArray
+from crowdcore.data.columns import ALIASES, MappingError, plain
+from crowdcore.data.dictionary import Codes, encode, strings
+from crowdcore.data.readers._answers import left_out, without_labels
+from crowdcore.data.readers._times import iso_time
+from crowdcore.data.readers.base import Raw, Source, read_annotations
+from crowdcore.data.report import Finding, make_finding, plural
+from crowdcore.data.settings import MEDIA, ReadSettings
+from crowdcore.data.tables import Table
+
+__all__ = ["drop_flagged", "input_roles", "only_question", "other_questions", "read_export", "read_labels"]
+
+
+def only_question(questions: Iterable[str], source: Source, settings: ReadSettings, roles: Mapping[str, str]) -> str:
+    """The question named in the settings, or the only one.
+
+    Raises:
+        MappingError: there are several, or none of that name.
+    """
+    names = list(questions)
+    if settings.label is None and len(names) == 1:
+        return names[0]
+    if settings.label in names:
+        return str(settings.label)
+    what = f"There is no question {settings.label!r}" if settings.label else "There are several questions"
+    raise MappingError(what, names, dict(roles), source.path, "label=…")
+
+
+def other_questions(questions: Iterable[str], chosen: str) -> list[Finding]:
+    """The note about the questions that are not read."""
+    others = [name for name in questions if name != chosen]
+    if not others:
+        return []
+    listed = ", ".join(map(repr, others[:5])) + (" …" if len(others) > 5 else "")
+    sentence = f"{chosen!r} is read; the answers to {listed} are not"
+    return [Finding("other-questions", "note", sentence, len(others), remedy="Else pass label=….")]
+
+
+def input_roles(columns: Iterable[str], prefix: str) -> dict[str, str]:
+    """The columns of the task's gold, text, image and sound among those that begin with ``prefix``."""
+    found: dict[str, str] = {}
+    names = [c for c in columns if c.startswith(prefix)]
+    for role in ("gold", *MEDIA):
+        named = next((c for c in names if plain(c.removeprefix(prefix)) in ALIASES[role]), None)
+        if named is not None:
+            found[role] = named
+    if len(names) == 1 and not found:
+        found["text"] = names[0]
+    return found
+
+
+def read_export(
+    form: str, source: Source, settings: ReadSettings, roles: Mapping[str, str], when: str | None, seconds: str = ""
+) -> Raw:
+    """Read a table whose columns are known; columns named in the settings win.
+
+    Args:
+        form: the reader's name.
+        source: the table.
+        settings: columns named by the user.
+        roles: role -> column.
+        when: the column of the time of an annotation, kept as ``timestamp`` in ISO 8601.
+        seconds: that of its duration, kept as ``seconds``.
+    """
+    known = {role: column for role, column in roles.items() if getattr(settings, role) is None or role == "label"}
+    raw = read_annotations(source.need_table(), settings.model_copy(update=known), form)
+    extra = raw.extra
+    if extra is not None:
+        names = {when: "timestamp", seconds: "seconds"}
+        there = extra.column_names
+        renamed = [names[c] if c in names and names[c] not in there else c for c in there]
+        extra = extra.rename_columns(renamed)
+        if "timestamp" in renamed:
+            times = pa.array([iso_time(v) for v in extra["timestamp"].to_pylist()], pa.large_string())
+            extra = extra.set_column(renamed.index("timestamp"), "timestamp", times)
+        extra = extra.select(sorted(renamed, key=lambda name: name not in ("timestamp", "seconds")))
+    return replace(raw, extra=extra)
+
+
+def read_labels(raw: Raw, choices: Callable[[str], list[str] | None], settings: ReadSettings) -> Raw:
+    """Read the cells of the label column; rows of several choices, or of none, are left out and reported.
+
+    Args:
+        raw: the rows with their cells as labels.
+        choices: the choices in a cell, None if it holds something else than choices.
+        settings: whether combinations are kept as classes.
+    """
+    cells = [choices(cell) for cell in raw.label.values.to_pylist()]
+    merge = settings.multi_select == "keep"
+    names = ["|".join(sorted(set(c))) if c and (merge or len(set(c)) == 1) else None for c in cells]
+    several = np.array([bool(c) and n is None for c, n in zip(cells, names, strict=True)] + [False])
+    nothing = np.array([c is None for c in cells] + [False])
+    empty = np.array([c == [] for c in cells] + [True])
+    new = encode(strings(names))
+    read = replace(raw, label=Codes(new.values, np.append(new.codes, np.int32(-1))[raw.label.codes]))
+    reasons = {"several-choices": several, "no-class": nothing, "no-choice": empty}
+    return _without(read, {code: flags[raw.label.codes] for code, flags in reasons.items()})
+
+
+def drop_flagged(raw: Raw, table: Table, column: str, bad: Iterable[str], settings: ReadSettings) -> Raw:
+    """Report the rows that a tool flags (before any are left out); leave them out if the settings say so.
+
+    Args:
+        raw: all rows of the table.
+        table: where the flags are.
+        column: the column of the flags.
+        bad: values, in lower case, that mean a rejected or not trusted annotation.
+        settings: whether such rows are kept.
+    """
+    if column not in table.columns:
+        return raw
+    flags = table.encode((column, raw.roles["task"]))[0][column]
+    wrong = np.array([value.strip().lower() in set(bad) for value in flags.values.to_pylist()] + [False])[flags.codes]
+    if not wrong.any():
+        return raw
+    if settings.flagged == "drop":
+        return _without(raw, {"flagged": wrong}, column)
+    rows = np.flatnonzero(wrong)
+    sentence = (
+        f"{plural(len(rows), 'annotation')} kept although {column} says {flags.values[int(flags.codes[rows[0]])]}"
+    )
+    remedy = "Pass flagged='drop' to leave them out."
+    found = make_finding("flagged", "warning", sentence, raw.row_numbers(rows), remedy=remedy)
+    return replace(raw, findings=(*raw.findings, found))
+
+
+def _without(raw: Raw, reasons: Mapping[str, BoolArray], column: str | None = None) -> Raw:
+    """The rows for which no reason (code -> (n,) flags) speaks; each row is reported once."""
+    keep = np.ones(len(raw.task), bool)
+    findings = list(raw.findings)
+    for code, flags in reasons.items():
+        rows = np.flatnonzero(flags & keep)
+        if len(rows):
+            findings.append(replace(left_out(code, raw.row_numbers(rows)), column=column or raw.roles.get("label")))
+            keep[rows] = False
+    if keep.all():
+        return raw
+    rows = np.flatnonzero(keep)
+    for what, codes in (("worker", raw.worker), ("task", raw.task)):
+        idle = np.setdiff1d(codes.codes, codes.codes[rows])
+        findings += without_labels(what, codes.values.take(pa.array(idle[idle >= 0])).to_pylist())
+    about = raw.tasks
+    if about is not None:
+        media = {kind: codes.take(rows) for kind, codes in about.media.items()}
+        gold, split = (codes and codes.take(rows) for codes in (about.gold, about.split))
+        about = replace(about, task=about.task.take(rows), gold=gold, split=split, media=media)
+    return replace(
+        raw,
+        task=raw.task.take(rows),
+        worker=raw.worker.take(rows),
+        label=raw.label.take(rows),
+        rows=raw.row_numbers(rows),
+        extra=None if raw.extra is None else raw.extra.take(pa.array(rows)),
+        tasks=about,
+        findings=tuple(findings),
+    )

@@ -1,0 +1,143 @@
+"""SageMaker Ground Truth's worker responses: a folder of them, one of them, or a consolidation request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from crowdcore.core.errors import DataError
+from crowdcore.data.readers._answers import Answers, as_list, need_records, records, text_of
+from crowdcore.data.readers._crowd_form import chosen
+from crowdcore.data.readers._export import only_question, other_questions
+from crowdcore.data.readers.base import Raw, Reader, Source
+from crowdcore.data.settings import ReadSettings
+from crowdcore.data.tables import JsonTable, identify, open_table
+
+__all__ = ["SageMaker"]
+
+_PATTERNS = (
+    "*/*.json",
+    "iteration-*/*/*.json",
+    "worker-response/iteration-*/*/*.json",
+    "annotations/worker-response/iteration-*/*/*.json",
+)
+
+
+class _Answer(NamedTuple):
+    row: int
+    task: str
+    worker: Any
+    choices: dict[str, list[str]]
+    seconds: Any
+    when: Any
+    shown: str | None
+
+
+class SageMaker(Reader):
+    """``annotations/worker-response/iteration-1/<task>/<time>.json``; output.manifest holds no worker's own label."""
+
+    name: ClassVar[str] = "sagemaker"
+    title: ClassVar[str] = "SageMaker Ground Truth (worker responses)"
+
+    def fits(self, source: Source, settings: ReadSettings) -> float:
+        """Worker responses, a consolidation request, or the manifest (which is then refused)."""
+        if not isinstance(source.table, JsonTable):
+            files = _files(source)[:1]
+            try:
+                return 0.9 if any(_is_response(next(records(_open(file)), {})) for file in files) else 0.0
+            except DataError:
+                return 0.0
+        first = next(source.table.records(), {})
+        return 0.9 if _is_response(first) or _is_request(first) or _is_manifest(first) else 0.0
+
+    def read(self, source: Source, settings: ReadSettings) -> Raw:
+        """Read the answers to one question."""
+        found = list(_answers(source))
+        questions = list(dict.fromkeys(question for answer in found for question in answer.choices))
+        if not questions:
+            raise DataError("No worker's answer is a choice", "Only choices are read so far.", file=source.path)
+        roles = {"task": "dataset object", "worker": "workerId"}
+        question = only_question(questions, source, settings, roles)
+        answers = Answers(source, settings, {**roles, "label": question})
+        for answer in found:
+            picture = answer.shown is not None and answer.shown.startswith("s3://")
+            answers.list_task(answer.task, **{"image" if picture else "text": answer.shown})
+            choices = answer.choices.get(question, [])
+            answers.add(answer.row, answer.task, answer.worker, choices, answer.seconds, answer.when)
+        columns = (*roles.values(), *questions)
+        return answers.raw(self.name, columns=columns, findings=other_questions(questions, question))
+
+
+def _answers(source: Source) -> Iterator[_Answer]:
+    """All answers, whatever the file; ``row`` counts the entries of a file, or the files of a folder.
+
+    Raises:
+        DataError: the manifest of consolidated labels, or no file of Ground Truth.
+    """
+    for number, file in enumerate(_files(source), 1):
+        opened = _open(file)
+        for record in records(opened):
+            if not _is_response(record):
+                raise DataError("This is no response of a worker", file=file)
+            yield from _responses(number, file.parent.name, record, opened)
+    if source.table is None:
+        return
+    for number, record in enumerate(records(source), 1):
+        if _is_manifest(record):
+            what = "This is output.manifest: one consolidated label per object, and no worker's own"
+            remedy = "Give the folder annotations/worker-response of the same job."
+            raise DataError(what, remedy, file=source.path)
+        if _is_response(record):
+            yield from _responses(number, source.path.parent.name if source.path else source.name, record, source)
+        elif _is_request(record):
+            yield from _requested(number, record, source)
+        else:
+            raise DataError("This is no response of a worker", file=source.path, row=number)
+
+
+def _responses(number: int, task: str, record: dict[str, Any], source: Source) -> Iterator[_Answer]:
+    for answer in need_records(record, "answers", source, number):
+        choices = chosen(answer.get("answerContent"))
+        seconds, when = answer.get("timeSpentInSeconds"), answer.get("submissionTime")
+        yield _Answer(number, task, answer.get("workerId"), choices, seconds, when, None)
+
+
+def _requested(number: int, record: dict[str, Any], source: Source) -> Iterator[_Answer]:
+    about = record["dataObject"] if isinstance(record.get("dataObject"), dict) else {}
+    shown = text_of(about.get("content")) or text_of(about.get("s3Uri"))
+    task = text_of(record.get("datasetObjectId")) or str(number)
+    for annotation in need_records(record, "annotations", source, number):
+        data = annotation.get("annotationData")
+        try:
+            content = json.loads(data["content"]) if isinstance(data, dict) else None
+        except (KeyError, TypeError, ValueError, RecursionError):
+            content = None
+        yield _Answer(number, task, annotation.get("workerId"), chosen(content), None, None, shown)
+
+
+def _files(source: Source) -> list[Path]:
+    folder = source.path
+    if source.table is not None or folder is None or not folder.is_dir():
+        return []
+    return next((found for pattern in _PATTERNS if (found := sorted(folder.glob(pattern)))), [])
+
+
+def _open(file: Path) -> Source:
+    content = identify(file)
+    return Source(file.stem, content, open_table(content, ReadSettings()))
+
+
+def _is_response(record: dict[str, Any]) -> bool:
+    answers = as_list(record.get("answers"))
+    return bool(answers) and all(isinstance(a, dict) and "answerContent" in a for a in answers)
+
+
+def _is_request(record: dict[str, Any]) -> bool:
+    return "datasetObjectId" in record and isinstance(record.get("annotations"), list)
+
+
+def _is_manifest(record: dict[str, Any]) -> bool:
+    about = [value for name, value in record.items() if name.endswith("-metadata") and isinstance(value, dict)]
+    return bool({"source", "source-ref"} & set(record)) and any("human-annotated" in value for value in about)

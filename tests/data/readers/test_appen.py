@@ -1,0 +1,66 @@
+"""Appen's full report."""
+
+from __future__ import annotations
+
+import pytest
+
+from crowdcore.core.errors import DataError
+from crowdcore.data import MappingError, examine
+from tests.data.readers import export_tables as exports
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(*replacements):
+        path = tmp_path / "f123.csv"
+        text = exports.APPEN
+        for old, new in replacements:
+            assert old in text
+            text = text.replace(old, new)
+        path.write_text(text, encoding="utf-8", newline="")
+        return path
+
+    return write
+
+
+def test_gold_of_test_questions_trust_and_times(write):
+    found = examine(write())
+    assert found.report.roles["gold"] == "sentiment_gold"
+    data = found.dataset(accept=True)
+    assert data.gold.tolist() == [1, -1]
+    assert data.extra["_trust"].tolist() == [0.9167] * 4
+    assert data.extra["timestamp"].tolist() == ["2014-06-30T14:28:16"] * 4
+    (told,) = [f for f in found.report.findings if f.level == "warning"]
+    assert (told.code, told.rows) == ("flagged", (2,))
+    assert examine(write(), flagged="drop").report.n_annotations == 3
+
+
+def test_several_accepted_answers_are_no_gold(write):
+    report = examine(write((",,,pos,,great", ',,,"pos\nneg",,great'))).report
+    (finding,) = [f for f in report.changes if f.code == "several-gold"]
+    assert (finding.count, finding.column, report.n_gold) == (3, "sentiment_gold", 0)
+
+
+def test_fields_without_gold_are_asked_for(write):
+    path = write(("sentiment_gold,", "orig_x,"))
+    with pytest.raises(MappingError, match=r"There are several questions .*'sentiment', 'comment'"):
+        examine(path)
+    assert examine(path, label="sentiment").report.n_annotations == 4
+    named = examine(write(("sentiment_gold,", "orig_x,"), (",sentiment,", ",category,"))).report
+    assert (named.roles["label"], named.n_gold) == ("category", 0)
+
+
+def test_a_cut_report_is_known_by_its_gold(tmp_path):
+    path = tmp_path / "cut.csv"
+    path.write_text(
+        "_unit_id,_worker_id,category,category_gold\n1,a,cat,dog\n1,b,dog,dog\n2,a,cat,\n", encoding="utf-8"
+    )
+    data = examine(path).dataset()
+    assert data.gold.tolist() == [1, -1]
+
+
+def test_the_aggregated_report_is_refused(tmp_path):
+    path = tmp_path / "a123.csv"
+    path.write_text("_unit_id,_golden,_unit_state,_trusted_judgments,sentiment\n1,FALSE,finalized,3,pos\n", "utf-8")
+    with pytest.raises(DataError, match=r"the aggregated report holds no worker's own judgments .*full report"):
+        examine(path)

@@ -1,0 +1,49 @@
+"""LeWiDi's JSON files."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from crowdcore.core.errors import DataError
+from crowdcore.data import examine
+from tests.data.readers import exports
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(items):
+        path = tmp_path / "HS-Brexit_train.json"
+        path.write_text(json.dumps(items, indent=1), encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_labels_split_and_no_gold(write):
+    found = examine(write(exports.LEWIDI))
+    data = found.dataset(accept=True)
+    assert list(data.worker_ids) == ["Ann1", "Ann2", "Ann3"]
+    assert data.split.tolist() == [0, 1]
+    assert not data.has_gold
+    assert "not read as gold" in found.report.text()
+
+
+def test_the_edition_of_2025(write):
+    item = {
+        "annotation task": "sarcasm detection", "text": {"context": "Hi", "response": "Oh, hi"},
+        "annotators": "Ann1,Ann2", "number of annotations": 2,
+        "annotations": {"Ann1": "1", "Ann2": "6", "Ann3": "1,6"}, "split": "train",
+    }  # fmt: skip
+    found = examine(write({"7": item}))
+    assert [f.code for f in found.report.changes] == ["several-choices", "workers-without-labels"]
+    data = found.dataset(accept=True)
+    assert data.classes == ("1", "6")
+    assert data.media.columns["text"].tolist() == ["context: Hi\nresponse: Oh, hi"]
+
+
+def test_every_annotator_has_one_label(write):
+    item = {**exports.LEWIDI["1"], "annotators": "Ann1,Ann2"}
+    with pytest.raises(DataError, match=r"^3 annotations by 2 annotators \(HS-Brexit_train.json, row 2\)"):
+        examine(write({"0": exports.LEWIDI["1"], "1": item}))
