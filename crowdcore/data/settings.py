@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
 
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 
-__all__ = ["MEDIA", "ReadSettings"]
+__all__ = ["MEDIA", "Merge", "ReadSettings"]
+
+Merge: TypeAlias = Literal["variants"] | dict[str, tuple[str, ...]] | None
 
 MEDIA: tuple[str, ...] = ("text", "image", "audio")
 
@@ -35,6 +37,16 @@ class ReadSettings(Settings):
     )
     repeats: Literal["keep", "first", "last", "majority"] = Field(
         default="keep", description="What to do with a worker's repeats on a task."
+    )
+    merge_classes: Merge = Field(
+        default=None,
+        description='Labels that are one class: "variants" (of case, accents, width, blanks), or {name: spellings}.',
+    )
+    merge_workers: Merge = Field(
+        default=None, description='Worker ids that are one worker: "variants", or {name: spellings}.'
+    )
+    multi_select: Literal["keep", "drop"] = Field(
+        default="keep", description="Labels that name several classes: each combination a class, or left out."
     )
     name: str | None = Field(default=None, description="What to call the dataset; default the file's name.")
 

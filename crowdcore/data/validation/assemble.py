@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,17 +10,25 @@ from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.dictionary import Codes, Whole, strings
 from crowdcore.data.readers.base import Raw
-from crowdcore.data.report import Finding, ImportReport, make_finding, plural
+from crowdcore.data.report import Finding, ImportReport, Role, make_finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.validation.accepted_rows import accepted_rows
 from crowdcore.data.validation.annotations import Annotations
-from crowdcore.data.validation.attach import attach_extra, attach_media, attach_rows, attach_truth
-from crowdcore.data.validation.classes import ClassList, class_findings, outside, resolve_classes, to_classes
+from crowdcore.data.validation.attach import (
+    attach_extra,
+    attach_file_row,
+    attach_media,
+    attach_rows,
+    attach_truth,
+)
+from crowdcore.data.validation.classes import LEFT_OUT, ClassList, class_findings, outside, resolve_classes, to_classes
 from crowdcore.data.validation.crowd import crowd_findings, tally
 from crowdcore.data.validation.names import clean_names, row_numbers, string_index
+from crowdcore.data.validation.multi_select import find_multi_selects, multi_select_findings
 from crowdcore.data.validation.repeats import Repeats, find_repeats, reduce_repeats
 from crowdcore.data.validation.tasks import TaskList, media_columns, number_tasks, per_task, split_codes
-from crowdcore.data.validation.workers import number_workers
+from crowdcore.data.validation.variants import Merged, merge_variants, rename
+from crowdcore.data.validation.workers import listed_workers, number_workers
 
 __all__ = ["assemble"]
 
@@ -36,13 +44,22 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
     columns, findings = _clean(raw, settings)
     findings = [*raw.findings, *findings]
     classes = resolve_classes(raw, settings, columns.names["label"], columns.gold)
+    columns, classes, merged = _merge(raw, settings, columns, classes)
+    findings += [finding for part in merged.values() for finding in part.findings]
+    several = find_multi_selects(list(classes.names)) if classes.source == "labels found" else set()
+    combined, noticed = multi_select_findings(columns.names["label"], several, raw, settings)
+    findings += noticed
+    if settings.multi_select == "drop":
+        classes = replace(classes, names=tuple(name for name in classes.names if name not in several))
     label = to_classes(columns.names["label"], classes)
+    if settings.multi_select == "drop":
+        label[combined] = LEFT_OUT
     findings += outside(columns.names["label"], label, "label", raw, classes, None)
     tasks, noticed = number_tasks(raw, columns.names["task"], columns.listed)
     findings += noticed
     keep, noticed = accepted_rows(raw, columns.names, label)
     findings += noticed
-    workers, number, noticed = number_workers(raw, columns.names["worker"], keep)
+    workers, number, noticed = number_workers(raw, columns.names["worker"], keep, merged["worker"].became)
     findings += noticed
     given = Annotations(None, tasks.task, number, label).at(keep).sorted(len(tasks.ids))
     repeats = find_repeats(given.task, given.worker, given.label, len(workers))
@@ -72,6 +89,7 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
         media=attach_media(raw.path, images, media_columns(raw.tasks, tasks)),
         extra=attach_extra(raw.extra, given.rows, raw.escaped),
         truth=attach_truth(raw.truth, given.rows, len(workers), raw.path),
+        file_row=attach_file_row(raw, given.rows),
         notes=tuple(str(finding) for finding in findings),
     )
     report = ImportReport(
@@ -91,6 +109,7 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
         n_repeats=repeats.n_repeats,
         n_contradicting=int(repeats.contradicting.sum()),
         findings=tuple(findings),
+        variants=tuple(variants for part in merged.values() for variants in part.variants),
     )
     return report, dataset
 
@@ -123,13 +142,31 @@ def _clean(raw: Raw, settings: ReadSettings) -> tuple[_Columns, list[Finding]]:
         findings += noticed
     if about.gold is not None:
         listed_classes = settings.classes or raw.classes or label.values.to_pylist()
-        unknown = () if "-1" in listed_classes else ("-1", "-1.0")
+        unknown = () if {"-1", "-1.0"} & {*listed_classes} else ("-1", "-1.0")
         gold, noticed = clean_names(about.gold, "gold", raw, unknown, whole, about)
         findings += noticed
     if about.split is not None:
         split, noticed = clean_names(about.split, "split", raw, about=about)
         findings += noticed
     return _Columns(names, listed, gold, split), findings
+
+
+def _merge(
+    raw: Raw, settings: ReadSettings, columns: _Columns, classes: ClassList
+) -> tuple[_Columns, ClassList, dict[Role, Merged]]:
+    """Merge the spellings of classes and workers that the settings ask to merge."""
+    label, worker = columns.names["label"], columns.names["worker"]
+    listed = () if classes.source == "labels found" else classes.names
+    of_label = merge_variants(
+        raw, "label", raw.label, label, gold=columns.gold, listed=listed, merge=settings.merge_classes
+    )
+    of_worker = merge_variants(
+        raw, "worker", raw.worker, worker, gold=None, listed=listed_workers(raw), merge=settings.merge_workers
+    )
+    names = columns.names | {"label": rename(label, of_label.became), "worker": rename(worker, of_worker.became)}
+    gold = None if columns.gold is None else rename(columns.gold, of_label.became)
+    merged: dict[Role, Merged] = {"label": of_label, "worker": of_worker}
+    return replace(columns, names=names, gold=gold), classes.renamed(of_label.became), merged
 
 
 def _about_tasks(

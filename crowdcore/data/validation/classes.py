@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,10 +18,11 @@ from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.validation.names import row_numbers
 
-__all__ = ["ClassList", "class_findings", "outside", "resolve_classes", "to_classes"]
+__all__ = ["LEFT_OUT", "ClassList", "class_findings", "outside", "resolve_classes", "to_classes"]
 
 RATING_VALUES = 20  # more distinct fractional numbers than this are ratings, not names of classes
 LOOKS_MISSING = ("-1", "na", "n/a", "nan", "null", "none", "?")
+LEFT_OUT = -3  # class number of a label that is reported and left out though it is no stranger
 _WHOLE = r"^(-?[0-9]{1,15})\.0+$"
 
 
@@ -30,6 +32,14 @@ class ClassList:
 
     names: tuple[str, ...]
     source: str
+
+    def renamed(self, became: Mapping[str, str]) -> ClassList:
+        """The classes after some were merged into others; those found stay in natural order."""
+        if not became:
+            return self
+        names = list(dict.fromkeys(became.get(name, name) for name in self.names))
+        order = natural_order(names) if self.source == "labels found" else range(len(names))
+        return ClassList(tuple(names[i] for i in order), self.source)
 
 
 def resolve_classes(raw: Raw, settings: ReadSettings, label: Codes, gold: Codes | None) -> ClassList:
@@ -130,7 +140,7 @@ def outside(
 
 
 def class_findings(classes: ClassList, per_class: IntArray) -> list[Finding]:
-    """What looks odd about the class list: one class, very many, unused ones, names that differ only by case.
+    """What looks odd about the class list: one class, very many, unused ones, names that look like none.
 
     Args:
         classes: the list.
@@ -149,11 +159,6 @@ def class_findings(classes: ClassList, per_class: IntArray) -> list[Finding]:
         listed = ", ".join(map(repr, unused[:5])) + (" …" if len(unused) > 5 else "")
         sentence = f"{plural(len(unused), 'class')} never given as a label: {listed}"
         findings.append(Finding("unused-classes", "note", sentence, len(unused), examples=tuple(unused[:5])))
-    folded = Counter(name.casefold() for name in names)
-    alike = [name for name in names if folded[name.casefold()] > 1]
-    if alike:
-        sentence = f"Classes differ only by case and are kept apart: {', '.join(map(repr, alike[:4]))}"
-        findings.append(Finding("case-only", "warning", sentence, len(alike), examples=tuple(alike[:5])))
     odd = [name for name in names if name.casefold() in LOOKS_MISSING] if classes.source == "labels found" else []
     if odd:
         sentence = f"The class {odd[0]!r} may mean that there is no label"
