@@ -78,6 +78,8 @@ class Encoder:
             return
         if pa.types.is_null(kind):
             column = column.cast(pa.large_string())
+        if pa.types.is_float16(kind):
+            column = column.cast(pa.float32())
         encoded = column.dictionary_encode()
         chunks = encoded.chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]
         if chunks:  # they share their dictionary
@@ -150,7 +152,7 @@ def _floats_as_text(values: Arrow) -> Arrow:
     """
     numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False) + 0.0  # so that -0 is 0
     known = numbers[~np.isnan(numbers)]
-    exact = 2.0 ** {16: 11, 32: 24, 64: 53}[values.type.bit_width]
+    exact = 2.0 ** {32: 24, 64: 53}[values.type.bit_width]
     whole = bool(np.isfinite(known).all() and (known == np.round(known)).all())
     large = known[np.abs(known) >= exact]
     if whole and len(large):

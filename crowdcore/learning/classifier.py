@@ -160,5 +160,5 @@ def _rows_of_X(task: pd.Series) -> IntArray:
 
 def _whole(labels: AnyArray) -> AnyArray:
     """Labels as integers where all are whole numbers, as a matrix with NaN needs floats; others as they are."""
-    is_whole = labels.dtype.kind == "f" and bool((labels == np.round(labels)).all())
+    is_whole = labels.dtype.kind == "f" and bool((np.isfinite(labels) & (labels == np.round(labels))).all())
     return labels.astype(np.int64) if is_whole else labels

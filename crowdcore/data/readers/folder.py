@@ -81,7 +81,7 @@ class DatasetFolder(Reader):
             raw = Raw(self.name, nothing, nothing, nothing)
         else:
             table = open_table(identify(path, settings.encoding), settings)
-            raw = read_annotations(table, settings, self.name)
+            raw = read_annotations(table, settings, self.name, about_tasks=find_table(folder, "tasks") is None)
         if (path := find_table(folder, "tasks")) is not None:
             raw = _with_tasks(raw, path)
         elif not len(raw.task):

@@ -37,7 +37,7 @@ def fold(names: Arrow) -> Arrow:
 
 def _fold(name: str) -> str:
     letters = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
-    return " ".join("".join(c for c in letters if not "\u0300" <= c <= "\u036f").split()) or name
+    return " ".join("".join(c for c in letters if not "\u0300" <= c <= "\u036f").split()) or name.strip()
 
 
 class _Spelling(NamedTuple):
