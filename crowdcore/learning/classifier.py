@@ -123,7 +123,7 @@ def _annotations(y: pd.DataFrame | AnyArray, n_tasks: int) -> tuple[IntArray, In
             if len(gone):
                 sentence = f"{len(gone)} of {len(y)} annotations have no {column}"
                 raise DataError(sentence, "Drop those rows.", row=int(gone[0]) + 1, column=column)
-        task, names, labels = _rows_of_X(y["task"]), y["worker"].to_numpy(), y["label"].to_numpy()
+        task, names, labels = _task_numbers(y["task"]), y["worker"].to_numpy(), y["label"].to_numpy()
     else:
         table = np.asarray(y)
         if table.ndim != 2 or len(table) != n_tasks:
@@ -144,8 +144,8 @@ def _annotations(y: pd.DataFrame | AnyArray, n_tasks: int) -> tuple[IntArray, In
     return task[order], worker, label, workers, classes
 
 
-def _rows_of_X(task: pd.Series) -> IntArray:
-    """Task numbers.
+def _task_numbers(task: pd.Series) -> IntArray:
+    """Rows of X.
 
     Raises:
         DataError: they are no whole numbers.

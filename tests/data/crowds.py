@@ -111,8 +111,10 @@ def draw_texts(draw: st.DrawFn, n: int) -> list[str]:
     return draw(
         st.lists(
             st.sampled_from(
-                ["=SUM(A1)", "plain", "a,b", "'x", "''y", "x\ny", '"', "-5 apples"]
-                + ["00501", "+5", "1.10", "1e3", "nan", "0x10", " 7", "123456789012345678901"]
+                [
+                    *("=SUM(A1)", "plain", "a,b", "'x", "''y", "x\ny", '"', "-5 apples"),
+                    *("00501", "+5", "1.10", "1e3", "nan", "0x10", " 7", "123456789012345678901"),
+                ]
             ),
             min_size=n,
             max_size=n,

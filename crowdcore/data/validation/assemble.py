@@ -21,10 +21,10 @@ from crowdcore.data.validation.attach import (
     attach_rows,
     attach_truth,
 )
-from crowdcore.data.validation.classes import LEFT_OUT, ClassList, class_findings, outside, resolve_classes, to_classes
+from crowdcore.data.validation.classes import ClassList, class_findings, outside, resolve_classes, to_classes
 from crowdcore.data.validation.crowd import crowd_findings, tally
+from crowdcore.data.validation.multi_select import multi_selects
 from crowdcore.data.validation.names import clean_names, row_numbers, string_index
-from crowdcore.data.validation.multi_select import find_multi_selects, multi_select_findings
 from crowdcore.data.validation.repeats import Repeats, find_repeats, reduce_repeats
 from crowdcore.data.validation.tasks import TaskList, media_columns, number_tasks, per_task, split_codes
 from crowdcore.data.validation.variants import Merged, merge_variants, rename
@@ -46,14 +46,9 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
     classes = resolve_classes(raw, settings, columns.names["label"], columns.gold)
     columns, classes, merged = _merge(raw, settings, columns, classes)
     findings += [finding for part in merged.values() for finding in part.findings]
-    several = find_multi_selects(list(classes.names)) if classes.source == "labels found" else set()
-    combined, noticed = multi_select_findings(columns.names["label"], several, raw, settings)
+    classes, noticed = multi_selects(classes, columns.names["label"], raw, settings)
     findings += noticed
-    if settings.multi_select == "drop":
-        classes = replace(classes, names=tuple(name for name in classes.names if name not in several))
     label = to_classes(columns.names["label"], classes)
-    if settings.multi_select == "drop":
-        label[combined] = LEFT_OUT
     findings += outside(columns.names["label"], label, "label", raw, classes, None)
     tasks, noticed = number_tasks(raw, columns.names["task"], columns.listed)
     findings += noticed

@@ -74,8 +74,10 @@ def _as_pandas(column: Arrow) -> pd.Series:
         column = column.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
     if pa.types.is_integer(kind) and column.null_count:
         whole = pd.UInt64Dtype() if pa.types.is_uint64(kind) else pd.Int64Dtype()
-        return column.to_pandas(types_mapper=lambda _: whole)
-    return column.to_pandas()
+        values: pd.Series = column.to_pandas(types_mapper=lambda _: whole)
+    else:
+        values = column.to_pandas()
+    return values
 
 
 def _numbers(column: Arrow, escaped: bool) -> Arrow:

@@ -18,20 +18,20 @@ from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.validation.names import row_numbers
 
-__all__ = ["LEFT_OUT", "ClassList", "class_findings", "outside", "resolve_classes", "to_classes"]
+__all__ = ["ClassList", "class_findings", "outside", "resolve_classes", "to_classes"]
 
 RATING_VALUES = 20  # more distinct fractional numbers than this are ratings, not names of classes
 LOOKS_MISSING = ("-1", "na", "n/a", "nan", "null", "none", "?")
-LEFT_OUT = -3  # class number of a label that is reported and left out though it is no stranger
 _WHOLE = r"^(-?[0-9]{1,15})\.0+$"
 
 
 @dataclass(frozen=True)
 class ClassList:
-    """The classes in their order, and where they are from."""
+    """The classes in their order, where they are from, and labels left out since they name several of them."""
 
     names: tuple[str, ...]
     source: str
+    several: frozenset[str] = frozenset()
 
     def renamed(self, became: Mapping[str, str]) -> ClassList:
         """The classes after some were merged into others; those found stay in natural order."""
@@ -121,11 +121,12 @@ def outside(
             file=raw.path,
             column=raw.roles.get(what),
         )
-    listed = ", ".join(repr(word) for word, _ in words.most_common(3))
+    n, listed = len(classes.names), ", ".join(repr(word) for word, _ in words.most_common(3))
     more = f" and {len(words) - 3:,} others" if len(words) > 3 else ""
     verb = "would be left out" if what == "label" else "would count as unknown"
     noun = "label" if what == "label" else "gold value"
-    sentence = f"{plural(len(rows), noun)} outside the {len(classes.names):,} classes {verb}: {listed}{more}"
+    which = "that may name several classes" if words.keys() <= classes.several else f"outside the {n:,} classes"
+    sentence = f"{plural(len(rows), noun)} {which} {verb}: {listed}{more}"
     return [
         make_finding(
             f"{what}-outside-classes",

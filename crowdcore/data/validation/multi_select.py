@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from crowdcore.core.types import BoolArray, IntArray
 from crowdcore.data.dictionary import Codes, strings
 from crowdcore.data.readers.base import Raw
 from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.settings import ReadSettings
+from crowdcore.data.validation.classes import ClassList
 from crowdcore.data.validation.variants import fold
 
-__all__ = ["find_multi_selects", "multi_select_findings"]
+__all__ = ["find_multi_selects", "multi_selects"]
 
 _SEPARATORS = "|;,"
 
@@ -26,13 +29,13 @@ def find_multi_selects(names: list[str]) -> set[str]:
         return set()
     alone = set(_folded([name for name in names if name not in split]))
     folded = {name: set(_folded(parts)) for name, parts in split.items()}
-    shared = {part for part, n in Counter(p for parts in folded.values() for p in parts).items() if n > 1}
-    found = set()
-    for name, parts in folded.items():
-        known = parts & (alone | shared)
-        if name.startswith("[") or known == parts or (known and "," not in name):
-            found.add(name)
-    return found
+    often = Counter(part for parts in folded.values() for part in parts)
+    known = alone | {part for part, n in often.items() if n > 1}
+    return {
+        name
+        for name, parts in folded.items()
+        if name.startswith("[") or parts <= known or (parts & known and "," not in name)
+    }
 
 
 def _parts(name: str) -> list[str]:
@@ -52,33 +55,35 @@ def _folded(names: list[str]) -> list[str]:
     return list(fold(strings(names)).to_pylist())
 
 
-def multi_select_findings(
-    label: Codes, found: set[str], raw: Raw, settings: ReadSettings
-) -> tuple[IntArray, list[Finding]]:
-    """Rows that name several classes, and the finding about them.
+def multi_selects(
+    classes: ClassList, label: Codes, raw: Raw, settings: ReadSettings
+) -> tuple[ClassList, list[Finding]]:
+    """Leave combinations out of the classes that were found, if that is asked for, else warn of them.
 
     Args:
+        classes: the class list; one that was given is taken as it is.
         label: the cleaned labels.
-        found: names that are several classes.
-        raw: where the labels are from.
-        settings: say whether such labels are kept, each combination as a class, or left out.
+        raw: where they are from.
+        settings: say which of both.
     """
-    if not found:
-        return np.empty(0, np.int64), []
-    flags: BoolArray = np.array([*(name in found for name in label.values.to_pylist()), False])
+    several = find_multi_selects(list(classes.names)) if classes.source == "labels found" else set()
+    if not several:
+        return classes, []
+    if settings.multi_select == "drop":
+        names = tuple(name for name in classes.names if name not in several)
+        return replace(classes, names=names, several=frozenset(several)), []
+    flags = np.append(np.asarray(pc.is_in(label.values, value_set=strings(several))), False)
     rows = np.flatnonzero(flags[label.codes])
-    often = Counter(label.values.to_pylist()[code] for code in label.codes[rows[:100_000]])
-    listed = ", ".join(f"{word!r} ({n:,})" for word, n in often.most_common(3)) + (" …" if len(often) > 3 else "")
-    what = f"{plural(len(rows), 'label')} {'names' if len(rows) == 1 else 'name'} several classes"
-    keep = settings.multi_select == "keep"
-    sentence = f"{what}; each combination is a class: {listed}" if keep else f"{what} and would be left out: {listed}"
+    words = Counter(label.values.take(pa.array(label.codes[rows[:100_000]])).to_pylist())
+    listed = ", ".join(f"{word!r} ({n:,})" for word, n in words.most_common(3)) + (" …" if len(words) > 3 else "")
+    sentence = f"{plural(len(rows), 'label')} may name several classes; each combination is a class: {listed}"
     finding = make_finding(
         "multi-select",
-        "warning" if keep else "change",
+        "warning",
         sentence,
         raw.row_numbers(rows),
         column=raw.roles.get("label"),
-        examples=tuple(word for word, _ in often.most_common(5)),
-        remedy="To leave them out, pass multi_select='drop'." if keep else "",
+        examples=tuple(word for word, _ in words.most_common(5)),
+        remedy="To leave them out, pass multi_select='drop'.",
     )
-    return rows, [finding]
+    return classes, [finding]

@@ -45,7 +45,7 @@ class _Spelling(NamedTuple):
 
     written: str
     read: str
-    count: int
+    rows: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,16 +94,17 @@ def merge_variants(
         first = became.get(group[0].read, group[0].read)
         becomes = tuple(became.get(s.read, s.read) for s in group)
         name = first if len(set(becomes)) == 1 else proposed.get(first, first)
-        variants.append(Variants(role, name, *zip(*((s.written, s.count) for s in group), strict=True), becomes))
+        spellings, counts = tuple(s.written for s in group), tuple(s.rows for s in group)
+        variants.append(Variants(role, name, spellings, counts, becomes))
     apart = {name: into for name, into in proposed.items() if became.get(name, name) != became.get(into, into)}
     totals: dict[str, int] = {}
     for spelling in spelled:
-        totals[spelling.read] = totals.get(spelling.read, 0) + spelling.count
-    findings = [
-        _finding(role, level, mapping, totals, raw, _rows(read, mapping))
-        for mapping, level in ((became, "change"), (apart, "warning"))
-        if mapping
-    ]
+        totals[spelling.read] = totals.get(spelling.read, 0) + spelling.rows
+    findings = []
+    if became:
+        findings.append(_finding(role, "change", became, totals, raw, _rows(read, became)))
+    if apart:
+        findings.append(_finding(role, "warning", apart, totals, raw, _rows(read, apart)))
     return Merged(became, tuple(variants), tuple(findings))
 
 
@@ -137,7 +138,7 @@ def _spellings(written: Codes, read: Codes, others: Iterable[str], named: set[st
 def _groups(spelled: list[_Spelling], became: Mapping[str, str]) -> list[list[_Spelling]]:
     """Spellings by the fold of what they become, the most frequent first."""
     groups: dict[str, list[_Spelling]] = {}
-    for spelling in sorted(spelled, key=lambda s: -s.count):
+    for spelling in sorted(spelled, key=lambda s: -s.rows):
         groups.setdefault(_fold(became.get(spelling.read, spelling.read)), []).append(spelling)
     return list(groups.values())
 
@@ -148,7 +149,7 @@ def _proposed(groups: list[list[_Spelling]], listed: tuple[str, ...]) -> dict[st
     for group in groups:
         counts: dict[str, int] = {}
         for spelling in group:
-            counts[spelling.read] = counts.get(spelling.read, 0) + spelling.count
+            counts[spelling.read] = counts.get(spelling.read, 0) + spelling.rows
         best = min(counts, key=lambda name: (order.get(name, len(order)), -counts[name], name))
         proposed.update({name: best for name in counts if name != best})
     return proposed

@@ -58,8 +58,8 @@ def _extra_column(values: pd.Series, name: str) -> Arrow:
 def write_long(dataset: CrowdDataset, path: str | Path) -> Path:
     """Write the annotations as a long CSV or Parquet file (by the ending of ``path``).
 
-    Each row holds the annotation's true class and split where known, and its row in the file it was read from. Tasks without annotations, the class order,
-    features and media are not in such a file; `write_folder` keeps all of them.
+    Each row holds the annotation's true class and split where known, and its row in the file it was read from. Tasks
+    without annotations, the class order, features and media are not in such a file; `write_folder` keeps all of them.
 
     Args:
         dataset: what to write.

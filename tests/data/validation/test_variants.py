@@ -136,7 +136,8 @@ def test_combinations_are_found_kept_or_left_out(csv):
     assert (finding.level, finding.count, finding.rows) == ("warning", 4, (3, 5, 6, 7))
     assert "'cat|dog' (2)" in finding.sentence
     report = examine(path, multi_select="drop").report
-    assert [(f.code, f.rows) for f in report.changes] == [("multi-select", (3, 5, 6, 7))]
+    assert [(f.code, f.rows) for f in report.changes] == [("label-outside-classes", (3, 5, 6, 7))]
+    assert "4 labels that may name several classes would be left out" in report.changes[0].sentence
     assert report.n_rows == report.n_annotations + 4
     assert read_dataset(path, multi_select="drop", accept=True).classes == ("cat", "dog")
     assert "multi-select" not in {f.code for f in examine(path, classes=["cat", "dog", "cat|dog"]).report.findings}
