@@ -32,7 +32,7 @@ __all__ = [
 
 SHARED = ("dataset", "reference", "names")
 PAGES: Mapping[str, tuple[str, ...]] = {
-    "data": ("view",),
+    "data": ("view", "file"),
     "sandbox": (
         "crowd",
         "vary",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from dashboard import services, state
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
+from dashboard.components.variants import merging, open_questions
 
 if TYPE_CHECKING:
     from crowdcore.data import Import
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["importer"]
 
 REPEATS = {"keep": "Keep and count all", "first": "Keep the first", "last": "Keep the last", "majority": "Majority"}
+_OF_NAMES = ("merge_classes", "merge_workers", "multi_select")  # mean nothing once another column is chosen
 
 
 def importer() -> None:
@@ -24,46 +26,59 @@ def importer() -> None:
         "A table with one row per label (**task, worker, label**, optionally **gold**) as CSV, TSV, JSON lines or "
         "Parquet; a table of tasks × workers; a Label Studio or Prodigy export; or a ZIP of a dataset folder."
     )
-    file = st.file_uploader("File", key="upload", label_visibility="collapsed")
-    if file is None:
+    file, taken = st.file_uploader("File", key="upload", label_visibility="collapsed"), st.session_state.get("received")
+    if file is not None and file.file_id != taken:
+        state.put(file=services.digest_of(services.receive(file.name, file)))
+        st.session_state["received"] = file.file_id
+    elif file is None and taken is not None:
+        state.put(file=None)
+        del st.session_state["received"]
+    if digest := state.get("file"):
+        look(digest)
+    else:
         st.caption("The file stays on this machine, in the app's workspace.")
-        return
-    path = services.receive(file.name, file)
-    mapping: dict[str, str] = st.session_state.setdefault("mapping", {}).setdefault(path, {})
-    found = services.examine(path, tuple(sorted(mapping.items())))
+
+
+def look(digest: str) -> None:
+    """What a stored file holds, what can be chosen about it, and the button that takes it in."""
+    path = services.receive_again(digest)
+    mapping: dict[str, Any] = st.session_state.setdefault("mapping", {}).setdefault(digest, {})
+    asked = tuple(sorted(mapping.items()))
+    found = services.examine(path, asked)
     if isinstance(found, tuple):
         columns, roles = found
         missing = " and the ".join(role for role in ("task", "worker", "label") if role not in roles)
         st.warning(f"The columns do not say which holds the {missing}. Choose below.", icon=":material/help:")
-        ask(path, mapping, columns, roles)
+        ask(digest, mapping, columns, roles)
         return
     report(found)
+    merging(found.report, mapping, digest)
     with st.expander("Columns and repeats", expanded=False):
-        ask(path, mapping, found.report.columns, found.report.roles)
+        ask(digest, mapping, found.report.columns, found.report.roles)
     changes = len(found.report.changes)
     label = f"Accept {count(changes, 'change')} and open" if changes else "Open it"
     if st.button(label, type="primary", icon=":material/check:"):
-        name = services.accept(found)
-        state.put(dataset=name)
+        state.put(dataset=services.accept(found, path, asked))
         st.rerun()
 
 
-def ask(path: str, mapping: dict[str, str], columns: tuple[str, ...], roles: dict[str, str]) -> None:
+def ask(digest: str, mapping: dict[str, Any], columns: tuple[str, ...], roles: dict[str, str]) -> None:
     """Which column plays which role, and what to do with repeats."""
 
     def chosen(role: str, key: str) -> None:
         value = st.session_state[key]
-        mapping.pop(role, None)
+        for name in (role, *(_OF_NAMES if role in services.MAPPED else ())):
+            mapping.pop(name, None)
         if value:
             mapping[role] = value
 
     with st.container(horizontal=True):
         for role in services.MAPPED:
-            key = f"role-{role}-{path}"
+            key = f"role-{role}-{digest}"
             value = mapping.get(role) or roles.get(role)
             state.show(key, value if value in columns else None)
             st.selectbox(role.capitalize(), columns, index=None, key=key, on_change=chosen, args=(role, key))
-        key = f"role-repeats-{path}"
+        key = f"role-repeats-{digest}"
         state.show(key, mapping.get("repeats", "keep"))
         st.selectbox(
             "Repeats", list(REPEATS), format_func=REPEATS.__getitem__, key=key, on_change=chosen, args=("repeats", key)
@@ -92,6 +107,8 @@ def report(found: Import) -> None:
     if told.changes:
         listed = "\n".join(f"- {as_text(change)}" for change in told.changes)
         st.warning(f"Importing would drop or merge rows:\n\n{listed}", icon=":material/content_cut:")
+    elif open_questions(told):
+        st.info("Nothing is dropped or merged yet: see below which names may be one.", icon=":material/call_merge:")
     else:
         st.success("Nothing would be dropped or merged.", icon=":material/check_circle:")
     others = told.frame()
