@@ -14,7 +14,7 @@ SHOWN = 20
 
 def upload_list() -> None:
     """List the uploads, the newest first."""
-    found = services.uploads()
+    found = services.list_uploads()
     if not found:
         return
     st.header("Uploads")

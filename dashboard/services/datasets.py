@@ -10,7 +10,7 @@ import streamlit as st
 from crowdcore.exhibits.fits import is_fit
 from crowdcore.exhibits.view import View, cached
 from dashboard.services._cache import dataset, upload_folder, version
-from dashboard.services.kept_uploads import uploads
+from dashboard.services.kept_uploads import list_uploads
 
 if TYPE_CHECKING:
     from crowdcore import CrowdDataset
@@ -26,7 +26,7 @@ def names() -> list[str]:
     """Datasets to choose from: those this session planted, the uploads, then the named ones."""
     import crowdcore as cc
 
-    uploaded = (upload.dataset for upload in uploads() if upload.dataset)
+    uploaded = (upload.dataset for upload in list_uploads() if upload.dataset)
     return list(dict.fromkeys([*st.session_state.get("uploads", []), *uploaded, *cc.list_datasets()]))
 
 

@@ -21,11 +21,11 @@ __all__ = [
     "digest_of",
     "free_title",
     "kept_file",
+    "list_uploads",
     "note_dataset",
     "note_file",
     "rename_upload",
     "title",
-    "uploads",
 ]
 
 LONGEST = 100  # characters of a title
@@ -52,7 +52,7 @@ class Upload:
     mapping: Mapping[str, Any]
 
 
-def uploads() -> list[Upload]:
+def list_uploads() -> list[Upload]:
     """The uploads of whoever is signed in (of all, where nobody has to), the newest first."""
     datasets = [_upload(note, dataset=note.parent.name) for note in _notes("datasets")]
     read = {upload.file for upload in datasets if upload}
@@ -92,7 +92,7 @@ def free_title(wanted: str) -> str:
     """The title itself, or with a number where a dataset is called so already."""
     import crowdcore as cc
 
-    taken = {*cc.list_datasets(), *(upload.name for upload in uploads() if upload.dataset)}
+    taken = {*cc.list_datasets(), *(upload.name for upload in list_uploads() if upload.dataset)}
     titles = (wanted if n == 1 else f"{wanted} ({n})" for n in range(1, len(taken) + 2))
     return next(candidate for candidate in titles if candidate not in taken)
 
