@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 
 import pandas as pd
 import streamlit as st
@@ -75,7 +76,7 @@ def _combinations(report: ImportReport, mapping: dict[str, Any], path: str) -> N
             label = f"Leave {count(finding.count, 'label')} out"
             _button(label, "content_cut", f"drop-{path}", lambda: mapping.update(multi_select="drop"))
         else:
-            st.write("They are left out, as listed below.")
+            st.write("They are left out, as listed above.")
             _button("Keep them as classes again", "undo", f"keep-{path}", lambda: mapping.pop("multi_select", None))
 
 
@@ -84,9 +85,9 @@ def _button(label: str, icon: str, key: str, act: Callable[[], Any], disabled: b
 
 
 def _table(found: list[Variants]) -> pd.DataFrame:
-    """Each spelling, quoted so that blanks are seen, how many rows hold it, and what it is read as."""
+    """Each spelling, quoted so that blanks and loose accents are seen, its number of rows, what it is read as."""
     rows = [
-        (repr(spelling), rows, becomes)
+        (ascii(spelling) if spelling != normalize("NFC", spelling) else repr(spelling), rows, becomes)
         for variants in found
         for spelling, rows, becomes in zip(variants.spellings, variants.counts, variants.becomes, strict=True)
     ]

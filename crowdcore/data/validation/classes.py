@@ -125,7 +125,8 @@ def outside(
     more = f" and {len(words) - 3:,} others" if len(words) > 3 else ""
     verb = "would be left out" if what == "label" else "would count as unknown"
     noun = "label" if what == "label" else "gold value"
-    which = "that may name several classes" if words.keys() <= classes.several else f"outside the {n:,} classes"
+    combined = words.keys() <= classes.several
+    which = "that may name several classes" if combined else f"outside the {n:,} classes"
     sentence = f"{plural(len(rows), noun)} {which} {verb}: {listed}{more}"
     return [
         make_finding(
@@ -135,7 +136,7 @@ def outside(
             row_numbers(raw, rows, about),
             column=raw.roles.get(what),
             examples=tuple(word for word, _ in words.most_common(5)),
-            remedy="Correct them, or pass the full list with classes=….",
+            remedy="" if combined else "Correct them, or pass the full list with classes=….",
         )
     ]
 
