@@ -33,7 +33,7 @@ def _row(upload: services.Upload) -> None:
             st.markdown(as_text(upload.name))
         about = [services.when(upload.when), *([size(upload.size)] if upload.size else [])]
         st.caption(as_text(" · ".join(about if upload.dataset else [*about, "not opened yet"])))
-        with st.popover("Manage", type="tertiary", help=f"Read again, rename or delete {as_text(upload.name)}"):
+        with st.popover("Manage", type="tertiary", help="Read the file again, rename it or delete it"):
             _manage(upload, key)
 
 
