@@ -15,7 +15,7 @@ from crowdcore.data.readers.base import Raw
 from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.validation.classes import ClassList
-from crowdcore.data.validation.variants import fold
+from crowdcore.data.validation.variants import fold_name
 
 __all__ = ["find_multi_selects", "multi_selects"]
 
@@ -27,8 +27,8 @@ def find_multi_selects(names: list[str]) -> set[str]:
     split = {name: parts for name in names if (parts := _parts(name))}
     if not split:
         return set()
-    alone = set(_folded([name for name in names if name not in split]))
-    folded = {name: set(_folded(parts)) for name, parts in split.items()}
+    alone = {fold_name(name) for name in names if name not in split}
+    folded = {name: {fold_name(part) for part in parts} for name, parts in split.items()}
     often = Counter(part for parts in folded.values() for part in parts)
     known = alone | {part for part, n in often.items() if n > 1}
     return {
@@ -43,16 +43,12 @@ def _parts(name: str) -> list[str]:
     if name.startswith("[") and name.endswith("]"):
         try:
             listed = json.loads(name)
-        except ValueError:
+        except (ValueError, RecursionError):
             return []
         return [str(part) for part in listed if not isinstance(part, (list, dict))]
     separator = next((s for s in _SEPARATORS if s in name), None)
     parts = [part.strip() for part in name.split(separator)] if separator else []
     return parts if all(parts) else []
-
-
-def _folded(names: list[str]) -> list[str]:
-    return list(fold(strings(names)).to_pylist())
 
 
 def multi_selects(

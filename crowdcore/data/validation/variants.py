@@ -20,7 +20,7 @@ from crowdcore.data.report import Finding, Level, Role, Variants, make_finding
 from crowdcore.data.settings import Merge
 from crowdcore.data.tables.base import Arrow
 
-__all__ = ["Merged", "fold", "merge_variants", "rename"]
+__all__ = ["Merged", "fold", "fold_name", "merge_variants", "rename"]
 
 _SETTING: dict[Role, str] = {"label": "merge_classes", "worker": "merge_workers"}
 _NOUN: dict[Role, str] = {"label": "classes", "worker": "workers"}
@@ -32,10 +32,11 @@ def fold(names: Arrow) -> Arrow:
     foreign = pc.invert(pc.string_is_ascii(names))
     if not pc.any(foreign).as_py():
         return folded
-    return pc.replace_with_mask(folded, foreign, strings(_fold(v) for v in names.filter(foreign).to_pylist()))
+    return pc.replace_with_mask(folded, foreign, strings(fold_name(v) for v in names.filter(foreign).to_pylist()))
 
 
-def _fold(name: str) -> str:
+def fold_name(name: str) -> str:
+    """One name without case, accents, width and needless blanks."""
     letters = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
     return " ".join("".join(c for c in letters if not "\u0300" <= c <= "\u036f").split()) or name.strip()
 
@@ -139,7 +140,7 @@ def _groups(spelled: list[_Spelling], became: Mapping[str, str]) -> list[list[_S
     """Spellings by the fold of what they become, the most frequent first."""
     groups: dict[str, list[_Spelling]] = {}
     for spelling in sorted(spelled, key=lambda s: -s.rows):
-        groups.setdefault(_fold(became.get(spelling.read, spelling.read)), []).append(spelling)
+        groups.setdefault(fold_name(became.get(spelling.read, spelling.read)), []).append(spelling)
     return list(groups.values())
 
 

@@ -155,6 +155,7 @@ def test_combinations_are_found_kept_or_left_out(csv):
         (["yes", "no", "yes;"], set()),
         (["[1]", "[1, 2]"], {"[1]", "[1, 2]"}),
         (["[]", "a"], set()),
+        (["[" * 100_000 + "]" * 100_000, "[a]"], set()),
     ],
 )
 def test_what_names_several_classes(names, found):
