@@ -46,7 +46,7 @@ Read = Annotated[
         "--read",
         metavar="NAME=VALUE",
         help="How to read a file, where its content does not say: label=answer, worker=hit_worker, format=wide, "
-        'classes=["no","yes"], repeats=first, merge_classes=variants, encoding=latin-1 …; may be repeated.',
+        'classes=["no","yes"], repeats=first, encoding=latin-1 …; may be repeated.',
     ),
 ]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Also write the table to this file (.csv, .parquet).")]

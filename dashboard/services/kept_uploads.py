@@ -71,8 +71,9 @@ def _upload(path: Path, **known: str) -> Upload | None:
     try:
         when = datetime.fromisoformat(note["when"])
         told = {"file": note.get("file", ""), "dataset": "", **known}
-        found = Upload(str(note["name"]), size=int(note["size"]), when=when, mapping=note.get("mapping", {}), **told)
-    except (KeyError, ValueError, TypeError):
+        mapping = {k: tuple(v) if isinstance(v, list) else v for k, v in note.get("mapping", {}).items()}
+        found = Upload(str(note["name"]), size=int(note["size"]), when=when, mapping=mapping, **told)
+    except (KeyError, ValueError, TypeError, AttributeError):
         return None
     return found if note.get("owner", "") == _owner() else None
 

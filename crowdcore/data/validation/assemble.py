@@ -10,7 +10,7 @@ from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.dictionary import Codes, Whole, strings
 from crowdcore.data.readers.base import Raw
-from crowdcore.data.report import Finding, ImportReport, Role, make_finding, plural
+from crowdcore.data.report import Finding, ImportReport, make_finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.validation.accepted_rows import accepted_rows
 from crowdcore.data.validation.annotations import Annotations
@@ -32,6 +32,7 @@ from crowdcore.data.validation.workers import listed_workers, number_workers
 
 __all__ = ["assemble"]
 
+MINUS_ONE = ("-1", "-1.0")
 _RANK = {"change": 0, "warning": 1, "note": 2}
 
 
@@ -136,32 +137,14 @@ def _clean(raw: Raw, settings: ReadSettings) -> tuple[_Columns, list[Finding]]:
         listed, noticed = clean_names(about.task, "task", raw, whole="all", about=about)
         findings += noticed
     if about.gold is not None:
-        listed_classes = settings.classes or raw.classes or label.values.to_pylist()
-        unknown = () if {"-1", "-1.0"} & {*listed_classes} else ("-1", "-1.0")
+        spellings = settings.classes or raw.classes or label.values.to_pylist()
+        unknown = () if {*MINUS_ONE} & {*spellings} else MINUS_ONE
         gold, noticed = clean_names(about.gold, "gold", raw, unknown, whole, about)
         findings += noticed
     if about.split is not None:
         split, noticed = clean_names(about.split, "split", raw, about=about)
         findings += noticed
     return _Columns(names, listed, gold, split), findings
-
-
-def _merge(
-    raw: Raw, settings: ReadSettings, columns: _Columns, classes: ClassList
-) -> tuple[_Columns, ClassList, dict[Role, Merged]]:
-    """Merge the spellings of classes and workers that the settings ask to merge."""
-    label, worker = columns.names["label"], columns.names["worker"]
-    listed = () if classes.source == "labels found" else classes.names
-    of_label = merge_variants(
-        raw, "label", raw.label, label, gold=columns.gold, listed=listed, merge=settings.merge_classes
-    )
-    of_worker = merge_variants(
-        raw, "worker", raw.worker, worker, gold=None, listed=listed_workers(raw), merge=settings.merge_workers
-    )
-    names = columns.names | {"label": rename(label, of_label.became), "worker": rename(worker, of_worker.became)}
-    gold = None if columns.gold is None else rename(columns.gold, of_label.became)
-    merged: dict[Role, Merged] = {"label": of_label, "worker": of_worker}
-    return replace(columns, names=names, gold=gold), classes.renamed(of_label.became), merged
 
 
 def _about_tasks(
@@ -193,6 +176,24 @@ def _about_tasks(
         split, noticed = split_codes(columns.split, raw, tasks)
         findings += noticed
     return gold, split, findings
+
+
+def _merge(
+    raw: Raw, settings: ReadSettings, columns: _Columns, classes: ClassList
+) -> tuple[_Columns, ClassList, dict[str, Merged]]:
+    """Merge the spellings of classes and workers that the settings ask to merge."""
+    label, worker = columns.names["label"], columns.names["worker"]
+    listed = () if classes.source == "labels found" else classes.names
+    of_label = merge_variants(
+        raw, "label", raw.label, label, gold=columns.gold, listed=listed, merge=settings.merge_classes
+    )
+    of_worker = merge_variants(
+        raw, "worker", raw.worker, worker, gold=None, listed=listed_workers(raw), merge=settings.merge_workers
+    )
+    names = columns.names | {"label": rename(label, of_label.became), "worker": rename(worker, of_worker.became)}
+    gold = None if columns.gold is None else rename(columns.gold, of_label.became)
+    merged = {"label": of_label, "worker": of_worker}
+    return replace(columns, names=names, gold=gold), classes.renamed(of_label.became), merged
 
 
 def _about_repeats(repeats: Repeats, raw: Raw, given: Annotations, settings: ReadSettings) -> list[Finding]:
