@@ -29,6 +29,13 @@ class ReadSettings(Settings):
     image: str | None = Field(default=None, description="Column of the path of the task's image.")
     audio: str | None = Field(default=None, description="Column of the path of the task's sound.")
     classes: tuple[str, ...] | None = Field(default=None, description="Class list, in the order to use.")
+    merge_classes: Merge = Field(
+        default=None,
+        description='Labels that are one class: "variants" (of case, accents, width, blanks), or {name: spellings}.',
+    )
+    merge_workers: Merge = Field(
+        default=None, description='Worker ids that are one worker: "variants", or {name: spellings}.'
+    )
     encoding: str | None = Field(default=None, description="Encoding of a text file, e.g. latin-1.")
     delimiter: str | None = Field(default=None, min_length=1, max_length=1, description="Delimiter of a text file.")
     header: bool | None = Field(default=None, description="Whether the first row holds column names.")
@@ -38,15 +45,10 @@ class ReadSettings(Settings):
     repeats: Literal["keep", "first", "last", "majority"] = Field(
         default="keep", description="What to do with a worker's repeats on a task."
     )
-    merge_classes: Merge = Field(
+    multi_select: Literal["keep", "drop"] | None = Field(
         default=None,
-        description='Labels that are one class: "variants" (of case, accents, width, blanks), or {name: spellings}.',
-    )
-    merge_workers: Merge = Field(
-        default=None, description='Worker ids that are one worker: "variants", or {name: spellings}.'
-    )
-    multi_select: Literal["keep", "drop"] = Field(
-        default="keep", description="Labels that name several classes: each combination a class, or left out."
+        description="Labels of several classes: each combination a class (keep; default in tables), or left out "
+        "(drop; default in exports of tools).",
     )
     name: str | None = Field(default=None, description="What to call the dataset; default the file's name.")
 

@@ -66,7 +66,8 @@ def _spellings(role: Role, found: list[Variants], mapping: dict[str, Any], path:
 
 def _combinations(report: ImportReport, mapping: dict[str, Any], path: str) -> None:
     finding = next((f for f in report.findings if f.code == "multi-select"), None)
-    dropped = mapping.get("multi_select") == "drop"
+    of_tool = any(f.code == "several-choices" for f in report.findings)  # asked elsewhere
+    dropped = mapping.get("multi_select") == "drop" and not of_tool
     if finding is None and not dropped:
         return
     with st.container(border=True):
