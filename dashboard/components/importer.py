@@ -26,6 +26,31 @@ def importer() -> None:
         "A table with one row per label (**task, worker, label**, optionally **gold**) as CSV, TSV, JSON lines or "
         "Parquet; a table of tasks × workers; a Label Studio or Prodigy export; or a ZIP of a dataset folder."
     )
+    path = chosen_file()
+    if path is None:
+        st.caption("The file stays on this machine, in the app's workspace.")
+        return
+    mapping: dict[str, Any] = st.session_state.setdefault("mapping", {}).setdefault(path, {})
+    found = services.examine(path, tuple(sorted(mapping.items())))
+    if isinstance(found, tuple):
+        columns, roles = found
+        missing = " and the ".join(role for role in ("task", "worker", "label") if role not in roles)
+        st.warning(f"The columns do not say which holds the {missing}. Choose below.", icon=":material/help:")
+        ask(path, mapping, columns, roles)
+        return
+    report(found)
+    merging(found.report, mapping, path)
+    with st.expander("Columns and repeats", expanded=False):
+        ask(path, mapping, found.report.columns, found.report.roles)
+    changes = len(found.report.changes)
+    label = f"Accept {count(changes, 'change')} and open" if changes else "Open it"
+    if st.button(label, type="primary", icon=":material/check:"):
+        state.put(dataset=services.accept(found, path, tuple(sorted(mapping.items()))))
+        st.rerun()
+
+
+def chosen_file() -> str | None:
+    """The path of the file that was just uploaded, or that the address names."""
     file, taken = st.file_uploader("File", key="upload", label_visibility="collapsed"), st.session_state.get("received")
     if file is not None and file.file_id != taken:
         state.put(file=services.digest_of(services.receive(file.name, file)))
@@ -33,36 +58,11 @@ def importer() -> None:
     elif file is None and taken is not None:
         state.put(file=None)
         del st.session_state["received"]
-    if digest := state.get("file"):
-        look(digest)
-    else:
-        st.caption("The file stays on this machine, in the app's workspace.")
+    digest = state.get("file")
+    return services.receive_again(digest) if digest else None
 
 
-def look(digest: str) -> None:
-    """What a stored file holds, what can be chosen about it, and the button that takes it in."""
-    path = services.receive_again(digest)
-    mapping: dict[str, Any] = st.session_state.setdefault("mapping", {}).setdefault(digest, {})
-    asked = tuple(sorted(mapping.items()))
-    found = services.examine(path, asked)
-    if isinstance(found, tuple):
-        columns, roles = found
-        missing = " and the ".join(role for role in ("task", "worker", "label") if role not in roles)
-        st.warning(f"The columns do not say which holds the {missing}. Choose below.", icon=":material/help:")
-        ask(digest, mapping, columns, roles)
-        return
-    report(found)
-    merging(found.report, mapping, digest)
-    with st.expander("Columns and repeats", expanded=False):
-        ask(digest, mapping, found.report.columns, found.report.roles)
-    changes = len(found.report.changes)
-    label = f"Accept {count(changes, 'change')} and open" if changes else "Open it"
-    if st.button(label, type="primary", icon=":material/check:"):
-        state.put(dataset=services.accept(found, path, asked))
-        st.rerun()
-
-
-def ask(digest: str, mapping: dict[str, Any], columns: tuple[str, ...], roles: dict[str, str]) -> None:
+def ask(path: str, mapping: dict[str, Any], columns: tuple[str, ...], roles: dict[str, str]) -> None:
     """Which column plays which role, and what to do with repeats."""
 
     def chosen(role: str, key: str) -> None:
@@ -74,11 +74,11 @@ def ask(digest: str, mapping: dict[str, Any], columns: tuple[str, ...], roles: d
 
     with st.container(horizontal=True):
         for role in services.MAPPED:
-            key = f"role-{role}-{digest}"
+            key = f"role-{role}-{path}"
             value = mapping.get(role) or roles.get(role)
             state.show(key, value if value in columns else None)
             st.selectbox(role.capitalize(), columns, index=None, key=key, on_change=chosen, args=(role, key))
-        key = f"role-repeats-{digest}"
+        key = f"role-repeats-{path}"
         state.show(key, mapping.get("repeats", "keep"))
         st.selectbox(
             "Repeats", list(REPEATS), format_func=REPEATS.__getitem__, key=key, on_change=chosen, args=("repeats", key)

@@ -57,7 +57,7 @@ def _manage(upload: services.Upload, key: str) -> None:
 
 def _read_again(upload: services.Upload) -> None:
     """Show the stored file as it was read when it was taken in, to be read otherwise."""
-    st.session_state.setdefault("mapping", {})[upload.file] = dict(upload.mapping)
+    st.session_state.setdefault("mapping", {})[services.receive_again(upload.file)] = dict(upload.mapping)
     state.put(file=upload.file, view="Open a file")
 
 
