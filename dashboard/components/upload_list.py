@@ -43,22 +43,13 @@ def _manage(upload: services.Upload, key: str) -> None:
         if st.button("Rename", key=f"rename-{key}", icon=":material/edit:", disabled=name == upload.name):
             services.rename_upload(upload, name)
             st.rerun()
-        if upload.file:
-            st.button(
-                "Read the file again",
-                key=f"again-{key}",
-                icon=":material/replay:",
-                on_click=_read_again,
-                args=(upload,),
-            )
+        if upload.file and st.button("Read the file again", key=f"again-{key}", icon=":material/replay:"):
+            # Read as it was when it was taken in; from there it can be read otherwise.
+            st.session_state.setdefault("mapping", {})[services.receive_again(upload.file)] = dict(upload.mapping)
+            state.put(file=upload.file)
+            st.rerun()
         if st.button("Delete", key=f"delete-{key}", icon=":material/delete:"):
             _confirm(upload)
-
-
-def _read_again(upload: services.Upload) -> None:
-    """Show the stored file as it was read when it was taken in, to be read otherwise."""
-    st.session_state.setdefault("mapping", {})[services.receive_again(upload.file)] = dict(upload.mapping)
-    state.put(file=upload.file, view="Open a file")
 
 
 @st.dialog("Delete this upload?")
