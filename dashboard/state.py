@@ -32,7 +32,7 @@ __all__ = [
 
 SHARED = ("dataset", "reference", "names")
 PAGES: Mapping[str, tuple[str, ...]] = {
-    "data": ("view",),
+    "data": ("view", "file"),
     "sandbox": (
         "crowd",
         "vary",
@@ -161,17 +161,20 @@ def settle(**values: str) -> None:
     st.session_state["settled"] = values
 
 
-def bind(key: str, value: object, *, say: tuple[str, str] = ("yes", "")) -> dict[str, Any]:
+def bind(
+    key: str, value: object, *, say: tuple[str, str] = ("yes", ""), among: Sequence[str] | None = None
+) -> dict[str, Any]:
     """Arguments that tie a widget to ``key``: it shows ``value`` now, and its change is remembered as text.
 
     Args:
         key: the name in the address bar; one widget per page.
         value: what the widget shows, of the widget's own type.
         say: the words for True and False.
+        among: the only values to remember; a browser may still send the title that an option had before.
     """
     widget = f"{st.session_state['page']}-{key}"
     show(widget, value)
-    return {"key": widget, "on_change": _take, "args": (widget, key, say)}
+    return {"key": widget, "on_change": _take, "args": (widget, key, say, among)}
 
 
 def show(widget: str, value: object) -> None:
@@ -180,8 +183,10 @@ def show(widget: str, value: object) -> None:
         st.session_state[widget] = value
 
 
-def _take(widget: str, key: str, say: tuple[str, str]) -> None:
+def _take(widget: str, key: str, say: tuple[str, str], among: Sequence[str] | None) -> None:
     value = st.session_state[widget]
+    if among is not None and value not in among:
+        return
     if isinstance(value, bool):
         value = say[0] if value else say[1]
     put(**{key: [str(v) for v in value] if isinstance(value, list) else None if value is None else str(value)})

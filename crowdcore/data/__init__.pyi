@@ -19,6 +19,7 @@ from .frames import (
 from .report import (
     Finding as Finding,
     ImportReport as ImportReport,
+    Variants as Variants,
 )
 from .rows import Rows as Rows
 from .settings import ReadSettings as ReadSettings

@@ -150,13 +150,17 @@ class RoleColumns:
 EXTRA_LIMIT = 512 << 20  # of a file above this size only the columns with a role are kept
 
 
-def read_roles(table: Table, settings: ReadSettings, needed: tuple[str, ...], extra: bool = True) -> RoleColumns:
-    """Read the columns that play a role, and (``extra``) those beside them.
+def read_roles(
+    table: Table, settings: ReadSettings, needed: tuple[str, ...], extra: bool = True, only_needed: bool = False
+) -> RoleColumns:
+    """Read the columns that play a role (``only_needed``: one of these, or named), and (``extra``) those beside them.
 
     Raises:
         MappingError: a needed role has no column.
     """
     roles = assign_roles(table, settings)
+    if only_needed:
+        roles = {role: column for role, column in roles.items() if role in needed or getattr(settings, role)}
     need_roles(roles, needed, table.columns, table.path)
     keep = tuple(c for c in table.columns if extra and c not in roles.values())
     findings = [*table.findings, *alias_findings(roles, table.columns, settings)]

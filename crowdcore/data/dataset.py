@@ -83,6 +83,8 @@ class CrowdDataset:
         media: images, texts, sounds of the tasks.
         extra: further columns of the annotations (``seconds``, ``timestamp``), aligned with them.
         truth: what generated a simulated crowd.
+        file_row: (n_annotations,) int32 1-based row of the file as it was before anything was left out or sorted;
+            None: not known.
         notes: what was dropped, merged or noticed while reading, one sentence each.
 
     Raises:
@@ -102,6 +104,7 @@ class CrowdDataset:
     media: Media | None = None
     extra: pd.DataFrame | None = None
     truth: SimulatedTruth | None = None
+    file_row: IntArray | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -126,6 +129,8 @@ class CrowdDataset:
     def _check(self) -> None:
         if not len(self.task) == len(self.worker) == len(self.label):
             raise DataError("`task`, `worker` and `label` must have the same length")
+        if self.file_row is not None and len(self.file_row) != len(self.task):
+            raise DataError(f"`file_row` must have one entry for each of the {self.n_annotations} annotations")
         if len(self.gold) != self.n_tasks or len(self.split) != self.n_tasks:
             raise DataError(f"`gold` and `split` must have one entry for each of the {self.n_tasks} tasks")
         for name, values, low, end in (
@@ -228,6 +233,7 @@ class CrowdDataset:
             label=self.label[keep],
             extra=None if self.extra is None else self.extra.loc[keep].reset_index(drop=True),
             truth=truth,
+            file_row=None if self.file_row is None else self.file_row[keep],
         )
 
     def without_workers(self, workers: IntArray) -> CrowdDataset:

@@ -16,7 +16,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, IntArray
 from crowdcore.data import formulas
 
-__all__ = ["Cleaned", "Codes", "Encoder", "Whole", "clean", "encode", "natural_order", "strings"]
+__all__ = ["Cleaned", "Codes", "Encoder", "Whole", "clean", "distinct", "encode", "natural_order", "strings"]
 
 Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
 Whole: TypeAlias = Literal["keep", "all", "mixed"]
@@ -78,6 +78,8 @@ class Encoder:
             return
         if pa.types.is_null(kind):
             column = column.cast(pa.large_string())
+        if pa.types.is_float16(kind):
+            column = column.cast(pa.float32())
         encoded = column.dictionary_encode()
         chunks = encoded.chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]
         if chunks:  # they share their dictionary
@@ -102,7 +104,7 @@ class Encoder:
         values = _as_text(chunks[0].dictionary)
         codes = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
         if values.null_count or pa.types.is_floating(chunks[0].dictionary.type):  # NaN; 0 and -0
-            return _distinct(values, codes)
+            return distinct(values, codes)
         return Codes(values, codes)
 
 
@@ -131,13 +133,9 @@ def _as_text(values: Arrow) -> Arrow:
     if pa.types.is_boolean(kind):
         return strings([None if v is None else str(v) for v in values.to_pylist()])
     if pa.types.is_decimal(kind):
-        values, kind = values.cast(pa.float64()), pa.float64()
+        return strings([None if v is None else f"{v.normalize():f}" for v in values.to_pylist()])
     if pa.types.is_floating(kind):
-        numbers = np.asarray(values.cast(pa.float64()).fill_null(np.nan))
-        with np.errstate(invalid="ignore"):
-            whole = np.all(np.isnan(numbers) | ((numbers == np.round(numbers)) & (np.abs(numbers) < 2**53)))
-        text = pa.array(numbers, from_pandas=True)
-        return text.cast(pa.int64() if whole else pa.float64()).cast(pa.large_string())
+        return _floats_as_text(values)
     try:
         text = values.cast(pa.large_string())
         text.validate(full=True)
@@ -146,7 +144,27 @@ def _as_text(values: Arrow) -> Arrow:
     return text
 
 
-def _distinct(values: Arrow, codes: IntArray) -> Codes:
+def _floats_as_text(values: Arrow) -> Arrow:
+    """Floating-point numbers in their shortest spelling.
+
+    Raises:
+        DataError: whole numbers so large that two of them may have become one.
+    """
+    numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False) + 0.0  # so that -0 is 0
+    known = numbers[~np.isnan(numbers)]
+    exact = 2.0 ** {32: 24, 64: 53}[values.type.bit_width]
+    whole = bool(np.isfinite(known).all() and (known == np.round(known)).all())
+    large = known[np.abs(known) >= exact]
+    if whole and len(large):
+        raise DataError(
+            f"holds whole numbers such as {large[0]:.0f} in a floating-point type that cannot tell them apart from "
+            f"their neighbours; write them as integers or as text"
+        )
+    shortest = pa.array(numbers if exact > 2**24 else numbers.astype(np.float32), from_pandas=True)
+    return shortest.cast(pa.int64() if whole else shortest.type).cast(pa.large_string())
+
+
+def distinct(values: Arrow, codes: IntArray) -> Codes:
     """Merge equal values; rows whose value is missing become -1."""
     merged = values.dictionary_encode()
     target = np.append(np.asarray(merged.indices.fill_null(-1), np.int32), np.int32(-1))
@@ -198,7 +216,7 @@ def clean(raw: Codes, missing: Iterable[str] = (), unescape: bool = False, whole
         values = pc.replace_substring_regex(values, _PADDED_ZERO, "")
     if values is raw.values:
         return Cleaned(raw, none, False, (), none)
-    codes = _distinct(values, raw.codes)
+    codes = distinct(values, raw.codes)
     lost = len(values) - values.null_count - len(codes.values)
     merged, rows = _merged(raw, values) if lost else ((), none)
     return Cleaned(codes, trimmed, renumbered, merged, rows)

@@ -10,9 +10,10 @@ import pandas as pd
 
 from crowdcore.core.types import AnyArray
 
-__all__ = ["Finding", "ImportReport", "Level", "make_finding", "plural"]
+__all__ = ["Finding", "ImportReport", "Level", "Role", "Variants", "make_finding", "plural"]
 
 Level = Literal["note", "warning", "change"]
+Role = Literal["label", "worker"]
 SHOWN = 5
 _UNIT = {"wide": "cell"}  # what holds an annotation, where it is no row of its own
 
@@ -54,6 +55,30 @@ class Finding:
         return f"{self.sentence}{where}." + (f" {self.remedy}" if self.remedy else "")
 
 
+@dataclass(frozen=True)
+class Variants:
+    """Spellings of a file that may be one name.
+
+    Args:
+        role: what the names are of.
+        name: what all of them become when they are merged.
+        spellings: as written in the file (or its class list), the most frequent first.
+        counts: rows of each, 0 for a spelling that only gold or a class list has.
+        becomes: what each is read as.
+    """
+
+    role: Role
+    name: str
+    spellings: tuple[str, ...]
+    counts: tuple[int, ...]
+    becomes: tuple[str, ...]
+
+    @property
+    def merged(self) -> bool:
+        """Whether all are read as one name."""
+        return len(set(self.becomes)) == 1
+
+
 def plural(count: int, noun: str) -> str:
     """``1 task``, ``1,200 tasks``, ``2 classes``."""
     ending = "es" if noun.endswith("s") else "s"
@@ -89,6 +114,7 @@ class ImportReport:
         n_repeats: annotations beyond the first of the same worker on the same task, before any reduction.
         n_contradicting: (task, worker) pairs whose repeats differ.
         findings: everything noticed; changes first.
+        variants: labels and workers that are spelled in several ways.
     """
 
     source: str
@@ -107,6 +133,7 @@ class ImportReport:
     n_repeats: int
     n_contradicting: int
     findings: tuple[Finding, ...]
+    variants: tuple[Variants, ...] = ()
 
     @property
     def changes(self) -> tuple[Finding, ...]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
 
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 
-__all__ = ["MEDIA", "ReadSettings"]
+__all__ = ["MEDIA", "Merge", "ReadSettings"]
+
+Merge: TypeAlias = Literal["variants"] | dict[str, tuple[str, ...]] | None
 
 MEDIA: tuple[str, ...] = ("text", "image", "audio")
 
@@ -28,6 +30,13 @@ class ReadSettings(Settings):
     image: str | None = Field(default=None, description="Column of the path of the task's image.")
     audio: str | None = Field(default=None, description="Column of the path of the task's sound.")
     classes: tuple[str, ...] | None = Field(default=None, description="Class list, in the order to use.")
+    merge_classes: Merge = Field(
+        default=None,
+        description='Labels that are one class: "variants" (of case, accents, width, blanks), or {name: spellings}.',
+    )
+    merge_workers: Merge = Field(
+        default=None, description='Worker ids that are one worker: "variants", or {name: spellings}.'
+    )
     encoding: str | None = Field(default=None, description="Encoding of a text file, e.g. latin-1.")
     delimiter: str | None = Field(default=None, min_length=1, max_length=1, description="Delimiter of a text file.")
     header: bool | None = Field(default=None, description="Whether the first row holds column names.")

@@ -118,7 +118,12 @@ def _annotations(y: pd.DataFrame | AnyArray, n_tasks: int) -> tuple[IntArray, In
         missing = {"task", "worker", "label"} - set(y.columns)
         if missing:
             raise DataError(f"The annotations lack the column(s) {', '.join(sorted(missing))}")
-        task, names, labels = y["task"].to_numpy(), y["worker"].to_numpy(), y["label"].to_numpy()
+        for column in ("task", "worker", "label"):
+            gone = np.flatnonzero(y[column].isna())
+            if len(gone):
+                sentence = f"{len(gone)} of {len(y)} annotations have no {column}"
+                raise DataError(sentence, "Drop those rows.", row=int(gone[0]) + 1, column=column)
+        task, names, labels = _task_numbers(y["task"]), y["worker"].to_numpy(), y["label"].to_numpy()
     else:
         table = np.asarray(y)
         if table.ndim != 2 or len(table) != n_tasks:
@@ -126,8 +131,6 @@ def _annotations(y: pd.DataFrame | AnyArray, n_tasks: int) -> tuple[IntArray, In
         present = ~(pd.isna(table) | (table == -1))
         task, names = np.nonzero(present)
         labels = table[present]
-        if labels.dtype.kind == "f":
-            labels = labels.astype(np.int64)
     if len(task) == 0:
         raise DataError("There are no annotations to learn from")
     if task.min() < 0 or task.max() >= n_tasks:
@@ -137,5 +140,25 @@ def _annotations(y: pd.DataFrame | AnyArray, n_tasks: int) -> tuple[IntArray, In
         )
     order = np.argsort(task, kind="stable")
     workers, worker = np.unique(names[order], return_inverse=True)
-    classes, label = np.unique(labels[order], return_inverse=True)
+    classes, label = np.unique(_whole(labels[order]), return_inverse=True)
     return task[order], worker, label, workers, classes
+
+
+def _task_numbers(task: pd.Series) -> IntArray:
+    """Rows of X.
+
+    Raises:
+        DataError: they are no whole numbers.
+    """
+    numbers = pd.to_numeric(task, errors="coerce").to_numpy(np.float64)
+    odd = np.flatnonzero(~(numbers == np.round(numbers)))
+    if len(odd):
+        sentence = f"{task.iloc[int(odd[0])]!r} is no row of X"
+        raise DataError(sentence, "`task` is the row of X, from 0.", row=int(odd[0]) + 1, column="task")
+    return numbers.astype(np.int64)
+
+
+def _whole(labels: AnyArray) -> AnyArray:
+    """Labels as integers where all are whole numbers, as a matrix with NaN needs floats; others as they are."""
+    is_whole = labels.dtype.kind == "f" and bool((np.isfinite(labels) & (labels == np.round(labels))).all())
+    return labels.astype(np.int64) if is_whole else labels

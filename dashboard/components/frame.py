@@ -52,7 +52,7 @@ def _sidebar() -> bool:
             return False
         state.settle(dataset=dataset)
         options = names if dataset in names else [dataset, *names]
-        st.selectbox("Dataset", options, **state.bind("dataset", dataset))
+        st.selectbox("Dataset", options, format_func=services.title, **state.bind("dataset", dataset, among=options))
         opened = services.dataset(dataset)
         references = services.references(dataset, state.chosen("reference"))
         reference = state.chosen("reference") or references[0]

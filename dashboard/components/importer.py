@@ -11,6 +11,7 @@ from crowdcore.core.errors import CrowdError
 from dashboard import services, state
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
+from dashboard.components.variants import merging, open_questions
 
 if TYPE_CHECKING:
     from crowdcore.data import Import
@@ -21,6 +22,7 @@ MINUS_ONE = {("-1",): "No label", (): "A label"}  # setting `missing` -> what -1
 SEVERAL = {"drop": "Leave out", "keep": "Each combination is a class"}
 FLAGGED = {"keep": "Keep", "drop": "Leave out"}
 REPEATS = {"keep": "Keep and count all", "first": "Keep the first", "last": "Keep the last", "majority": "Majority"}
+_OF_NAMES = ("merge_classes", "merge_workers", "multi_select")  # mean nothing once another column is chosen
 
 
 def importer() -> None:
@@ -30,11 +32,10 @@ def importer() -> None:
         "Parquet; a table of tasks × workers; an export of Mechanical Turk, Toloka, Appen, SageMaker Ground Truth, "
         "Label Studio, Prodigy, doccano, Argilla or LightTag; or a ZIP of a dataset folder."
     )
-    file = st.file_uploader("File", key="upload", label_visibility="collapsed")
-    if file is None:
+    path = chosen_file()
+    if path is None:
         st.caption("The file stays on this machine, in the app's workspace.")
         return
-    path = services.receive(file.name, file)
     mapping: dict[str, Any] = st.session_state.setdefault("mapping", {}).setdefault(path, {})
     try:
         found = services.examine(path, tuple(sorted(mapping.items())))
@@ -52,6 +53,7 @@ def importer() -> None:
         ask_wide(path, mapping, columns)
         return
     report(found)
+    merging(found.report, mapping, path)
     with st.expander("Columns and repeats", expanded=False):
         ask(path, mapping, found.report.columns, found.report.roles)
         if found.report.format == "wide":
@@ -60,9 +62,21 @@ def importer() -> None:
     changes = len(found.report.changes)
     label = f"Accept {count(changes, 'change')} and open" if changes else "Open it"
     if st.button(label, type="primary", icon=":material/check:"):
-        name = services.accept(found)
-        state.put(dataset=name)
+        state.put(dataset=services.accept(found, path, tuple(sorted(mapping.items()))))
         st.rerun()
+
+
+def chosen_file() -> str | None:
+    """The path of the file that was just uploaded, or that the address names."""
+    file, taken = st.file_uploader("File", key="upload", label_visibility="collapsed"), st.session_state.get("received")
+    if file is not None and file.file_id != taken:
+        state.put(file=services.digest_of(services.receive(file.name, file)))
+        st.session_state["received"] = file.file_id
+    elif file is None and taken is not None:
+        state.put(file=None)
+        del st.session_state["received"]
+    digest = state.get("file")
+    return services.receive_again(digest) if digest else None
 
 
 def ask(path: str, mapping: dict[str, Any], columns: tuple[str, ...], roles: dict[str, str]) -> None:
@@ -70,7 +84,8 @@ def ask(path: str, mapping: dict[str, Any], columns: tuple[str, ...], roles: dic
 
     def chosen(role: str, key: str) -> None:
         value = st.session_state[key]
-        mapping.pop(role, None)
+        for name in (role, *(_OF_NAMES if role in services.MAPPED else ())):
+            mapping.pop(name, None)
         if value:
             mapping[role] = value
 
@@ -159,6 +174,8 @@ def report(found: Import) -> None:
     if told.changes:
         listed = "\n".join(f"- {as_text(change)}" for change in told.changes)
         st.warning(f"Importing would drop or merge rows:\n\n{listed}", icon=":material/content_cut:")
+    elif open_questions(told):
+        st.info("Nothing is dropped or merged yet: see below which names may be one.", icon=":material/call_merge:")
     else:
         st.success("Nothing would be dropped or merged.", icon=":material/check_circle:")
     others = told.frame()

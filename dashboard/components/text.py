@@ -42,5 +42,7 @@ def duration(seconds: float) -> str:
 
 
 def size(n_bytes: float) -> str:
-    """``310 MB``, ``2.4 GB``."""
-    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{max(n_bytes / 1e6, 1):.0f} MB"
+    """``1 kB``, ``310 MB``, ``2.4 GB``."""
+    if n_bytes < 1e6:
+        return f"{max(n_bytes / 1e3, 1):.0f} kB"
+    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.0f} MB"

@@ -7,6 +7,7 @@ from dashboard.services.datasets import default_dataset, names, offer, reference
 from dashboard.services.estimates import estimate, refused
 from dashboard.services.fits import Fit, labels_csv, start_fits, wait_for
 from dashboard.services.items import Item, has_media, item, task_number
+from dashboard.services.kept_uploads import Upload, delete_upload, digest_of, list_uploads, rename_upload, title
 from dashboard.services.learners import (
     about_backbone,
     about_method,
@@ -60,18 +61,19 @@ from dashboard.services.train import (
     start,
 )
 from dashboard.services.training_figures import curve_metrics, training_curves
-from dashboard.services.uploads import MAPPED, accept, examine, receive
+from dashboard.services.uploads import MAPPED, accept, examine, receive, receive_again
 
 # fmt: off
 __all__ = [
-    "MAPPED", "Draft", "Field", "Fit", "Item", "Refusal", "about_backbone", "about_method", "accept", "all_runs",
-    "backbones", "best_draft", "changed", "check", "containing", "csv", "curve_metrics", "curves", "dataset",
-    "default_dataset", "devices", "draft_of", "engine", "estimate", "examine", "fields_of", "has_media", "item",
-    "labels_csv", "learners", "live_runs", "log_lines", "names", "offer", "read_method", "readable",
-    "receive", "recovered", "reference", "references", "refused", "result", "run", "run_asked", "run_label",
-    "run_labels", "run_names", "run_title", "runs_of", "sandbox", "sandbox_results", "search_exhibits", "search_trials",
-    "searchable", "setting_title", "settings_in_words", "spell_method", "spelled", "start", "start_fits",
-    "start_search", "task_number", "train", "training_curves", "training_fault", "training_schema", "trials",
-    "untrainable", "uploaded", "usually_searched", "value_in_words", "view", "wait_for", "when", "workspace",
+    "MAPPED", "Draft", "Field", "Fit", "Item", "Refusal", "Upload", "about_backbone", "about_method", "accept",
+    "all_runs", "backbones", "best_draft", "changed", "check", "containing", "csv", "curve_metrics", "curves",
+    "dataset", "default_dataset", "delete_upload", "devices", "digest_of", "draft_of", "engine", "estimate",
+    "examine", "fields_of", "has_media", "item", "labels_csv", "learners", "list_uploads", "live_runs", "log_lines",
+    "names", "offer", "read_method", "readable", "receive", "receive_again", "recovered", "reference", "references",
+    "refused", "rename_upload", "result", "run", "run_asked", "run_label", "run_labels", "run_names", "run_title",
+    "runs_of", "sandbox", "sandbox_results", "search_exhibits", "search_trials", "searchable", "setting_title",
+    "settings_in_words", "spell_method", "spelled", "start", "start_fits", "start_search", "task_number", "title",
+    "train", "training_curves", "training_fault", "training_schema", "trials", "untrainable", "uploaded",
+    "usually_searched", "value_in_words", "view", "wait_for", "when", "workspace",
 ]
 # fmt: on

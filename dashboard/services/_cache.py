@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
+import secrets
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 if TYPE_CHECKING:
     from crowdcore import CrowdDataset
 
-__all__ = ["dataset", "upload_folder", "version", "workspace"]
+__all__ = [
+    "close_to_others",
+    "dataset",
+    "private_folder",
+    "read_note",
+    "upload_folder",
+    "version",
+    "workspace",
+    "write_note",
+]
 
 _FRESH = 1.0  # seconds
 _recent: dict[str, tuple[float, CrowdDataset]] = {}
@@ -29,11 +41,44 @@ def upload_folder(name: str) -> Path | None:
     return folder if Path(name).name == name and name not in {"", ".", ".."} and folder.is_dir() else None
 
 
+def private_folder(path: Path) -> Path:
+    """A folder, made if need be, that nobody but the app's user can look into."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.chmod(0o700)
+    return path
+
+
+def close_to_others(folder: Path) -> None:
+    """Let nobody but the app's user read a folder and all that is in it."""
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+
+
+def read_note(folder: Path) -> dict[str, Any]:
+    """What ``upload.json`` of a folder says; empty if there is none that can be read."""
+    try:
+        note = json.loads((folder / "upload.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return note if isinstance(note, dict) else {}
+
+
+def write_note(folder: Path, note: dict[str, Any]) -> None:
+    """Write ``upload.json`` of a folder, whole or not at all."""
+    draft = folder / f".upload.json.{secrets.token_hex(4)}"
+    draft.touch(0o600)
+    draft.write_text(json.dumps(note, ensure_ascii=False), encoding="utf-8")
+    draft.replace(folder / "upload.json")
+
+
 @st.cache_resource(show_spinner=False, max_entries=12)
 def _opened(name: str, folder: str, stamp: int) -> CrowdDataset:
     import crowdcore as cc
 
-    return cc.read_dataset(folder) if folder else cc.load_dataset(name)
+    if not folder:
+        return cc.load_dataset(name)
+    opened, note = cc.read_dataset(folder), read_note(Path(folder))
+    return replace(opened, name=note.get("name", name), notes=tuple(note.get("notes", opened.notes)))
 
 
 def dataset(name: str) -> CrowdDataset:

@@ -10,6 +10,7 @@ import streamlit as st
 from crowdcore.exhibits.fits import is_fit
 from crowdcore.exhibits.view import View, cached
 from dashboard.services._cache import dataset, upload_folder, version
+from dashboard.services.kept_uploads import list_uploads
 
 if TYPE_CHECKING:
     from crowdcore import CrowdDataset
@@ -22,10 +23,11 @@ FIRST = ["gold", "majority-vote", "dawid-skene"]
 
 
 def names() -> list[str]:
-    """Datasets to choose from: those this session uploaded, then the named ones."""
+    """Datasets to choose from: those this session planted, the uploads, then the named ones."""
     import crowdcore as cc
 
-    return [*st.session_state.get("uploads", []), *cc.list_datasets()]
+    uploaded = (upload.dataset for upload in list_uploads() if upload.dataset)
+    return list(dict.fromkeys([*st.session_state.get("uploads", []), *uploaded, *cc.list_datasets()]))
 
 
 def default_dataset() -> str:

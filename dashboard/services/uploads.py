@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import shutil
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import streamlit as st
 
 from crowdcore.core.errors import DataError
-from dashboard.services._cache import workspace
+from dashboard.services._cache import close_to_others, private_folder, workspace
+from dashboard.services.kept_uploads import digest_of, free_title, kept_file, note_dataset, note_file
 
 if TYPE_CHECKING:
     from crowdcore.data import Import
 
-__all__ = ["MAPPED", "accept", "examine", "receive"]
+__all__ = ["MAPPED", "accept", "examine", "receive", "receive_again"]
 
 MAPPED = ("task", "worker", "label", "gold")
 EXPANDED = 4 << 30  # bytes that an archive may unpack to
@@ -39,15 +41,34 @@ def receive(name: str, content: BinaryIO) -> str:
     content.seek(0)
     while chunk := content.read(_CHUNK):
         digest.update(chunk)
-    home = workspace() / "uploads" / digest.hexdigest()
+    home = private_folder(workspace() / "uploads") / digest.hexdigest()
     file = home / (re.sub(r"[^\w. -]", "_", Path(name).name).strip(". ") or "upload")
     if not file.exists():
-        home.mkdir(parents=True, exist_ok=True)
+        private_folder(home)
         content.seek(0)
         partial = file.with_name(file.name + ".part")
         with partial.open("wb") as out:
             shutil.copyfileobj(content, out, _CHUNK)
         partial.rename(file)
+    note_file(home, file, Path(name).name)
+    path = _to_read(file)
+    close_to_others(home)
+    return path
+
+
+def receive_again(digest: str) -> str:
+    """The path to examine of a file that was stored before.
+
+    Raises:
+        DataError: it is gone, or a damaged archive.
+    """
+    file = kept_file(digest)
+    if file is None:
+        raise DataError("This upload is no longer there", "Upload the file again.")
+    return _to_read(file)
+
+
+def _to_read(file: Path) -> str:
     return str(_unpacked(file) if zipfile.is_zipfile(file) else file)
 
 
@@ -87,7 +108,7 @@ def _unpack(source: zipfile.ZipFile, target: Path, name: str) -> None:
 
 
 @st.cache_resource(show_spinner="Reading the file …", max_entries=4)
-def examine(path: str, mapping: tuple[tuple[str, str], ...]) -> Import | tuple[tuple[str, ...], dict[str, str]]:
+def examine(path: str, mapping: tuple[tuple[str, Any], ...]) -> Import | tuple[tuple[str, ...], dict[str, str]]:
     """What a stored file holds; or, where its columns do not say, the columns and the roles known.
 
     Raises:
@@ -101,8 +122,13 @@ def examine(path: str, mapping: tuple[tuple[str, str], ...]) -> Import | tuple[t
         return question.columns, question.roles
 
 
-def accept(examined: Import) -> str:
+def accept(examined: Import, path: str = "", mapping: tuple[tuple[str, Any], ...] = ()) -> str:
     """Take a file in, with all that is dropped or merged; it becomes a dataset of the workspace.
+
+    Args:
+        examined: what `examine` found.
+        path: the stored file.
+        mapping: how it was read.
 
     Returns:
         The name to open it by.
@@ -111,12 +137,11 @@ def accept(examined: Import) -> str:
 
     dataset = examined.dataset(accept=True)
     slug = re.sub(r"[^a-z0-9]+", "-", dataset.name.lower()).strip("-")[:40] or "upload"
-    name = f"{slug}-{dataset.fingerprint[:10]}"
-    folder = workspace() / "datasets" / name
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    said = json.dumps([dataset.fingerprint, digest_of(path), mapping])
+    name = f"{slug}-{hashlib.blake2b(said.encode(), digest_size=5).hexdigest()}"
+    folder = private_folder(workspace() / "datasets") / name
     if not folder.exists():
         write_folder(dataset, folder)
-    uploads = st.session_state.setdefault("uploads", [])
-    if name not in uploads:
-        uploads.insert(0, name)
+        note_dataset(folder, free_title(dataset.name), digest_of(path), dict(mapping), dataset.notes)
+        close_to_others(folder)
     return name

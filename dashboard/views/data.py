@@ -3,7 +3,7 @@
 import streamlit as st
 
 from crowdcore import exhibits
-from dashboard import state
+from dashboard import services, state
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
@@ -11,6 +11,7 @@ from dashboard.components.importer import importer
 from dashboard.components.table import formats
 from dashboard.components.text import as_text, number, percent
 from dashboard.components.tour import tour
+from dashboard.components.upload_list import upload_list
 
 SHARES = {
     "Wrong labels": "wrong annotations",
@@ -22,7 +23,7 @@ SHARES = {
 
 def draw() -> None:
     """The page."""
-    st.title(as_text(state.get("dataset")))
+    st.title(as_text(services.title(state.get("dataset"))))
     tabs = ["Overview", "Open a file"]
     overview, own = st.tabs(tabs, **state.bind("view", state.one_of("view", tabs) or tabs[0]))
     with overview:
@@ -35,8 +36,9 @@ def draw() -> None:
 
 @fragment
 def importing() -> None:
-    """Upload, look, accept."""
+    """Upload, look, accept; the uploads there are."""
     importer()
+    upload_list()
 
 
 @fragment

@@ -29,7 +29,7 @@ def test_a_good_file_opens_with_workers_hidden(page: Page) -> None:
     offer(page, "crowd.csv", crowd_csv())
     expect(main(page).get_by_text("Nothing would be dropped or merged.")).to_be_visible()
     main(page).get_by_role("button", name="Open it").click()
-    expect(main(page).get_by_role("heading", name=re.compile("^crowd-"))).to_be_visible()
+    expect(main(page).get_by_role("heading", name=re.compile("^crowd"))).to_be_visible()
     expect(page).to_have_url(re.compile("dataset=crowd-[0-9a-f]{10}"))
     settled(page)
     expect(main(page).get_by_test_id("stMetric").filter(has_text="Annotations")).to_contain_text("120")
@@ -78,6 +78,30 @@ def test_columns_that_say_nothing_are_asked_for(page: Page) -> None:
     expect(page).to_have_url(re.compile("dataset=odd-[0-9a-f]{10}"))
     settled(page)
     expect(main(page).get_by_test_id("stMetric").filter(has_text="Annotations")).to_contain_text("120")
+
+
+def test_spellings_are_merged_and_the_upload_is_renamed_and_deleted(page: Page) -> None:
+    offer(page, "pets.csv", b"task,worker,label\n1,ann,cat\n1,ben,Cat\n2,ann,dog\n2,ben,cat\n3,ann,cat|dog\n")
+    expect(main(page).get_by_text("Nothing would be dropped or merged.")).to_have_count(0)
+    main(page).get_by_role("button", name="Merge 1 variant").click()
+    expect(main(page).get_by_role("button", name="Accept 1 change and open")).to_be_visible()
+    main(page).get_by_role("button", name="Keep classes apart again").click()
+    main(page).get_by_role("button", name="Leave 1 label out").click()
+    expect(main(page).get_by_role("button", name="Merge 1 variant")).to_be_visible()
+    main(page).get_by_role("button", name="Accept 1 change and open").click()
+    expect(main(page).get_by_role("heading", name="pets", exact=True)).to_be_visible()
+    page.get_by_role("tab", name="Open a file").click()
+    upload = main(page).locator("[class*=st-key-upload-pets]")
+    upload.get_by_role("button", name="Manage").click()
+    page.get_by_role("textbox", name="Name").fill("Cats & dogs")
+    page.get_by_role("textbox", name="Name").press("Enter")
+    page.get_by_role("button", name="Rename").click()
+    expect(main(page).get_by_role("heading", name="Cats & dogs")).to_be_visible()
+    settled(page)
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("button", name="Delete for good").click()
+    expect(upload).to_have_count(0)
+    expect(main(page).get_by_role("heading", name="demo")).to_be_visible()
 
 
 @pytest.mark.parametrize(

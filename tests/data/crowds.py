@@ -29,6 +29,14 @@ PLAIN = [
     "0",
     "1",
     "01",
+    "00501",
+    "9007199254740993",
+    "1.10",
+    "-1.0",
+    "Cat",
+    "cat",
+    "a|b",
+    '["a"]',
     "2.0",
     "3.0",
     "nan",
@@ -64,7 +72,9 @@ def crowds(draw: st.DrawFn, media: bool = True) -> CrowdDataset:
     split = rng.integers(-1, 3, size=len(tasks)) if draw(st.booleans()) else None
     parts: dict[str, object] = {}
     if draw(st.booleans()):
-        parts["extra"] = pd.DataFrame({"seconds": rng.random(n).round(3), "comment": draw_texts(draw, n)})
+        aliases = ["truth", "sentence", "subset", "answer"]  # a long table would take them for gold, text …
+        told = draw(st.sampled_from(["comment", *(aliases if media else [])]))
+        parts["extra"] = pd.DataFrame({"seconds": rng.random(n).round(3), told: draw_texts(draw, n)})
     if media and draw(st.booleans()):
         parts["features"] = Rows.from_array(rng.random((len(tasks), 3)).astype(np.float32))
     if media and draw(st.booleans()):
@@ -92,6 +102,7 @@ def crowds(draw: st.DrawFn, media: bool = True) -> CrowdDataset:
         label,
         gold=gold,
         split=split,
+        file_row=rng.integers(1, 10**6, size=n) if draw(st.booleans()) else None,
         **parts,
     )
 
@@ -99,7 +110,14 @@ def crowds(draw: st.DrawFn, media: bool = True) -> CrowdDataset:
 def draw_texts(draw: st.DrawFn, n: int) -> list[str]:
     return draw(
         st.lists(
-            st.sampled_from(["=SUM(A1)", "plain", "a,b", "'x", "''y", "x\ny", '"', "-5 apples"]), min_size=n, max_size=n
+            st.sampled_from(
+                [
+                    *("=SUM(A1)", "plain", "a,b", "'x", "''y", "x\ny", '"', "-5 apples"),
+                    *("00501", "+5", "1.10", "1e3", "nan", "0x10", " 7", "123456789012345678901"),
+                ]
+            ),
+            min_size=n,
+            max_size=n,
         )
     )
 
@@ -115,6 +133,10 @@ def assert_same(got: CrowdDataset, want: CrowdDataset) -> None:
     assert (got.extra is None) == (want.extra is None or want.n_annotations == 0)
     if want.extra is not None and want.n_annotations:
         pd.testing.assert_frame_equal(got.extra, want.extra, check_dtype=False)
+    if want.file_row is None:
+        assert got.file_row is None
+    else:
+        np.testing.assert_array_equal(got.file_row, want.file_row)
     same_rows(got.features, want.features)
     same_rows(got.media.images if got.media else None, want.media.images if want.media else None)
     texts = want.media.columns if want.media else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -93,6 +94,11 @@ def test_natural_order_of_endless_digits():
         (pa.array(["b", "a", "b"]).dictionary_encode()[1:], ["a", "b"]),
         (pa.array([b"x", b"y"]), ["x", "y"]),
         (pa.chunked_array([], pa.string()), []),
+        (pa.array([0.1, 2.0], pa.float32()), ["0.1", "2"]),
+        (pa.array([1.0, None, 3.0], pa.float16()), ["1", None, "3"]),
+        (pa.array([9007199254740993, None, 9007199254740992]), ["9007199254740993", None, "9007199254740992"]),
+        (pa.array([Decimal(2**53), Decimal(2**53 + 1)]), [str(2**53), str(2**53 + 1)]),
+        (pa.array([Decimal("1.50"), Decimal("-2.00"), None]), ["1.5", "-2", None]),
     ],
 )
 def test_any_flat_type(values, words):
@@ -106,6 +112,14 @@ def test_names_that_cannot_be():
         encode(pa.array([b"\xff"]))
     with pytest.raises(DataError, match="characters that are not text"):
         strings(["\ud800"])
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
+def test_whole_numbers_that_a_float_cannot_tell_apart_are_refused(kind):
+    limit = {32: 2.0**24, 64: 2.0**53}[kind.bit_width]
+    assert spelled(encode(pa.array([limit - 1, None], kind))) == [str(int(limit) - 1), None]
+    with pytest.raises(DataError, match=r"cannot tell them apart"):
+        encode(pa.array([limit, 1.0], kind))
 
 
 def test_some_rows_keep_order_of_appearance():

@@ -65,11 +65,22 @@ def test_integer_labels_with_minus_one_for_missing(case):
         assert classifier(epochs=1).fit(X, y).classes_.tolist() == [3, 5, 9]
 
 
+def test_fractional_labels_are_classes_of_their_own(case):
+    X, frame, _, _ = case
+    shares = frame.assign(label=frame.label.map({"ant": 0.2, "bee": 0.7, "cat": 1.0}))
+    matrix = np.full((120, 5), np.nan)
+    matrix[shares.task, shares.worker - 10] = shares.label
+    for y in (shares, matrix):
+        assert classifier(epochs=1).fit(X, y).classes_.tolist() == [0.2, 0.7, 1.0]
+
+
 def test_refusals(case):
     X, frame, matrix, _ = case
     for bad_x, bad_y, match in [
         (X, frame.assign(task=frame.task + 1), "name task 120, but X has 120 rows"),
         (X, frame.drop(columns="worker"), "lack the column"),
+        (X, frame.assign(task=frame.task + 0.5), r"is no row of X \(row 1, column 'task'\)"),
+        (X, frame.assign(label=frame.label.where(frame.index != 4)), r"1 of 360 .* no label \(row 5, column 'label'\)"),
         (X[:50], matrix, "one row for each of 50 tasks"),
         (X[:, 0], frame, "one row per task"),
         (X, np.full((120, 5), -1), "no annotations"),

@@ -127,13 +127,13 @@ class Raw:
         return chosen + 1 if self.rows is None else self.rows[chosen]
 
 
-def read_annotations(table: Table, settings: ReadSettings, form: str) -> Raw:
-    """Read a table of one row per annotation.
+def read_annotations(table: Table, settings: ReadSettings, form: str, about_tasks: bool = True) -> Raw:
+    """Read a table of one row per annotation; ``about_tasks``: whether it may tell of gold, split and media too.
 
     Raises:
         MappingError: no column was recognised as the task, the worker or the label.
     """
-    columns = read_roles(table, settings, ("task", "worker", "label"))
+    columns = read_roles(table, settings, ("task", "worker", "label"), only_needed=not about_tasks)
     part = columns.codes
     media = {role: part[role] for role in MEDIA if role in part}
     about = RawTasks(part["task"], False, part.get("gold"), part.get("split"), media, table.escaped)

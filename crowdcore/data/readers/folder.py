@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.arrays import read_npz
+from crowdcore.core.types import IntArray
+from crowdcore.data.arrays import open_array, read_npz
 from crowdcore.data.columns import read_roles
 from crowdcore.data.dataset import SimulatedTruth
 from crowdcore.data.dictionary import Codes, strings
@@ -80,7 +81,7 @@ class DatasetFolder(Reader):
             raw = Raw(self.name, nothing, nothing, nothing, n_rows=0)
         else:
             table = open_table(identify(path, settings.encoding), settings)
-            raw = read_annotations(table, settings, self.name)
+            raw = read_annotations(table, settings, self.name, about_tasks=find_table(folder, "tasks") is None)
         if (path := find_table(folder, "tasks")) is not None:
             raw = _with_tasks(raw, path)
         elif not len(raw.task):
@@ -91,6 +92,7 @@ class DatasetFolder(Reader):
             raw,
             classes=classes,
             classes_from="classes.txt",
+            rows=_read_file_rows(folder, len(raw.task)),
             arrays=folder,
             truth=_read_truth(folder, len(raw.task)),
             target=target,
@@ -119,6 +121,18 @@ def _with_workers(raw: Raw, path: Path) -> Raw:
     listed = names.values.take(pa.array(names.codes, mask=names.missing)).to_pylist()
     findings = (*raw.findings, *columns.findings, *table.repeated_headers(per_row=0))
     return replace(raw, workers=tuple(listed), workers_escaped=table.escaped, findings=findings)
+
+
+def _read_file_rows(folder: Path, n_annotations: int) -> IntArray | None:
+    """Row that each annotation had in the file it was first read from, from file_row.npy."""
+    path = folder / "file_row.npy"
+    if not path.is_file():
+        return None
+    rows = np.asarray(open_array(path))
+    if rows.shape != (n_annotations,) or rows.dtype.kind not in "iu":
+        sentence = f"It holds {rows.dtype} of the shape {rows.shape}"
+        raise DataError(sentence, f"There must be a whole number for each of {n_annotations} annotations.", file=path)
+    return rows
 
 
 def _read_truth(folder: Path, n_annotations: int) -> SimulatedTruth | None:

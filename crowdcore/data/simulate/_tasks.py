@@ -72,6 +72,7 @@ class TaskChoice(Settings):
             features=None if dataset.features is None else dataset.features.take(rows),
             media=media,
             extra=None,
+            file_row=None,
             truth=None,
             notes=(),
         )

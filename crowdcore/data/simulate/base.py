@@ -92,6 +92,7 @@ class Simulation(Settings):
             worker=crowd.worker[order],
             label=crowd.label[order],
             extra=None,
+            file_row=None,
             truth=truth,
             notes=crowd.notes,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,13 +15,21 @@ from crowdcore.data.report import Finding, ImportReport, Level, make_finding, pl
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.validation.accepted_rows import accepted_rows
 from crowdcore.data.validation.annotations import Annotations
-from crowdcore.data.validation.attach import attach_extra, attach_media, attach_rows, attach_truth
+from crowdcore.data.validation.attach import (
+    attach_extra,
+    attach_file_row,
+    attach_media,
+    attach_rows,
+    attach_truth,
+)
 from crowdcore.data.validation.classes import ClassList, class_findings, outside, resolve_classes, to_classes
 from crowdcore.data.validation.crowd import crowd_findings, tally
+from crowdcore.data.validation.multi_select import multi_selects
 from crowdcore.data.validation.names import clean_names, row_numbers, string_index
 from crowdcore.data.validation.repeats import Repeats, find_repeats, reduce_repeats
 from crowdcore.data.validation.tasks import TaskList, media_columns, number_tasks, per_task, split_codes
-from crowdcore.data.validation.workers import number_workers
+from crowdcore.data.validation.variants import Merged, merge_variants, rename
+from crowdcore.data.validation.workers import listed_workers, number_workers
 
 __all__ = ["assemble"]
 
@@ -38,6 +46,10 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
     columns, findings = _clean(raw, settings)
     findings = [*raw.findings, *findings]
     classes = resolve_classes(raw, settings, columns.names["label"], columns.gold)
+    columns, classes, merged = _merge(raw, settings, columns, classes)
+    findings += [finding for part in merged.values() for finding in part.findings]
+    classes, noticed = multi_selects(classes, columns.names["label"], raw, settings)
+    findings += noticed
     label = to_classes(columns.names["label"], classes)
     _refuse_line_breaks(columns.names["label"], classes, raw)
     outsiders = outside(columns.names["label"], label, "label", raw, classes, None)
@@ -45,7 +57,7 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
     findings += noticed
     keep, noticed = accepted_rows(raw, columns.names, label, outsiders[0] if outsiders else None)
     findings += noticed
-    workers, number, noticed = number_workers(raw, columns.names["worker"], keep)
+    workers, number, noticed = number_workers(raw, columns.names["worker"], keep, merged["worker"].became)
     findings += noticed
     given = Annotations(None, tasks.task, number, label).at(keep).sorted(len(tasks.ids))
     repeats = find_repeats(given.task, given.worker, given.label, len(workers))
@@ -75,6 +87,7 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
         media=attach_media(raw.path, images, media_columns(raw.tasks, tasks)),
         extra=attach_extra(raw.extra, given.rows, raw.escaped),
         truth=attach_truth(raw.truth, given.rows, len(workers), raw.path),
+        file_row=attach_file_row(raw, given.rows),
         notes=tuple(str(finding) for finding in findings),
     )
     report = ImportReport(
@@ -94,6 +107,7 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
         n_repeats=repeats.n_repeats,
         n_contradicting=int(repeats.contradicting.sum()),
         findings=tuple(findings),
+        variants=tuple(variants for part in merged.values() for variants in part.variants),
     )
     return report, dataset
 
@@ -185,6 +199,24 @@ def _about_tasks(
         split, noticed = split_codes(columns.split, raw, tasks)
         findings += noticed
     return gold, split, findings
+
+
+def _merge(
+    raw: Raw, settings: ReadSettings, columns: _Columns, classes: ClassList
+) -> tuple[_Columns, ClassList, dict[str, Merged]]:
+    """Merge the spellings of classes and workers that the settings ask to merge."""
+    label, worker = columns.names["label"], columns.names["worker"]
+    listed = () if classes.source == "labels found" else classes.names
+    of_label = merge_variants(
+        raw, "label", raw.label, label, gold=columns.gold, listed=listed, merge=settings.merge_classes
+    )
+    of_worker = merge_variants(
+        raw, "worker", raw.worker, worker, gold=None, listed=listed_workers(raw), merge=settings.merge_workers
+    )
+    names = columns.names | {"label": rename(label, of_label.became), "worker": rename(worker, of_worker.became)}
+    gold = None if columns.gold is None else rename(columns.gold, of_label.became)
+    merged = {"label": of_label, "worker": of_worker}
+    return replace(columns, names=names, gold=gold), classes.renamed(of_label.became), merged
 
 
 def _about_repeats(repeats: Repeats, raw: Raw, given: Annotations, settings: ReadSettings) -> list[Finding]:

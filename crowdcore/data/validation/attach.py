@@ -14,10 +14,13 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import SPLIT_ENDINGS, Media, SimulatedTruth
 from crowdcore.data.formulas import unescape
+from crowdcore.data.readers.base import Raw
 from crowdcore.data.rows import Rows
 from crowdcore.data.tables.base import Arrow
 
-__all__ = ["attach_extra", "attach_media", "attach_rows", "attach_truth"]
+__all__ = ["RESERVED", "attach_extra", "attach_file_row", "attach_media", "attach_rows", "attach_truth"]
+
+RESERVED = ("task", "worker", "label", "gold", "split", "file_row")  # columns of the tables that we write
 
 _FILES = {"features": ("features{}.npy",), "images": ("images{}.npz", "jpeg{}.npz")}
 
@@ -50,26 +53,63 @@ def attach_media(path: Path | None, images: Rows | None, columns: pd.DataFrame |
 
 
 def attach_extra(extra: Arrow | None, rows: IntArray | None, escaped: bool) -> pd.DataFrame | None:
-    """The further columns at some rows (None: all); text that is all numbers becomes numbers."""
+    """The further columns at some rows (None: all); text becomes numbers where those are spelled exactly so."""
     if extra is None:
         return None
     if rows is not None:
         extra = extra.take(pa.array(rows))
-    names = [f"{name}_column" if name in ("task", "worker", "label") else name for name in extra.column_names]
-    frame: pd.DataFrame = pa.table([_numbers(column, escaped) for column in extra.columns], names=names).to_pandas()
-    return frame
+    columns: dict[str, pd.Series] = {}
+    for name, column in zip(extra.column_names, extra.columns, strict=True):
+        unique = name
+        while unique in (*RESERVED, *columns):
+            unique += "_column"
+        columns[unique] = _as_pandas(_numbers(column, escaped))
+    return pd.DataFrame(columns)
+
+
+def _as_pandas(column: Arrow) -> pd.Series:
+    """A pandas column that keeps whole numbers whole beside missing ones, and maps as lists of key and value."""
+    kind = column.type
+    if pa.types.is_map(kind):
+        column = column.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
+    if pa.types.is_integer(kind) and column.null_count:
+        whole = pd.UInt64Dtype() if pa.types.is_uint64(kind) else pd.Int64Dtype()
+        values: pd.Series = column.to_pandas(types_mapper=lambda _: whole)
+    else:
+        values = column.to_pandas()
+    return values
 
 
 def _numbers(column: Arrow, escaped: bool) -> Arrow:
+    """Text as whole or floating-point numbers if each is spelled as it would be written again, else as it is."""
     if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
         return column
     filled = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
-    for kind in (pa.int64(), pa.float64()):
+    for kind in (pa.int64(), pa.float64()) if filled.null_count < len(filled) else ():
         try:
-            return filled.cast(kind)
+            numbers = filled.cast(kind)
         except pa.ArrowInvalid:
             continue
+        if _spelled_so(numbers, filled):
+            return numbers
     return unescape(column) if escaped else column
+
+
+def _spelled_so(numbers: Arrow, text: Arrow) -> bool:
+    """Whether all texts are the spelling of their numbers, in Arrow's way (``2``) or in Python's (``2.0``)."""
+    if not pc.all(pc.is_finite(numbers)).as_py():
+        return False
+    if pc.all(pc.equal(numbers.cast(text.type), text)).as_py():
+        return True
+    pairs = zip(numbers.to_pylist(), text.to_pylist(), strict=True)
+    return all(number is None or repr(number) == word for number, word in pairs)
+
+
+def attach_file_row(raw: Raw, rows: IntArray | None) -> IntArray | None:
+    """1-based row of the file for each annotation that was taken in; None for a folder that does not say."""
+    if raw.arrays is not None and raw.rows is None:
+        return None
+    return np.asarray(raw.row_numbers(np.arange(len(raw.task)) if rows is None else rows), np.int32)
 
 
 def attach_truth(

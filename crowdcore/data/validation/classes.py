@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,10 +27,19 @@ _WHOLE = r"^(-?[0-9]{1,15})\.0+$"
 
 @dataclass(frozen=True)
 class ClassList:
-    """The classes in their order, and where they are from."""
+    """The classes in their order, where they are from, and labels left out since they name several of them."""
 
     names: tuple[str, ...]
     source: str
+    several: frozenset[str] = frozenset()
+
+    def renamed(self, became: Mapping[str, str]) -> ClassList:
+        """The classes after some were merged into others; those found stay in natural order."""
+        if not became:
+            return self
+        names = list(dict.fromkeys(became.get(name, name) for name in self.names))
+        order = natural_order(names) if self.source == "labels found" else range(len(names))
+        return ClassList(tuple(names[i] for i in order), self.source)
 
 
 def resolve_classes(raw: Raw, settings: ReadSettings, label: Codes, gold: Codes | None) -> ClassList:
@@ -111,11 +121,13 @@ def outside(
             file=raw.path,
             column=raw.roles.get(what),
         )
-    listed = ", ".join(repr(word) for word, _ in words.most_common(3))
+    n, listed = len(classes.names), ", ".join(repr(word) for word, _ in words.most_common(3))
     more = f" and {len(words) - 3:,} others" if len(words) > 3 else ""
     verb = "would be left out" if what == "label" else "would count as unknown"
     noun = "label" if what == "label" else "gold value"
-    sentence = f"{plural(len(rows), noun)} outside the {len(classes.names):,} classes {verb}: {listed}{more}"
+    combined = words.keys() <= classes.several
+    which = "that may name several classes" if combined else f"outside the {n:,} classes"
+    sentence = f"{plural(len(rows), noun)} {which} {verb}: {listed}{more}"
     return [
         make_finding(
             f"{what}-outside-classes",
@@ -124,13 +136,13 @@ def outside(
             row_numbers(raw, rows, about),
             column=raw.roles.get(what),
             examples=tuple(word for word, _ in words.most_common(5)),
-            remedy="Correct them, or pass the full list with classes=….",
+            remedy="" if combined else "Correct them, or pass the full list with classes=….",
         )
     ]
 
 
 def class_findings(classes: ClassList, per_class: IntArray) -> list[Finding]:
-    """What looks odd about the class list: one class, very many, unused ones, names that differ only by case.
+    """What looks odd about the class list: one class, very many, unused ones, names that look like none.
 
     Args:
         classes: the list.
@@ -149,11 +161,6 @@ def class_findings(classes: ClassList, per_class: IntArray) -> list[Finding]:
         listed = ", ".join(map(repr, unused[:5])) + (" …" if len(unused) > 5 else "")
         sentence = f"{plural(len(unused), 'class')} never given as a label: {listed}"
         findings.append(Finding("unused-classes", "note", sentence, len(unused), examples=tuple(unused[:5])))
-    folded = Counter(name.casefold() for name in names)
-    alike = [name for name in names if folded[name.casefold()] > 1]
-    if alike:
-        sentence = f"Classes differ only by case and are kept apart: {', '.join(map(repr, alike[:4]))}"
-        findings.append(Finding("case-only", "warning", sentence, len(alike), examples=tuple(alike[:5])))
     odd = [name for name in names if name.casefold() in LOOKS_MISSING] if classes.source == "labels found" else []
     if odd:
         sentence = f"The class {odd[0]!r} may mean that there is no label"

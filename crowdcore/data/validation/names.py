@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pandas as pd
 
 from crowdcore.core.types import IntArray
@@ -44,7 +46,7 @@ def clean_names(
         sentence = f"Every {role} is a whole number; 1.0 was read as 1"
         findings.append(Finding("whole-numbers", "note", sentence, column=column))
     if result.merged:
-        pairs = "; ".join(f"{before!r} with {after!r}" for before, after in result.merged[:3])
+        pairs = "; ".join(f"{_shown(before)} with {after!r}" for before, after in result.merged[:3])
         sentence = f"{plural(len(result.merged), 'spelling')} of {role} names merged: {pairs}"
         examples = tuple(before for before, _ in result.merged[:5])
         findings.append(
@@ -53,6 +55,11 @@ def clean_names(
             )
         )
     return result.codes, findings
+
+
+def _shown(name: str) -> str:
+    """A quoted name; with escapes where it is encoded in an unusual way, since that cannot be seen."""
+    return repr(name) if unicodedata.normalize("NFC", name) == name else ascii(name)
 
 
 def row_numbers(raw: Raw, chosen: IntArray, about: RawTasks | None) -> IntArray:

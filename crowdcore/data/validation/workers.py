@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,11 +14,19 @@ from crowdcore.data.dictionary import Codes, clean, encode, natural_order, strin
 from crowdcore.data.readers.base import Raw
 from crowdcore.data.report import Finding, plural
 
-__all__ = ["number_workers"]
+__all__ = ["listed_workers", "number_workers"]
 
 
-def number_workers(raw: Raw, worker: Codes, keep: IntArray | None) -> tuple[list[str], IntArray, list[Finding]]:
+def number_workers(
+    raw: Raw, worker: Codes, keep: IntArray | None, became: Mapping[str, str]
+) -> tuple[list[str], IntArray, list[Finding]]:
     """Number the workers that have a row that is kept: in the order of the list of workers, else naturally sorted.
+
+    Args:
+        raw: where they are from.
+        worker: the cleaned column, after merging.
+        keep: the rows that are kept, None = all.
+        became: what names of the list were merged into.
 
     Returns:
         Their ids, (n rows,) int32 worker number (-1 = none), and what was noticed.
@@ -28,7 +38,7 @@ def number_workers(raw: Raw, worker: Codes, keep: IntArray | None) -> tuple[list
     used = np.ones(len(values), bool)
     if keep is not None:
         used = np.bincount(worker.codes[keep], minlength=len(values)) > 0
-    listed = _listed(raw)
+    listed = list(dict.fromkeys(became.get(name, name) for name in listed_workers(raw)))
     known = np.asarray(pc.is_in(values, value_set=strings(listed)))
     findings = []
     lost = np.flatnonzero(~used & ~known)
@@ -42,10 +52,15 @@ def number_workers(raw: Raw, worker: Codes, keep: IntArray | None) -> tuple[list
     return ids, np.append(np.asarray(place, np.int32), np.int32(-1))[worker.codes], findings
 
 
-def _listed(raw: Raw) -> list[str]:
+def listed_workers(raw: Raw) -> tuple[str, ...]:
+    """The list of workers that came with the file, cleaned.
+
+    Raises:
+        DataError: it names one twice.
+    """
     if raw.workers is None:
-        return []
+        return ()
     names = clean(encode(strings(raw.workers)), unescape=raw.workers_escaped, whole="all").codes
     if len(names.values) < len(names) or names.missing.any():
         raise DataError("The list of workers names one twice, or none in a row", file=raw.path)
-    return list(names.values.to_pylist())
+    return tuple(names.values.to_pylist())

@@ -79,6 +79,8 @@ def _fill(dataset: CrowdDataset, folder: Path, table: TableFormat, readme: str |
     if dataset.media is not None and dataset.media.images is not None:
         for ending, rows in _parts(dataset, dataset.media.images, "images").items():
             np.savez_compressed(folder / f"images{ending}.npz", images=rows)
+    if dataset.file_row is not None:
+        np.save(folder / "file_row.npy", dataset.file_row, allow_pickle=False)
     _copy_media(dataset, folder)
     if dataset.truth is not None:
         _write_truth(dataset.truth, folder / "truth.npz")

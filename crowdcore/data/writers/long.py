@@ -5,18 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
+from crowdcore.core.errors import DataError
 from crowdcore.data.dataset import SPLITS, CrowdDataset
 from crowdcore.data.dictionary import strings
 from crowdcore.data.tables.base import Arrow
+from crowdcore.data.validation.attach import RESERVED
 from crowdcore.data.writers.tables import check_names, names_column, write_table
 
 __all__ = ["annotation_table", "write_long"]
 
 
-def annotation_table(dataset: CrowdDataset, gold: bool = False) -> Arrow:
-    """A pyarrow table: task, worker, label, the extra columns, and on request each task's gold and split."""
+def annotation_table(dataset: CrowdDataset, complete: bool = False) -> Arrow:
+    """A pyarrow table: task, worker, label, extra columns; if ``complete`` also gold, split and row of the file."""
     classes = strings(dataset.classes)
     columns = {
         "task": names_column(dataset.task, pa.array(dataset.task_ids.astype("str"))),
@@ -24,21 +27,39 @@ def annotation_table(dataset: CrowdDataset, gold: bool = False) -> Arrow:
         "label": names_column(dataset.label, classes),
     }
     if dataset.extra is not None:
-        columns |= {str(name): pa.array(dataset.extra[name], from_pandas=True) for name in dataset.extra}
-    if gold and dataset.has_gold:
+        columns |= {str(name): _extra_column(dataset.extra[name], str(name)) for name in dataset.extra}
+    if complete and dataset.has_gold:
         known = dataset.gold[dataset.task]
         columns["gold"] = names_column(np.ma.masked_less(known, 0), classes)
-    if gold and (dataset.split >= 0).any():
+    if complete and (dataset.split >= 0).any():
         part = dataset.split[dataset.task].astype(np.int32)
         columns["split"] = names_column(np.ma.masked_less(part, 0), strings(SPLITS))
+    if complete and dataset.file_row is not None:
+        columns["file_row"] = pa.array(dataset.file_row)
     return pa.table(columns)
+
+
+def _extra_column(values: pd.Series, name: str) -> Arrow:
+    """An extra column as pyarrow.
+
+    Raises:
+        DataError: its name is one of ours, or its values have no common type.
+    """
+    if name in RESERVED:
+        raise DataError(f"The extra column {name!r} has the name of another column of this table", "Rename it.")
+    try:
+        return pa.array(values, from_pandas=True)
+    except pa.ArrowException as error:
+        raise DataError(
+            f"The extra column {name!r} holds values that no table can hold ({error})", "Turn them into text."
+        ) from None
 
 
 def write_long(dataset: CrowdDataset, path: str | Path) -> Path:
     """Write the annotations as a long CSV or Parquet file (by the ending of ``path``).
 
-    Each row holds the annotation's true class and split where known. Tasks without annotations, the class order,
-    features and media are not in such a file; `write_folder` keeps all of them.
+    Each row holds the annotation's true class and split where known, and its row in the file it was read from. Tasks
+    without annotations, the class order, features and media are not in such a file; `write_folder` keeps all of them.
 
     Args:
         dataset: what to write.
@@ -50,5 +71,5 @@ def write_long(dataset: CrowdDataset, path: str | Path) -> Path:
     """
     path = Path(path)
     check_names(dataset, listed=False)
-    write_table(annotation_table(dataset, gold=True), path)
+    write_table(annotation_table(dataset, complete=True), path)
     return path

@@ -61,7 +61,8 @@ def write_table(table: Arrow, path: Path) -> None:
         if table_format(path) == "parquet":
             pq.write_table(table, temporary, compression="zstd")
             return
-        table = pa.table([_safe(column) for column in table.columns], names=table.column_names)
+        columns = zip(table.columns, table.column_names, strict=True)
+        table = pa.table([_safe(column, name) for column, name in columns], names=table.column_names)
         header = ",".join(_quoted(name) for name in escape(strings(table.column_names)).to_pylist())
         for style in ("none", "needed"):
             with temporary.open("wb") as file:
@@ -75,7 +76,7 @@ def write_table(table: Arrow, path: Path) -> None:
                         raise
 
 
-def _safe(column: Arrow) -> Arrow:
+def _safe(column: Arrow, name: str) -> Arrow:
     """Text with formulas neutralised; dictionary columns are spelled out."""
     if pa.types.is_dictionary(column.type):
         return pa.chunked_array(
@@ -83,8 +84,8 @@ def _safe(column: Arrow) -> Arrow:
         )
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         return escape(column.cast(pa.large_string()))
-    if pa.types.is_nested(column.type):
-        raise DataError(f"A column of {column.type} cannot be written as CSV", "Write Parquet.")
+    if pa.types.is_nested(column.type) or pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+        raise DataError(f"The column {name!r} holds {column.type}, which a CSV file cannot hold", "Write Parquet.")
     return column
 
 

@@ -213,7 +213,7 @@ def test_two_unicode_spellings_of_a_name_are_merged(csv):
 def test_names_that_differ_by_case_are_kept_apart_with_a_warning(csv):
     report = examine(csv("task,worker,label\nt1,w1,Cat\nt2,w1,cat\n")).report
     assert report.classes == ("Cat", "cat")
-    assert codes(report)["case-only"] == "warning"
+    assert codes(report)["label-variants"] == "warning"
 
 
 def test_labels_that_look_missing(csv):

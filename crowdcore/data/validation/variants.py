@@ -1,0 +1,207 @@
+"""Spellings that may mean one name, found by what people leave out: case, accents, width, blanks."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.types import IntArray
+from crowdcore.data.dictionary import Codes, distinct, strings
+from crowdcore.data.readers.base import Raw
+from crowdcore.data.report import Finding, Level, Role, Variants, make_finding
+from crowdcore.data.settings import Merge
+from crowdcore.data.tables.base import Arrow
+
+__all__ = ["Merged", "fold", "fold_name", "merge_variants", "rename"]
+
+_SETTING: dict[Role, str] = {"label": "merge_classes", "worker": "merge_workers"}
+_NOUN: dict[Role, str] = {"label": "classes", "worker": "workers"}
+
+
+def fold(names: Arrow) -> Arrow:
+    """Names in lower case and the common width, without accents and without surrounding or double blanks."""
+    folded = pc.ascii_lower(pc.replace_substring_regex(pc.utf8_trim_whitespace(names), r"\s+", " "))
+    foreign = pc.invert(pc.string_is_ascii(names))
+    if not pc.any(foreign).as_py():
+        return folded
+    return pc.replace_with_mask(folded, foreign, strings(fold_name(v) for v in names.filter(foreign).to_pylist()))
+
+
+def fold_name(name: str) -> str:
+    """One name without case, accents, width and needless blanks."""
+    letters = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
+    return " ".join("".join(c for c in letters if not "\u0300" <= c <= "\u036f").split()) or name.strip()
+
+
+class _Spelling(NamedTuple):
+    """A name as it is written in the file, as it is read, and how many rows hold it so."""
+
+    written: str
+    read: str
+    rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """What merging makes of the names of a column.
+
+    Args:
+        became: name -> the name that it is merged into.
+        variants: every name that is spelled in several ways.
+        findings: what is merged, and what could be.
+    """
+
+    became: dict[str, str]
+    variants: tuple[Variants, ...]
+    findings: tuple[Finding, ...]
+
+
+def merge_variants(
+    raw: Raw, role: Role, written: Codes, read: Codes, *, gold: Codes | None, listed: tuple[str, ...], merge: Merge
+) -> Merged:
+    """Find the spellings of labels or workers that may be one, and what merging makes of them.
+
+    Args:
+        raw: where the column is from.
+        role: what it holds.
+        written: the column as it stands in the file.
+        read: the same, cleaned.
+        gold: the cleaned column of true classes.
+        listed: names of a list of classes or workers, which are preferred to other spellings.
+        merge: ``"variants"`` merges all that are found, a mapping its values into its keys, None nothing.
+
+    Raises:
+        SettingError: ``merge`` names what is not there, or a name twice.
+        DataError: the crowd is simulated, and its truth is about the names as they are.
+    """
+    given = dict(merge) if isinstance(merge, Mapping) else {}
+    others = [*listed, *([] if gold is None else gold.values.to_pylist())]
+    spelled = _spellings(written, read, others, {_tidy(name) for names in given.values() for name in names})
+    proposed = _proposed(_groups(spelled, {}), listed)
+    became = proposed if merge == "variants" else _asked(given, spelled, _SETTING[role])
+    if became and raw.truth is not None:
+        raise DataError("The names of a simulated crowd with its truth cannot be merged", file=raw.path)
+    groups = [group for group in _groups(spelled, became) if len({s.written for s in group}) > 1]
+    variants = []
+    for group in groups:
+        first = became.get(group[0].read, group[0].read)
+        becomes = tuple(became.get(s.read, s.read) for s in group)
+        name = first if len(set(becomes)) == 1 else proposed.get(first, first)
+        spellings, counts = tuple(s.written for s in group), tuple(s.rows for s in group)
+        variants.append(Variants(role, name, spellings, counts, becomes))
+    apart = {name: into for name, into in proposed.items() if became.get(name, name) != became.get(into, into)}
+    totals: dict[str, int] = {}
+    for spelling in spelled:
+        totals[spelling.read] = totals.get(spelling.read, 0) + spelling.rows
+    findings = []
+    if became:
+        findings.append(_finding(role, "change", became, totals, raw, _rows(read, became)))
+    if apart:
+        findings.append(_finding(role, "warning", apart, totals, raw, _rows(read, apart)))
+    return Merged(became, tuple(variants), tuple(findings))
+
+
+def rename(codes: Codes, became: Mapping[str, str]) -> Codes:
+    """A column whose names have become others."""
+    hit = pc.is_in(codes.values, value_set=strings(became))
+    if not pc.any(hit).as_py():
+        return codes
+    new = strings(became[name] for name in codes.values.filter(hit).to_pylist())
+    return distinct(pc.replace_with_mask(codes.values, hit, new), codes.codes)
+
+
+def _spellings(written: Codes, read: Codes, others: Iterable[str], named: set[str]) -> list[_Spelling]:
+    """Those that are not alone in their fold, or are named; others, if not in the column, count 0."""
+    number = np.full(len(written.values) + 1, -1, np.int32)
+    number[written.codes] = read.codes
+    count = np.bincount(written.codes + 1, minlength=len(written.values) + 1)[1:]
+    known = number[:-1] >= 0
+    names = read.values.take(pa.array(number[:-1][known]))
+    more = strings(dict.fromkeys(others))
+    more = more.filter(pc.invert(pc.is_in(more, value_set=read.values)))
+    every = pa.concat_arrays([names, more])
+    key = np.asarray(fold(every).dictionary_encode().indices)
+    chosen = (np.bincount(key)[key] > 1) | np.asarray(pc.is_in(every, value_set=strings(named)))
+    spelled = pa.concat_arrays([written.values.filter(pa.array(known)), more])
+    counts = np.append(count[known], np.zeros(len(more), np.int64))
+    parts = (column.filter(pa.array(chosen)).to_pylist() for column in (spelled, every))
+    return [_Spelling(*parts) for parts in zip(*parts, counts[chosen].tolist(), strict=True)]
+
+
+def _groups(spelled: list[_Spelling], became: Mapping[str, str]) -> list[list[_Spelling]]:
+    """Spellings by the fold of what they become, the most frequent first."""
+    groups: dict[str, list[_Spelling]] = {}
+    for spelling in sorted(spelled, key=lambda s: -s.rows):
+        groups.setdefault(fold_name(became.get(spelling.read, spelling.read)), []).append(spelling)
+    return list(groups.values())
+
+
+def _proposed(groups: list[list[_Spelling]], listed: tuple[str, ...]) -> dict[str, str]:
+    """Name -> the listed, else most frequent, name of the same fold."""
+    order, proposed = {name: place for place, name in enumerate(listed)}, {}
+    for group in groups:
+        counts: dict[str, int] = {}
+        for spelling in group:
+            counts[spelling.read] = counts.get(spelling.read, 0) + spelling.rows
+        best = min(counts, key=lambda name: (order.get(name, len(order)), -counts[name], name))
+        proposed.update({name: best for name in counts if name != best})
+    return proposed
+
+
+def _asked(merge: Mapping[str, tuple[str, ...]], spelled: list[_Spelling], setting: str) -> dict[str, str]:
+    """Name -> the name it is to be merged into, as given."""
+    there = {spelling.read for spelling in spelled}
+    became: dict[str, str] = {}
+    targets = {_tidy(name) for name in merge}
+    for into, names in merge.items():
+        for name in dict.fromkeys(map(_tidy, names)):
+            if name == _tidy(into):
+                continue
+            if name not in there:
+                near = difflib.get_close_matches(name, there, n=1)
+                raise SettingError(setting, "name what the file holds", name, f"Did you mean {near[0]!r}?" * len(near))
+            if name in became or name in targets or not _tidy(into):
+                raise SettingError(setting, "merge each name once, into one that stays", name)
+            became[name] = _tidy(into)
+    return became
+
+
+def _tidy(name: str) -> str:
+    return unicodedata.normalize("NFC", str(name).strip())
+
+
+def _rows(read: Codes, names: Iterable[str]) -> IntArray:
+    """Rows that hold one of some names."""
+    flags = np.append(np.asarray(pc.is_in(read.values, value_set=strings(names))), False)
+    return np.flatnonzero(flags[read.codes])
+
+
+def _finding(
+    role: Role, level: Level, mapping: Mapping[str, str], counts: Mapping[str, int], raw: Raw, rows: IntArray
+) -> Finding:
+    """What is merged (a change), or stays apart and may be one (a warning); the first three groups by name."""
+    groups: dict[str, list[str]] = {}
+    for name, into in mapping.items():
+        groups.setdefault(into, []).append(f"{name!r} ({counts.get(name, 0):,})")
+    parts = [f"{', '.join(names)} and {into!r} ({counts.get(into, 0):,})" for into, names in groups.items()]
+    if level == "change":
+        parts = [f"{', '.join(names)} into {into!r}" for into, names in groups.items()]
+    listed = "; ".join(parts[:3]) + ("; …" if len(parts) > 3 else "")
+    start = f"{len(mapping):,} {_NOUN[role]} would be merged" if level == "change" else f"Some {_NOUN[role]} may be one"
+    return make_finding(
+        f"merged-{role}-variants" if level == "change" else f"{role}-variants",
+        level,
+        f"{start}: {listed}",
+        raw.row_numbers(rows),
+        column=raw.roles.get(role),
+        examples=tuple(mapping)[:5],
+        remedy="" if level == "change" else f"To merge them, pass {_SETTING[role]}='variants'.",
+    )
