@@ -113,8 +113,8 @@ def task_labels(view: View, task: str) -> Exhibit:
     table = pd.DataFrame({"worker": view.names_of(who), "label": np.array(view.classes, object)[said]}, index=who)
     if truth >= 0:
         table[f"agrees with {view.reference}"] = said == truth
-    if dataset.extra is not None:
-        table = pd.concat([table, dataset.extra.iloc[rows].set_axis(who)], axis=1)
+    if view.extra is not None:
+        table = pd.concat([table, view.extra.iloc[rows].set_axis(who)], axis=1)
     return Exhibit(f"{task}-labels", f"Labels of {task}", None, table)
 
 

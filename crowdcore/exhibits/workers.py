@@ -65,7 +65,7 @@ def worker_distances(
         return {"worker": view.workers[places[row]], "other": view.workers[places[column]]}
 
     def table() -> pd.DataFrame:
-        return replace(found, worker_ids=pd.Index(view.workers)).frame()
+        return view.renamed(found).frame()
 
     alt = "Distances between annotators, similar ones side by side"
     notes = (f"Order and groups: {order.method}.",)

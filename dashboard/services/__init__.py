@@ -3,7 +3,16 @@
 from crowdcore.core.errors import CrowdError as Refusal
 from dashboard.services import recovered, sandbox, sandbox_results, train
 from dashboard.services._cache import dataset, workspace
-from dashboard.services.datasets import default_dataset, names, offer, reference, references, uploaded, view
+from dashboard.services.datasets import (
+    default_dataset,
+    names,
+    offer,
+    other_names,
+    reference,
+    references,
+    uploaded,
+    view,
+)
 from dashboard.services.estimates import estimate, refused
 from dashboard.services.fits import Fit, labels_csv, start_fits, wait_for
 from dashboard.services.items import Item, has_media, item, task_number
@@ -67,7 +76,7 @@ __all__ = [
     "MAPPED", "Draft", "Field", "Fit", "Item", "Refusal", "about_backbone", "about_method", "accept", "all_runs",
     "backbones", "best_draft", "changed", "check", "containing", "csv", "curve_metrics", "curves", "dataset",
     "default_dataset", "devices", "draft_of", "engine", "estimate", "examine", "fields_of", "has_media", "item",
-    "labels_csv", "learners", "live_runs", "log_lines", "names", "offer", "read_method", "readable",
+    "labels_csv", "learners", "live_runs", "log_lines", "names", "offer", "other_names", "read_method", "readable",
     "receive", "recovered", "reference", "references", "refused", "result", "run", "run_asked", "run_label",
     "run_labels", "run_names", "run_title", "runs_of", "sandbox", "sandbox_results", "search_exhibits", "search_trials",
     "searchable", "setting_title", "settings_in_words", "spell_method", "spelled", "start", "start_fits",
