@@ -27,7 +27,7 @@ def info(
     ds = open_dataset(dataset, accept, read)
     seen = exhibits.view(ds, reference_named(reference, ds), hidden=hide_names)
     summary = seen.of(analysis.summary)
-    agreement = analysis.agreement(ds)
+    agreement = seen.renamed(analysis.agreement(ds))
     if json:
         print_json(
             {

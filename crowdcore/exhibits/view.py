@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -77,10 +77,10 @@ class View:
         return _found(analysis, self.dataset, self.truth, *settings, **named)
 
     def renamed(self, result: T) -> T:
-        """A copy of a result (that has ``worker_ids``) with the names of workers that may be read."""
-        import pandas as pd
+        """A copy of a result for a table: workers by the names that may be read."""
+        from crowdcore.core.drawable import renamed
 
-        return replace(result, worker_ids=pd.Index(self.workers))  # type: ignore[type-var]
+        return renamed(result, self.workers)
 
     def drawable(self, result: T) -> T:
         """A copy of a result for a figure: workers by the names that may be read, every name escaped once."""

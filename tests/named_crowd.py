@@ -18,7 +18,7 @@ from crowdcore.data.writers import write_folder
 from tests.browser.recorded_runs import invented, record
 from tests.conftest import simulate_crowd
 
-__all__ = ["addresses", "named_crowd", "names_in", "record_named_crowd", "unpacked", "written"]
+__all__ = ["NAME", "SIDE", "addresses", "named_crowd", "names_in", "record_named_crowd", "unpacked", "written"]
 
 NAME, SIDE = "ZaphodQ", "TrillianQ"
 _ANY = re.compile(rf"({NAME}|{SIDE})\w*".encode(), re.IGNORECASE)
