@@ -9,7 +9,18 @@ import pandas as pd
 import typer
 
 from crowdcore import aggregation
-from crowdcore.cli._options import Accept, Device, Epochs, HideNames, Json, Read, Seeds, Settings, open_dataset, settings
+from crowdcore.cli._options import (
+    Accept,
+    Device,
+    Epochs,
+    HideNames,
+    Json,
+    Read,
+    Seeds,
+    Settings,
+    open_dataset,
+    settings,
+)
 from crowdcore.cli._output import print_json, print_notes, print_table, save_figure, save_table
 from crowdcore.cli._tests import Told, tests
 from crowdcore.cli.aggregate import accuracy

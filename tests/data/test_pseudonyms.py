@@ -45,9 +45,15 @@ def test_hiding_leaves_numbers_and_fingerprint_and_nothing_that_names(crowd: Cro
     ("said", "expected"),
     [
         ("1 worker, such as 'anna0'.", "1 worker, such as '{3}'."),
-        ("2 spellings of worker names merged: ' ANNA0' with 'anna0'.", "2 spellings of worker names merged: '{3}' with '{3}'."),
+        (
+            "2 spellings of worker names merged: ' ANNA0' with 'anna0'.",
+            "2 spellings of worker names merged: '{3}' with '{3}'.",
+        ),
         ("Merged worker 'Zoe Ab' with 'Zoë  Ab'.", "Merged worker '{0}' with '{0}'."),
-        ("1 worker, such as \"don't\" (column 'hit_worker'; row 1).", "1 worker, such as '{2}' (column 'hit_worker'; row 1)."),
+        (
+            "1 worker, such as \"don't\" (column 'hit_worker'; row 1).",
+            "1 worker, such as '{2}' (column 'hit_worker'; row 1).",
+        ),
         ("A worker without any label would be left out: 'bob'.", "A worker without any label would be left out: '…'."),
         ("3 labels outside the classes: 'bob'.", "3 labels outside the classes: 'bob'."),
         ("2 tasks without any annotation, such as 'Q&A'.", "2 tasks without any annotation, such as 'Q&A'."),
