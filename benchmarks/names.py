@@ -174,7 +174,8 @@ def main() -> int:
                     seen.look(f"workspace file {file.relative_to(workspace)}", file.read_bytes())
                 print(
                     f"{name}: {seen.states} states of pages, {seen.frames} frames, {seen.responses} responses, "
-                    f"{seen.files} downloads ({len(seen.missed)} could not be taken), {len(files)} files of the workspace; {len(seen.leaks)} places leak",
+                    f"{seen.files} downloads ({len(seen.missed)} could not be taken), {len(files)} files of the "
+                    f"workspace; {len(seen.leaks)} places leak",
                     flush=True,
                 )
                 for place, what in seen.leaks.items():

@@ -1,4 +1,4 @@
-"""A crowd whose workers have unmistakable names, e-mails and addresses, with runs on it, and every page to look for them."""
+"""A crowd whose workers have unmistakable names and e-mails, with runs on it, and every page to look for them."""
 
 from __future__ import annotations
 
