@@ -169,6 +169,7 @@ def main() -> int:
                     with watched(page, seen):
                         crawl(page, seen, f"/{PATHS.get(path, path)}?{urlencode(view, doseq=True)}")
                     page.close()
+                    print(f"  {name}: {path} {view.get('view', '')}, {seen.states} states", file=sys.stderr, flush=True)
                 files = [f for f in workspace.rglob("*") if f.is_file()]
                 for file in files:
                     seen.look(f"workspace file {file.relative_to(workspace)}", file.read_bytes())
