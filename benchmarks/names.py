@@ -6,7 +6,7 @@ The datasets (default: a made-up crowd with runs on it, and every one that is fo
 for workers. A browser opens every address of `tests.named_crowd.addresses`, presses every tab, switch, expander and
 choice, and takes every download, while all that comes over the network is searched: WebSocket frames, responses, files,
 addresses, titles and the page itself. Printed per dataset: what was looked at, and what leaked. Exit code 1 if anything
-did.
+did, or if no pseudonym was seen either.
 """
 
 from __future__ import annotations
@@ -48,11 +48,13 @@ class Seen:
     responses: int = 0
     files: int = 0
     states: int = 0
+    pseudonyms: int = 0
     missed: list[str] = field(default_factory=list)
     leaks: dict[str, list[str]] = field(default_factory=dict)
 
     def look(self, place: str, *contents: bytes) -> None:
-        """Search some bytes for names."""
+        """Search some bytes for names, and for what stands in their place."""
+        self.pseudonyms += sum(b"worker 0" in content or b"worker 1" in content for content in contents)
         if found := names_in(*contents):
             self.leaks.setdefault(place, found)
 
@@ -176,12 +178,12 @@ def main() -> int:
                 print(
                     f"{name}: {seen.states} states of pages, {seen.frames} frames, {seen.responses} responses, "
                     f"{seen.files} downloads ({len(seen.missed)} could not be taken), {len(files)} files of the "
-                    f"workspace; {len(seen.leaks)} places leak",
+                    f"workspace; pseudonyms in {seen.pseudonyms} of these; {len(seen.leaks)} places leak",
                     flush=True,
                 )
                 for place, what in seen.leaks.items():
                     print(f"  {place}: {', '.join(what[:5])}")
-                leaked += len(seen.leaks)
+                leaked += len(seen.leaks) + (not seen.pseudonyms)
     return 1 if leaked else 0
 
 

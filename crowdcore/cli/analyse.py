@@ -135,7 +135,7 @@ def quality(
     ds = open_dataset(dataset, accept, read)
     seen = exhibits.view(ds, reference_named(reference, ds), hidden=hide_names)
     result = seen.renamed(seen.of(analysis.worker_quality))
-    frame = result.frame()
+    frame = seen.in_order(result.frame())
     if out:
         save_table(frame, out)
     if json:

@@ -20,11 +20,11 @@ def export(
     accept: Accept = False,
 ) -> None:
     """Write a dataset as a folder in our format, or its annotations as one long table."""
-    from crowdcore.data.pseudonyms import hide_names as without_names
+    from crowdcore.data.pseudonyms import hide_names as without_names, in_order
     from crowdcore.data.writers import write_folder, write_long
 
     ds = open_dataset(dataset, accept, read)
-    ds = without_names(ds) if hide_names else ds
+    ds = in_order(without_names(ds)) if hide_names else ds
     if target.suffix in {".csv", ".parquet"}:
         write_long(ds, target)
     else:

@@ -15,9 +15,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["hidden_in", "hide_names", "pseudonyms"]
+__all__ = ["hidden_in", "hide_names", "in_order", "pseudonyms"]
 
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 _KEY_FILE = "pseudonyms.key"
@@ -71,6 +72,31 @@ def hide_names(dataset: CrowdDataset) -> CrowdDataset:
     )
     vars(hidden)["fingerprint"] = dataset.fingerprint
     return hidden
+
+
+def in_order(dataset: CrowdDataset) -> CrowdDataset:
+    """The dataset with its workers, and each task's annotations, in the order of the workers' names."""
+    order = np.argsort(np.asarray(dataset.worker_ids, str), kind="stable")
+    worker = np.argsort(order)[dataset.worker]
+    rows = np.lexsort((worker, dataset.task))
+    truth = dataset.truth and replace(
+        dataset.truth,
+        **{name: _at(getattr(dataset.truth, name), order) for name in ("worker_confusion", "group")},
+        **{name: _at(getattr(dataset.truth, name), rows) for name in ("omega", "used_common")},
+    )
+    return replace(
+        dataset,
+        worker_ids=dataset.worker_ids[order],
+        task=dataset.task[rows],
+        worker=worker[rows],
+        label=dataset.label[rows],
+        extra=None if dataset.extra is None else dataset.extra.iloc[rows].reset_index(drop=True),
+        truth=truth,
+    )
+
+
+def _at(values: AnyArray | None, rows: IntArray) -> AnyArray | None:
+    return None if values is None else values[rows]
 
 
 def hidden_in(texts: Iterable[str], dataset: CrowdDataset) -> tuple[str, ...]:

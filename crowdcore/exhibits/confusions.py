@@ -155,7 +155,11 @@ def confusion_difference(
 def every_confusion(view: RunView) -> Exhibit:
     """Every cell of every matrix of a run, as a table."""
     found = view.renamed(recovered(view))
-    return Exhibit("confusions", f"Every worker's confusion by {view.run_name}", None, found.matrices_frame)
+
+    def table() -> pd.DataFrame:
+        return view.in_order(found.matrices_frame(), "who")
+
+    return Exhibit("confusions", f"Every worker's confusion by {view.run_name}", None, table)
 
 
 def largest_mistake(view: RunView, shown: Sequence[int], beside: RunView | None = None) -> float:

@@ -82,6 +82,10 @@ class View:
 
         return renamed(result, self.workers)
 
+    def in_order(self, table: pd.DataFrame, by: str = "worker") -> pd.DataFrame:
+        """A table by worker; where names are hidden in the order of pseudonyms, as that of names would tell them."""
+        return table.sort_values(by, kind="stable") if self.hidden else table
+
     def drawable(self, result: T) -> T:
         """A copy of a result for a figure: workers by the names that may be read, every name escaped once."""
         from crowdcore.core.drawable import drawable

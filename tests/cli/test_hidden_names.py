@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from crowdcore.cli.compare import _recovered
@@ -61,9 +62,14 @@ def test_files_hold_none(run, folder: Path, tmp_path: Path) -> None:
 def test_an_export_without_names_is_the_same_crowd(run, folder: Path, tmp_path: Path) -> None:
     assert run("export", folder, tmp_path / "out", "--hide-names").code == 0
     named, hidden = read_dataset(folder), read_dataset(tmp_path / "out")
-    assert hidden.worker_ids.tolist() == pseudonyms(named)
-    assert np.array_equal(hidden.worker, named.worker)
-    assert np.array_equal(hidden.label, named.label)
+    assert hidden.worker_ids.tolist() == sorted(pseudonyms(named))
+    assert not list((tmp_path / "out").glob("workers.*")), "the order of the names is gone"
+    number = hidden.worker_ids.get_indexer(pd.Index(pseudonyms(named)))
+    rows = np.lexsort((number[named.worker], named.task))
+    assert np.array_equal(hidden.worker, number[named.worker][rows])
+    assert np.array_equal(hidden.label, named.label[rows])
+    assert np.array_equal(hidden.truth.worker_confusion[number], named.truth.worker_confusion)
+    assert np.array_equal(hidden.truth.omega, named.truth.omega[rows])
     assert not {NAME, SIDE} & set(" ".join([*hidden.notes, *hidden.annotations.columns]).split())
     assert hidden.extra is None
 
