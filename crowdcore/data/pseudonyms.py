@@ -11,11 +11,11 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 __all__ = ["hidden_in", "hide_names", "in_order", "pseudonyms"]
@@ -79,11 +79,12 @@ def in_order(dataset: CrowdDataset) -> CrowdDataset:
     order = np.argsort(np.asarray(dataset.worker_ids, str), kind="stable")
     worker = np.argsort(order)[dataset.worker]
     rows = np.lexsort((worker, dataset.task))
-    truth = dataset.truth and replace(
-        dataset.truth,
-        **{name: _at(getattr(dataset.truth, name), order) for name in ("worker_confusion", "group")},
-        **{name: _at(getattr(dataset.truth, name), rows) for name in ("omega", "used_common")},
-    )
+    truth = dataset.truth
+    if truth is not None:
+        by = {"worker_confusion": order, "group": order, "omega": rows, "used_common": rows}
+        known = {name: values for name in by if (values := getattr(truth, name)) is not None}
+        parts: dict[str, Any] = {name: values[by[name]] for name, values in known.items()}
+        truth = replace(truth, **parts, worker_role=tuple(truth.worker_role[r] for r in order if truth.worker_role))
     return replace(
         dataset,
         worker_ids=dataset.worker_ids[order],
@@ -93,10 +94,6 @@ def in_order(dataset: CrowdDataset) -> CrowdDataset:
         extra=None if dataset.extra is None else dataset.extra.iloc[rows].reset_index(drop=True),
         truth=truth,
     )
-
-
-def _at(values: AnyArray | None, rows: IntArray) -> AnyArray | None:
-    return None if values is None else values[rows]
 
 
 def hidden_in(texts: Iterable[str], dataset: CrowdDataset) -> tuple[str, ...]:

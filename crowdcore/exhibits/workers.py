@@ -67,7 +67,7 @@ def worker_distances(
     def table() -> pd.DataFrame:
         places = np.argsort(view.workers) if view.hidden else np.arange(len(view.workers))
         square = np.ix_(places, places)
-        called = pd.Index(view.names_of(places))
+        called = pd.Index([view.workers[n] for n in places])
         return replace(found, worker_ids=called, matrix=found.matrix[square], overlap=found.overlap[square]).frame()
 
     alt = "Distances between annotators, similar ones side by side"
