@@ -21,7 +21,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pandas as pd
-from playwright.sync_api import Error, Locator, Page, Response, WebSocket, sync_playwright
+from playwright.sync_api import Error, Locator, Page, Response, WebSocket, expect, sync_playwright
 
 from crowdcore.data import list_datasets, load_dataset
 from crowdcore.data.writers import write_folder
@@ -89,6 +89,7 @@ def watched(page: Page, seen: Seen) -> Iterator[None]:
 def look(page: Page, seen: Seen) -> None:
     """The page itself: its HTML with hover texts and alternative texts, its title and its address."""
     settled(page)
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)  # what the browser has still to load
     seen.states += 1
     seen.look(f"page {page.url}", page.content().encode(), page.title().encode(), page.url.encode())
 
@@ -98,7 +99,7 @@ def press(page: Page, seen: Seen, target: Locator) -> None:
     try:
         target.click(timeout=3000)
         look(page, seen)
-    except Error:
+    except (Error, AssertionError):
         return  # it went away, or lies under something
 
 
@@ -110,7 +111,7 @@ def choose(page: Page, seen: Seen, box: Locator) -> None:
             option = page.get_by_role("option").nth(number)
             option.click(timeout=3000)
             look(page, seen)
-        except Error:
+        except (Error, AssertionError):
             page.keyboard.press("Escape")
 
 
@@ -171,7 +172,8 @@ def main() -> int:
                     with watched(page, seen):
                         crawl(page, seen, f"/{PATHS.get(path, path)}?{urlencode(view, doseq=True)}")
                     page.close()
-                    print(f"  {name}: {path} {view.get('view', '')}, {seen.states} states", file=sys.stderr, flush=True)
+                    so_far = f"{seen.states} states, {seen.files} downloads, {len(seen.leaks)} leaks"
+                    print(f"  {name}: {path} {view.get('view', '')}, {so_far}", file=sys.stderr, flush=True)
                 files = [f for f in workspace.rglob("*") if f.is_file()]
                 for file in files:
                     seen.look(f"workspace file {file.relative_to(workspace)}", file.read_bytes())
