@@ -7,7 +7,7 @@ marks it before the script runs) or else the address (a link, the back button, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -26,6 +26,7 @@ __all__ = [
     "page",
     "publish",
     "put",
+    "rename",
     "settle",
     "show",
 ]
@@ -66,6 +67,7 @@ _MANY = {
     *("methods", "without", "runs", "parts", "crowds", "searches", "vary", "planted"),
     *("datasets", "states", "tags", "metric", "axes"),
 }
+_WORKERS = {"worker", "other", "without"}
 _FLEETING = ("task",)  # forgotten when a page is opened from the menu
 _SEPARATOR = "\x1f"
 
@@ -154,6 +156,14 @@ def put(**values: str | list[str] | None) -> None:
         else:
             _drawer(key).pop(key, None)
     st.session_state["touched"] = True
+
+
+def rename(called: Callable[[], Mapping[str, str]]) -> None:
+    """Put other names for workers into this page's address; those of the sandbox are its own."""
+    drawer = _memory()[page()]
+    for key in _WORKERS & drawer.keys() if page() != "sandbox" else ():
+        other = called()
+        drawer[key] = _SEPARATOR.join(other.get(name, name) for name in drawer[key].split(_SEPARATOR))
 
 
 def settle(**values: str) -> None:

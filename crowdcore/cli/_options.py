@@ -19,6 +19,7 @@ __all__ = [
     "Device",
     "Epochs",
     "Figure",
+    "HideNames",
     "Json",
     "Out",
     "Read",
@@ -48,6 +49,10 @@ Read = Annotated[
         help="How to read a file, where its content does not say: label=answer, worker=hit_worker, format=wide, "
         'workers=["ann","ben"], missing=["NA"], classes=["no","yes"], repeats=first …; may be repeated.',
     ),
+]
+HideNames = Annotated[
+    bool,
+    typer.Option("--hide-names", help="Pseudonyms instead of worker ids; no further columns of the annotations."),
 ]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Also write the table to this file (.csv, .parquet).")]
 Figure = Annotated[Path | None, typer.Option("--figure", help="Also draw it to this file (.html, .svg, .png, .pdf).")]

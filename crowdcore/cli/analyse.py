@@ -8,32 +8,38 @@ import numpy as np
 import pandas as pd
 import typer
 
-from crowdcore.cli._options import Accept, DatasetName, Figure, Json, Out, Read, ReferenceName, open_dataset
+from crowdcore.cli._options import Accept, DatasetName, Figure, HideNames, Json, Out, Read, ReferenceName, open_dataset
 from crowdcore.cli._output import print_json, print_table, save_figure, save_table
 from crowdcore.cli._runs import reference_named
 
 
 def info(
-    dataset: DatasetName, reference: ReferenceName = "", json: Json = False, read: Read = None, accept: Accept = False
+    dataset: DatasetName,
+    reference: ReferenceName = "",
+    hide_names: HideNames = False,
+    json: Json = False,
+    read: Read = None,
+    accept: Accept = False,
 ) -> None:
     """Summarise a dataset: counts, noise rates, agreement, what was noticed while reading."""
-    from crowdcore import analysis
+    from crowdcore import analysis, exhibits
 
     ds = open_dataset(dataset, accept, read)
-    summary = analysis.summary(ds, reference_named(reference, ds))
-    agreement = analysis.agreement(ds)
+    seen = exhibits.view(ds, reference_named(reference, ds), hidden=hide_names)
+    summary = seen.of(analysis.summary)
+    agreement = seen.renamed(analysis.agreement(ds))
     if json:
         print_json(
             {
                 "dataset": ds.name,
                 "fingerprint": ds.fingerprint,
-                "notes": ds.notes,
+                "notes": seen.notes,
                 "summary": summary,
                 "agreement": agreement,
             }
         )
         return
-    print_table(summary.frame(), f"{ds.name}: summary (reference: {summary.reference})", ds.notes)
+    print_table(summary.frame(), f"{ds.name}: summary (reference: {summary.reference})", seen.notes)
     print_table(agreement.frame(), "Agreement between workers")
 
 
@@ -70,6 +76,7 @@ def distances(
     reference: ReferenceName = "",
     kind: Annotated[Literal["mse", "shared-mse", "jensen-shannon"], typer.Option(help="The distance.")] = "mse",
     groups: Annotated[int | None, typer.Option(help="Cut the tree into this many groups.")] = None,
+    hide_names: HideNames = False,
     json: Json = False,
     out: Out = None,
     figure: Figure = None,
@@ -80,9 +87,9 @@ def distances(
     from crowdcore import analysis, exhibits
 
     ds = open_dataset(dataset, accept, read)
-    seen = exhibits.view(ds, reference_named(reference, ds))
+    seen = exhibits.view(ds, reference_named(reference, ds), hidden=hide_names)
     exhibit = exhibits.workers.worker_distances(seen, kind, groups)
-    distance = analysis.worker_distance(ds, seen.truth, kind=kind)
+    distance = seen.renamed(analysis.worker_distance(ds, seen.truth, kind=kind))
     order = analysis.order_workers(distance, n_groups=groups)
     if out:
         save_table(exhibit.table, out)
@@ -92,7 +99,7 @@ def distances(
         print_json(
             {
                 "dataset": ds.name,
-                "workers": ds.worker_ids,
+                "workers": seen.workers,
                 "distance": distance,
                 "order": order.order,
                 "groups": order.groups,
@@ -103,9 +110,9 @@ def distances(
     nearest = np.where(np.isnan(matrix).all(1), 0, np.nanargmin(np.where(np.isnan(matrix), np.inf, matrix), axis=1))
     frame = pd.DataFrame(
         {
-            "worker": ds.worker_ids[order.order],
+            "worker": seen.names_of(order.order),
             "group": order.groups[order.order],
-            "nearest": ds.worker_ids[nearest[order.order]],
+            "nearest": seen.names_of(nearest[order.order]),
             "distance": matrix[order.order, nearest[order.order]],
             "overlap": distance.overlap[order.order, nearest[order.order]],
         }
@@ -116,17 +123,19 @@ def distances(
 def quality(
     dataset: DatasetName,
     reference: ReferenceName = "",
+    hide_names: HideNames = False,
     json: Json = False,
     out: Out = None,
     read: Read = None,
     accept: Accept = False,
 ) -> None:
     """How good is each worker: accuracy, skill, bits per label, single-answer and random-answer signals."""
-    from crowdcore import analysis
+    from crowdcore import analysis, exhibits
 
     ds = open_dataset(dataset, accept, read)
-    result = analysis.worker_quality(ds, reference_named(reference, ds))
-    frame = result.frame()
+    seen = exhibits.view(ds, reference_named(reference, ds), hidden=hide_names)
+    result = seen.renamed(seen.of(analysis.worker_quality))
+    frame = seen.in_order(result.frame())
     if out:
         save_table(frame, out)
     if json:

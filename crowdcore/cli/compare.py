@@ -9,7 +9,18 @@ import pandas as pd
 import typer
 
 from crowdcore import aggregation
-from crowdcore.cli._options import Accept, Device, Epochs, Json, Read, Seeds, Settings, open_dataset, settings
+from crowdcore.cli._options import (
+    Accept,
+    Device,
+    Epochs,
+    HideNames,
+    Json,
+    Read,
+    Seeds,
+    Settings,
+    open_dataset,
+    settings,
+)
 from crowdcore.cli._output import print_json, print_notes, print_table, save_figure, save_table
 from crowdcore.cli._tests import Told, tests
 from crowdcore.cli.aggregate import accuracy
@@ -35,6 +46,7 @@ def compare(
     epochs: Epochs = None,
     device: Device = "auto",
     set: Settings = None,
+    hide_names: HideNames = False,
     json: Json = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown tables.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write tables and figures to this folder.")] = None,
@@ -60,7 +72,7 @@ def compare(
             )
         inferred += [_inferred(ds, m) for m in aggregators]
         trained = [_trained(ds, m, seeds, epochs, device, settings(set)) for m in learners]
-        results, said = results + trained, said + [_recovered(r, ds) for r in trained]
+        results, said = results + trained, said + [_recovered(r, ds, hide_names) for r in trained]
         trained_on += [ds] * len(trained)
     tables: dict[str, Told] = {}
     if inferred:
@@ -130,10 +142,11 @@ def _trained(
     return train_one(ds, method, seeds, device, own | ({} if epochs is None else {"epochs": epochs}))
 
 
-def _recovered(result: TrainingResult, ds: CrowdDataset) -> dict[str, Any]:
+def _recovered(result: TrainingResult, ds: CrowdDataset, hide_names: bool) -> dict[str, Any]:
+    from crowdcore.data.pseudonyms import hide_names as without_names
     from crowdcore.learning.comparison.summary import recovered
 
-    return recovered(result, ds)
+    return recovered(result, without_names(ds) if hide_names else ds)
 
 
 def _compared(results: list[TrainingResult]) -> tuple[str, ...]:

@@ -7,21 +7,24 @@ from typing import Annotated
 
 import typer
 
-from crowdcore.cli._options import Accept, DatasetName, Json, Read, open_dataset
+from crowdcore.cli._options import Accept, DatasetName, HideNames, Json, Read, open_dataset
 from crowdcore.cli._output import print_json
 
 
 def export(
     dataset: DatasetName,
     target: Annotated[Path, typer.Argument(help="A folder (our format), or a .csv or .parquet file (long table).")],
+    hide_names: HideNames = False,
     json: Json = False,
     read: Read = None,
     accept: Accept = False,
 ) -> None:
     """Write a dataset as a folder in our format, or its annotations as one long table."""
+    from crowdcore.data.pseudonyms import hide_names as without_names, in_order
     from crowdcore.data.writers import write_folder, write_long
 
     ds = open_dataset(dataset, accept, read)
+    ds = in_order(without_names(ds)) if hide_names else ds
     if target.suffix in {".csv", ".parquet"}:
         write_long(ds, target)
     else:

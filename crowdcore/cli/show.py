@@ -12,11 +12,12 @@ import pandas as pd
 import typer
 from pydantic import TypeAdapter, ValidationError
 
-from crowdcore.cli._options import Accept, Figure, Json, Out, Read, ReferenceName, open_dataset
+from crowdcore.cli._options import Accept, Figure, HideNames, Json, Out, Read, ReferenceName, open_dataset
 from crowdcore.cli._output import print_json, print_table, save_figure, save_table
 from crowdcore.cli._runs import full_id, reference_named
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import CrowdDataset
+from crowdcore.data.pseudonyms import hide_names as without_names
 from crowdcore.exhibits import Exhibit, View, view
 from crowdcore.exhibits.catalogue import catalogue
 
@@ -36,7 +37,7 @@ def show(
     run: Annotated[
         list[str] | None, typer.Option("--run", metavar="ID", help="A run, for exhibits of results; repeatable.")
     ] = None,
-    hide_names: Annotated[bool, typer.Option("--hide-names", help="Show pseudonyms instead of worker ids.")] = False,
+    hide_names: HideNames = False,
     json: Json = False,
     out: Out = None,
     figure: Figure = None,
@@ -116,7 +117,7 @@ def _subject(
             if parameter.annotation == "RunView":
                 given[-1] = given[-1][0]
         elif parameter.annotation == "CrowdDataset":
-            given.append(dataset)
+            given.append(without_names(dataset) if hidden else dataset)
         elif "Result" in str(parameter.annotation):
             results = _results(runs)
             given.append(next(iter(results.values())) if parameter.annotation == "TrainingResult" else results)

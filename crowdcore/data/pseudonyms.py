@@ -1,23 +1,129 @@
-"""Stable pseudonyms for workers."""
+"""Pseudonyms for workers, and datasets in which no worker's name is left."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import re
+import secrets
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["pseudonyms"]
+__all__ = ["hidden_in", "hide_names", "in_order", "pseudonyms"]
+
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+_KEY_FILE = "pseudonyms.key"
 
 
 def pseudonyms(dataset: CrowdDataset) -> list[str]:
-    """(n_workers,) ``worker 01`` …: the same wherever the data are the same, in an order that tells nothing.
+    """(n_workers,) ``worker 01`` …: the same for the same data in the same workspace, in an order that tells nothing.
 
-    They keep names from being read, not from being guessed: whoever has the data can make them too.
+    They come of a random key that the workspace keeps to itself. Where there is no workspace they come of the data
+    alone: then whoever has the data can make them too.
     """
-    key = dataset.fingerprint.encode()
+    key = dataset.fingerprint.encode() + _secret()
     digests = [hashlib.blake2b(str(w).encode(), key=key, digest_size=8).digest() for w in dataset.worker_ids]
     rank = np.argsort(np.argsort(np.array(digests, dtype="S8"), kind="stable"), kind="stable")
     width = len(str(len(rank)))
     return [f"worker {n + 1:0{width}d}" for n in rank]
+
+
+def _secret() -> bytes:
+    """The workspace's key (32 bytes), made when it is first needed; empty where no workspace can keep one."""
+    folder = Path(os.environ.get("CROWDCORE_WORKSPACE") or "workspace")
+    file, draft = folder / _KEY_FILE, folder / f".{_KEY_FILE}.{os.getpid()}"
+    with contextlib.suppress(OSError):
+        if folder.is_dir() and not file.exists():
+            draft.touch(0o600)
+            draft.write_bytes(secrets.token_bytes(32))
+            with contextlib.suppress(FileExistsError):  # another process was faster
+                os.link(draft, file)
+            draft.unlink()
+        return file.read_bytes()
+    return b""
+
+
+def hide_names(dataset: CrowdDataset) -> CrowdDataset:
+    """The dataset with pseudonyms for workers, and without the further columns of its annotations.
+
+    Numbers, order and ``fingerprint`` stay those of the data, so that results of runs on the dataset fit.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> from crowdcore.data.pseudonyms import hide_names
+        >>> sorted(hide_names(cc.load_dataset("demo")).worker_ids)[:2]
+        ['worker 01', 'worker 02']
+    """
+    hidden = replace(
+        dataset,
+        worker_ids=pd.Index(pseudonyms(dataset)),
+        extra=None,
+        truth=dataset.truth and replace(dataset.truth, worker_role=()),
+        notes=hidden_in(dataset.notes, dataset),
+    )
+    vars(hidden)["fingerprint"] = dataset.fingerprint
+    return hidden
+
+
+def in_order(dataset: CrowdDataset) -> CrowdDataset:
+    """The dataset with its workers, and each task's annotations, in the order of the workers' names."""
+    order = np.argsort(np.asarray(dataset.worker_ids, str), kind="stable")
+    worker = np.argsort(order)[dataset.worker]
+    rows = np.lexsort((worker, dataset.task))
+    truth = dataset.truth
+    if truth is not None:
+        by = {"worker_confusion": order, "group": order, "omega": rows, "used_common": rows}
+        known = {name: values for name in by if (values := getattr(truth, name)) is not None}
+        parts: dict[str, Any] = {name: values[by[name]] for name, values in known.items()}
+        truth = replace(truth, **parts, worker_role=tuple(truth.worker_role[r] for r in order if truth.worker_role))
+    return replace(
+        dataset,
+        worker_ids=dataset.worker_ids[order],
+        task=dataset.task[rows],
+        worker=worker[rows],
+        label=dataset.label[rows],
+        extra=None if dataset.extra is None else dataset.extra.iloc[rows].reset_index(drop=True),
+        truth=truth,
+    )
+
+
+def hidden_in(texts: Iterable[str], dataset: CrowdDataset) -> tuple[str, ...]:
+    """Findings about a dataset, with pseudonyms for the workers that they name in quotation marks.
+
+    A finding about workers may name some who are not in the dataset, or in another spelling: they become ``'…'``.
+
+    Args:
+        texts: the findings, as sentences.
+        dataset: what they are about.
+    """
+    called = {_folded(str(w)): p for w, p in zip(dataset.worker_ids, pseudonyms(dataset), strict=True)}
+    others = {_folded(str(name)) for names in (dataset.classes, dataset.task_ids) for name in names}
+
+    def hidden(text: str) -> str:
+        about_workers = "worker" in text.lower()
+
+        def said(found: re.Match[str]) -> str:
+            name = _folded(found.group()[1:-1])
+            if name in called and (about_workers or name not in others):
+                return repr(called[name])
+            kept = not about_workers or name in others or text[: found.start()].endswith("(column ")
+            return found.group() if kept else "'…'"
+
+        return _QUOTED.sub(said, text)
+
+    return tuple(map(hidden, texts))
+
+
+def _folded(name: str) -> str:
+    """A name without case, accents and needless blanks."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", name) if not unicodedata.combining(c))
+    return " ".join(plain.casefold().split())

@@ -251,7 +251,8 @@ def truth(results: Results, dataset: CrowdDataset, worker: int | None, called: s
         matrices[name if seed is None else f"{name}, seed {seed}"] = of_seeds.mean(0) if seed is None else of_seeds[0]
     if len(matrices) == 1 or matrices["truth"].ndim != 2:
         return None
-    what = "Common confusion" if worker is None else f"Confusion of {called or dataset.worker_ids[worker]}"
+    who = "" if worker is None else called or str(dataset.worker_ids[worker])
+    what = f"Confusion of {who}" if who else "Common confusion"
     figure = figures.confusion(
         list(matrices.values()),
         [escaped(c) for c in dataset.classes],
@@ -262,7 +263,7 @@ def truth(results: Results, dataset: CrowdDataset, worker: int | None, called: s
     a, b = (axis.ravel() for axis in np.indices((dataset.n_classes, dataset.n_classes)))
     classes = np.array(dataset.classes, object)
     table = pd.DataFrame({"true": classes[a], "given": classes[b], **{n: m.ravel() for n, m in matrices.items()}})
-    return Exhibit("truth-common" if worker is None else f"truth-worker-{worker + 1}", what, figure, table)
+    return Exhibit(f"truth-{who or 'common'}", what, figure, table)
 
 
 def _mean(results: Results) -> str:

@@ -142,7 +142,8 @@ def commons(view: RunView) -> list[str]:
 
 def who_names(view: RunView) -> dict[int, str]:
     """What each matrix of a run is called: the common confusions (-1 - g), then the workers."""
-    return {-1 - g: name for g, name in enumerate(commons(view))} | dict(enumerate(view.workers))
+    workers = {view.worker_number(name): name for name in view.listed}
+    return {-1 - g: name for g, name in enumerate(commons(view))} | workers
 
 
 def sorts(view: RunView) -> dict[str, str]:

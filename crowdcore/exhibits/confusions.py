@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -155,8 +154,12 @@ def confusion_difference(
 
 def every_confusion(view: RunView) -> Exhibit:
     """Every cell of every matrix of a run, as a table."""
-    found = replace(recovered(view), worker_ids=pd.Index(view.workers))
-    return Exhibit("confusions", f"Every worker's confusion by {view.run_name}", None, found.matrices_frame)
+    found = view.renamed(recovered(view))
+
+    def table() -> pd.DataFrame:
+        return view.in_order(found.matrices_frame(), "who")
+
+    return Exhibit("confusions", f"Every worker's confusion by {view.run_name}", None, table)
 
 
 def largest_mistake(view: RunView, shown: Sequence[int], beside: RunView | None = None) -> float:

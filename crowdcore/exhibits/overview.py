@@ -43,7 +43,7 @@ def overview(view: View) -> Exhibit:
         "majority vote is right": found.majority_vote_accuracy,
     }
     table = pd.DataFrame({"what": list(numbers), "value": [float(v) for v in numbers.values()]})
-    return Exhibit("overview", f"At a glance (reference: {view.reference})", None, table, view.dataset.notes)
+    return Exhibit("overview", f"At a glance (reference: {view.reference})", None, table, view.notes)
 
 
 @cached

@@ -140,7 +140,8 @@ def of_run(
     kept = bool(result.last) if at == "last" else at == "selected" or at in result.kept_epochs.tolist()
     named = run_name or result.method
     epoch: Epoch = at if kept else "selected"
-    return RunView(view.dataset, view.truth, view.hidden, result=result, run_name=named, seed=seed, at=epoch, part=part)
+    seen = view.dataset, view.truth, view.hidden, view.columns
+    return RunView(*seen, result=result, run_name=named, seed=seed, at=epoch, part=part)
 
 
 def epochs(result: TrainingResult) -> dict[Epoch, str]:

@@ -115,8 +115,8 @@ def task_labels(view: View, task: str) -> Exhibit:
         table[f"agrees with {view.reference}"] = said == truth
     if dataset.file_row is not None:
         table["row of the file"] = dataset.file_row[rows]
-    if dataset.extra is not None:
-        table = pd.concat([table, dataset.extra.iloc[rows].set_axis(who)], axis=1)
+    if view.extra is not None:
+        table = pd.concat([table, view.extra.iloc[rows].set_axis(who)], axis=1)
     return Exhibit(f"{task}-labels", f"Labels of {task}", None, table)
 
 

@@ -12,6 +12,8 @@ from crowdcore.core.errors import SettingError
 from crowdcore.exhibits._cached import cached
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from crowdcore.analysis.reference import Reference, ReferenceLike
     from crowdcore.core.types import AnyArray
     from crowdcore.data.dataset import CrowdDataset
@@ -30,11 +32,13 @@ class View:
         dataset: the annotations.
         truth: the reference, which stands for the true labels; `view` makes it of a name.
         hidden: show pseudonyms instead of worker ids, everywhere.
+        columns: show the further columns of the annotations too; they may say who a worker is.
     """
 
     dataset: CrowdDataset
     truth: Reference
     hidden: bool = False
+    columns: bool = False
 
     @property
     def reference(self) -> str:
@@ -51,11 +55,36 @@ class View:
         """(n_workers,) what to call each worker: its id, or a pseudonym that is stable for the same data."""
         return worker_names(self.dataset, self.hidden)
 
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """(n_workers,) the same in the order to choose from; that of pseudonyms is by number, and tells no names."""
+        return tuple(sorted(self.workers)) if self.hidden else self.workers
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was noticed while reading, with the names that may be read."""
+        return _notes(self.dataset) if self.hidden else self.dataset.notes
+
+    @property
+    def extra(self) -> pd.DataFrame | None:
+        """Further columns of the annotations, as far as they may be read."""
+        return self.dataset.extra if self.columns else None
+
     def of(
         self, analysis: Callable[Concatenate[CrowdDataset, Reference, P], T], *settings: P.args, **named: P.kwargs
     ) -> T:
         """What an analysis finds in the dataset by this reference, computed once: ``view.of(worker_quality)``."""
         return _found(analysis, self.dataset, self.truth, *settings, **named)
+
+    def renamed(self, result: T) -> T:
+        """A copy of a result for a table: workers by the names that may be read."""
+        from crowdcore.core.drawable import renamed
+
+        return renamed(result, self.workers)
+
+    def in_order(self, table: pd.DataFrame, by: str = "worker") -> pd.DataFrame:
+        """A table by worker; where names are hidden in the order of pseudonyms, as that of names would tell them."""
+        return table.sort_values(by, kind="stable") if self.hidden else table
 
     def drawable(self, result: T) -> T:
         """A copy of a result for a figure: workers by the names that may be read, every name escaped once."""
@@ -84,13 +113,16 @@ class View:
         return np.array(self.workers, object)[workers]
 
 
-def view(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, hidden: bool = False) -> View:
+def view(
+    dataset: CrowdDataset, reference: ReferenceLike = "gold", *, hidden: bool = False, columns: bool | None = None
+) -> View:
     """A view of a dataset; a reference given by name is fitted once.
 
     Args:
         dataset: the annotations.
         reference: ``"gold"``, an aggregator (``"dawid-skene smoothing=0.1"`` sets it), a result or a `Reference`.
         hidden: show pseudonyms instead of worker ids.
+        columns: show the further columns of the annotations; default: where names are shown.
 
     Raises:
         DataError: gold asked for, but there is none.
@@ -105,7 +137,7 @@ def view(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, hidden: bo
     from crowdcore.analysis.reference import resolve_reference
 
     truth = named(dataset, reference) if isinstance(reference, str) else resolve_reference(dataset, reference)
-    return View(dataset, truth, hidden)
+    return View(dataset, truth, hidden, not hidden if columns is None else columns)
 
 
 @cached
@@ -126,6 +158,13 @@ def worker_names(dataset: CrowdDataset, hidden: bool) -> tuple[str, ...]:
     from crowdcore.data.pseudonyms import pseudonyms
 
     return tuple(pseudonyms(dataset)) if hidden else tuple(map(str, dataset.worker_ids))
+
+
+@cached
+def _notes(dataset: CrowdDataset) -> tuple[str, ...]:
+    from crowdcore.data.pseudonyms import hidden_in
+
+    return hidden_in(dataset.notes, dataset)
 
 
 @cached

@@ -77,7 +77,7 @@ def skills(views: Sequence[RunView], worker: int | None = None) -> Exhibit:
         colors = [PALETTE[k % len(PALETTE)] for k in range(len(views))]
     found = [skill_comparison(view) for view in views]
     drawn = {escaped(n): view.drawable(of) for n, view, of in zip(names, views, found, strict=True)}
-    tables = [of.frame().assign(worker=list(view.workers)) for view, of in zip(views, found, strict=True)]
+    tables = [view.in_order(view.renamed(of).frame()) for view, of in zip(views, found, strict=True)]
     if len(tables) > 1:
         tables = [table.assign(run=name) for name, table in zip(names, tables, strict=True)]
     notes = [

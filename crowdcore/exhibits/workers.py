@@ -65,7 +65,10 @@ def worker_distances(
         return {"worker": view.workers[places[row]], "other": view.workers[places[column]]}
 
     def table() -> pd.DataFrame:
-        return replace(found, worker_ids=pd.Index(view.workers)).frame()
+        places = np.argsort(view.workers) if view.hidden else np.arange(len(view.workers))
+        square = np.ix_(places, places)
+        called = pd.Index([view.workers[n] for n in places])
+        return replace(found, worker_ids=called, matrix=found.matrix[square], overlap=found.overlap[square]).frame()
 
     alt = "Distances between annotators, similar ones side by side"
     notes = (f"Order and groups: {order.method}.",)
@@ -224,6 +227,8 @@ def worker_pairs(view: View) -> Exhibit:
     table = pd.DataFrame({k: getattr(found, k)[some[rank]] for k in (*names, "expected_beyond", "q_beyond")})
     for key in ("worker_a", "worker_b"):
         table[key] = view.names_of(table[key].to_numpy())
+    if view.hidden:
+        table[["worker_a", "worker_b"]] = np.sort(table[["worker_a", "worker_b"]].to_numpy(), axis=1)
 
     def click(row: int) -> dict[str, str]:
         return {"worker": str(table["worker_a"][row]), "other": str(table["worker_b"][row]), "view": "Distances"}

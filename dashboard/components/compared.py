@@ -189,7 +189,7 @@ def recovery(runs: Runs) -> None:
         st.info("These methods estimate nothing whose truth is known here.", icon=":material/block:")
         return
     _tabled(found, "recovery", "run")
-    names = [COMMON, *(view.workers if exhibits.confusion_sources.has_truth(view) else ())]
+    names = [COMMON, *(view.listed if exhibits.confusion_sources.has_truth(view) else ())]
     shown = state.index_of("worker", names) or 0
     common = compare.shown(exhibits.comparison.truth, dataset, runs, view.dataset, None)
     if common is None:
@@ -199,7 +199,7 @@ def recovery(runs: Runs) -> None:
     picker("Confusion", "worker", names, shown)
     matrices = common
     if common is None or shown > 0:
-        worker = shown - (common is not None)
+        worker = view.worker_number(names[shown])
         matrices = compare.shown(exhibits.comparison.truth, dataset, runs, view.dataset, worker, names[shown])
     if matrices is None:
         st.info("No run has learnt this confusion.", icon=":material/block:")

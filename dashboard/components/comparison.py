@@ -107,12 +107,12 @@ def confusions(fit: str) -> None:
     view, dataset = looked_at(), state.get("dataset")
     common = exhibits.one_fit.common_names(view.dataset, fit)
     own = fitted(view.dataset, fit).counts is not None
-    names = [*common, *(view.workers if own else [])]
+    names = [*common, *(view.listed if own else [])]
     if not names:
         st.info("This method estimates no confusions.")
         return
-    chosen = state.one_of("worker", names)
-    at = names.index(chosen) if chosen else len(common) + int(view.dataset.labels_per_worker.argmax())
+    busiest = view.workers[int(view.dataset.labels_per_worker.argmax())]
+    at = names.index(state.one_of("worker", names) or (busiest if own else names[0]))
     picker("Worker", "worker", names, at)
     if at < len(common):
         drawn = exhibits.one_fit.fit_common_confusion(view, fit, at)

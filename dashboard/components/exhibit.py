@@ -16,12 +16,37 @@ from dashboard.components.text import as_text
 if TYPE_CHECKING:
     from crowdcore.exhibits import Exhibit, View
 
-__all__ = ["looked_at", "show"]
+__all__ = ["choose_columns", "looked_at", "show"]
 
 
 def looked_at(reference: str = "") -> View:
-    """What the page is about: its dataset, seen by its reference or by another, workers' names hidden or not."""
-    return services.view(state.get("dataset"), reference or state.get("reference"), hidden_names())
+    """What the page is about: its dataset, seen by its reference or by another; with what may be read of workers."""
+    dataset = state.get("dataset")
+    return services.view(dataset, reference or state.get("reference"), hidden_names(), dataset in _columns_shown())
+
+
+def choose_columns(view: View) -> None:
+    """Let the user see the annotations' further columns: for this session and dataset, whatever a link says."""
+    extra, shown, dataset = view.dataset.extra, _columns_shown(), state.get("dataset")
+    if extra is None:
+        return
+    key = f"columns-{dataset}"
+
+    def chosen() -> None:
+        (shown.add if st.session_state[key] else shown.discard)(dataset)
+
+    state.show(key, dataset in shown)
+    st.toggle(
+        "Show further columns",
+        key=key,
+        help=as_text(f"{', '.join(map(str, extra))}. They may tell who a worker is. Links and reports leave them out."),
+        on_change=chosen,
+    )
+
+
+def _columns_shown() -> set[str]:
+    """Datasets whose further columns this session lets itself see."""
+    return st.session_state.setdefault("columns", set())  # type: ignore[no-any-return]
 
 
 def show(

@@ -76,4 +76,5 @@ def _sidebar() -> bool:
             f"{count(opened.n_tasks, 'task')} · {count(opened.n_workers, 'worker')} · "
             f"{count(opened.n_annotations, 'annotation')} · {count(opened.n_classes, 'class', 'classes')}"
         )
+    state.rename(lambda: services.other_names(dataset, hidden_names()))
     return True

@@ -124,9 +124,8 @@ def table(
     height = _HEADER + _ROW * min(rows, len(shown))
     shown = shown.assign(**{name: 100 * shown[name] for name in SHARES.intersection(shown.columns)})
     config = formats(shown)
-    st.dataframe(
-        shown, key=f"table-{key}", hide_index=True, column_config=config, height=height, placeholder="–", **options
-    )
+    options |= {"key": f"table-{key}", "hide_index": True, "height": height, "placeholder": "–"}
+    st.dataframe(shown.reset_index(drop=True), column_config=config, **options)  # numbers tell the order of names
     if on_row is not None:
         st.caption(f"Click a {noun}, or press Shift + Space on its row, to choose it.")
     if len(found) > SHOWN:

@@ -3,7 +3,16 @@
 from crowdcore.core.errors import CrowdError as Refusal
 from dashboard.services import recovered, sandbox, sandbox_results, train
 from dashboard.services._cache import dataset, workspace
-from dashboard.services.datasets import default_dataset, names, offer, reference, references, uploaded, view
+from dashboard.services.datasets import (
+    default_dataset,
+    names,
+    offer,
+    other_names,
+    reference,
+    references,
+    uploaded,
+    view,
+)
 from dashboard.services.estimates import estimate, refused
 from dashboard.services.fits import Fit, labels_csv, start_fits, wait_for
 from dashboard.services.items import Item, has_media, item, task_number
@@ -69,11 +78,11 @@ __all__ = [
     "all_runs", "backbones", "best_draft", "changed", "check", "containing", "csv", "curve_metrics", "curves",
     "dataset", "default_dataset", "delete_upload", "devices", "digest_of", "draft_of", "engine", "estimate",
     "examine", "fields_of", "has_media", "item", "labels_csv", "learners", "list_uploads", "live_runs", "log_lines",
-    "names", "offer", "read_method", "readable", "receive", "receive_again", "recovered", "reference", "references",
-    "refused", "rename_upload", "result", "run", "run_asked", "run_label", "run_labels", "run_names", "run_title",
-    "runs_of", "sandbox", "sandbox_results", "search_exhibits", "search_trials", "searchable", "setting_title",
-    "settings_in_words", "spell_method", "spelled", "start", "start_fits", "start_search", "task_number", "title",
-    "train", "training_curves", "training_fault", "training_schema", "trials", "untrainable", "uploaded",
-    "usually_searched", "value_in_words", "view", "wait_for", "when", "workspace",
+    "names", "offer", "other_names", "read_method", "readable", "receive", "receive_again", "recovered", "reference",
+    "references", "refused", "rename_upload", "result", "run", "run_asked", "run_label", "run_labels", "run_names",
+    "run_title", "runs_of", "sandbox", "sandbox_results", "search_exhibits", "search_trials", "searchable",
+    "setting_title", "settings_in_words", "spell_method", "spelled", "start", "start_fits", "start_search",
+    "task_number", "title", "train", "training_curves", "training_fault", "training_schema", "trials", "untrainable",
+    "uploaded", "usually_searched", "value_in_words", "view", "wait_for", "when", "workspace",
 ]
 # fmt: on

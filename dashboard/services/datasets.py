@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore.exhibits.fits import is_fit
-from crowdcore.exhibits.view import View, cached
+from crowdcore.exhibits.view import View, cached, worker_names
 from dashboard.services._cache import dataset, upload_folder, version
 from dashboard.services.kept_uploads import list_uploads
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from crowdcore import CrowdDataset
     from crowdcore.analysis.reference import Reference
 
-__all__ = ["default_dataset", "names", "offer", "reference", "references", "uploaded", "view"]
+__all__ = ["default_dataset", "names", "offer", "other_names", "reference", "references", "uploaded", "view"]
 
 DEMO, RUN = "demo", "run:"
 FIRST = ["gold", "majority-vote", "dawid-skene"]
@@ -57,6 +57,13 @@ def offer(name: str, fit: str) -> None:
     st.session_state.setdefault("offered", {}).setdefault(name, []).append(fit)
 
 
+def other_names(name: str, hidden: bool) -> dict[str, str]:
+    """What a dataset's workers are called where their names are shown instead of hidden, or the reverse -> here."""
+    here, there = (worker_names(dataset(name), of) for of in (hidden, not hidden))
+    known = set(here)
+    return {other: now for other, now in zip(there, here, strict=True) if other not in known}
+
+
 def is_run(name: str) -> bool:
     """Whether this names what a run has learnt: ``run:<id>``."""
     return name.startswith(RUN)
@@ -80,6 +87,6 @@ def _learnt(opened: CrowdDataset, run_id: str, version: int) -> Reference:
     return runs.reference(run_id, opened)
 
 
-def view(name: str, which: str, hidden: bool = False) -> View:
+def view(name: str, which: str, hidden: bool = False, columns: bool = False) -> View:
     """A dataset with what is taken for the truth; exhibits show it."""
-    return View(dataset(name), reference(name, which), hidden)
+    return View(dataset(name), reference(name, which), hidden, columns)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from crowdcore import exhibits
 from dashboard import services, state
-from dashboard.components.exhibit import looked_at, show
+from dashboard.components.exhibit import choose_columns, looked_at, show
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
 from dashboard.components.media import LARGE, cards, media
@@ -31,7 +31,7 @@ def listing() -> None:
         which = named("Show", "show", exhibits.tasks.SHOWS, width=300)
         optional("True class", "true", view.classes, "Any class")
         optional("Given label", "given", view.classes, "Any label")
-        optional("Worker", "worker", view.workers, "Anyone")
+        optional("Worker", "worker", view.listed, "Anyone")
     true, given = (state.one_of(key, view.classes) for key in ("true", "given"))
     listed = exhibits.tasks.tasks(view, which, true, given, state.one_of("worker", view.workers))
     found = listed.table
@@ -69,6 +69,7 @@ def one() -> None:
             return
         answers = exhibits.tasks.task_answers(view, name).table
         st.dataframe(answers, hide_index=True, column_config={"share of labels": SHARE, view.reference: SHARE})
+        choose_columns(view)
         show(exhibits.tasks.task_labels(view, name), "labels", file=f"{dataset}-{name}-labels", noun="label")
 
 

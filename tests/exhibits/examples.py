@@ -31,6 +31,8 @@ def crowd() -> CrowdDataset:
         classes=("R&D", "<x>street</x>", "class 2", "class 3"),
         worker_ids=pd.Index([f"<x>anna{n}</x>" for n in range(5)]),
         task_ids=pd.Index([f"<x>task{n}</x>" for n in range(60)]),
+        extra=pd.DataFrame({"e-mail": [f"anna{r}@example.org" for r in plain.worker]}),
+        notes=("1 worker with a single annotation, such as '<x>anna0</x>'.", "Worker 'hanna' would be left out."),
     )
 
 

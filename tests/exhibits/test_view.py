@@ -43,6 +43,22 @@ def test_pseudonyms_are_unique_stable_and_tell_nothing_of_the_order() -> None:
     assert view(crowd).workers[0] == "w000"
 
 
+def test_tables_of_hidden_workers_are_in_the_order_of_pseudonyms() -> None:
+    from crowdcore.exhibits.workers import worker_distances, worker_pairs
+
+    crowd = simulate_crowd(200, n_workers=8, accuracy=0.4)
+    shown, hidden = (worker_distances(view(crowd, hidden=of)).table for of in (False, True))
+    assert (hidden["worker_a"] < hidden["worker_b"]).all()
+    assert hidden["worker_a"].is_monotonic_increasing
+    assert sorted(hidden["distance"]) == sorted(shown["distance"])
+    called = dict(zip(view(crowd).workers, view(crowd, hidden=True).workers, strict=True))
+    pairs = {frozenset((called[a], called[b])): d for a, b, d in shown[["worker_a", "worker_b", "distance"]].to_numpy()}
+    assert all(pairs[frozenset((a, b))] == d for a, b, d in hidden[["worker_a", "worker_b", "distance"]].to_numpy())
+    alike = worker_pairs(view(crowd, hidden=True)).table
+    assert len(alike)
+    assert (alike["worker_a"] < alike["worker_b"]).all()
+
+
 def test_names_are_escaped_for_figures_only() -> None:
     crowd = replace(simulate_crowd(40), classes=("<b>a</b>", "b & c", "c", "d"))
     seen = view(crowd, hidden=True)

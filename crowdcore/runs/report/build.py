@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from crowdcore.analysis.reference import ReferenceLike
 from crowdcore.core.errors import CrowdError, DataError, SettingError
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.pseudonyms import pseudonyms
+from crowdcore.data.pseudonyms import hide_names
 from crowdcore.exhibits import Exhibit, view
 from crowdcore.learning.comparison import variation
 from crowdcore.learning.results.result import TrainingResult
@@ -125,7 +125,7 @@ def build(
             f"Keep the part 'sweeps', and choose at least one run on {dataset.name}.",
         )
     seen = view(dataset, reference, hidden=not show_names)
-    shown = dataset if show_names else replace(dataset, worker_ids=pd.Index(pseudonyms(dataset)))
+    shown = dataset if show_names else hide_names(dataset)
     names = _names(own)
     results = dict(zip(names, (run.result for run in own), strict=True))
     sections = _sections(

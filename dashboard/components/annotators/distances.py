@@ -42,8 +42,8 @@ def alike() -> None:
         show(drawn, "distance", cell=cell, on_window=zoomed if len(view.workers) > CELLS else None)
     with grid.cell():
         with st.container(horizontal=True):
-            optional("Annotator", "worker", list(view.workers), "Choose one")
-            optional("Beside", "other", list(view.workers), "Choose another")
+            optional("Annotator", "worker", view.listed, "Choose one")
+            optional("Beside", "other", view.listed, "Choose another")
         if one and other:
             both(view, kind, one, other)
         else:

@@ -25,7 +25,7 @@ def ranking() -> None:
     show(found, "quality", noun="worker", rows=14)
     st.header("What if some were left out?")
     without = [name for name in state.get_many("without") if name in view.workers]
-    st.multiselect("Leave out", view.workers, placeholder="Choose annotators", **state.bind("without", without))
+    st.multiselect("Leave out", view.listed, placeholder="Choose annotators", **state.bind("without", without))
     flagged = found.table.loc[found.table["signal"] != "", "worker"].tolist()
     if not without:
         look = "looks" if len(flagged) == 1 else "look"

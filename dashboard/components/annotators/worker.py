@@ -23,7 +23,7 @@ def worker() -> None:
     view = looked_at()
     one = state.one_of("worker", view.workers) or view.workers[int(view.dataset.labels_per_worker.argmax())]
     with st.container(width=260):
-        picker("Annotator", "worker", view.workers, view.worker_number(one))
+        picker("Annotator", "worker", view.listed, view.listed.index(one))
     exhibit = exhibits.workers.worker(view, one)
     found = exhibit.table.iloc[0]
     grid = st.grid(5, min_column_width=130, gap="xsmall")
