@@ -77,7 +77,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory, data_folder: Path) -> Iterator
 @contextmanager
 def opened(browser: Browser, lab: Lab) -> Iterator[Page]:
     """A tab of a fresh browser profile, whose scripts must not fail."""
-    context = browser.new_context(viewport={"width": 1440, "height": 1100}, base_url=lab.address)
+    screen = {"width": 1440, "height": 1100}
+    context = browser.new_context(viewport=screen, base_url=lab.address, reduced_motion="reduce")
     context.set_default_timeout(SOON)
     page = context.new_page()
     errors: list[str] = []
