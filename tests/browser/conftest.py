@@ -22,6 +22,7 @@ from crowdcore.runs import Workspace, estimation
 from dashboard.services import train
 from dashboard.services.learners import FIRST
 from tests.browser.app_server import serving
+from tests.browser.steps import LISTEN
 from tests.conftest import simulate_crowd
 
 # Streamlit probes a page's own path before its root when a page is opened by its address; that is no fault.
@@ -86,6 +87,7 @@ def context(app: str, browser: Browser) -> Iterator[BrowserContext]:
     """
     context = browser.new_context(**SCREEN, base_url=app, reduced_motion="reduce")
     context.set_default_timeout(30_000)
+    context.add_init_script(LISTEN)
     yield context
     context.close()
 
