@@ -5,6 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed-app
 DEV    := $(VENV)/.installed-dev
 DS     ?= demo
+comma  := ,
 # Python 3.11 where there is one, else whatever python3 is (3.11-3.13 are supported).
 PY     := $(shell command -v $(PYTHON) || command -v python3)
 
@@ -13,13 +14,20 @@ PY     := $(shell command -v $(PYTHON) || command -v python3)
 $(VENV)/bin/python:
 	$(PY) -m venv $(VENV)
 
-$(STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[learning,runs]'
+# uv unpacks and compiles on all cores; pip does it where uv cannot, as with mirrors that only pip's settings name.
+define install
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt uv
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -c constraints.txt -e '.[$(1)]' || \
+	  $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(1)]'
 	touch $@
+endef
+
+$(STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(call install,learning$(comma)runs)
 
 $(DEV): pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	touch $@ $(STAMP)
+	$(call install,dev)
+	touch $(STAMP)
 
 install: $(DEV)
 
@@ -33,7 +41,7 @@ browser:
 	  $$S apt-get update -qq && $$S env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; }
 
 test: $(DEV) browser  ## every test, the browser's and the slow ones included
-	$(BIN)/pytest -n 2 --dist loadscope
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder  # more than cores: tests wait as much as they work
 
 lint: $(DEV)
 	$(BIN)/ruff check .

@@ -28,6 +28,14 @@ if not os.environ.get("CROWDCORE_DATA") and SHARED.is_dir():
     os.environ["CROWDCORE_DATA"] = str(SHARED)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take longest first: the processes of a parallel run, which take file after file, end together."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    browser = {item.path for item in items if item.get_closest_marker("browser")}
+    items.sort(key=lambda item: (item.path not in slow, item.path not in browser))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     """With CROWDCORE_REQUIRE_ALL set (CI), a skip is a failure, unless it says it needs a GPU."""

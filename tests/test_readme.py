@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from crowdcore.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -18,27 +20,31 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
 
 
-def run(command: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(command, check=False, cwd=cwd, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done
-
-
 def test_there_are_examples_of_each_kind() -> None:
     assert blocks("python") and blocks("console") and blocks("sh")
 
 
 @pytest.mark.parametrize("code", blocks("python"))
 def test_python_examples_run(code: str, tmp_path: Path) -> None:
-    run([sys.executable, "-W", "error", "-c", code], tmp_path)
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, check=False, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
 
 
 @pytest.mark.parametrize(
     "line", [line[2:] for block in blocks("console") for line in block.splitlines() if line.startswith("$ ")]
 )
-def test_cli_examples_run(line: str, tmp_path: Path) -> None:
-    assert run(["bash", "-c", line], tmp_path).stdout.strip()
+def test_cli_examples_run(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in line.split(" && "):
+        name, *arguments = shlex.split(command)
+        assert name == "crowdcore"
+        with pytest.raises(SystemExit) as end:
+            main(arguments)
+        assert not end.value.code, command
+    assert capfd.readouterr().out.strip()
 
 
 def test_make_targets_exist() -> None:

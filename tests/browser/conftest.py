@@ -1,4 +1,4 @@
-"""The app in a real browser: one server and one Chromium for the session, one tab per test."""
+"""The app in a real browser: one server, one Chromium and one tab for the session."""
 
 from __future__ import annotations
 
@@ -7,20 +7,28 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page
 
+import crowdcore as cc
+from crowdcore import runs
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.writers import write_folder
+from crowdcore.runs import Workspace, estimation
+from dashboard.services import train
+from dashboard.services.learners import FIRST
 from tests.browser.app_server import serving
+from tests.browser.steps import LISTEN
 from tests.conftest import simulate_crowd
 
 # Streamlit probes a page's own path before its root when a page is opened by its address; that is no fault.
 _PROBE = re.compile(r"/_stcore/(health|host-config)$")
 
+SCREEN: dict[str, Any] = {"viewport": {"width": 1440, "height": 900}}
 HOSTILE = (
     "<script>document.title='owned'</script>",
     "<img src=x onerror=\"document.title='owned'\">",
@@ -52,6 +60,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def app(tmp_path_factory: pytest.TempPathFactory, workspace: Path) -> Iterator[str]:
     """Address of the app, open on the demo dataset; beside the real data it finds a large and a hostile crowd."""
+    keep_estimates(workspace)
     folder = tmp_path_factory.mktemp("crowds")
     write_folder(hostile_crowd(), folder / "hostile")
     write_folder(replace(simulate_crowd(2000, n_workers=400, per_task=6), name="many"), folder / "many")
@@ -60,30 +69,55 @@ def app(tmp_path_factory: pytest.TempPathFactory, workspace: Path) -> Iterator[s
         yield address
 
 
+def keep_estimates(workspace: Path) -> None:
+    """Estimates of the runs that Train offers first, kept as trials would have: each would train for seconds."""
+    draft = {**train.read_draft("demo", ""), "methods": list(FIRST)}
+    trial = {"seconds_per_epoch": 0.1, "startup_seconds": 1.0, "bytes": 10**9, "epochs": 50, "share": 1.0}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(estimation, "_measure", lambda *_: trial)
+        for spec in train.specs("demo", draft):
+            runs.estimate(spec, cc.load_dataset("demo"), workspace=Workspace.open(workspace))
+
+
 @pytest.fixture(scope="session")
 def context(app: str, browser: Browser) -> Iterator[BrowserContext]:
-    """One browser profile for all tests, so that Streamlit's own code is fetched and compiled once."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, base_url=app, accept_downloads=True)
+    """One browser profile for all tests, so that Streamlit's own code is fetched and compiled once.
+
+    Without moving placeholders: painting them takes a third of the processor time.
+    """
+    context = browser.new_context(**SCREEN, base_url=app, reduced_motion="reduce")
     context.set_default_timeout(30_000)
+    context.add_init_script(LISTEN)
     yield context
     context.close()
 
 
 @pytest.fixture
 def page(context: BrowserContext) -> Iterator[Page]:
-    """A tab whose console must stay free of errors."""
-    page = context.new_page()
+    """A tab whose console must stay free of errors; the next test has it again, with all that it has compiled."""
+    page = context.pages[0] if context.pages else context.new_page()
     errors: list[str] = []
 
     def noted(message: ConsoleMessage) -> None:
         if message.type == "error" and not _PROBE.search(message.location.get("url", "")):
             errors.append(message.text)
 
-    page.on("console", noted)
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("dialog", lambda dialog: errors.append(f"dialog: {dialog.message}"))
+    listeners: dict[Any, Any] = {
+        "console": noted,
+        "pageerror": lambda error: errors.append(str(error)),
+        "dialog": lambda dialog: errors.append(f"dialog: {dialog.message}"),
+    }
+    for event, listener in listeners.items():
+        page.on(event, listener)
     yield page
-    page.close()
+    for event, listener in listeners.items():
+        page.remove_listener(event, listener)
+    try:
+        page.goto("about:blank")
+        page.set_viewport_size(SCREEN["viewport"])
+        page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    except Error:  # it has crashed
+        page.close()
     assert not errors
 
 

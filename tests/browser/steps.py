@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, Page, expect
 
-__all__ = ["charts", "choose", "click_cell", "heatmap", "main", "open_page", "settled"]
+__all__ = ["LISTEN", "charts", "choose", "click_cell", "heatmap", "main", "open_page", "settled"]
+
+# A script for every page: notes when the app was asked for something, and when it last said something.
+LISTEN = """(() => {
+  const send = WebSocket.prototype.send
+  WebSocket.prototype.send = function (...content) {
+    if (!this.heard) this.addEventListener('message', this.heard = () => { window.answered = performance.now() })
+    window.asked = performance.now()
+    return send.apply(this, content)
+  }
+})()"""
+_IDLE = """() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
+  && !(window.asked >= window.answered)"""
 
 
 def main(page: Page) -> Locator:
@@ -12,8 +24,9 @@ def main(page: Page) -> Locator:
 
 
 def settled(page: Page) -> None:
-    """Wait until the app has nothing left to do."""
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    """Wait until the app has nothing left to do, and has begun to answer what it was asked last."""
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # to be asked at all
+    page.wait_for_function(_IDLE)
 
 
 def open_page(page: Page, address: str) -> None:

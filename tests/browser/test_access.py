@@ -41,7 +41,7 @@ SCHEME = "scheme => getComputedStyle(document.querySelector('.stApp')).colorSche
 @pytest.fixture(scope="module")
 def tab(browser: Browser) -> Iterator[Page]:
     """One tab for all pages."""
-    page = browser.new_page()
+    page = browser.new_page(reduced_motion="reduce")
     yield page
     page.close()
 

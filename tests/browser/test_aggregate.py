@@ -97,6 +97,7 @@ def test_a_result_is_the_reference_of_every_page_and_of_a_link(page: Page, conte
     other = context.new_page()
     open_page(other, page.url)
     expect(main(other).get_by_text(f"reference: {name}")).to_be_visible()
+    other.close()
     choose(page, "Reference", "majority-vote")
     expect(page).to_have_url(re.compile("reference=majority-vote"))
     choose(page, "Reference", name)

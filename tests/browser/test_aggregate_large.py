@@ -46,7 +46,7 @@ def pick(page: Page, label: str, option: str) -> None:
 @pytest.mark.slow
 def test_half_a_million_annotations(browser: Browser, address: str, crowd: cc.CrowdDataset) -> None:
     assert crowd.n_annotations == 500_000
-    page = browser.new_page(base_url=address, viewport={"width": 1440, "height": 900})
+    page = browser.new_page(base_url=address, viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
     page.set_default_timeout(60_000)
     methods = "".join(f"&methods={name}" for name in (*QUICK, SLOW))
     page.goto(f"/aggregate?dataset=large{methods}")

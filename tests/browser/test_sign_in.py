@@ -32,7 +32,7 @@ domains = {json.dumps(domains)}
 
 
 def visit(browser: Browser, address: str) -> Page:
-    page = browser.new_context(base_url=address).new_page()
+    page = browser.new_context(base_url=address, reduced_motion="reduce").new_page()
     page.goto("/")
     expect(page.get_by_role("button", name="Sign in")).to_be_visible()
     assert page.get_by_text("demo").count() == 0  # nothing of the data before

@@ -24,7 +24,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
 from crowdcore import runs
 from crowdcore.runs import Run, Workspace
 from tests.browser.app_server import APP, start, wait_until_up
-from tests.browser.steps import main, open_page, settled
+from tests.browser.steps import LISTEN, main, open_page, settled
 
 EPOCHS, MANY = 15, 400
 SOON, LONG = 60_000, 240_000  # milliseconds that a busy machine may take to begin, and to train
@@ -77,8 +77,10 @@ def lab(tmp_path_factory: pytest.TempPathFactory, data_folder: Path) -> Iterator
 @contextmanager
 def opened(browser: Browser, lab: Lab) -> Iterator[Page]:
     """A tab of a fresh browser profile, whose scripts must not fail."""
-    context = browser.new_context(viewport={"width": 1440, "height": 1100}, base_url=lab.address)
+    screen = {"width": 1440, "height": 1100}
+    context = browser.new_context(viewport=screen, base_url=lab.address, reduced_motion="reduce")
     context.set_default_timeout(SOON)
+    context.add_init_script(LISTEN)
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))

@@ -55,7 +55,7 @@ def test_the_app_opens_beside_a_hostile_module_and_ends_when_asked(
     command = [installed / "crowdcore", "app", "--port", str(port)]
     with running(command, hostile_folder, environment) as app:
         wait_until_up(f"http://localhost:{port}", app)
-        page = browser.new_page()
+        page = browser.new_page(reduced_motion="reduce")
         page.goto(f"http://localhost:{port}")
         expect(page.get_by_test_id("stMetricValue").filter(has_text="5,254")).to_be_visible(timeout=60_000)
         page.get_by_role("link", name="Which mistake do most workers share?").click()

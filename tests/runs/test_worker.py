@@ -53,6 +53,7 @@ def test_runs_of_a_workspace_on_another_cluster(tmp_path):
                 return [r for r in asked if runs.get_run(r, workspace=workspace).state == "running"]
 
             until(lambda: len(at_work()) == 2, 180, "both slots are taken")
+            until(lambda: [w.busy for w in runs.engine_state(workspace=workspace).workers] == [2], 30, "it is known")
             state = runs.engine_state(workspace=workspace)
             assert state.address == address
             assert [(w.device, w.slots, w.busy) for w in state.workers] == [("cpu", 2, 2)]
