@@ -22,6 +22,8 @@ HERE = Path(__file__).parent
 if "dashboard" not in sys.modules:  # this folder, also where the user's own has a dashboard.py
     sys.path.insert(0, str(HERE.parent))
 
+from crowdcore.core.confined import start_helper  # noqa: E402
+from crowdcore.data.tour import DEMO  # noqa: E402
 from dashboard.access import AccessError, sign_in_settings  # noqa: E402
 
 if TYPE_CHECKING:
@@ -93,6 +95,8 @@ if __name__ == "__main__":  # as `crowdcore app` starts it
     dataset, port, address = sys.argv[1:]
     sys.argv[1:] = [dataset]
     _refuse_to_let_anyone_in(address)
+    if dataset != DEMO:  # which is ours, and opened without it
+        start_helper()
     app.run(config={"server.port": int(port), "server.address": address})
 else:  # by `streamlit run`, with its own options
     _refuse_to_let_anyone_in()

@@ -6,6 +6,7 @@ It guards memory and time, not the file system: results come back pickled, since
 
 from __future__ import annotations
 
+import atexit
 import os
 import pickle
 import socket
@@ -15,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.core.memory import available_memory
@@ -76,14 +77,18 @@ def start_helper() -> None:
 
 
 def stop_helper() -> None:
-    """End the helper."""
-    global _helper
+    """End the helper; calls under way go on."""
     with _one:
-        if _helper is not None:
-            process, control = _helper
-            control.close()
-            process.wait()
-            _helper = None
+        _end()
+
+
+def _end() -> None:
+    global _helper
+    if _helper is not None:
+        process, control = _helper
+        control.close()
+        process.wait()
+        _helper = None
 
 
 def _connect() -> socket.socket:
@@ -104,10 +109,19 @@ def _running() -> socket.socket:
     """The socket that the helper takes work from."""
     global _helper
     if _helper is None or _helper[0].poll() is not None:
+        _end()
         ours, its = socket.socketpair()
         with its:
             process = subprocess.Popen(
-                [sys.executable, "-P", "-W", "ignore::DeprecationWarning", "-m", "crowdcore.core.confined_process", str(its.fileno())],
+                [
+                    sys.executable,
+                    "-P",
+                    "-W",
+                    "ignore::DeprecationWarning",
+                    "-m",
+                    "crowdcore.core.confined_process",
+                    str(its.fileno()),
+                ],
                 env={**_environment(), "PYTHONPATH": os.pathsep.join(_path())},
                 stdin=subprocess.DEVNULL,
                 pass_fds=[its.fileno()],
@@ -137,3 +151,6 @@ def _limit(name: str, usual: float) -> float:
     if not 0 < limit < 1e9:
         raise SettingError(name, "be a number above 0", given)
     return limit
+
+
+atexit.register(stop_helper)

@@ -26,6 +26,7 @@ def importer() -> None:
     )
     file = st.file_uploader("File", key="upload", label_visibility="collapsed")
     if file is None:
+        services.get_ready()
         st.caption("The file stays on this machine, in the app's workspace.")
         return
     path = services.receive(file.name, file)

@@ -2,7 +2,7 @@
 
 from crowdcore.core.errors import CrowdError as Refusal
 from dashboard.services import recovered, sandbox, sandbox_results, train
-from dashboard.services._cache import dataset, workspace
+from dashboard.services._cache import dataset, without_server_paths, workspace
 from dashboard.services.datasets import default_dataset, names, offer, reference, references, uploaded, view
 from dashboard.services.estimates import estimate, refused
 from dashboard.services.fits import Fit, labels_csv, start_fits, wait_for
@@ -60,18 +60,19 @@ from dashboard.services.train import (
     start,
 )
 from dashboard.services.training_figures import curve_metrics, training_curves
-from dashboard.services.uploads import MAPPED, accept, examine, receive
+from dashboard.services.uploads import MAPPED, accept, examine, get_ready, receive
 
 # fmt: off
 __all__ = [
     "MAPPED", "Draft", "Field", "Fit", "Item", "Refusal", "about_backbone", "about_method", "accept", "all_runs",
     "backbones", "best_draft", "changed", "check", "containing", "csv", "curve_metrics", "curves", "dataset",
-    "default_dataset", "devices", "draft_of", "engine", "estimate", "examine", "fields_of", "has_media", "item",
+    "default_dataset", "devices", "draft_of", "engine", "estimate", "examine", "fields_of", "get_ready", "has_media", "item",
     "labels_csv", "learners", "live_runs", "log_lines", "names", "offer", "read_method", "readable",
     "receive", "recovered", "reference", "references", "refused", "result", "run", "run_asked", "run_label",
     "run_labels", "run_names", "run_title", "runs_of", "sandbox", "sandbox_results", "search_exhibits", "search_trials",
     "searchable", "setting_title", "settings_in_words", "spell_method", "spelled", "start", "start_fits",
     "start_search", "task_number", "train", "training_curves", "training_fault", "training_schema", "trials",
-    "untrainable", "uploaded", "usually_searched", "value_in_words", "view", "wait_for", "when", "workspace",
+    "untrainable", "uploaded", "usually_searched", "value_in_words", "view", "wait_for", "when", "without_server_paths",
+    "workspace",
 ]
 # fmt: on

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore.core.confined import run_confined
+from crowdcore.core.errors import CrowdError
+
 if TYPE_CHECKING:
     from crowdcore import CrowdDataset
 
-__all__ = ["dataset", "upload_folder", "version", "workspace"]
+__all__ = ["dataset", "upload_folder", "version", "without_server_paths", "workspace"]
 
 _FRESH = 1.0  # seconds
 _recent: dict[str, tuple[float, CrowdDataset]] = {}
@@ -30,10 +33,12 @@ def upload_folder(name: str) -> Path | None:
 
 
 @st.cache_resource(show_spinner=False, max_entries=12)
-def _opened(name: str, folder: str, stamp: int) -> CrowdDataset:
+def _opened(name: str, folder: str, stamp: int, ours: bool) -> CrowdDataset:
     import crowdcore as cc
 
-    return cc.read_dataset(folder) if folder else cc.load_dataset(name)
+    if folder:
+        return run_confined(cc.read_dataset, folder)
+    return cc.load_dataset(name) if ours else run_confined(cc.load_dataset, name)
 
 
 def dataset(name: str) -> CrowdDataset:
@@ -51,12 +56,26 @@ def dataset(name: str) -> CrowdDataset:
 
 
 def _looked_up(name: str) -> CrowdDataset:
-    from crowdcore.data.catalogue import dataset_folders
+    from crowdcore.data.catalogue import dataset_folders, is_embedded
 
     uploaded = upload_folder(name)
     folder = uploaded or dataset_folders().get(name)
-    stamp = max((f.stat().st_mtime_ns for f in folder.iterdir()), default=0) if folder else 0
-    return _opened(name, str(uploaded or ""), stamp)
+    if folder is None:
+        raise CrowdError(
+            f"There is no dataset {name!r}: choose another in the sidebar, or open a file on the Data page."
+        )
+    stamp = max((f.stat().st_mtime_ns for f in folder.iterdir()), default=0)
+    return _opened(name, str(uploaded or ""), stamp, is_embedded(folder))
+
+
+def without_server_paths(text: str) -> str:
+    """A sentence for visitors: paths begin where datasets, the workspace or the user's files do."""
+    from crowdcore.data.catalogue import search_path
+
+    for folder in sorted({workspace(), *search_path(), Path.home()}, key=lambda folder: -len(str(folder))):
+        if len(folder.parts) > 1:
+            text = text.replace(f"{folder}/", "").replace(str(folder), "…")
+    return text
 
 
 def version(run_id: str) -> int:

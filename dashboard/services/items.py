@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Item", "has_media", "item", "task_number"]
 
-_PIXELS = 50_000_000  # a larger picture is not opened
+_CHARACTERS = 200_000  # of a text; what is longer is cut
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,9 @@ def item(name: str, task: int, side: int) -> Item:
     columns = {} if media.columns is None else media.columns.iloc[task].dropna().to_dict()
     image = _stored(media, task) or _opened(media, columns.get("image"))
     audio = _inside(media, columns.get("audio"))
-    return Item(image and _scaled(image, side), str(columns.get("text", "")), str(audio) if audio else None)
+    return Item(
+        image and _scaled(image, side), str(columns.get("text", ""))[:_CHARACTERS], str(audio) if audio else None
+    )
 
 
 def _stored(media: Media, task: int) -> Image | None:
@@ -63,12 +65,14 @@ def _stored(media: Media, task: int) -> Image | None:
 def _opened(media: Media, path: object) -> Image | None:
     from PIL import Image
 
+    from crowdcore.data.arrays import MAX_PIXELS
+
     file = _inside(media, path)
     if file is None:
         return None
     try:
         picture = Image.open(file)
-        if picture.width * picture.height > _PIXELS:
+        if picture.width * picture.height > MAX_PIXELS:
             return None
         return picture.convert("RGB")
     except (OSError, ValueError, Image.DecompressionBombError):

@@ -43,13 +43,24 @@ PLAIN = {**{k: v for k, v in os.environ.items() if not k.startswith("STREAMLIT_"
         (ADA, {"emails": ["ada@lab.example"]}, True),
         (ADA, {"emails": ["eve@lab.example"]}, False),
         (ADA, {"domains": ["evil-lab.example", "example"]}, False),
-        *(({**ADA, "email_verified": odd}, LAB, False) for odd in (False, "false", "False", "true", 1, None, "", [True])),
+        *(
+            ({**ADA, "email_verified": odd}, LAB, False)
+            for odd in (False, "false", "False", "true", 1, None, "", [True])
+        ),
         ({"email": "ada@lab.example"}, LAB, False),
         ({"email": "ada@lab.example"}, None, False),
         ({"name": "no address", "email_verified": True}, LAB, False),
         *(
             ({"email": odd, "email_verified": True}, LAB, False)
-            for odd in ("", "@lab.example", "lab.example", "eve@evil.example@lab.example", "ada@lab.example.", ["a"], None)
+            for odd in (
+                "",
+                "@lab.example",
+                "lab.example",
+                "eve@evil.example@lab.example",
+                "ada@lab.example.",
+                ["a"],
+                None,
+            )
         ),
         ({"email": "ada@lab.exampl\u0435", "email_verified": True}, {"domains": ["lab.example"]}, False),
     ],
