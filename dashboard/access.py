@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from streamlit import config
 
 from crowdcore.core.errors import CrowdError
-from crowdcore.core.listening import LET_ANYONE_IN, is_this_machine
+from crowdcore.core.listening import LET_ANYONE_IN, is_this_machine, would_let_anyone_in
 
 __all__ = ["AccessError", "SignIn", "may_enter", "read_sign_in", "sign_in_settings"]
 
@@ -93,11 +93,8 @@ def read_sign_in(secrets: Mapping[str, Any]) -> SignIn:
     return found
 
 
-def sign_in_settings(address: str | None = None) -> SignIn | None:
+def sign_in_settings() -> SignIn | None:
     """What the secrets file of this server says now; None where there is none and only this machine is served.
-
-    Args:
-        address: what the server will listen on, else as Streamlit is set.
 
     Raises:
         AccessError: the file is unreadable, odd or has gone, or others are served without one.
@@ -106,13 +103,9 @@ def sign_in_settings(address: str | None = None) -> SignIn | None:
     if _secrets_expected():
         _asked = True
         return read_sign_in(_secrets())
-    if address is None:  # still None: no server, since our config.toml names localhost
-        address = config.get_option("server.address")
+    address = config.get_option("server.address")  # None: no server, since our config.toml names localhost
     if address is not None and not is_this_machine(address) and os.environ.get(LET_ANYONE_IN) != "yes":
-        raise AccessError(
-            f"The app would listen on {address!r} and let anyone in: have people sign in "
-            "(docs/sharing.md), listen on localhost, or say `crowdcore app --let-anyone-in`."
-        )
+        raise AccessError(would_let_anyone_in(address))
     return None
 
 

@@ -81,22 +81,12 @@ async def _open_browser(_: st.App) -> AsyncIterator[None]:
     yield
 
 
-def _refuse_to_let_anyone_in(address: str | None = None) -> None:
-    try:
-        sign_in_settings(address)
-    except AccessError as fault:
-        print(f"crowdcore: {fault}", file=sys.stderr)
-        sys.exit(2)
-
-
 os.umask(os.umask(0o077) | 0o077)  # what the app and its engine write is for their user alone
 app = st.App(HERE / "app.py", middleware=[Middleware(Headers)], lifespan=_open_browser)
-if __name__ == "__main__":  # as `crowdcore app` starts it
-    dataset, port, address = sys.argv[1:]
-    sys.argv[1:] = [dataset]
-    _refuse_to_let_anyone_in(address)
-    if dataset != DEMO:  # which is ours, and opened without it
-        start_helper()
-    app.run(config={"server.port": int(port), "server.address": address})
-else:  # by `streamlit run`, with its own options
-    _refuse_to_let_anyone_in()
+try:
+    sign_in_settings()
+except AccessError as fault:
+    print(f"crowdcore: {fault}", file=sys.stderr)
+    sys.exit(2)
+if sys.argv[1:2] not in ([], [DEMO]):  # which is ours, and opened without it
+    start_helper()

@@ -28,6 +28,7 @@ MEMORY, SECONDS = "CROWDCORE_EXAMINE_MEMORY", "CROWDCORE_EXAMINE_SECONDS"
 """Environment variables: GiB (default: a quarter of the memory) and seconds (default: 300) of one call."""
 _SHARE, _SECONDS = 4, 300.0
 _AT_ONCE = 2  # calls; others wait, so that together they leave half of the memory
+_QUIET = "ignore::DeprecationWarning"  # that jemalloc has a thread while we fork
 _GRACE = 10.0  # seconds after which a child that its own alarm has not ended is given up
 _slots = threading.BoundedSemaphore(_AT_ONCE)
 _one = threading.Lock()
@@ -113,15 +114,7 @@ def _running() -> socket.socket:
         ours, its = socket.socketpair()
         with its:
             process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-P",
-                    "-W",
-                    "ignore::DeprecationWarning",
-                    "-m",
-                    "crowdcore.core.confined_process",
-                    str(its.fileno()),
-                ],
+                [sys.executable, "-P", "-W", _QUIET, "-m", "crowdcore.core.confined_process", str(its.fileno())],
                 env={**_environment(), "PYTHONPATH": os.pathsep.join(_path())},
                 stdin=subprocess.DEVNULL,
                 pass_fds=[its.fileno()],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 
-__all__ = ["LET_ANYONE_IN", "is_this_machine"]
+__all__ = ["LET_ANYONE_IN", "is_this_machine", "would_let_anyone_in"]
 
 LET_ANYONE_IN = "CROWDCORE_LET_ANYONE_IN"
 """Environment variable: ``yes`` serves others without sign-in; `crowdcore app --let-anyone-in` sets it."""
@@ -23,3 +23,11 @@ def is_this_machine(address: str) -> bool:
         return ipaddress.ip_address(address.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def would_let_anyone_in(address: str) -> str:
+    """The refusal to serve others without sign-in."""
+    return (
+        f"The app would listen on {address!r} and let anyone in: have people sign in (docs/sharing.md), "
+        "listen on localhost, or say `crowdcore app --let-anyone-in`."
+    )

@@ -33,9 +33,8 @@ def unpack_zip(archive: Path, target: Path) -> None:
             _unpack(source, partial, archive)
         partial.rename(target)
     except (FileExistsError, NotADirectoryError, IsADirectoryError):
-        raise DataError(
-            "This archive has one name for a file and for a folder", "Pack it again.", file=archive
-        ) from None
+        what = "This archive has one name for a file and for a folder"
+        raise DataError(what, "Pack it again.", file=archive) from None
     except DataError:
         raise
     except _FAULTS as error:

@@ -66,8 +66,8 @@ from dashboard.services.uploads import MAPPED, accept, examine, get_ready, recei
 __all__ = [
     "MAPPED", "Draft", "Field", "Fit", "Item", "Refusal", "about_backbone", "about_method", "accept", "all_runs",
     "backbones", "best_draft", "changed", "check", "containing", "csv", "curve_metrics", "curves", "dataset",
-    "default_dataset", "devices", "draft_of", "engine", "estimate", "examine", "fields_of", "get_ready", "has_media", "item",
-    "labels_csv", "learners", "live_runs", "log_lines", "names", "offer", "read_method", "readable",
+    "default_dataset", "devices", "draft_of", "engine", "estimate", "examine", "fields_of", "get_ready", "has_media",
+    "item", "labels_csv", "learners", "live_runs", "log_lines", "names", "offer", "read_method", "readable",
     "receive", "recovered", "reference", "references", "refused", "result", "run", "run_asked", "run_label",
     "run_labels", "run_names", "run_title", "runs_of", "sandbox", "sandbox_results", "search_exhibits", "search_trials",
     "searchable", "setting_title", "settings_in_words", "spell_method", "spelled", "start", "start_fits",

@@ -85,9 +85,10 @@ def test_a_bomb_is_refused_in_one_sentence(
     make: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CROWDCORE_EXAMINE_MEMORY", "0.3")
+    file = make(tmp_path / "bomb")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with make(tmp_path / "bomb").open("rb") as file, pytest.raises(services.Refusal) as refused:
-        services.examine(services.receive("bomb", file), ())
+    with file.open("rb") as content, pytest.raises(services.Refusal) as refused:
+        services.examine(services.receive("bomb", content), ())
     assert len(str(refused.value)) < 400
     assert str(tmp_path) not in str(refused.value)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10  # KiB: nothing unfolded here

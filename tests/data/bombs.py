@@ -41,8 +41,8 @@ def csv_of_many_columns(path: Path, columns: int = 1_000_000) -> Path:
     return path
 
 
-def parquet_of_long_cells(path: Path, length: int = 32 << 20) -> Path:
-    """A name of 32 MB in a file of kilobytes."""
+def parquet_of_long_cells(path: Path, length: int = 4 << 20) -> Path:
+    """A name of 4 MB in a file of kilobytes."""
     pq.write_table(pa.table({"task": ["x" * length], "worker": ["ann"], "label": ["cat"]}), path, compression="zstd")
     return path
 
