@@ -23,7 +23,8 @@ from crowdcore.core.memory import available_memory
 
 __all__ = ["MEMORY", "SECONDS", "ConfinedError", "run_confined", "start_helper", "stop_helper"]
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 MEMORY, SECONDS = "CROWDCORE_EXAMINE_MEMORY", "CROWDCORE_EXAMINE_SECONDS"
 """Environment variables: GiB (default: a quarter of the memory) and seconds (default: 300) of one call."""
 _SHARE, _SECONDS = 4, 300.0

@@ -112,8 +112,8 @@ def open_array(path: Path) -> ArrayLike:
     """
     if path.suffix == ".npy":
         try:
-            if not math.prod(shape := array_shape(path)):
-                return np.load(path, allow_pickle=False).reshape(shape)  # nothing to map
+            if not math.prod(array_shape(path)):
+                return np.asarray(np.load(path, allow_pickle=False))  # nothing to map
             return np.lib.format.open_memmap(path, mode="r")  # refuses Python objects
         except _FAULTS as error:
             raise _damaged(path, error) from None

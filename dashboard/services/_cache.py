@@ -11,11 +11,12 @@ import streamlit as st
 
 from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import CrowdError
+from crowdcore.core.memory import available_memory
 
 if TYPE_CHECKING:
     from crowdcore import CrowdDataset
 
-__all__ = ["dataset", "upload_folder", "version", "without_server_paths", "workspace"]
+__all__ = ["dataset", "fitting", "upload_folder", "version", "without_server_paths", "workspace"]
 
 _FRESH = 1.0  # seconds
 _recent: dict[str, tuple[float, CrowdDataset]] = {}
@@ -37,8 +38,23 @@ def _opened(name: str, folder: str, stamp: int, ours: bool) -> CrowdDataset:
     import crowdcore as cc
 
     if folder:
-        return run_confined(cc.read_dataset, folder)
-    return cc.load_dataset(name) if ours else run_confined(cc.load_dataset, name)
+        return fitting(run_confined(cc.read_dataset, folder))
+    return cc.load_dataset(name) if ours else fitting(run_confined(cc.load_dataset, name))
+
+
+def fitting(dataset: CrowdDataset) -> CrowdDataset:
+    """The dataset, if a table of its tasks or classes × classes takes no more than a quarter of the memory.
+
+    Raises:
+        CrowdError: it takes more, as where every text has become a class.
+    """
+    needed = 8 * dataset.n_classes * max(dataset.n_tasks, dataset.n_classes)
+    if needed > available_memory() // 4:
+        raise CrowdError(
+            f"{dataset.name!r} has {dataset.n_tasks:,} tasks and {dataset.n_classes:,} classes, whose tables need "
+            f"{needed / 2**30:.1f} GiB each: choose another column for the label, or use the command line."
+        )
+    return dataset
 
 
 def dataset(name: str) -> CrowdDataset:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Item", "has_media", "item", "task_number"]
 
 _CHARACTERS = 200_000  # of a text; what is longer is cut
+_BYTES = 100 << 20  # a larger file is not opened
+_FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")  # that Pillow reads by itself
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def _opened(media: Media, path: object) -> Image | None:
     if file is None:
         return None
     try:
-        picture = Image.open(file)
+        picture = Image.open(file, formats=_FORMATS)
         if picture.width * picture.height > MAX_PIXELS:
             return None
         return picture.convert("RGB")
@@ -84,7 +86,8 @@ def _inside(media: Media, path: object) -> Path | None:
     if media.folder is None or not isinstance(path, str) or not path:
         return None
     file = (media.folder / path).resolve()
-    return file if file.is_relative_to(media.folder.resolve()) and file.is_file() else None
+    own = file.is_relative_to(media.folder.resolve()) and file.is_file() and file.stat().st_size <= _BYTES
+    return file if own else None
 
 
 def _scaled(image: Image, side: int) -> Image:

@@ -13,7 +13,7 @@ import streamlit as st
 
 from crowdcore.core.confined import run_confined, start_helper
 from crowdcore.data.unpack import unpack_zip
-from dashboard.services._cache import workspace
+from dashboard.services._cache import fitting, workspace
 
 if TYPE_CHECKING:
     from crowdcore.data import Import
@@ -83,10 +83,13 @@ def accept(examined: Import) -> str:
 
     Returns:
         The name to open it by.
+
+    Raises:
+        CrowdError: its tables would not fit into memory.
     """
     from crowdcore.data.writers import write_folder
 
-    dataset = examined.dataset(accept=True)
+    dataset = fitting(examined.dataset(accept=True))
     slug = re.sub(r"[^a-z0-9]+", "-", dataset.name.lower()).strip("-")[:40] or "upload"
     name = f"{slug}-{dataset.fingerprint[:10]}"
     folder = workspace() / "datasets" / name

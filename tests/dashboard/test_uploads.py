@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from crowdcore.core.errors import DataError
 from dashboard import services
+from dashboard.services import _cache
 from tests.conftest import simulate_crowd
 from tests.data import bombs
 
@@ -78,6 +79,17 @@ def test_a_zip_that_leads_outside_is_refused(workspace: Path) -> None:
     with pytest.raises(DataError, match="leads outside"):
         services.receive("bad.zip", packed(**{"../out.csv": CSV}))
     assert not list(workspace.parent.rglob("out.csv"))
+
+
+def test_a_class_for_every_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "".join(f"t{n},ann,text {n}\n" for n in range(400))
+    found = services.examine(services.receive("texts.csv", io.BytesIO(f"task,worker,label\n{lines}".encode())), ())
+    assert not isinstance(found, tuple)
+    monkeypatch.setattr(_cache, "available_memory", lambda: 4 << 20)
+    with pytest.raises(
+        services.Refusal, match=r"'texts' has 400 tasks and 400 classes, whose tables need 0.0 GiB each"
+    ):
+        services.accept(found)
 
 
 @pytest.mark.parametrize("make", [bombs.parquet_of_many_rows, bombs.parquet_of_long_cells, bombs.csv_of_many_columns])
