@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 __all__ = [
     "CrowdError",
@@ -21,6 +22,17 @@ __all__ = [
 
 class CrowdError(ValueError):
     """A refusal in one clear sentence; the CLI prints it and exits with 2, the app shows it in place."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[CrowdError], args: tuple[object, ...], state: dict[str, object]) -> CrowdError:
+    """A refusal that comes from another process, its sentence as it was phrased there."""
+    refusal = kind.__new__(kind)
+    refusal.args = args
+    refusal.__dict__.update(state)
+    return refusal
 
 
 class SettingError(CrowdError):

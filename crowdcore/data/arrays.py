@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import math
+import tokenize
 import zipfile
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +15,13 @@ from typing import IO, TypeAlias
 import numpy as np
 
 from crowdcore.core.errors import DataError
+from crowdcore.core.memory import available_memory
 from crowdcore.core.types import AnyArray, IntArray
 
 __all__ = ["ArrayLike", "EncodedImages", "array_shape", "open_array", "read_npz"]
 
-MAX_EXPANDED = 8 << 30  # bytes an .npz may unfold to in memory
+MAX_EXPANDED = 8 << 30  # bytes that an .npz or images may unfold to, at most a quarter of the memory
+MAX_PIXELS = 50_000_000  # of an image; a larger one is not decoded
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +52,8 @@ class EncodedImages:
     def __getitem__(self, rows: IntArray | slice) -> AnyArray:
         """(len(rows), H, W, 3) uint8."""
         numbers = np.arange(len(self))[rows]
+        if numbers.size * math.prod(self.shape[1:]) > max_expanded():
+            raise DataError(f"{numbers.size:,} images of shape {self.shape[1:]} do not fit into memory", _SMALLER)
         images = [self._decode(int(i)) for i in np.atleast_1d(numbers)]
         if not images:
             return np.empty((0, *self.shape[1:]), np.uint8)
@@ -60,9 +67,21 @@ class EncodedImages:
         raw = self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
         try:
             with Image.open(io.BytesIO(raw), formats=("JPEG", "PNG")) as image:
+                if image.width * image.height > MAX_PIXELS:
+                    raise DataError(f"Image {i} has {image.width:,} × {image.height:,} pixels", _SMALLER)
                 return np.asarray(image.convert("RGB"))
-        except (UnidentifiedImageError, OSError, Image.DecompressionBombError) as error:
+        except DataError:
+            raise
+        except (UnidentifiedImageError, OSError, ValueError, zlib.error, Image.DecompressionBombError) as error:
             raise DataError(f"Image {i} cannot be decoded ({error})") from None
+
+
+_SMALLER = f"Scale them down; at most {MAX_PIXELS:,} pixels an image are decoded."
+
+
+def max_expanded() -> int:
+    """Bytes that an ``.npz`` or images may unfold to in memory."""
+    return min(MAX_EXPANDED, available_memory() // 4)
 
 
 ArrayLike: TypeAlias = AnyArray | EncodedImages
@@ -73,7 +92,9 @@ def array_shape(path: Path) -> tuple[int, ...]:
     try:
         if path.suffix == ".npy":
             with path.open("rb") as file:
-                return _header(file)[0]
+                shape, dtype = _header(file)
+                _check_size(shape, dtype, path.stat().st_size - file.tell(), path, "The header")
+                return shape
         with zipfile.ZipFile(path) as archive:
             key = _image_key(archive)
             with archive.open(f"{key}.npy") as member:
@@ -87,10 +108,12 @@ def open_array(path: Path) -> ArrayLike:
     """The array in a ``.npy`` (memory-mapped) or ``.npz`` (key ``images``, or JPEG bytes ``data``, ``offsets``) file.
 
     Raises:
-        DataError: damaged, holds Python objects, or would expand beyond 8 GiB.
+        DataError: damaged, holds Python objects, or would expand beyond 8 GiB or a quarter of the memory.
     """
     if path.suffix == ".npy":
         try:
+            if not math.prod(array_shape(path)):
+                return np.asarray(np.load(path, allow_pickle=False))  # nothing to map
             return np.lib.format.open_memmap(path, mode="r")  # refuses Python objects
         except _FAULTS as error:
             raise _damaged(path, error) from None
@@ -109,7 +132,7 @@ def read_npz(path: Path, keys: tuple[str, ...]) -> dict[str, AnyArray]:
     """Those members of an ``.npz`` that are there; nothing is unpickled, and no member may lie about its size.
 
     Raises:
-        DataError: damaged, holds Python objects, or would expand beyond 8 GiB.
+        DataError: damaged, holds Python objects, or would expand beyond 8 GiB or a quarter of the memory.
     """
     arrays: dict[str, AnyArray] = {}
     try:
@@ -117,16 +140,15 @@ def read_npz(path: Path, keys: tuple[str, ...]) -> dict[str, AnyArray]:
             sizes = {info.filename: info.file_size for info in archive.infolist()}
             wanted = [key for key in keys if f"{key}.npy" in sizes]
             total = sum(sizes[f"{key}.npy"] for key in wanted)
-            if total > MAX_EXPANDED:
+            if total > (most := max_expanded()):
                 raise DataError(
-                    f"This archive expands to {total >> 20:,} MiB; at most {MAX_EXPANDED >> 20:,} MiB are read",
+                    f"This archive expands to {total >> 20:,} MiB; at most {most >> 20:,} MiB are read",
                     file=path,
                 )
             for key in wanted:
                 with archive.open(f"{key}.npy") as member:
                     shape, dtype = _header(member)
-                if int(np.prod(shape, dtype=object)) * dtype.itemsize > sizes[f"{key}.npy"]:
-                    raise DataError(f"`{key}` claims the shape {shape}, which is more than it holds", file=path)
+                _check_size(shape, dtype, sizes[f"{key}.npy"], path, f"`{key}`")
                 with archive.open(f"{key}.npy") as member:
                     arrays[key] = np.asarray(np.lib.format.read_array(member, allow_pickle=False))
     except _FAULTS as error:
@@ -134,7 +156,15 @@ def read_npz(path: Path, keys: tuple[str, ...]) -> dict[str, AnyArray]:
     return arrays
 
 
-_FAULTS = (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError)
+def _check_size(shape: tuple[int, ...], dtype: np.dtype[np.generic], size: int, path: Path, what: str) -> None:
+    if math.prod(shape) * dtype.itemsize > size:
+        raise DataError(f"{what} claims the shape {shape}, which is more than it holds", file=path)
+
+
+_FAULTS = (
+    *(ValueError, OSError, KeyError, EOFError, OverflowError, NotImplementedError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error, SyntaxError, TypeError, tokenize.TokenError),  # the last three: of a header
+)
 
 
 def _damaged(path: Path, error: Exception) -> DataError:
@@ -155,4 +185,6 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
     shape, _, dtype = read(file)
     if dtype.hasobject:
         raise ValueError("it holds Python objects, which are never unpickled")
+    if min(shape, default=0) < 0 or 0 in shape[1:]:
+        raise ValueError(f"it claims the shape {shape}")
     return shape, dtype

@@ -20,6 +20,7 @@ from crowdcore.data.validation import read_dataset
 __all__ = ["DatasetInfo", "cache_folder", "dataset_folders", "describe_datasets", "list_datasets", "load_dataset"]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+_EMBEDDED = (_PACKAGE.parent / "data", _PACKAGE / "_data")  # in a checkout, and in a wheel
 # Datasets whose pictures lie in another dataset's folder, under the same task ids.
 _PICTURES = {"cifar10n": "cifar10_images", "cifar10s": "cifar10_images", "cifar10h_counts": "cifar10_images"}
 
@@ -66,7 +67,12 @@ def cache_folder() -> Path:
 def search_path() -> list[Path]:
     """Folders searched for datasets, first wins: ``CROWDCORE_DATA``, the embedded data, the cache."""
     given = [Path(p) for p in os.environ.get("CROWDCORE_DATA", "").split(os.pathsep) if p]
-    return [*given, _PACKAGE.parent / "data", _PACKAGE / "_data", cache_folder()]
+    return [*given, *_EMBEDDED, cache_folder()]
+
+
+def is_embedded(folder: Path) -> bool:
+    """Whether a dataset's folder came with the package."""
+    return folder.parent in _EMBEDDED
 
 
 def dataset_folders() -> dict[str, Path]:

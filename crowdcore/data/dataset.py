@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -125,6 +125,9 @@ class CrowdDataset:
         object.__setattr__(self, "worker_ids", pd.Index(self.worker_ids))
         object.__setattr__(self, "classes", tuple(self.classes))
         self._check()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, part.name) for part in fields(self))  # read-only again when unpickled
 
     def _check(self) -> None:
         if not len(self.task) == len(self.worker) == len(self.label):

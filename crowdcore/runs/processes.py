@@ -34,6 +34,7 @@ def start_detached(module: str, log: Path, environment: Mapping[str, str]) -> su
             stderr=subprocess.STDOUT,
             env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(_path())},
             start_new_session=True,
+            umask=0o077,  # what it writes is for its user alone
         )
     threading.Thread(target=process.wait, name=f"reaper of {module}", daemon=True).start()
     return process

@@ -23,7 +23,7 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except services.Refusal as refusal:
-        st.error(as_text(refusal), icon=":material/block:")
+        st.error(as_text(services.without_server_paths(str(refusal))), icon=":material/block:")
     except Exception:
         _log.exception("A page could not be drawn")
         st.error(

@@ -34,6 +34,7 @@ def importer() -> None:
     )
     path = chosen_file()
     if path is None:
+        services.get_ready()
         st.caption("The file stays on this machine, in the app's workspace.")
         return
     mapping: dict[str, Any] = st.session_state.setdefault("mapping", {}).setdefault(path, {})

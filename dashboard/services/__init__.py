@@ -2,7 +2,7 @@
 
 from crowdcore.core.errors import CrowdError as Refusal
 from dashboard.services import recovered, sandbox, sandbox_results, train
-from dashboard.services._cache import dataset, workspace
+from dashboard.services._cache import dataset, without_server_paths, workspace
 from dashboard.services.datasets import (
     default_dataset,
     names,
@@ -70,19 +70,20 @@ from dashboard.services.train import (
     start,
 )
 from dashboard.services.training_figures import curve_metrics, training_curves
-from dashboard.services.uploads import MAPPED, accept, examine, receive, receive_again
+from dashboard.services.uploads import MAPPED, accept, examine, get_ready, receive, receive_again
 
 # fmt: off
 __all__ = [
     "MAPPED", "Draft", "Field", "Fit", "Item", "Refusal", "Upload", "about_backbone", "about_method", "accept",
     "all_runs", "backbones", "best_draft", "changed", "check", "containing", "csv", "curve_metrics", "curves",
     "dataset", "default_dataset", "delete_upload", "devices", "digest_of", "draft_of", "engine", "estimate",
-    "examine", "fields_of", "has_media", "item", "labels_csv", "learners", "list_uploads", "live_runs", "log_lines",
-    "names", "offer", "other_names", "read_method", "readable", "receive", "receive_again", "recovered", "reference",
-    "references", "refused", "rename_upload", "result", "run", "run_asked", "run_label", "run_labels", "run_names",
-    "run_title", "runs_of", "sandbox", "sandbox_results", "search_exhibits", "search_trials", "searchable",
-    "setting_title", "settings_in_words", "spell_method", "spelled", "start", "start_fits", "start_search",
-    "task_number", "title", "train", "training_curves", "training_fault", "training_schema", "trials", "untrainable",
-    "uploaded", "usually_searched", "value_in_words", "view", "wait_for", "when", "workspace",
+    "examine", "fields_of", "get_ready", "has_media", "item", "labels_csv", "learners", "list_uploads", "live_runs",
+    "log_lines", "names", "offer", "other_names", "read_method", "readable", "receive", "receive_again", "recovered",
+    "reference", "references", "refused", "rename_upload", "result", "run", "run_asked", "run_label", "run_labels",
+    "run_names", "run_title", "runs_of", "sandbox", "sandbox_results", "search_exhibits", "search_trials",
+    "searchable", "setting_title", "settings_in_words", "spell_method", "spelled", "start", "start_fits",
+    "start_search", "task_number", "title", "train", "training_curves", "training_fault", "training_schema", "trials",
+    "untrainable", "uploaded", "usually_searched", "value_in_words", "view", "wait_for", "when",
+    "without_server_paths", "workspace",
 ]
 # fmt: on

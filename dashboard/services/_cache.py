@@ -12,16 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from crowdcore.core.confined import run_confined
+from crowdcore.core.errors import CrowdError
+from crowdcore.core.memory import available_memory
+
 if TYPE_CHECKING:
     from crowdcore import CrowdDataset
 
 __all__ = [
     "close_to_others",
     "dataset",
+    "fitting",
     "private_folder",
     "read_note",
     "upload_folder",
     "version",
+    "without_server_paths",
     "workspace",
     "write_note",
 ]
@@ -72,13 +78,28 @@ def write_note(folder: Path, note: dict[str, Any]) -> None:
 
 
 @st.cache_resource(show_spinner=False, max_entries=12)
-def _opened(name: str, folder: str, stamp: int) -> CrowdDataset:
+def _opened(name: str, folder: str, stamp: int, ours: bool) -> CrowdDataset:
     import crowdcore as cc
 
     if not folder:
-        return cc.load_dataset(name)
-    opened, note = cc.read_dataset(folder), read_note(Path(folder))
+        return cc.load_dataset(name) if ours else fitting(run_confined(cc.load_dataset, name))
+    opened, note = fitting(run_confined(cc.read_dataset, folder)), read_note(Path(folder))
     return replace(opened, name=note.get("name", name), notes=tuple(note.get("notes", opened.notes)))
+
+
+def fitting(dataset: CrowdDataset) -> CrowdDataset:
+    """The dataset, if a table of its tasks or classes × classes takes no more than a quarter of the memory.
+
+    Raises:
+        CrowdError: it takes more, as where every text has become a class.
+    """
+    needed = 8 * dataset.n_classes * max(dataset.n_tasks, dataset.n_classes)
+    if needed > available_memory() // 4:
+        raise CrowdError(
+            f"{dataset.name!r} has {dataset.n_tasks:,} tasks and {dataset.n_classes:,} classes, whose tables need "
+            f"{needed / 2**30:.1f} GiB each: choose another column for the label, or use the command line."
+        )
+    return dataset
 
 
 def dataset(name: str) -> CrowdDataset:
@@ -96,12 +117,26 @@ def dataset(name: str) -> CrowdDataset:
 
 
 def _looked_up(name: str) -> CrowdDataset:
-    from crowdcore.data.catalogue import dataset_folders
+    from crowdcore.data.catalogue import dataset_folders, is_embedded
 
     uploaded = upload_folder(name)
     folder = uploaded or dataset_folders().get(name)
-    stamp = max((f.stat().st_mtime_ns for f in folder.iterdir()), default=0) if folder else 0
-    return _opened(name, str(uploaded or ""), stamp)
+    if folder is None:
+        raise CrowdError(
+            f"There is no dataset {name!r}: choose another in the sidebar, or open a file on the Data page."
+        )
+    stamp = max((f.stat().st_mtime_ns for f in folder.iterdir()), default=0)
+    return _opened(name, str(uploaded or ""), stamp, is_embedded(folder))
+
+
+def without_server_paths(text: str) -> str:
+    """A sentence for visitors: paths begin where datasets, the workspace or the user's files do."""
+    from crowdcore.data.catalogue import search_path
+
+    for folder in sorted({workspace(), *search_path(), Path.home()}, key=lambda folder: -len(str(folder))):
+        if len(folder.parts) > 1:
+            text = text.replace(f"{folder}/", "").replace(str(folder), "…")
+    return text
 
 
 def version(run_id: str) -> int:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Item", "has_media", "item", "task_number"]
 
-_PIXELS = 50_000_000  # a larger picture is not opened
+_CHARACTERS = 200_000  # of a text; what is longer is cut
+_BYTES = 100 << 20  # a larger file is not opened
+_FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")  # that Pillow reads by itself
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def item(name: str, task: int, side: int) -> Item:
     columns = {} if media.columns is None else media.columns.iloc[task].dropna().to_dict()
     image = _stored(media, task) or _opened(media, columns.get("image"))
     audio = _inside(media, columns.get("audio"))
-    text, there = str(columns.get("text", "")), str(columns.get("image", ""))
+    text, there = str(columns.get("text", ""))[:_CHARACTERS], str(columns.get("image", ""))
     link = there if re.match(r"https?://[^\s/]", there) else None
     return Item(image and _scaled(image, side), text, str(audio) if audio else None, link)
 
@@ -67,12 +69,14 @@ def _stored(media: Media, task: int) -> Image | None:
 def _opened(media: Media, path: object) -> Image | None:
     from PIL import Image
 
+    from crowdcore.data.arrays import MAX_PIXELS
+
     file = _inside(media, path)
     if file is None:
         return None
     try:
-        picture = Image.open(file)
-        if picture.width * picture.height > _PIXELS:
+        picture = Image.open(file, formats=_FORMATS)
+        if picture.width * picture.height > MAX_PIXELS:
             return None
         return picture.convert("RGB")
     except (OSError, ValueError, Image.DecompressionBombError):
@@ -85,9 +89,10 @@ def _inside(media: Media, path: object) -> Path | None:
         return None
     try:
         file = (media.folder / path).resolve()
-        return file if file.is_relative_to(media.folder.resolve()) and file.is_file() else None
+        own = file.is_relative_to(media.folder.resolve()) and file.is_file() and file.stat().st_size <= _BYTES
     except (OSError, ValueError):  # no path at all, such as a picture's own bytes as text
         return None
+    return file if own else None
 
 
 def _scaled(image: Image, side: int) -> Image:

@@ -7,25 +7,29 @@ import json
 import re
 import shutil
 import zipfile
-import zlib
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import streamlit as st
 
+from crowdcore.core.confined import run_confined, start_helper
 from crowdcore.core.errors import DataError
-from dashboard.services._cache import close_to_others, private_folder, workspace
+from crowdcore.data.unpack import unpack_zip
+from dashboard.services._cache import close_to_others, fitting, private_folder, workspace
 from dashboard.services.kept_uploads import digest_of, free_title, kept_file, note_dataset, note_file
 
 if TYPE_CHECKING:
     from crowdcore.data import Import
 
-__all__ = ["MAPPED", "accept", "examine", "receive", "receive_again"]
+__all__ = ["MAPPED", "accept", "examine", "get_ready", "receive", "receive_again"]
 
 MAPPED = ("task", "worker", "label", "gold")
-EXPANDED = 4 << 30  # bytes that an archive may unpack to
-MEMBERS = 500_000
 _CHUNK = 1 << 20
+
+
+def get_ready() -> None:
+    """Have what examines files loaded by the time that one comes."""
+    start_helper()
 
 
 def receive(name: str, content: BinaryIO) -> str:
@@ -35,7 +39,7 @@ def receive(name: str, content: BinaryIO) -> str:
         The path of the file or folder to examine.
 
     Raises:
-        DataError: a damaged archive, or one that unpacks to too much.
+        CrowdError: a damaged archive, or one that unpacks to too much.
     """
     digest = hashlib.blake2b(digest_size=10)
     content.seek(0)
@@ -76,35 +80,9 @@ def _unpacked(archive: Path) -> Path:
     """The folder that a ZIP holds; its only folder if it holds nothing else."""
     target = archive.with_name(archive.stem + ".unpacked")
     if not target.exists():
-        partial = archive.with_name(archive.stem + ".unpacking")
-        shutil.rmtree(partial, ignore_errors=True)
-        try:
-            with zipfile.ZipFile(archive) as source:
-                _unpack(source, partial, archive.name)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-            raise DataError(f"This archive is damaged: {error}", "Pack the folder again.", file=archive) from error
-        partial.rename(target)
+        run_confined(unpack_zip, archive, target)
     inside = [child for child in target.iterdir() if child.name != "__MACOSX"]
     return inside[0] if len(inside) == 1 else target
-
-
-def _unpack(source: zipfile.ZipFile, target: Path, name: str) -> None:
-    members = [m for m in source.infolist() if not m.is_dir()]
-    left = EXPANDED
-    if len(members) > MEMBERS or sum(m.file_size for m in members) > EXPANDED:
-        raise DataError(f"This archive unpacks to more than {EXPANDED >> 30} GiB or {MEMBERS:,} files", file=name)
-    for member in members:
-        path = PurePosixPath(member.filename)
-        if path.is_absolute() or ".." in path.parts or "\\" in member.filename:
-            raise DataError(f"The archive holds {member.filename!r}, which leads outside of it", file=name)
-        file = target / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with source.open(member) as packed, file.open("wb") as out:
-            while chunk := packed.read(_CHUNK):
-                left -= len(chunk)  # what a header says of a size may be a lie
-                if left < 0:
-                    raise DataError(f"This archive unpacks to more than {EXPANDED >> 30} GiB", file=name)
-                out.write(chunk)
 
 
 @st.cache_resource(show_spinner="Reading the file …", max_entries=4)
@@ -117,7 +95,7 @@ def examine(path: str, mapping: tuple[tuple[str, Any], ...]) -> Import | tuple[t
     from crowdcore.data import MappingError, examine
 
     try:
-        return examine(path, **dict(mapping))
+        return run_confined(examine, path, **dict(mapping))
     except MappingError as question:
         return question.columns, question.roles
 
@@ -132,10 +110,13 @@ def accept(examined: Import, path: str = "", mapping: tuple[tuple[str, Any], ...
 
     Returns:
         The name to open it by.
+
+    Raises:
+        CrowdError: its tables would not fit into memory.
     """
     from crowdcore.data.writers import write_folder
 
-    dataset = examined.dataset(accept=True)
+    dataset = fitting(examined.dataset(accept=True))
     slug = re.sub(r"[^a-z0-9]+", "-", dataset.name.lower()).strip("-")[:40] or "upload"
     said = json.dumps([dataset.fingerprint, digest_of(path), mapping])
     name = f"{slug}-{hashlib.blake2b(said.encode(), digest_size=5).hexdigest()}"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import stat
+from pathlib import Path
 
 import pandas as pd
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.steps import choose, main, open_page, settled
 from tests.conftest import simulate_crowd
+from tests.data import bombs
 from tests.data.readers.exports import STUDIO
 
 
@@ -114,3 +117,28 @@ def test_a_bad_file_is_refused_in_one_sentence(page: Page, name: str, content: b
     expect(alert).to_have_count(1)
     expect(alert).to_contain_text(name)
     assert "Traceback" not in main(page).inner_text()
+
+
+def test_a_bomb_is_one_sentence_and_others_go_on(
+    page: Page, context: BrowserContext, tmp_path: Path, workspace: Path
+) -> None:
+    bomb = bombs.parquet_of_many_rows(tmp_path / "bomb.parquet", 999_000_000)
+    other = context.new_page()
+    open_page(other, "/?dataset=demo")
+    offer(page, bomb.name, bomb.read_bytes())
+    alert = main(page).get_by_test_id("stAlert")
+    expect(alert).to_have_count(1)
+    expect(alert).to_contain_text("Its 999,000,000 rows of 3 columns need about")
+    other.get_by_role("link", name="Tasks").click()
+    expect(main(other).get_by_role("heading", name="Tasks")).to_be_visible()
+    other.close()
+    page.get_by_role("link", name="Tasks").click()
+    expect(main(page).get_by_role("heading", name="Tasks")).to_be_visible()
+    written = [path for path in (workspace / "uploads").rglob("*") if path.name == bomb.name]
+    assert [stat.S_IMODE(path.stat().st_mode) for path in written] == [0o600]
+
+
+def test_no_other_site_may_frame_the_app(page: Page) -> None:
+    answer = page.request.get("/")
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+    assert answer.headers["x-frame-options"] == "DENY"

@@ -12,7 +12,8 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.data import Media, Rows
 from crowdcore.data.writers import write_folder
 from dashboard import services
-from tests.conftest import simulate_crowd
+from tests.conftest import ROOT, simulate_crowd
+from tests.dashboard.app_page import open_page, words
 
 
 @pytest.fixture
@@ -36,6 +37,14 @@ def test_a_named_dataset_is_opened_once_and_again_when_its_files_change(stored: 
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(CrowdError, match="nowhere"):
         services.dataset("nowhere")
+
+
+def test_a_visitor_sees_no_path_of_the_server(stored: Path, workspace: Path) -> None:
+    shown = words(open_page("data", dataset=f"{stored}/x"))
+    assert "There is no dataset" in shown
+    assert not any(str(folder) in shown for folder in (stored.parent, workspace, Path.home(), ROOT))
+    told = services.without_server_paths(f"{stored}/crowd/tasks.csv is cut off; looked in {stored}, {workspace}.")
+    assert told == "crowd/tasks.csv is cut off; looked in …, …."
 
 
 def test_references_begin_with_gold_where_there_is_some(stored: Path) -> None:

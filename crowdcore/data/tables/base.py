@@ -25,6 +25,7 @@ __all__ = ["MAX_ROWS", "Arrow", "Table"]
 Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
 
 MAX_ROWS = 1_000_000_000  # 12 bytes each once read: beyond that the index arrays alone fill a workstation
+MAX_COLUMNS = 20_000
 SLAB_BYTES = 512 << 20  # text held at once before it becomes codes
 HEAD_ROWS = 1000
 
@@ -70,6 +71,8 @@ class Table(ABC):
             while unique in columns:
                 unique, number = f"{name} ({max(number, 2)})", number + 1
             columns[unique] = name
+            if len(columns) > MAX_COLUMNS:
+                raise DataError(f"There are more than {MAX_COLUMNS:,} columns", "Leave some out.", file=self.path)
         self.columns, self.written = tuple(columns), columns
         self.repeated = frozenset(name for name, count in seen.items() if count > 1)
 

@@ -10,12 +10,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from crowdcore.core.errors import DataError
+from crowdcore.core.memory import available_memory
 from crowdcore.data.tables import base
 from crowdcore.data.tables.base import Arrow, Table
 
 __all__ = ["ParquetTable"]
 
 BATCH_CELLS = 3 << 20
+CELL = 24  # bytes that reading takes for every cell, names included: measured on five labels a task
 MAX_TEXT = 4 << 30  # bytes of text that a column of a batch may expand to
 _FAULTS = (pa.ArrowException, OSError, ValueError, KeyError)
 
@@ -46,10 +48,26 @@ class ParquetTable(Table):
                     if pa.types.is_dictionary(column.type):
                         column.validate(full=True)  # a damaged file may hold indices beyond its dictionary
                 yield batch
-        except DataError:
+        except (DataError, MemoryError):
             raise
         except _FAULTS as error:
             raise self._broken(error) from None
+
+    def slabs(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
+        """Like `Table.slabs`, after a look at how many cells the footer promises.
+
+        Raises:
+            DataError: they would not fit into memory, or are damaged.
+        """
+        needed = self.n_rows * len(columns) * CELL
+        if needed > available_memory():
+            raise DataError(
+                f"Its {self.n_rows:,} rows of {len(columns)} columns need about {needed / 2**30:.1f} GiB of memory, "
+                f"but there are {available_memory() / 2**30:.1f} GiB",
+                "Split the file, or leave columns out.",
+                file=self.path,
+            )
+        return super().slabs(columns)
 
     def _check_expansion(self, columns: tuple[str, ...], size: int) -> None:
         """A file of some kilobytes can say a long text a billion times: look at what its dictionaries hold."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import unicodedata
 
 import pandas as pd
+import pyarrow.compute as pc
 
+from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dictionary import Codes, Whole, clean
 from crowdcore.data.readers.base import Raw, RawTasks
@@ -13,6 +15,8 @@ from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.tables.base import Arrow
 
 __all__ = ["clean_names", "row_numbers", "string_index"]
+
+MAX_NAME = 1 << 16  # bytes
 
 
 def clean_names(
@@ -32,7 +36,14 @@ def clean_names(
         missing: values that mean that there is none.
         whole: when to read ``1.0`` as ``1``.
         about: given if it is a column of this instead of the annotations.
+
+    Raises:
+        DataError: a value too long to be a name.
     """
+    longest = pc.max(pc.binary_length(codes.values)).as_py() or 0
+    if longest > MAX_NAME:
+        what = f"A {role} is {longest:,} bytes long, and at most {MAX_NAME:,} are a name"
+        raise DataError(what, f"Choose another column for the {role}.", file=raw.path, column=raw.roles.get(role))
     result = clean(codes, missing, raw.escaped if about is None else about.escaped, whole)
     column, findings = raw.roles.get(role), []
 

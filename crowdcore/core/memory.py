@@ -1,0 +1,22 @@
+"""How much memory this process may take."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+from pathlib import Path
+
+__all__ = ["available_memory"]
+
+_GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def available_memory() -> int:
+    """Bytes: of the machine, or fewer where its control group or its own limits say so."""
+    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    found += [resource.getrlimit(which)[0] for which in (resource.RLIMIT_DATA, resource.RLIMIT_AS)]
+    for name in _GROUPS:
+        with contextlib.suppress(OSError, ValueError):  # "max"
+            found.append(int(Path(name).read_text()))
+    return min(bytes for bytes in found if bytes > 0)

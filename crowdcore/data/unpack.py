@@ -1,0 +1,85 @@
+"""Unpack a ZIP of a dataset folder within bounds: nothing leads outside, nothing grows without end."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath
+
+from crowdcore.core.errors import DataError
+
+__all__ = ["unpack_zip"]
+
+EXPANDED = 4 << 30  # bytes that an archive may unpack to
+RATIO, FREELY = 200, 256 << 20  # times its own size, and bytes up to which that does not matter
+MEMBERS = 500_000
+_CHUNK = 1 << 20
+_END, _ENTRY = b"PK\x05\x06", 46  # what ends an archive, and the least bytes of an entry in its list
+_FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError)
+
+
+def unpack_zip(archive: Path, target: Path) -> None:
+    """Write the files of a ZIP below ``target``, which is made; all or nothing.
+
+    Raises:
+        DataError: damaged, too large, with a name that leads outside, or with one name for a file and a folder.
+    """
+    partial = target.with_name(target.name + ".part")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        _refuse_long_list(archive)
+        with zipfile.ZipFile(archive) as source:
+            _unpack(source, partial, archive)
+        partial.rename(target)
+    except (FileExistsError, NotADirectoryError, IsADirectoryError):
+        what = "This archive has one name for a file and for a folder"
+        raise DataError(what, "Pack it again.", file=archive) from None
+    except DataError:
+        raise
+    except _FAULTS as error:
+        reason = " ".join(str(error).split())[:200]
+        raise DataError(f"This archive is damaged: {reason}", "Pack the folder again.", file=archive) from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _refuse_long_list(archive: Path) -> None:
+    """An archive's list of members is read at once: look at its length, which the archive's end gives, before."""
+    with archive.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(size - (1 << 16) - 22, 0))
+        end = file.read()
+    at = end.rfind(_END)
+    length = int.from_bytes(end[at + 12 : at + 16], "little") if at >= 0 else 0
+    if length > MEMBERS * 8 * _ENTRY:
+        raise DataError(f"This archive lists more than {MEMBERS:,} files", file=archive)
+
+
+def _unpack(source: zipfile.ZipFile, target: Path, archive: Path) -> None:
+    members = [m for m in source.infolist() if not m.is_dir()]
+    most = min(EXPANDED, max(FREELY, RATIO * archive.stat().st_size))
+    if len(members) > MEMBERS or sum(m.file_size for m in members) > most:
+        raise _too_large(most, archive)
+    target.mkdir(parents=True)
+    if sum(m.file_size for m in members) > shutil.disk_usage(target).free // 2:
+        raise DataError("There is too little space to unpack this archive", file=archive)
+    for member in members:
+        path = PurePosixPath(member.filename)
+        if path.is_absolute() or ".." in path.parts or "\\" in member.filename:
+            raise DataError(f"The archive holds {member.filename[:200]!r}, which leads outside of it", file=archive)
+        file = target / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with source.open(member) as packed, file.open("xb") as out:
+            while chunk := packed.read(_CHUNK):
+                most -= len(chunk)  # what a header says of a size may be a lie
+                if most < 0:
+                    raise _too_large(EXPANDED, archive)
+                out.write(chunk)
+
+
+def _too_large(most: int, archive: Path) -> DataError:
+    return DataError(
+        f"This archive unpacks to more than {most / 2**30:.3g} GiB, {RATIO} times its own size or {MEMBERS:,} files",
+        file=archive,
+    )

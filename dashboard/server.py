@@ -1,0 +1,92 @@
+"""What `crowdcore app` starts: Streamlit's server around `app.py`, refused where it would let anyone in.
+
+Every answer forbids other sites to frame the app, and scripts, styles and requests that lead elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import webbrowser
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from starlette.datastructures import MutableHeaders
+from starlette.middleware import Middleware
+from streamlit import config
+
+HERE = Path(__file__).parent
+if "dashboard" not in sys.modules:  # this folder, also where the user's own has a dashboard.py
+    sys.path.insert(0, str(HERE.parent))
+
+from crowdcore.core.confined import start_helper  # noqa: E402
+from crowdcore.data.tour import DEMO  # noqa: E402
+from dashboard.access import AccessError, sign_in_settings  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["HEADERS", "Headers", "app"]
+
+_POLICY = {
+    "default-src": "'self'",
+    "script-src": "'self' 'unsafe-inline' blob:",  # Streamlit's page has a line of script; components come as blobs
+    "style-src": "'self' 'unsafe-inline'",
+    "img-src": "'self' data: blob:",
+    "media-src": "'self' data: blob:",
+    "font-src": "'self' data:",
+    "connect-src": "'self' blob: data:",
+    "worker-src": "'self' blob:",
+    "object-src": "'none'",
+    "base-uri": "'self'",
+    "form-action": "'self'",
+    "frame-ancestors": "'none'",
+}
+HEADERS = {
+    "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in _POLICY.items()),
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+}
+
+
+class Headers:
+    """Add `HEADERS` to every HTTP answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers)
+
+
+@asynccontextmanager
+async def _open_browser(_: st.App) -> AsyncIterator[None]:
+    """Show the app to whoever has started it at a desk."""
+    if not config.get_option("server.headless"):
+        url = f"http://{config.get_option('server.address')}:{config.get_option('server.port')}"
+        threading.Timer(0.5, webbrowser.open, [url]).start()
+    yield
+
+
+os.umask(os.umask(0o077) | 0o077)  # what the app and its engine write is for their user alone
+app = st.App(HERE / "app.py", middleware=[Middleware(Headers)], lifespan=_open_browser)
+try:
+    sign_in_settings()
+except AccessError as fault:
+    print(f"crowdcore: {fault}", file=sys.stderr)
+    sys.exit(2)
+if sys.argv[1:2] not in ([], [DEMO]):  # which is ours, and opened without it
+    start_helper()

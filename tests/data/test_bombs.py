@@ -1,0 +1,102 @@
+"""What unfolds beyond bounds is refused in one sentence, before it unfolds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crowdcore.core.errors import DataError
+from crowdcore.data import arrays, examine, write_folder
+from crowdcore.data.arrays import array_shape, open_array, read_npz
+from crowdcore.data.tables import parquet
+from tests.conftest import simulate_crowd
+from tests.data import bombs
+
+GIB = 1 << 30
+
+
+def test_rows_that_a_footer_promises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = bombs.parquet_of_many_rows(tmp_path / "many.parquet")
+    assert file.stat().st_size < 2_000_000
+    monkeypatch.setattr(parquet, "available_memory", lambda: 6 * GIB)
+    needed = 200e6 * 3 * parquet.CELL / GIB
+    with pytest.raises(DataError, match=rf"200,000,000 rows of 3 columns need about {needed:.1f} GiB .* are 6.0 GiB"):
+        examine(file)
+
+
+def test_the_same_file_with_as_many_rows_as_fit_is_read(tmp_path: Path) -> None:
+    report = examine(bombs.parquet_of_many_rows(tmp_path / "few.parquet", 3 * bombs.ROWS)).report
+    assert (report.n_rows, report.n_tasks) == (3 * bombs.ROWS, 1)
+
+
+def test_a_name_of_megabytes(tmp_path: Path) -> None:
+    file = bombs.parquet_of_long_cells(tmp_path / "long.parquet")
+    assert file.stat().st_size < 10_000
+    with pytest.raises(DataError, match=r"A task is 4,194,304 bytes long, and at most 65,536 are a name") as refused:
+        examine(file)
+    assert len(str(refused.value)) < 300
+
+
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")  # Pillow warns, and goes on
+def test_an_image_of_many_pixels() -> None:
+    bomb = bombs.images(bombs.png(12_000, 12_000))
+    assert len(bomb.data) < 200_000
+    with pytest.raises(DataError, match=r"Image 0 has 12,000 × 12,000 pixels. .* at most 50,000,000"):
+        bomb[:]
+
+
+def test_many_images_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    bomb = bombs.images(*[bombs.png(1000, 1000)] * 50)
+    assert bomb[:2].shape == (2, 1000, 1000, 3)
+    monkeypatch.setattr(arrays, "available_memory", lambda: GIB // 8)
+    with pytest.raises(DataError, match=r"50 images of shape \(1000, 1000, 3\) do not fit into memory"):
+        bomb[:]
+
+
+def test_an_archive_that_needs_more_than_a_quarter_of_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.savez_compressed(tmp_path / "images.npz", images=np.zeros((2, 3 << 20), np.uint8))
+    monkeypatch.setattr(arrays, "available_memory", lambda: 20 << 20)
+    with pytest.raises(DataError, match="expands to 6 MiB; at most 5 MiB are read"):
+        open_array(tmp_path / "images.npz")
+
+
+@pytest.mark.parametrize(
+    "shape", ["(-1, 4)", "(3, -4)", "(-2, -6)", "(3, 0)", "(0, 0)", "(1 << 40, 3)", "(3, 4.0)", "7"]
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_shape_that_cannot_be(tmp_path: Path, shape: str, packed: bool) -> None:
+    raw = bombs.npy(shape, bytes(48))
+    file = tmp_path / ("images.npz" if packed else "features.npy")
+    file.write_bytes(bombs.zipped({"images.npy": raw}) if packed else raw)
+    for read in (array_shape, open_array):
+        with pytest.raises(DataError, match=r"cannot be read as an array \("):
+            read(file)
+
+
+def test_a_header_that_claims_more_than_the_file_holds(tmp_path: Path) -> None:
+    (tmp_path / "features.npy").write_bytes(bombs.npy("(1099511627776, 3)", bytes(48)))
+    for read in (array_shape, open_array):
+        with pytest.raises(DataError, match=r"The header claims the shape \(1099511627776, 3\)"):
+            read(tmp_path / "features.npy")
+
+
+def test_no_rows_are_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "features.npy").write_bytes(bombs.npy("(0, 4)"))
+    assert array_shape(tmp_path / "features.npy") == open_array(tmp_path / "features.npy").shape == (0, 4)
+
+
+def test_a_damaged_archive_in_a_folder(tmp_path: Path) -> None:
+    crowd = simulate_crowd(30)
+    write_folder(crowd, tmp_path / "crowd")
+    file = tmp_path / "crowd" / "truth.npz"
+    raw = bytearray(bombs.zipped({"omega.npy": bombs.npy("(90,)", np.random.default_rng(0).bytes(360))}))
+    raw[60:90] = bytes(30)  # inside the compressed stream
+    file.write_bytes(raw)
+    with pytest.raises(DataError, match=r"cannot be read as an array .*truth.npz"):
+        examine(tmp_path / "crowd")
+    with pytest.raises(DataError, match="cannot be read as an array"):
+        read_npz(file, ("omega",))
