@@ -13,25 +13,28 @@ from crowdcore.learning.gaussian.classes import Blocks, Classes
 from crowdcore.learning.gaussian.evidence import Annotations
 from crowdcore.learning.networks.likelihood import log_softmax, softmax
 
-__all__ = ["GaussianFit", "GaussianSettings", "fit_gaussians"]
+__all__ = ["EmOptions", "GaussianFit", "fit_gaussians"]
 
 _TEMPERATURES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 _BALANCING = 15  # steps of the biases towards the wanted class shares
 
 
-class GaussianSettings(Settings):
+class EmOptions(Settings):
     """Settings of the EM."""
 
     rounds: int = Field(default=20, ge=1, title="Rounds", description="Rounds of EM, from vote shares.")
-    balance: float = Field(
-        default=0.0,
+    balance: float | None = Field(
+        default=None,
         ge=0,
         le=1,
         title="Balance, ρ",
-        description="How far class shares are pulled from what they are to equal ones; 0 = a flat prior, no pull.",
+        description="How far class shares are pulled to equal ones; 0 = not at all; empty: 0, 0.3 and 0.5 are tried.",
     )
-    sharpening: float = Field(
-        default=1.0, gt=0, title="Sharpening", description="Factor of the temperature that explains the labels best."
+    sharpening: float | None = Field(
+        default=None,
+        gt=0,
+        title="Sharpening",
+        description="Factor of the temperature that explains the labels best; empty: 1 and 1.5 are tried.",
     )
     shrinkage: float = Field(
         default=0.1, ge=0, le=1, title="Shrinkage", description="Of the covariance towards a multiple of the identity."
@@ -78,7 +81,13 @@ class GaussianFit:
 
 
 def fit_gaussians(
-    x: Tensor, annotations: Annotations, settings: GaussianSettings, seed: int, unlabelled: Tensor | None = None
+    x: Tensor,
+    annotations: Annotations,
+    settings: EmOptions,
+    balance: float,
+    sharpening: float,
+    seed: int,
+    unlabelled: Tensor | None = None,
 ) -> GaussianFit:
     """Rounds of EM.
 
@@ -90,6 +99,8 @@ def fit_gaussians(
         x: (n, D) annotated tasks in the space.
         annotations: of those tasks.
         settings: of the EM.
+        balance: ρ.
+        sharpening: factor of the temperature.
         seed: of the folds.
         unlabelled: (m, D) tasks without labels.
     """
@@ -109,9 +120,9 @@ def fit_gaussians(
             soft = torch.cat([q, p])[order]
             scores = both.out_of_fold(soft, settings.shrinkage, settings.folds, shuffle)[back]
         evidence = annotations.log_evidence(q, settings.smoothing, settings.pooling)
-        temperature = settings.sharpening * _temperature(scores[:n], evidence)
+        temperature = sharpening * _temperature(scores[:n], evidence)
         logits = temperature * scores
-        bias = _bias(logits, evidence, settings.balance)
+        bias = _bias(logits, evidence, balance)
         log_p = log_softmax(logits + bias)
         history.append(torch.logsumexp(log_p[:n] + evidence, 1).mean())
         q = softmax(log_p[:n] + evidence)
@@ -142,7 +153,7 @@ def _temperature(scores: Tensor, evidence: Tensor) -> float:
 def _bias(logits: Tensor, evidence: Tensor, balance: float) -> Tensor:
     """(C,) log prior under which class shares are ``(1 - ρ)`` times what they are plus ρ times equal ones."""
     n_classes = logits.shape[1]
-    bias = torch.zeros(n_classes, device=logits.device)
+    bias = logits.new_zeros(n_classes)
     if balance == 0:
         return bias
     informed = logits.clone()

@@ -33,11 +33,9 @@ class Annotations:
     n_classes: int
 
     def votes(self) -> Tensor:
-        """(n, C) share of each label."""
-        shape = (self.n_tasks * self.n_classes,)
-        flat = torch.zeros(shape, device=self.task.device)
-        flat.index_add_(0, self.task * self.n_classes + self.label, torch.ones_like(self.task, dtype=flat.dtype))
-        counts = flat.view(self.n_tasks, self.n_classes)
+        """(n, C) share of each label, float64."""
+        counts = torch.bincount(self.task * self.n_classes + self.label, minlength=self.n_tasks * self.n_classes)
+        counts = counts.view(self.n_tasks, self.n_classes).double()
         return counts / counts.sum(1, keepdim=True)
 
     def prior(self, counts: Tensor, smoothing: float, pooling: float) -> Tensor:
@@ -59,4 +57,4 @@ class Annotations:
         given = counts.transpose(1, 2)[self.worker, self.label] + prior.T[self.label] - own
         all_given = counts.sum(2)[self.worker] + prior.sum(1) - own
         terms = (given.clamp_min(1e-6) / all_given.clamp_min(1e-6)).log()
-        return torch.zeros(self.n_tasks, self.n_classes, device=q.device).index_add_(0, self.task, terms)
+        return torch.zeros_like(q).index_add_(0, self.task, terms)
