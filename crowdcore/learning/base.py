@@ -83,6 +83,11 @@ class CrowdMethod(nn.Module):
         return None
 
     @classmethod
+    def notes(cls, problem: Problem, settings: Any) -> tuple[str, ...]:
+        """What should be known of how it was fitted, one sentence each."""
+        return ()
+
+    @classmethod
     def rate(cls, settings: Any, parameter: str) -> float:
         """Learning rate of a parameter, as a multiple of the trainer's: `noise_lr` outside the classifier."""
         return 1.0 if parameter.startswith("classifier.") else float(getattr(settings, "noise_lr", 1.0))

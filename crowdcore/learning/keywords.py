@@ -37,23 +37,32 @@ class TrainKeywords(TypedDict, total=False):
     deterministic: bool
     aggregator: str
     aggregator_settings: dict[str, Any]
+    balance: float | None
     connection: Literal["mw", "vw", "vw+b"]
+    dimensions: int
     e_step: Literal["epoch", "batch"]
     embedding: int
     folds: int
+    gamma: float
     initial_scale: float
+    label_smoothing: float
     leave_one_out: bool
     n_groups: int
     noise_lr: float
     normalise: Literal["none", "worker", "both"]
     omega_input: Literal["features", "task"]
     omega_lr: float
+    pooling: float
     rank: int | None
     regularisation: float
+    rounds: int
+    sharpening: float | None
+    shrinkage: float
     smoothing: float
     start: Literal["identity", "dawid-skene", "trace", "best-of"]
     start_epochs: float
     strength: float
     targets: Literal["soft", "hard"]
     trust: float
+    unlabelled: Literal["no", "validation", "all"]
     variant: Literal["mixture", "paper", "authors"]

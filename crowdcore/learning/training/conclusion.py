@@ -92,6 +92,7 @@ def conclude(
         },
         notes=(
             *problem.notes,
+            *method.notes(problem, settings),
             *session.notes,
             *_start_notes([r for r, _ in won], start_loss),
             *_name_notes(dataset, recovered["selected"], training),

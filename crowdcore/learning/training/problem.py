@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from crowdcore.learning.training.inputs import Preparation, input_rows, prepare_
 __all__ = ["Problem", "make_problem"]
 
 TRAIN, VALID, TEST = range(3)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +51,7 @@ class Problem:
     validated_on: str
     worker_features: FloatArray | None = None
     notes: tuple[str, ...] = ()
-    _aggregated: dict[str, AggregationResult] = field(default_factory=dict, repr=False)
+    _fitted: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def n_classes(self) -> int:
@@ -98,14 +100,22 @@ class Problem:
         """(n,) true class, -1 = unknown. The trainer compares with it; only `dl-true` learns from it."""
         return self.dataset.gold[self.order].astype(np.int64)
 
+    def once(self, key: str, make: Callable[[], T]) -> T:
+        """What ``make`` returned when it was first asked for under this key."""
+        if key not in self._fitted:
+            self._fitted[key] = make()
+        found: T = self._fitted[key]
+        return found
+
     def aggregate(self, name: str, **settings: Any) -> AggregationResult:
         """An aggregator's result on the training annotations alone (fitted once; arrays in dataset numbering)."""
-        key = f"{name} {sorted(settings.items())}"
-        if key not in self._aggregated:
+
+        def fit() -> AggregationResult:
             keep = np.zeros(self.dataset.n_annotations, bool)
             keep[self.annotation[: self.n_train_annotations]] = True
-            self._aggregated[key] = aggregation.get(name, **settings).fit(self.dataset.where(keep))
-        return self._aggregated[key]
+            return aggregation.get(name, **settings).fit(self.dataset.where(keep))
+
+        return self.once(f"{name} {sorted(settings.items())}", fit)
 
     def votes(self, name: str = "majority-vote", **settings: Any) -> FloatArray:
         """(n_train, C) an aggregator's posterior of the training tasks."""

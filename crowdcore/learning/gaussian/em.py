@@ -1,0 +1,164 @@
+"""EM over true labels, Gaussian classes and workers' confusions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from crowdcore.core.settings import Settings
+from crowdcore.learning.gaussian.classes import Blocks, Classes
+from crowdcore.learning.gaussian.evidence import Annotations
+from crowdcore.learning.networks.likelihood import log_softmax, softmax
+
+__all__ = ["EmOptions", "GaussianFit", "fit_gaussians"]
+
+_TEMPERATURES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
+_BALANCING = 15  # steps of the biases towards the wanted class shares
+
+
+class EmOptions(Settings):
+    """Settings of the EM."""
+
+    rounds: int = Field(default=20, ge=1, title="Rounds", description="Rounds of EM, from vote shares.")
+    balance: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        title="Balance, ρ",
+        description="How far class shares are pulled to equal ones; 0 = not at all; empty: 0, 0.3 and 0.5 are tried.",
+    )
+    sharpening: float | None = Field(
+        default=None,
+        gt=0,
+        title="Sharpening",
+        description="Factor of the temperature that explains the labels best; empty: 1 and 1.5 are tried.",
+    )
+    shrinkage: float = Field(
+        default=0.1, ge=0, le=1, title="Shrinkage", description="Of the covariance towards a multiple of the identity."
+    )
+    folds: int = Field(
+        default=5, ge=2, title="Folds", description="Scores of a task are by classes fitted without its fold."
+    )
+    smoothing: float = Field(
+        default=0.1, gt=0, title="Smoothing, α", description="Pseudo-count of every cell of a worker's confusion."
+    )
+    pooling: float = Field(
+        default=2.0,
+        ge=0,
+        title="Pooling, κ",
+        description="Pseudo-labels that a worker's row takes from the confusion of all workers together.",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianFit:
+    """What EM came to.
+
+    Args:
+        classes: fitted on all tasks.
+        temperature: T.
+        bias: (C,) log prior.
+        posterior: (n, C) q of the annotated tasks.
+        prior: (n, C) what the features alone say of them, out of fold.
+        confusion: (R, C, C) of the workers.
+        log_likelihood: (rounds,) mean over annotated tasks of ``log Σ_c p_i(c) Π_r π^{r,-i}[c, y_i^r]``, out of fold.
+    """
+
+    classes: Classes
+    temperature: float
+    bias: Tensor
+    posterior: Tensor
+    prior: Tensor
+    confusion: Tensor
+    log_likelihood: Tensor
+
+    def log_probs(self, x: Tensor) -> Tensor:
+        """log p of tasks in the space, (n, D) -> (n, C)."""
+        return log_softmax(self.temperature * self.classes.scores(x) + self.bias)
+
+
+def fit_gaussians(
+    x: Tensor,
+    annotations: Annotations,
+    settings: EmOptions,
+    balance: float,
+    sharpening: float,
+    seed: int,
+    unlabelled: Tensor | None = None,
+) -> GaussianFit:
+    """Rounds of EM.
+
+    Classes are fitted on annotated tasks with weights q and, from the second round on, on unlabelled ones with weights
+    p. E-step: ``q_i ∝ exp(T s_i + b) Π_r π^{r,-i}[·, y_i^r]`` with scores s out of random folds, T of the grid that
+    makes the labels most likely (times `sharpening`), and b that pulls class shares towards balance.
+
+    Args:
+        x: (n, D) annotated tasks in the space.
+        annotations: of those tasks.
+        settings: of the EM.
+        balance: ρ.
+        sharpening: factor of the temperature.
+        seed: of the folds.
+        unlabelled: (m, D) tasks without labels.
+    """
+    n, shuffle = len(x), torch.Generator().manual_seed(seed)
+    order = torch.randperm(n + (0 if unlabelled is None else len(unlabelled)), generator=shuffle).to(x.device)
+    back = order.argsort()
+    everything = x if unlabelled is None else torch.cat([x, unlabelled])
+    labelled_order = torch.randperm(n, generator=shuffle).to(x.device)
+    labelled, both = Blocks(x[labelled_order]), Blocks(everything[order])
+    labelled_back = labelled_order.argsort()
+    q, p = annotations.votes(), None
+    history = []
+    for _ in range(settings.rounds):
+        if p is None:  # the first round has nothing to say of unlabelled tasks yet
+            scores = labelled.out_of_fold(q[labelled_order], settings.shrinkage, settings.folds, shuffle)[labelled_back]
+        else:
+            soft = torch.cat([q, p])[order]
+            scores = both.out_of_fold(soft, settings.shrinkage, settings.folds, shuffle)[back]
+        evidence = annotations.log_evidence(q, settings.smoothing, settings.pooling)
+        temperature = sharpening * _temperature(scores[:n], evidence)
+        logits = temperature * scores
+        bias = _bias(logits, evidence, balance)
+        log_p = log_softmax(logits + bias)
+        history.append(torch.logsumexp(log_p[:n] + evidence, 1).mean())
+        q = softmax(log_p[:n] + evidence)
+        if unlabelled is not None:
+            if p is None:
+                first = labelled.fit(q[labelled_order], settings.shrinkage)
+                p = softmax(temperature * first.scores(unlabelled) + bias)
+            else:
+                p = log_p[n:].exp()
+    blocks, soft = (labelled, q[labelled_order]) if p is None else (both, torch.cat([q, p])[order])
+    return GaussianFit(
+        blocks.fit(soft, settings.shrinkage),
+        temperature,
+        bias,
+        q,
+        log_p[:n].exp(),
+        annotations.confusion(q, settings.smoothing, settings.pooling),
+        torch.stack(history),
+    )
+
+
+def _temperature(scores: Tensor, evidence: Tensor) -> float:
+    """The temperature at which features and labels agree best."""
+    likelihood = [torch.logsumexp(log_softmax(t * scores) + evidence, 1).mean() for t in _TEMPERATURES]
+    return _TEMPERATURES[int(torch.stack(likelihood).argmax())]
+
+
+def _bias(logits: Tensor, evidence: Tensor, balance: float) -> Tensor:
+    """(C,) log prior under which class shares are ``(1 - ρ)`` times what they are plus ρ times equal ones."""
+    n_classes = logits.shape[1]
+    bias = logits.new_zeros(n_classes)
+    if balance == 0:
+        return bias
+    informed = logits.clone()
+    informed[: len(evidence)] += evidence
+    wanted = (1 - balance) * softmax(informed).mean(0) + balance / n_classes
+    for _ in range(_BALANCING):
+        bias = bias + wanted.log() - softmax(informed + bias).mean(0).clamp_min(1e-6).log()
+    return bias

@@ -1,0 +1,115 @@
+"""Which setting of the EM: all are fitted, and validation labels or the labels' likelihood choose."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from crowdcore.core.types import AnyArray
+from crowdcore.learning.gaussian.em import EmOptions, GaussianFit, fit_gaussians
+from crowdcore.learning.gaussian.evidence import Annotations
+from crowdcore.learning.gaussian.space import Space
+from crowdcore.learning.training.inputs import refuse_not_finite
+from crowdcore.learning.training.problem import Problem
+
+__all__ = ["Chosen", "GaussianSettings", "choose_gaussians"]
+
+_BALANCES, _SHARPENINGS = (0.0, 0.3, 0.5), (1.0, 1.5)
+
+
+class GaussianSettings(EmOptions):
+    """Settings of Gaussian classes: of the space, of what is seen, and of the EM."""
+
+    gamma: float = Field(
+        default=0.25, ge=0, title="Kernel width, γ", description="γ of the kernel; 0 = linear components."
+    )
+    dimensions: int = Field(default=300, ge=1, title="Dimensions", description="Principal components at most.")
+    unlabelled: Literal["no", "validation", "all"] = Field(
+        default="no",
+        title="Tasks without labels",
+        description="Features that shape the classes beside those of training tasks: none, those of validation tasks, "
+        "or those of all tasks, the test ones included. Never compare results of different values.",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The fit that was chosen.
+
+    Args:
+        space: where its classes are.
+        fit: classes, posterior, confusions.
+        balance: ρ of the fit.
+        sharpening: of the fit.
+        note: what chose it, in one sentence.
+    """
+
+    space: Space
+    fit: GaussianFit
+    balance: float
+    sharpening: float
+    note: str
+
+
+def choose_gaussians(problem: Problem, settings: GaussianSettings) -> Chosen:
+    """Fit every combination of balance and sharpening that the settings leave open.
+
+    Labels that validate choose the one with the highest accuracy, and ties go to the one under which the crowd's
+    labels are most likely; without such labels that likelihood chooses, at the temperature that it prefers itself.
+
+    Raises:
+        DataError: features hold NaN or infinite values.
+    """
+    n, n_annotations = problem.n_train, problem.n_train_annotations
+    features = _features(problem, slice(0, n))
+    space = Space(features.numpy(), settings.gamma, settings.dimensions, seed=0)
+    annotations = Annotations(
+        *(
+            torch.from_numpy(np.ascontiguousarray(a[:n_annotations]))
+            for a in (problem.task, problem.worker, problem.label)
+        ),
+        n,
+        problem.n_workers,
+        problem.n_classes,
+    )
+    x = space(features).double()
+    valid = problem.splits["valid"]
+    x_valid = space(_features(problem, valid)).double()
+    rest = {"no": [], "validation": ["valid"], "all": ["valid", "test", "unlabelled"]}[settings.unlabelled]
+    parts = [space(_features(problem, problem.splits[s])).double() for s in rest]
+    unlabelled = torch.cat(parts) if parts and sum(map(len, parts)) else None
+    label = torch.from_numpy(problem.valid_label)
+    judged = bool(problem.validated_on) and bool((label >= 0).any())
+    balances = _BALANCES if settings.balance is None else (settings.balance,)
+    sharpenings = (_SHARPENINGS if judged else (1.0,)) if settings.sharpening is None else (settings.sharpening,)
+    best: tuple[float, float] = (-np.inf, -np.inf)
+    for balance, sharpening in itertools.product(balances, sharpenings):
+        fit = fit_gaussians(x, annotations, settings, balance, sharpening, 0, unlabelled)
+        right = _accuracy(fit.log_probs(x_valid), label) if judged else 0.0
+        score = (right, float(fit.log_likelihood[-1]))
+        if score > best:
+            best, found = score, (fit, balance, sharpening)
+    by = f"validation accuracy ({100 * best[0]:.1f} %)" if judged else f"the labels' likelihood ({best[1]:.3f})"
+    fit, balance, sharpening = found
+    n_fits = len(balances) * len(sharpenings)
+    note = f"Balance {balance:g} and sharpening {sharpening:g} were chosen among {n_fits} fits by {by}."
+    return Chosen(space, fit, balance, sharpening, note)
+
+
+def _features(problem: Problem, tasks: slice) -> Tensor:
+    """(n, F) features of some tasks as they are stored; images are flattened."""
+    order = problem.order[tasks]
+    rows: AnyArray = np.asarray(problem.rows[order], np.float32).reshape(len(order), -1)
+    refuse_not_finite(rows, problem.dataset.task_ids[order])
+    return torch.from_numpy(rows)
+
+
+def _accuracy(log_probs: Tensor, label: Tensor) -> float:
+    known = label >= 0
+    return float((log_probs[known].argmax(1) == label[known]).double().mean())

@@ -1,0 +1,121 @@
+"""Gaussian classes in a fixed feature space, then a network on their posterior."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from crowdcore.core.settings import Settings
+from crowdcore.core.types import AnyArray
+from crowdcore.learning.base import CrowdMethod, Network, Recovered
+from crowdcore.learning.gaussian.fit import Chosen, GaussianSettings, choose_gaussians
+from crowdcore.learning.gaussian.space import Space
+from crowdcore.learning.networks.likelihood import log_softmax
+from crowdcore.learning.networks.targets import cross_entropy
+from crowdcore.learning.training.data import Batch
+from crowdcore.learning.training.problem import Problem
+
+__all__ = ["GaussianEm", "GaussianEmSettings"]
+
+
+class GaussianEmSettings(GaussianSettings):
+    """Settings of the method."""
+
+    label_smoothing: float = Field(
+        default=0.1, ge=0, lt=1, title="Label smoothing", description="Share of the targets that is spread evenly."
+    )
+
+
+class _WithGaussians(nn.Module):
+    """A network beside Gaussian classes: the mean of their probabilities.
+
+    Args:
+        network: what is trained.
+        space, weights, offsets: log-odds of the Gaussian classes are ``space(x) @ weights - offsets``.
+        mean, scale: undo the preparation of inputs.
+    """
+
+    mean: Tensor
+    scale: Tensor
+    weights: Tensor
+    offsets: Tensor
+
+    def __init__(
+        self, network: nn.Module, space: Space, weights: Tensor, offsets: Tensor, mean: Tensor, scale: Tensor
+    ) -> None:
+        super().__init__()
+        self.network, self.space = network, space
+        for name, value in {"weights": weights, "offsets": offsets, "mean": mean, "scale": scale}.items():
+            self.register_buffer(name, value)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """log of the mean probability, (B, *input shape) -> (B, C)."""
+        rows = (x * self.scale + self.mean).flatten(1)
+        gaussians = log_softmax(self.space(rows) @ self.weights - self.offsets)
+        return torch.logaddexp(log_softmax(self.network(x)), gaussians) - np.log(2)
+
+
+class GaussianEm(CrowdMethod):
+    """``-mean_i Σ_c q_i(c) log p_i(c)`` with q from EM over Gaussian classes and workers' confusions.
+
+    Classes are Gaussians with one covariance in a space of kernel principal components; scores of a task are by
+    classes fitted without its fold, and its workers' confusions leave the task out. Predictions are the mean of the
+    network's and the Gaussians' probabilities.
+    """
+
+    name: ClassVar[str] = "gaussian-em"
+    title: ClassVar[str] = "Gaussian classes by EM, then train"
+    paper: ClassVar[str] = "crowdcore"
+    Settings: ClassVar[type[Settings]] = GaussianEmSettings
+    learns_confusions: ClassVar[bool] = False
+
+    def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
+        super().__init__(problem, settings, network)
+        found = _chosen(problem, settings)
+        fit, prepared = found.fit, problem.preparation
+        self.classifier = _WithGaussians(
+            self.classifier,
+            found.space,
+            (fit.temperature * fit.classes.weights).float(),
+            (fit.temperature * fit.classes.offsets - fit.bias).float(),
+            torch.from_numpy(np.array(prepared.mean, np.float32)),
+            torch.from_numpy(np.array(prepared.scale, np.float32)),
+        )
+        self.register_buffer("worker_confusion", fit.confusion.float(), persistent=False)
+
+    @classmethod
+    def targets(cls, problem: Problem, settings: Any) -> AnyArray:
+        """The posterior q, smoothed."""
+        q = _chosen(problem, settings).fit.posterior.numpy()
+        return ((1 - settings.label_smoothing) * q + settings.label_smoothing / problem.n_classes).astype(np.float32)
+
+    @classmethod
+    def notes(cls, problem: Problem, settings: Any) -> tuple[str, ...]:
+        """What chose the fit, and how often features decided against every vote."""
+        found = _chosen(problem, settings)
+        votes = problem.votes()
+        against = votes[np.arange(len(votes)), found.fit.posterior.argmax(1).numpy()] == 0
+        decided = (
+            f"On {against.sum():,} of {len(votes):,} training tasks the features decided for a label of no worker."
+        )
+        return (found.note, decided)
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Cross-entropy of the network with the targets."""
+        assert batch.target is not None
+        log_p = log_softmax(self.classifier.network(batch.features))  # type: ignore[operator, union-attr]
+        return {"cross_entropy": cross_entropy(log_p, batch.target)}
+
+    def recovered(self) -> Recovered:
+        """Confusions of the workers that EM found."""
+        return {"worker_confusion": self.get_buffer("worker_confusion")}
+
+
+def _chosen(problem: Problem, settings: GaussianSettings) -> Chosen:
+    """Fitted once for all replicas of a problem."""
+    key = f"gaussian {settings.model_dump_json(include=set(GaussianSettings.model_fields))}"
+    return problem.once(key, lambda: choose_gaussians(problem, settings))

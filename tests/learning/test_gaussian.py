@@ -1,0 +1,118 @@
+"""Gaussian classes in a fixed space: against scikit-learn, against brute force, and on a crowd with known truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.decomposition import KernelPCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from crowdcore.core.errors import DataError
+from crowdcore.learning import train
+from crowdcore.learning.gaussian.classes import Blocks, fit_classes
+from crowdcore.learning.gaussian.em import EmOptions, fit_gaussians
+from crowdcore.learning.gaussian.evidence import Annotations
+from crowdcore.learning.gaussian.space import Space
+from tests.learning.helpers import featured_crowd
+
+
+def clusters(n: int = 300, n_classes: int = 3, n_features: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    gold = rng.integers(n_classes, size=n)
+    return (3 * rng.standard_normal((n_classes, n_features))[gold] + rng.standard_normal((n, n_features))), gold
+
+
+def test_classes_are_those_of_linear_discriminant_analysis():
+    x, gold = clusters()
+    x, gold = (np.concatenate([part[gold == c][:80] for c in range(3)]) for part in (x, gold))  # of equal weight
+    q = torch.from_numpy(np.eye(3)[gold])
+    rows, many = torch.from_numpy(x), 1e6  # the hundredth of a task that every class has is nothing beside them
+    classes = fit_classes(many * q.T @ rows, many * q.sum(0), many * rows.T @ rows, 0.0)
+    log_p = torch.log_softmax(classes.scores(rows), 1).numpy()
+    expected = LinearDiscriminantAnalysis(solver="lsqr", priors=np.full(3, 1 / 3)).fit(x, gold).predict_log_proba(x)
+    np.testing.assert_allclose(log_p, expected, rtol=1e-6)
+
+
+def test_scores_out_of_fold_are_by_classes_that_have_not_seen_the_task():
+    x, gold = clusters(41)
+    rows, q = torch.from_numpy(x), torch.from_numpy(np.eye(3)[gold])
+    blocks = Blocks(rows, n_blocks=6)
+    found = blocks.out_of_fold(q, 0.1, 3, torch.Generator().manual_seed(5))
+    fold = (torch.randperm(6, generator=torch.Generator().manual_seed(5)) % 3)[blocks.block]
+    for f in range(3):
+        without = Blocks(rows[fold != f]).fit(q[fold != f], 0.1)
+        torch.testing.assert_close(found[fold == f], without.scores(rows[fold == f]))
+
+
+@pytest.mark.parametrize("shift", [0.0, 100.0])
+def test_the_space_is_kernel_principal_components_of_rescaled_features(shift):
+    x = np.abs(clusters()[0]) + shift
+    space = Space(x, gamma=0.5, dimensions=4, seed=0)
+    found = space(torch.from_numpy(x).float()).numpy()
+    rooted = np.sqrt(x)
+    expected = KernelPCA(4, kernel="rbf", gamma=space.width).fit_transform(rooted)
+    expected /= expected.std(ddof=1)
+    np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=0.02)
+
+
+def test_ranks_replace_features_with_negative_values():
+    x = clusters()[0]
+    stretched = np.sign(x) * np.abs(x) ** 3  # another scale, the same order
+    spaces = [Space(rows, gamma=0.25, dimensions=4, seed=0) for rows in (x, stretched)]
+    a, b = (s(torch.from_numpy(rows).float()) for s, rows in zip(spaces, (x, stretched), strict=True))
+    torch.testing.assert_close(a.abs(), b.abs(), atol=0.1, rtol=0)
+
+
+def test_a_task_is_left_out_of_its_workers_confusions():
+    rng = np.random.default_rng(0)
+    task, worker = np.repeat(np.arange(12), 2), np.tile([0, 1], 12)
+    label = rng.integers(3, size=24)
+    annotations = Annotations(*map(torch.from_numpy, (task, worker, label)), 12, 2, 3)
+    q = torch.from_numpy(rng.dirichlet(np.ones(3), 12))
+    found = annotations.log_evidence(q, 0.1, 2.0)
+    counts = np.zeros((2, 3, 3))
+    for i, r, y in zip(task, worker, label, strict=True):
+        counts[r, :, y] += q[i].numpy()
+    pooled = counts.sum(0) + 0.5
+    prior = 0.1 + 2 * pooled / pooled.sum(1, keepdims=True)
+    for i in range(12):
+        expected = np.zeros(3)
+        for r, y in zip(worker[task == i], label[task == i], strict=True):
+            without = counts[r].copy()
+            without[:, y] -= q[i].numpy()
+            smoothed = without + prior
+            expected += np.log(smoothed[:, y] / smoothed.sum(1))
+        np.testing.assert_allclose(found[i], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("balance", [0.0, 0.5])
+def test_a_mistake_that_most_workers_share_is_undone_by_the_features(balance):
+    x, gold = clusters(600)
+    rng = np.random.default_rng(1)
+    task, worker = np.repeat(np.arange(600), 3), rng.integers(12, size=1800)
+    wrong = (rng.random(1800) < 0.65) & (gold[task] == 0)  # class 0 is mostly called 1 by everyone
+    label = np.where(wrong, 1, gold[task])
+    annotations = Annotations(*map(torch.from_numpy, (task, worker, label)), 600, 12, 3)
+    fit = fit_gaussians(torch.from_numpy(x), annotations, EmOptions(), balance, 1.0, 0)
+    votes = annotations.votes().argmax(1).numpy()
+    assert (votes == gold).mean() < 0.85
+    assert (fit.posterior.argmax(1).numpy() == gold).mean() > 0.97
+    assert float(fit.confusion[:, 0, 1].mean()) == pytest.approx(0.65, abs=0.1)
+    assert (fit.log_probs(torch.from_numpy(x)).argmax(1).numpy() == gold).mean() > 0.95
+
+
+def test_it_says_what_chose_its_settings_and_predicts_anew():
+    crowd = featured_crowd(n_tasks=120, n_workers=6, per_task=3)
+    result = train(crowd, "gaussian-em", seeds=1, epochs=2, select_on="gold", batch_size=32)
+    assert any(note.startswith("Balance ") and "validation accuracy" in note for note in result.notes)
+    blind = train(crowd, "gaussian-em", seeds=1, epochs=2, select_on="none", batch_size=32, balance=0.3)
+    assert any("sharpening 1 were chosen among 1 fits by the labels' likelihood" in note for note in blind.notes)
+
+
+def test_features_that_are_not_finite_are_refused():
+    crowd = featured_crowd(n_tasks=60, n_workers=4, per_task=2)
+    assert crowd.features is not None
+    np.asarray(crowd.features.arrays[0])[3, 0] = np.nan
+    with pytest.raises(DataError, match="NaN"):
+        train(crowd, "gaussian-em", seeds=1, epochs=1, select_on="none")
