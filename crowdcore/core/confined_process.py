@@ -20,7 +20,7 @@ from crowdcore.core.errors import CrowdError
 __all__ = ["main"]
 
 _LOADED = ("pyarrow.csv", "pyarrow.json", "pyarrow.pandas_compat", "pyarrow.parquet", "crowdcore.data.catalogue")
-_IDLE = 300.0  # seconds
+_IDLE = 120.0  # seconds
 
 
 def main(handle: int) -> None:
@@ -42,13 +42,13 @@ def _work(handle: int) -> None:
     """Answer one request, and end."""
     try:
         with socket.socket(fileno=handle) as channel, channel.makefile("rwb") as file:
-            work, arguments, named, environment, memory, seconds = pickle.load(file)
-            os.environ.clear()
-            os.environ.update(environment)
-            signal.setitimer(signal.ITIMER_REAL, seconds)  # its signal ends the process
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
             try:
+                work, arguments, named, environment, memory, seconds = pickle.load(file)
+                os.environ.clear()
+                os.environ.update(environment)
+                signal.setitimer(signal.ITIMER_REAL, seconds)  # its signal ends the process
+                resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+                resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
                 answer = True, work(*arguments, **named)
             except MemoryError:
                 answer = False, None
