@@ -82,8 +82,7 @@ class Workspace:
         return self.folder / "artifacts" / self.run_folder(run_id).name / "artifacts"
 
     def run_folder(self, run_id: str) -> Path:
-        """The folder of one run: ``log.txt``, ``checkpoint/``, ``cancel``, ``beat``, ``lease``, ``note.json``,
-        ``record.json``.
+        """The folder of one run: its log, checkpoints, lease and note, requests to cancel, a copy of its record.
 
         Raises:
             DataError: that is no run's name; nothing else can become a path.
