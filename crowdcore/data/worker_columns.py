@@ -90,11 +90,17 @@ def _told_apart(table: Table, columns: tuple[str, ...]) -> dict[str, str]:
     aside = {c: _TOLD_BY_NAME[found[-1]] for c, found in words.items() if found and found[-1] not in common}
     cells = {c: _cells(table, c) for c in columns if c not in aside}
     spread = Counter(word for filled in cells.values() for word in set(filled))
+    shapes = Counter(map(_shape, columns))
     for column, filled in cells.items():
         known = sum(spread[word] > 1 for word in filled)
-        if len(filled) >= FEW and len(cells) > 2 and 4 * known < len(filled):
+        if len(filled) >= FEW and len(cells) > 2 and 4 * known < len(filled) and shapes[_shape(column)] == 1:
             aside[column] = "values that no other column holds"
     return aside
+
+
+def _shape(name: str) -> str:
+    """A column's name without its numbers: ``w1`` and ``w2`` are of one kind."""
+    return re.sub("[0-9]+", "#", name)
 
 
 def _cells(table: Table, column: str) -> list[str]:
@@ -115,8 +121,8 @@ def _names_tasks(table: Table) -> bool:
     first = _cells(table, name)
     if len(first) < max(2, len(table.head)) or len(set(first)) < len(first) or not others:
         return False
-    shapes = {re.sub("[0-9]+", "#", other) for other in others}
-    if len(others) > 1 and len(shapes) == 1 and re.sub("[0-9]+", "#", name) not in shapes:
+    shapes = set(map(_shape, others))
+    if len(others) > 1 and len(shapes) == 1 and _shape(name) not in shapes:
         return True
     counted = len(first) > 2 and first in ([str(i + k) for i in range(len(first))] for k in (0, 1))
     return counted or not set(first) & set(_cells(table, others[0]))

@@ -31,9 +31,9 @@ class JsonTable(Table):
         self.path, self.encoding, self.findings = content.path, content.encoding, content.findings
         self._lines = content.kind == "json-lines"
         self.nested: dict[str, tuple[int, str]] = {}
-        names: dict[str, None] = {}
+        names: dict[str, Any] = {}
         for record in self.records():
-            names.update(dict.fromkeys(record))
+            names.update(record)
         if not names:
             raise DataError("There are no records", file=self.path)
         for name in names:
@@ -82,7 +82,9 @@ class JsonTable(Table):
                 if len(line) == MAX_LINE:
                     raise DataError(f"This line is longer than {MAX_LINE >> 20} MiB", file=self.path, row=row)
                 try:
-                    record = json.loads(line, object_pairs_hook=_record)
+                    record = json.loads(line)
+                    if not isinstance(record, dict) or line.count(":") != len(record):  # else no name stands twice
+                        record = json.loads(line, object_pairs_hook=_record)
                 except (ValueError, RecursionError) as error:
                     raise DataError(f"This line is not JSON ({error})", file=self.path, row=row) from None
                 if not isinstance(record, dict):

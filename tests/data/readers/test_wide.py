@@ -175,6 +175,7 @@ def test_a_column_whose_values_no_other_holds_is_no_worker(tmp_path):
     rows = "".join(f"t{i},{i % 2},{i % 3 % 2},{(i + 1) % 2},{100 + i}\n" for i in range(10))
     _, asked = changes(tmp_path, "task,ann,ben,cem,size\n" + rows)
     assert asked["columns-left-out"].examples == ("size",)
+    assert read(tmp_path, "task,w1,w2,w3,w4\n" + rows).n_workers == 4  # their names are of one kind
 
 
 def test_words_that_most_columns_share_tell_nothing(tmp_path):
