@@ -101,7 +101,7 @@ def ask_wide(path: str, mapping: dict[str, Any], columns: tuple[str, ...]) -> No
     with st.container(horizontal=True):
         key = f"workers-{path}"
         state.show(key, list(mapping.get("workers", ())))
-        label = "Workers (of a wide table)"
+        label = "Annotator columns (wide table)"
         st.multiselect(label, columns, key=key, on_change=chosen, args=("workers", key), placeholder="Detected")
         key = f"missing-{path}"
         state.show(key, mapping.get("missing"))
