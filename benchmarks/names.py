@@ -132,6 +132,7 @@ def crawl(page: Page, seen: Seen, address: str) -> None:
     open_page(page, address)
     expect(page.get_by_test_id("stSkeleton")).to_have_count(0, timeout=180_000)  # what the browser has still to load
     look(page, seen)
+    take(page, seen)
     for selector in PRESSED:
         for number in range(area(page).locator(selector).count()):
             target = area(page).locator(selector).nth(number)
