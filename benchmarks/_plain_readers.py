@@ -82,7 +82,9 @@ def plain_json(lines: bool) -> Callable[[bytes], list[Row]]:
             raise UnreadableError("no list of records")
         if any(isinstance(row.get(role), (list, dict)) for row in said for role in ROLES):
             raise UnreadableError("a list or a record for a name")
-        rows = [texts(row) for row in said]
+        names = {name for row in said for name in row}
+        own = {name: name.strip() if name.strip() not in names else name for name in names}
+        rows = [texts({own[name]: value for name, value in row.items()}) for row in said]
         if any("\ud800" <= c <= "\udfff" for row in rows for word in row.values() for c in word or ""):
             raise UnreadableError("half a surrogate pair")
         return rows
