@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import stat
 from pathlib import Path
@@ -14,7 +13,6 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.browser.steps import choose, main, open_page, settled
 from tests.conftest import simulate_crowd
 from tests.data import bombs
-from tests.data.readers.exports import STUDIO
 
 
 def offer(page: Page, name: str, content: bytes) -> None:
@@ -57,19 +55,6 @@ def test_a_file_with_faults_says_what_would_be_lost(page: Page) -> None:
     expect(page).to_have_url(re.compile("dataset=faults-[0-9a-f]{10}"))
     settled(page)
     expect(main(page).get_by_test_id("stMetric").filter(has_text="Annotations")).to_contain_text("119")
-
-
-def test_an_export_of_a_tool(page: Page) -> None:
-    offer(page, "export.json", json.dumps(STUDIO).encode())
-    expect(main(page).get_by_test_id("stAlert")).to_contain_text("1 annotation with several choices would be left out")
-    settled(page)
-    main(page).get_by_text("Columns and repeats").click()
-    choose(page, "Several choices", "Each combination is a class")
-    expect(main(page).get_by_test_id("stMetric").filter(has_text="Annotations")).to_contain_text("5")
-    choose(page, "Gold", "id")  # what a tool says itself cannot be chosen
-    expect(main(page).get_by_test_id("stAlert")).to_contain_text("Its columns are fixed")
-    main(page).get_by_role("button", name="Undo the choices").click()
-    expect(main(page).get_by_test_id("stMetric").filter(has_text="Annotations")).to_contain_text("4")
 
 
 def test_columns_that_say_nothing_are_asked_for(page: Page) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import resource
 import zipfile
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from dashboard import services
 from dashboard.services import _cache
 from tests.conftest import simulate_crowd
 from tests.data import bombs
+from tests.data.readers.exports import STUDIO
 
 CSV = b"task,worker,label\nt1,ann,cat\nt1,bob,dog\nt2,ann,cat\n"
 
@@ -143,6 +145,29 @@ def test_several_choices_and_flags_of_a_tool_are_asked_for() -> None:
     ]
     test.selectbox[1].select("drop").run()
     assert test.session_state["mapping"] == {"flagged": "drop"}
+
+
+def open_a_file() -> None:
+    from dashboard.components.importer import importer
+
+    importer()
+
+
+def test_an_export_of_a_tool_and_a_choice_that_it_leaves_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = io.BytesIO(json.dumps(STUDIO).encode())
+    file.name = "export.json"
+    monkeypatch.setattr("streamlit.file_uploader", lambda *_, **__: file)
+    test = AppTest.from_function(open_a_file, default_timeout=60).run()
+    assert "1 annotation with several choices would be left out" in test.warning[0].value
+    boxes = {box.label: box for box in test.selectbox}
+    boxes["Several choices"].select("keep").run()
+    assert "several choices" not in test.warning[0].value
+    boxes["Gold"].select("id").run()
+    assert "Its columns are fixed" in test.error[0].value
+    (undo,) = [button for button in test.button if button.label == "Undo the choices"]
+    undo.click().run()
+    assert "several choices would be left out" in test.warning[0].value
+    assert not test.exception
 
 
 def test_a_choice_of_column_is_not_undone_by_a_run_that_began_before_it() -> None:

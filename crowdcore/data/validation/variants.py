@@ -28,7 +28,7 @@ _NOUN: dict[Role, str] = {"label": "classes", "worker": "workers"}
 
 def fold(names: Arrow) -> Arrow:
     """Names in lower case and the common width, without accents and without surrounding or double blanks."""
-    folded = pc.ascii_lower(pc.replace_substring_regex(pc.utf8_trim_whitespace(names), r"\s+", " "))
+    folded = pc.ascii_lower(pc.replace_substring_regex(pc.utf8_trim_whitespace(names), r"[\t-\r\x1c-\x1f ]+", " "))
     foreign = pc.invert(pc.string_is_ascii(names))
     if not pc.any(foreign).as_py():
         return folded

@@ -81,6 +81,6 @@ class Blocks:
         second = torch.stack([self.second[fold_of_block == f].sum(0) for f in range(n_folds)])
         scores = torch.empty_like(q)
         for f, r in enumerate(rows):
-            without = [part.sum(0) - part[f] for part in (sums, masses, second)]
-            scores[r] = fit_classes(*without, shrinkage).scores(self.x[r])
+            others = [part.sum(0) - part[f] for part in (sums, masses, second)]
+            scores[r] = fit_classes(others[0], others[1], others[2], shrinkage).scores(self.x[r])
         return scores

@@ -69,29 +69,25 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings) -> Chosen:
     n, n_annotations = problem.n_train, problem.n_train_annotations
     features = _features(problem, slice(0, n))
     space = Space(features.numpy(), settings.gamma, settings.dimensions, seed=0)
-    annotations = Annotations(
-        *(
-            torch.from_numpy(np.ascontiguousarray(a[:n_annotations]))
-            for a in (problem.task, problem.worker, problem.label)
-        ),
-        n,
-        problem.n_workers,
-        problem.n_classes,
+    task, worker, label = (
+        torch.from_numpy(np.ascontiguousarray(column[:n_annotations]))
+        for column in (problem.task, problem.worker, problem.label)
     )
+    annotations = Annotations(task, worker, label, n, problem.n_workers, problem.n_classes)
     x = space(features).double()
     valid = problem.splits["valid"]
     x_valid = space(_features(problem, valid)).double()
     rest = {"no": [], "validation": ["valid"], "all": ["valid", "test", "unlabelled"]}[settings.unlabelled]
     parts = [space(_features(problem, problem.splits[s])).double() for s in rest]
     unlabelled = torch.cat(parts) if parts and sum(map(len, parts)) else None
-    label = torch.from_numpy(problem.valid_label)
-    judged = bool(problem.validated_on) and bool((label >= 0).any())
+    checked = torch.from_numpy(problem.valid_label)
+    judged = bool(problem.validated_on) and bool((checked >= 0).any())
     balances = _BALANCES if settings.balance is None else (settings.balance,)
     sharpenings = (_SHARPENINGS if judged else (1.0,)) if settings.sharpening is None else (settings.sharpening,)
     best: tuple[float, float] = (-np.inf, -np.inf)
     for balance, sharpening in itertools.product(balances, sharpenings):
         fit = fit_gaussians(x, annotations, settings, balance, sharpening, 0, unlabelled)
-        right = _accuracy(fit.log_probs(x_valid), label) if judged else 0.0
+        right = _accuracy(fit.log_probs(x_valid), checked) if judged else 0.0
         score = (right, float(fit.log_likelihood[-1]))
         if score > best:
             best, found = score, (fit, balance, sharpening)

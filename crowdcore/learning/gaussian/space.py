@@ -88,7 +88,8 @@ class Space(nn.Module):
         if self.width:
             squares = (x * x).sum(1, keepdim=True) + (self.landmarks * self.landmarks).sum(1)
             x = torch.exp(-self.width * (squares - 2 * x @ self.landmarks.T).clamp_min(0))
-        return x @ self.projection - self.offset
+        coordinates: Tensor = x @ self.projection - self.offset
+        return coordinates
 
 
 def _median_distance(rows: FloatArray, seed: int) -> float:

@@ -56,7 +56,8 @@ class _WithGaussians(nn.Module):
         """log of the mean probability, (B, *input shape) -> (B, C)."""
         rows = (x * self.scale + self.mean).flatten(1)
         gaussians = log_softmax(self.space(rows) @ self.weights - self.offsets)
-        return torch.logaddexp(log_softmax(self.network(x)), gaussians) - np.log(2)
+        mean: Tensor = torch.logaddexp(log_softmax(self.network(x)), gaussians) - np.log(2)
+        return mean
 
 
 class GaussianEm(CrowdMethod):
@@ -91,7 +92,8 @@ class GaussianEm(CrowdMethod):
     def targets(cls, problem: Problem, settings: Any) -> AnyArray:
         """The posterior q, smoothed."""
         q = _chosen(problem, settings).fit.posterior.numpy()
-        return ((1 - settings.label_smoothing) * q + settings.label_smoothing / problem.n_classes).astype(np.float32)
+        spread = settings.label_smoothing
+        return np.asarray((1 - spread) * q + spread / problem.n_classes, np.float32)
 
     @classmethod
     def notes(cls, problem: Problem, settings: Any) -> tuple[str, ...]:
@@ -107,7 +109,7 @@ class GaussianEm(CrowdMethod):
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Cross-entropy of the network with the targets."""
         assert batch.target is not None
-        log_p = log_softmax(self.classifier.network(batch.features))  # type: ignore[operator, union-attr]
+        log_p = log_softmax(self.classifier.network(batch.features))  # type: ignore[operator]
         return {"cross_entropy": cross_entropy(log_p, batch.target)}
 
     def recovered(self) -> Recovered:
