@@ -290,7 +290,7 @@ def main() -> None:
                     pass
                 engine = Engine(workspace, lock, stop)
                 engine.run()
-                answered = engine.looked
+                answered = engine.looked if files.lock.exists() else files.poked()  # without a folder, nobody asks
         except BlockingIOError:
             return
 
