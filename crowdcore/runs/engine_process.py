@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from crowdcore.core.errors import CrowdError
-from crowdcore.runs.cluster import JOIN, cluster_security
+from crowdcore.runs.cluster import JOIN, cluster_security, tls
 from crowdcore.runs.files import EngineFiles, write_json
 from crowdcore.runs.locks import locked
 from crowdcore.runs.patience import disk_problem, lock_problem
@@ -143,14 +143,9 @@ class Engine:
             self._disconnect()
         if self._client is None:
             connect: Any = Client
-            security = cluster_security(self._workspace, self._join) if self._join else None
-            self._client = connect(
-                self._cluster or self._join,
-                timeout=5,
-                set_as_default=False,
-                name="crowdcore-engine",
-                **({"security": security} if security else {}),
-            )
+            security = cluster_security(self._workspace, self._join) if self._join else tls(self._files.key)
+            options = {"timeout": 5, "set_as_default": False, "name": "crowdcore-engine", "security": security}
+            self._client = connect(self._cluster or self._join, **options)
         found = self._client.scheduler_info(n_workers=-1)["workers"]
         return {at: w for at, w in found.items() if SLOT in w["resources"] and w.get("status") == "running"}
 
@@ -297,7 +292,7 @@ def main() -> None:
                     pass
                 engine = Engine(workspace, lock, stop)
                 engine.run()
-                answered = engine.looked
+                answered = engine.looked if files.lock.exists() else files.poked()  # without a folder, nobody asks
         except (BlockingIOError, FileNotFoundError):  # there is another one, or no workspace any more
             return
 

@@ -59,8 +59,9 @@ class Lease:
     handle: int
 
     def write(self, note: Note) -> None:
-        """Replace the note."""
-        write_json(self.folder / "note.json", asdict(note))
+        """Replace the note; a folder that was deleted meanwhile stays away."""
+        if self.folder.is_dir():
+            write_json(self.folder / "note.json", asdict(note))
 
     def begin(self, child: int = 0, message: str = "") -> Note:
         """Start a note of ours; what began before us and left no outcome counts as lost, unless the run got on."""
