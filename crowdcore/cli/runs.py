@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -45,7 +46,8 @@ def list_(
     from crowdcore import runs
     from crowdcore.runs.datasets import spelled
 
-    runs.engine_state()  # an engine that was killed while runs waited is started again
+    if problem := runs.engine_state().problem:  # an engine that was killed while runs waited is started again
+        print(f"crowdcore: {problem}", file=sys.stderr)
     everything = runs.list_runs()
     found = runs.matching(
         everything,

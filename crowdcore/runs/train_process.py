@@ -137,7 +137,7 @@ def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
             return CANCELLED, "The run was deleted."
         if result.start_loss:  # of two starts, the curves of the one that was kept
             recorder.restore(result.seeds, result.curves)
-        insist(lambda: keep_result(run.id, result, dataset, workspace), lambda: recorder.orphaned)
+        insist(lambda: keep_result(run.id, result, dataset, workspace), lambda: recorder.orphaned or recorder.deleted)
     insist(lambda: _log_scores(workspace, run.id, result, startup))
     if stop.cancelled:
         when = f"after epoch {int(result.last_epoch.max())}" if result.seconds else "in its first stage"

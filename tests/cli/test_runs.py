@@ -43,6 +43,15 @@ def test_list_and_show(finished: Run, make: Callable[..., Run], crowdcore: Calla
     assert "crowdcore train" in run("runs", "show", finished.id).out
 
 
+def test_a_full_disk_is_said_and_nothing_is_started(workspace, run, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    full = "The disk is full: make room."
+    monkeypatch.setattr("crowdcore.runs.engine.disk_problem", lambda folder: full)
+    monkeypatch.setattr("crowdcore.runs.patience.disk_problem", lambda folder: full)
+    listed, started = run("runs", "list"), run("runs", "start", "demo", "-m", "dl-mv", "--epochs", 1)
+    assert (listed.code, listed.err.strip()) == (0, f"crowdcore: {full}")
+    assert (started.code, started.out, started.err.strip()) == (2, "", f"crowdcore: {full}")
+
+
 def test_the_command_of_a_run_comes_to_its_numbers(finished: Run, crowdcore: Callable[..., Any]) -> None:
     import shlex
 

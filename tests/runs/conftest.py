@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from crowdcore.data.writers import write_folder
-from crowdcore.runs import Run, RunSpec, Workspace, store, train_process
+from crowdcore.runs import Run, RunSpec, Workspace, queue, store, train_process
 from crowdcore.runs.schema import client_of
 from tests.learning.helpers import featured_crowd
 
@@ -72,3 +72,11 @@ def train(workspace: Workspace) -> Iterator[Callable[[Run], int]]:
     before = signal.getsignal(signal.SIGTERM)
     yield lambda run: train_process.work(workspace, run.id)
     signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def no_engine(monkeypatch: pytest.MonkeyPatch, workspace: Workspace) -> list[Workspace]:
+    """Nothing is started; returns what would have been."""
+    asked: list[Workspace] = []
+    monkeypatch.setattr(queue, "ensure_engine", lambda *, workspace: asked.append(workspace))
+    return asked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ import pytest
 from crowdcore import runs
 from crowdcore.data.rows import Rows
 from crowdcore.data.writers import write_folder
+from crowdcore.runs.lease import Note, leased
 from crowdcore.runs.workspace import Workspace
 from tests.conftest import simulate_crowd
 
@@ -74,6 +76,12 @@ def processes(workspace: Workspace, what: str = "") -> list[int]:
         if what in command:
             found.append(int(entry.name))
     return found
+
+
+def leave(workspace, run_id, **note):
+    """Write the note of a supervisor that is gone."""
+    with leased(workspace.run_folder(run_id)) as lease:
+        lease.write(Note(**{"supervisor": 1, "child": 1, "host": socket.gethostname(), **note}))
 
 
 def until(condition: Callable[[], Any], seconds: float = 60, what: str = "") -> Any:

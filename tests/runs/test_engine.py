@@ -12,33 +12,18 @@ from dataclasses import replace
 
 import psutil
 import pytest
-from safetensors import SafetensorError
 
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError, DataError, SettingError
-from crowdcore.runs import engine, patience, queue, recovery, store
+from crowdcore.runs import engine, recovery, store
 from crowdcore.runs.files import EngineFiles
 from crowdcore.runs.lease import Note, is_leased, leased, read_note
 from crowdcore.runs.processes import is_alive
 from crowdcore.runs.recovery import Reconciler
 from crowdcore.runs.supervise import supervise
-from tests.runs.on_engine import ENGINE, processes, spec, until, workspace_at
+from tests.runs.on_engine import ENGINE, leave, processes, spec, until, workspace_at
 
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy")  # MLflow's own use of SQLAlchemy
-
-
-@pytest.fixture
-def no_engine(monkeypatch, workspace):
-    """Nothing is started; returns what would have been."""
-    asked = []
-    monkeypatch.setattr(queue, "ensure_engine", lambda *, workspace: asked.append(workspace))
-    return asked
-
-
-def leave(workspace, run_id, **note):
-    """Write the note of a supervisor that is gone."""
-    with leased(workspace.run_folder(run_id)) as lease:
-        lease.write(Note(**{"supervisor": 1, "child": 1, "host": socket.gethostname(), **note}))
 
 
 def test_a_lease_has_one_holder_and_passes_on_to_its_child(tmp_path):
@@ -180,100 +165,6 @@ def test_trials_end_with_their_search(workspace):
     store.set_state(parent.id, "cancelled", workspace=workspace)
     assert Reconciler(workspace).waiting(set()) == []
     assert store.get_run(trial.id, workspace=workspace).message == "Its search was ended."
-
-
-def test_runs_are_not_started_for_ever(workspace):
-    run = store.create(spec(3), workspace=workspace)
-    leave(workspace, run.id, lost=2)
-    assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "train_process", "cpu") == "failed"
-    Reconciler(workspace).settle(run.id)
-    found = store.get_run(run.id, workspace=workspace)
-    assert (found.state, found.message) == ("failed", "Its worker was lost. That happened 3 times before it got on.")
-
-
-class Dying:
-    """Children of a run that signals end, each after it has written some lines and perhaps a checkpoint."""
-
-    def __init__(self, folder, codes, gets_on):
-        self.folder, self.codes, self.gets_on, self.pid, self.told = folder, list(codes), gets_on, 0, []
-
-    def __call__(self, module, run_id, environment, log, handle):
-        self.told.append(read_note(self.folder).message)
-        with log.open("a") as written:
-            written.write(f"line of child {len(self.told)}\n")
-        if self.gets_on:
-            (self.folder / "checkpoint" / "0-0").mkdir(parents=True, exist_ok=True)
-            (self.folder / "checkpoint" / "0-0" / f"epoch-{len(self.told):06}.safetensors").touch()
-        self.code = self.codes.pop(0)
-        return self
-
-    def wait(self, seconds):
-        return True
-
-
-@pytest.mark.parametrize(
-    ("gets_on", "codes", "outcome", "n_children"),
-    [(False, [-9] * 9, "failed", 3), (True, [-9, -11] * 3 + [0], "ended", 7)],
-)
-def test_a_child_that_a_signal_ends_is_started_again_while_it_gets_on(
-    workspace, monkeypatch, gets_on, codes, outcome, n_children
-):
-    run = store.create(spec(3), workspace=workspace)
-    folder = workspace.run_folder(run.id)
-    child = Dying(folder, codes, gets_on)
-    monkeypatch.setattr("crowdcore.runs.supervise.Forked", child)
-    monkeypatch.setattr("crowdcore.runs.supervise.kill_group", lambda pid: None)
-    monkeypatch.setattr("crowdcore.runs.supervise._PAUSE", 0.0)
-    assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "train_process", "cpu") == outcome
-    assert len(child.told) == n_children
-    assert child.told[0] == "" and "SIGKILL" in child.told[1]
-    assert child.told[1].endswith("It went on from its last checkpoint." if gets_on else "It began again.")
-    if not gets_on:
-        message = read_note(folder).message
-        assert "3 times before it got on" in message
-        assert message.endswith("\nline of child 3"), "the last lines of the last child alone"
-
-
-def test_a_disk_that_takes_nothing_is_one_sentence(workspace, no_engine, monkeypatch):
-    run = runs.submit(spec(3), workspace=workspace)
-    full = os.statvfs(workspace.folder)
-    monkeypatch.setattr(patience.os, "statvfs", lambda _: os.statvfs_result((*full[:4], 0, *full[5:])))
-    assert "is full: make room" in runs.engine_state(workspace=workspace).problem
-    for action in (runs.cancel, runs.resume, runs.run_again):
-        with pytest.raises(CrowdError, match=r"^The disk of .* is full: make room, and waiting runs go on"):
-            action(run.id, workspace=workspace)
-    monkeypatch.setattr(patience.os, "statvfs", lambda _: os.statvfs_result((*full[:8], os.ST_RDONLY, *full[9:])))
-    assert "is read-only: make it writable" in runs.engine_state(workspace=workspace).problem
-    monkeypatch.undo()
-    assert [r.id for r in runs.list_runs(workspace=workspace)] == [run.id]
-
-
-def test_what_passes_is_tried_again():
-    asked = [OSError(28, "No space left on device"), OSError(28, "No space left on device")]
-
-    def act():
-        if asked:
-            raise asked.pop()
-        return "done"
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(patience, "_PAUSE", 0.0)
-        assert patience.insist(act) == "done"
-        asked.append(SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"))
-        assert patience.insist(act) == "done"
-        asked.append(OSError(27, "File too large"))  # a limit stays
-        with pytest.raises(OSError, match="too large"):
-            patience.insist(act)
-        asked.append(OSError(28, "No space left on device"))
-        with pytest.raises(OSError, match="No space"):
-            patience.insist(act, stopped=lambda: True)
-
-
-def test_a_run_that_somebody_has_is_not_supervised_twice(workspace, monkeypatch):
-    run = store.create(spec(3), workspace=workspace)
-    monkeypatch.setattr("crowdcore.runs.supervise.leased", lambda folder, wait: leased(folder, 0))
-    with leased(workspace.run_folder(run.id)):
-        assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "train_process", "cpu") == ""
 
 
 def test_cancel_and_go_on_while_waiting(workspace, no_engine):

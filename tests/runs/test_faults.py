@@ -224,7 +224,7 @@ def test_a_full_disk_a_locked_record_and_a_deleted_workspace(small_disk):
         with pytest.raises(CrowdError, match="is full: make room"):
             runs.submit(spec(1), workspace=workspace)
         full = runs.get_run(run.id, workspace=workspace).epoch
-        time.sleep(5)  # the engine, its worker and the training process try to write all the time
+        time.sleep(2)  # the engine, its worker and the training process try to write all the time
         assert len(processes(workspace, ENGINE)) == 1 and children(workspace, run.id)
         (small_disk / "filler").unlink()
         at_epoch(workspace, run.id, full + 10)
@@ -241,5 +241,5 @@ def test_a_full_disk_a_locked_record_and_a_deleted_workspace(small_disk):
         assert ended(workspace, waiting.id).state == "finished"
 
         shutil.rmtree(workspace.folder)
-        until(lambda: not processes(workspace), 30, "the engine ends")
+        until(lambda: not processes(workspace), 60, "the engine ends")
         assert not workspace.folder.exists()

@@ -98,13 +98,12 @@ def killed_after(step: int, workspace: Workspace, record: Record, plan: SearchPl
 
 
 @pytest.mark.filterwarnings("ignore:.*use of fork")
-@pytest.mark.parametrize("parallel", [1, 3])
-def test_every_point_of_a_grid_has_one_run_wherever_its_process_is_killed(searched, parallel):
+def test_every_point_of_a_grid_has_one_run_wherever_its_process_is_killed(searched):
     workspace, record = searched
-    plan = SearchPlan(space=GRID, sampler="grid", parallel=parallel)
+    plan = SearchPlan(space=GRID, sampler="grid", parallel=3)
     expected = sorted(map(str, ({"epochs": 3, "embedding": e, "lr": lr} for e in (20, 40) for lr in (0.1, 0.2))))
-    kills = sum(killed_after(2, workspace, record, plan) for _ in range(15))  # every process gets three steps on
-    assert kills > 5
+    kills = sum(killed_after(2, workspace, record, plan) for _ in range(10))  # every process gets three steps on
+    assert kills > 4
     code, message = coordinate(workspace, record, plan)
     assert (code, message.partition(":")[0]) == (0, "Best validation accuracy 0.5000")
     assert (

@@ -111,27 +111,6 @@ def test_predictions_are_the_mean_over_seeds(make: Make, train: Train) -> None:
     assert by_task["split"].map(counts).tolist() == data.split.tolist()
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"), [({"lerning_rate": 1}, "lerning_rate"), ({"lr": -1}, "lr"), ({"backbone": "cnn"}, "cnn")]
-)
-def test_what_is_refused_fails_with_its_sentence(make: Make, train: Train, settings: dict, words: str) -> None:
-    run = make(**settings)
-    assert train(run) == FAILED
-    found = get_run(run.id)
-    assert found.state == "failed"
-    assert words in found.message
-    assert "Traceback" not in found.message
-    with pytest.raises(DataError, match="failed without a result"):
-        result(run.id)
-
-
-def test_a_dataset_that_is_gone(make: Make, train: Train, crowd_folder: Path) -> None:
-    run = make()
-    shutil.rmtree(crowd_folder)
-    assert train(run) == FAILED
-    assert "small" in get_run(run.id).message
-
-
 def test_a_dataset_that_has_changed(
     make: Make, train: Train, crowd_folder: Path, workspace: Workspace, at_epoch
 ) -> None:
