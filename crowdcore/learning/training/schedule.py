@@ -214,7 +214,7 @@ def _checkpoint(
         return None
     folder, every = session.checkpoint
     with contextlib.suppress(OSError):  # which is said when something is to be written
-        (folder / name).mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     identity = {
         "dataset": session.dataset.fingerprint,
         "features": problem.rows.fingerprint,
