@@ -144,8 +144,7 @@ class Engine:
         if self._client is None:
             connect: Any = Client
             security = cluster_security(self._workspace, self._join) if self._join else tls(self._files.key)
-            options = {"timeout": 5, "set_as_default": False, "name": "crowdcore-engine", "security": security}
-            self._client = connect(self._cluster or self._join, **options)
+            self._client = connect(self._cluster or self._join, timeout=5, set_as_default=False, security=security)
         found = self._client.scheduler_info(n_workers=-1)["workers"]
         return {at: w for at, w in found.items() if SLOT in w["resources"] and w.get("status") == "running"}
 
