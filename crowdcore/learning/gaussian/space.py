@@ -80,7 +80,8 @@ class Space(nn.Module):
         low, high = self.quantiles.gather(1, above - 1), self.quantiles.gather(1, above)
         part = ((columns - low) / (high - low).clamp_min(1e-12)).clamp(0, 1)
         rank = (above - 1 + part) / (n - 1)
-        return torch.special.ndtri(rank.clamp(1e-6, 1 - 1e-6)).clamp(-_NORMAL, _NORMAL).T
+        scores: Tensor = torch.special.ndtri(rank.clamp(1e-6, 1 - 1e-6))
+        return scores.clamp(-_NORMAL, _NORMAL).T
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, F) -> (n, D)."""
