@@ -18,6 +18,7 @@ from crowdcore.runs.workspace import Workspace
 
 __all__ = ["Reconciler"]
 
+_FORGOTTEN = 60.0  # seconds after which a run whose creation MLflow never heard of is forgotten
 _GRACE = 5.0  # seconds that a child has to end after its supervisor did
 
 
@@ -64,7 +65,7 @@ class Reconciler:
             run = read_run(found[0]) if found else None
             if run and not self._workspace.run_folder(run.id).exists():
                 store.put_in_place(begun, run.id, run.spec, self._workspace)
-            elif begun.exists():  # else it was put in place meanwhile
+            elif begun.exists() and time.time() - begun.stat().st_mtime > _FORGOTTEN:  # its lease comes after it
                 shutil.rmtree(begun, ignore_errors=True)
 
     def _turn(self, run: Run) -> tuple[bool, int, datetime]:

@@ -117,6 +117,7 @@ def test_a_creation_that_was_cut_short_is_finished_or_undone(workspace, monkeypa
         raise KilledError
 
     held = []
+    monkeypatch.setattr(recovery, "_FORGOTTEN", 0.0)
     with monkeypatch.context() as patch:
         patch.setattr(store.client_of(workspace) if what else store, what or where, die)
         with pytest.raises(KilledError):
