@@ -18,10 +18,10 @@ import pandas as pd
 
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["hidden_in", "hide_names", "in_order", "pseudonyms"]
+__all__ = ["KEY_FILE", "hidden_in", "hide_names", "in_order", "pseudonyms"]
 
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
-_KEY_FILE = "pseudonyms.key"
+KEY_FILE = "pseudonyms.key"
 
 
 def pseudonyms(dataset: CrowdDataset) -> list[str]:
@@ -40,7 +40,7 @@ def pseudonyms(dataset: CrowdDataset) -> list[str]:
 def _secret() -> bytes:
     """The workspace's key (32 bytes), made when it is first needed; empty where no workspace can keep one."""
     folder = Path(os.environ.get("CROWDCORE_WORKSPACE") or "workspace")
-    file, draft = folder / _KEY_FILE, folder / f".{_KEY_FILE}.{os.getpid()}"
+    file, draft = folder / KEY_FILE, folder / f".{KEY_FILE}.{os.getpid()}"
     with contextlib.suppress(OSError):
         if folder.is_dir() and not file.exists():
             draft.touch(0o600)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from crowdcore.core.errors import CrowdError, DataError
+from crowdcore.data.pseudonyms import KEY_FILE
 from crowdcore.runs.record import ask
 from crowdcore.runs.schema import client_of, connect
 from crowdcore.runs.workspace import Workspace
@@ -21,14 +22,15 @@ from crowdcore.runs.workspace import Workspace
 __all__ = ["backup_workspace", "restore_workspace"]
 
 _LIST, _FORMAT = "backup.json", 1  # file -> size and SHA-256, the last entry of the archive
-_FOLDERS = ("runs", "artifacts", "datasets")
+_FOLDERS = ("runs", "artifacts", "datasets", "uploads")
+_FILES = frozenset({"mlflow.db", KEY_FILE})  # beside them; the key gives workers the pseudonyms they had
 _LEFT_OUT = frozenset({"lease", "beat", "cancel", "cancel-now", "fetched", "result.new"})  # of the moment
 _PIECE = 1 << 20  # bytes read at once
 _SHORT = 1 << 26  # bytes that a list may have
 
 
 def backup_workspace(file: Path | str, *, workspace: Workspace | None = None) -> int:
-    """Write the record, results, checkpoints and uploads of a workspace to one ZIP file; runs may go on meanwhile.
+    """Write the record, results, checkpoints, uploads and key of a workspace to one ZIP file; runs may go on meanwhile.
 
     The record is copied first: what it says is finished is in the file, what ends later is as it was before.
 
@@ -84,6 +86,8 @@ def _copy_database(workspace: Workspace, copy: Path) -> None:
 
 
 def _files(folder: Path) -> Iterator[Path]:
+    if (key := folder / KEY_FILE).is_file():
+        yield key
     for top in _FOLDERS:
         for path in sorted((folder / top).rglob("*")):
             temporary = path.name.startswith(".") or path.suffix == ".tmp"
@@ -154,7 +158,7 @@ def _unpack(archive: zipfile.ZipFile, sums: dict[str, tuple[int, str]], folder: 
         raise CrowdError(f"{file.name} needs {needed / 1e9:.1f} GB, and the disk of {folder.parent} has less.")
     for name, (size, digest) in sums.items():
         parts = PurePosixPath(name).parts
-        if name != "mlflow.db" and (len(parts) < 2 or parts[0] not in _FOLDERS or ".." in parts or "\\" in name):
+        if name not in _FILES and (len(parts) < 2 or parts[0] not in _FOLDERS or ".." in parts or "\\" in name):
             raise DataError(f"The backup has a file {name!r}, which belongs to no workspace", file=file)
         path = folder.joinpath(*parts)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -135,6 +135,9 @@ def test_where_there_is_nothing_to_check(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_backup_comes_back(filled: Filled, run, crowdcore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:  # noqa: F811
     (filled.workspace.folder / "datasets" / "votes").mkdir(parents=True)
     (filled.workspace.folder / "datasets" / "votes" / "annotations.csv").write_text("task,worker,label\n")
+    (filled.workspace.folder / "uploads" / "d1").mkdir(parents=True)
+    for name in ("uploads/d1/votes.csv", "pseudonyms.key"):
+        (filled.workspace.folder / name).write_bytes(name.encode())
     (filled.workspace.folder / "runs" / filled.waiting / "beat").touch()
     before = filled.seen()
     with sqlite3.connect(filled.workspace.database, isolation_level=None) as writer:  # type: ignore[arg-type]
@@ -150,6 +153,8 @@ def test_a_backup_comes_back(filled: Filled, run, crowdcore, monkeypatch: pytest
     monkeypatch.setenv("CROWDCORE_WORKSPACE", back)
     assert Filled(Workspace.open(), filled.finished, filled.waiting).seen() == before
     assert (Path(back) / "datasets" / "votes" / "annotations.csv").read_text() == "task,worker,label\n"
+    for name in ("uploads/d1/votes.csv", "pseudonyms.key"):
+        assert (Path(back) / name).read_bytes() == name.encode()
     assert not (Path(back) / "runs" / filled.waiting / "beat").exists()
     assert check_workspace() == []
     refused = run("workspace", "restore", tmp_path / "all.zip", tmp_path / "back")
