@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from distributed import Nanny, SpecCluster, Status, Worker
+from distributed import Nanny, Security, SpecCluster, Status, Worker
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.parallel import cores
@@ -124,12 +124,21 @@ def run_worker(
         say: told when it is connected, and why it ends.
 
     Raises:
-        CrowdError: there is no scheduler.
+        SettingError: the scheduler has no TLS, which has not been allowed.
+        CrowdError: there is no scheduler, or no key of its cluster.
     """
-    asyncio.run(_work(address, workspace, slots, device, say))
+    security = cluster_security(workspace, address) if address else tls(EngineFiles(workspace.folder).key)
+    asyncio.run(_work(address, security, workspace, slots, device, say))
 
 
-async def _work(address: str | None, workspace: Workspace, slots: int, device: str, say: Callable[[str], None]) -> None:
+async def _work(
+    address: str | None,
+    security: Security | None,
+    workspace: Workspace,
+    slots: int,
+    device: str,
+    say: Callable[[str], None],
+) -> None:
     files, stop = EngineFiles(workspace.folder), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -137,7 +146,7 @@ async def _work(address: str | None, workspace: Workspace, slots: int, device: s
     worker = RunWorker(
         **where,
         host="127.0.0.1" if address is None or _is_here(address) else None,
-        security=cluster_security(workspace, address) if address else tls(files.key),
+        security=security,
         **_worker_options(workspace, slots, device),
     )
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import secrets
@@ -122,8 +123,10 @@ def _looked_up(name: str) -> CrowdDataset:
     uploaded = upload_folder(name)
     folder = uploaded or dataset_folders().get(name)
     if folder is None:
+        near = difflib.get_close_matches(name, dataset_folders(), n=1)
+        hint = f"Did you mean {near[0]!r}? " if near else ""
         raise CrowdError(
-            f"There is no dataset {name!r}: choose another in the sidebar, or open a file on the Data page."
+            f"There is no dataset {name!r}. {hint}Choose another in the sidebar, or open a file on the Data page."
         )
     stamp = max((f.stat().st_mtime_ns for f in folder.iterdir()), default=0)
     return _opened(name, str(uploaded or ""), stamp, is_embedded(folder))

@@ -148,14 +148,17 @@ def test_several_choices_and_flags_of_a_tool_are_asked_for() -> None:
 
 
 def open_a_file() -> None:
+    from dashboard import state
     from dashboard.components.importer import importer
 
+    state.enter("data")
     importer()
+    state.publish()
 
 
 def test_an_export_of_a_tool_and_a_choice_that_it_leaves_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
     file = io.BytesIO(json.dumps(STUDIO).encode())
-    file.name = "export.json"
+    file.name, file.file_id = "export.json", "1"
     monkeypatch.setattr("streamlit.file_uploader", lambda *_, **__: file)
     test = AppTest.from_function(open_a_file, default_timeout=60).run()
     assert "1 annotation with several choices would be left out" in test.warning[0].value

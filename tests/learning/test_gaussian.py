@@ -13,7 +13,7 @@ from crowdcore.learning import train
 from crowdcore.learning.gaussian.classes import Blocks, fit_classes
 from crowdcore.learning.gaussian.em import EmOptions, fit_gaussians
 from crowdcore.learning.gaussian.evidence import Annotations
-from crowdcore.learning.gaussian.space import Space
+from crowdcore.learning.gaussian.space import Space, fit_space
 from tests.learning.helpers import featured_crowd
 
 
@@ -48,10 +48,10 @@ def test_scores_out_of_fold_are_by_classes_that_have_not_seen_the_task():
 @pytest.mark.parametrize("shift", [0.0, 100.0])
 def test_the_space_is_kernel_principal_components_of_rescaled_features(shift):
     x = np.abs(clusters()[0]) + shift
-    space = Space(x, gamma=0.5, dimensions=4, seed=0)
-    found = space(torch.from_numpy(x).float()).numpy()
-    rooted = np.sqrt(x)
-    expected = KernelPCA(4, kernel="rbf", gamma=space.width).fit_transform(rooted)
+    rows = torch.from_numpy(x).float()
+    space = fit_space(rows, gamma=0.5, dimensions=4, seed=0)
+    found = space(rows).numpy()
+    expected = KernelPCA(4, kernel="rbf", gamma=float(space.width)).fit_transform(np.sqrt(x))
     expected /= expected.std(ddof=1)
     np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=0.02)
 
@@ -59,9 +59,21 @@ def test_the_space_is_kernel_principal_components_of_rescaled_features(shift):
 def test_ranks_replace_features_with_negative_values():
     x = clusters()[0]
     stretched = np.sign(x) * np.abs(x) ** 3  # another scale, the same order
-    spaces = [Space(rows, gamma=0.25, dimensions=4, seed=0) for rows in (x, stretched)]
-    a, b = (s(torch.from_numpy(rows).float()) for s, rows in zip(spaces, (x, stretched), strict=True))
+    both = [torch.from_numpy(rows).float() for rows in (x, stretched)]
+    a, b = (fit_space(rows, gamma=0.25, dimensions=4, seed=0)(rows) for rows in both)
     torch.testing.assert_close(a.abs(), b.abs(), atol=0.1, rtol=0)
+
+
+def test_prepared_inputs_and_composed_maps_come_to_the_same():
+    x = torch.from_numpy(np.abs(clusters()[0])).float()
+    plain = fit_space(x, gamma=0.25, dimensions=4, seed=0)
+    mean, scale = x.mean(0), x.std(0)
+    prepared = fit_space((x - mean) / scale, 0.25, 4, 0, mean, scale)
+    torch.testing.assert_close(prepared((x - mean) / scale).abs(), plain(x).abs(), atol=2e-3, rtol=0)
+    weights, offset = torch.randn(plain.projection.shape[1], 3), torch.randn(3)
+    composed, loaded = plain.then(weights, offset), Space()
+    loaded.load_state_dict(composed.state_dict())
+    torch.testing.assert_close(loaded(x), plain(x) @ weights - offset, atol=1e-3, rtol=1e-3)
 
 
 def test_a_task_is_left_out_of_its_workers_confusions():

@@ -14,7 +14,7 @@ from torch import Tensor
 from crowdcore.core.types import AnyArray
 from crowdcore.learning.gaussian.em import EmOptions, GaussianFit, fit_gaussians
 from crowdcore.learning.gaussian.evidence import Annotations
-from crowdcore.learning.gaussian.space import Space
+from crowdcore.learning.gaussian.space import Space, fit_space
 from crowdcore.learning.training.inputs import refuse_not_finite
 from crowdcore.learning.training.problem import Problem
 
@@ -67,18 +67,20 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings) -> Chosen:
         DataError: features hold NaN or infinite values.
     """
     n, n_annotations = problem.n_train, problem.n_train_annotations
-    features = _features(problem, slice(0, n))
-    space = Space(features.numpy(), settings.gamma, settings.dimensions, seed=0)
+    train, prepared = _inputs(problem, slice(0, n)), problem.preparation
+    shape = (-1, 1, 1) if prepared.image else (-1,)
+    mean, scale = (torch.tensor(part, dtype=torch.float32).reshape(shape) for part in (prepared.mean, prepared.scale))
+    space = fit_space(train, settings.gamma, settings.dimensions, 0, mean, scale)
     task, worker, label = (
         torch.from_numpy(np.ascontiguousarray(column[:n_annotations]))
         for column in (problem.task, problem.worker, problem.label)
     )
     annotations = Annotations(task, worker, label, n, problem.n_workers, problem.n_classes)
-    x = space(features).double()
+    x = space(train).double()
     valid = problem.splits["valid"]
-    x_valid = space(_features(problem, valid)).double()
+    x_valid = space(_inputs(problem, valid)).double()
     rest = {"no": [], "validation": ["valid"], "all": ["valid", "test", "unlabelled"]}[settings.unlabelled]
-    parts = [space(_features(problem, problem.splits[s])).double() for s in rest]
+    parts = [space(_inputs(problem, problem.splits[s])).double() for s in rest]
     unlabelled = torch.cat(parts) if parts and sum(map(len, parts)) else None
     checked = torch.from_numpy(problem.valid_label)
     judged = bool(problem.validated_on) and bool((checked >= 0).any())
@@ -98,12 +100,12 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings) -> Chosen:
     return Chosen(space, fit, balance, sharpening, note)
 
 
-def _features(problem: Problem, tasks: slice) -> Tensor:
-    """(n, F) features of some tasks as they are stored; images are flattened."""
+def _inputs(problem: Problem, tasks: slice) -> Tensor:
+    """(n, *input shape) prepared inputs of some tasks."""
     order = problem.order[tasks]
-    rows: AnyArray = np.asarray(problem.rows[order], np.float32).reshape(len(order), -1)
+    rows: AnyArray = np.ascontiguousarray(problem.rows[order])
     refuse_not_finite(rows, problem.dataset.task_ids[order])
-    return torch.from_numpy(rows)
+    return problem.preparation(torch.from_numpy(rows))
 
 
 def _accuracy(log_probs: Tensor, label: Tensor) -> float:

@@ -35,27 +35,15 @@ class _WithGaussians(nn.Module):
 
     Args:
         network: what is trained.
-        space, weights, offsets: log-odds of the Gaussian classes are ``space(x) @ weights - offsets``.
-        mean, scale: undo the preparation of inputs.
     """
 
-    mean: Tensor
-    scale: Tensor
-    weights: Tensor
-    offsets: Tensor
-
-    def __init__(
-        self, network: nn.Module, space: Space, weights: Tensor, offsets: Tensor, mean: Tensor, scale: Tensor
-    ) -> None:
+    def __init__(self, network: nn.Module) -> None:
         super().__init__()
-        self.network, self.space = network, space
-        for name, value in {"weights": weights, "offsets": offsets, "mean": mean, "scale": scale}.items():
-            self.register_buffer(name, value)
+        self.network, self.gaussians = network, Space()
 
     def forward(self, x: Tensor) -> Tensor:
         """log of the mean probability, (B, *input shape) -> (B, C)."""
-        rows = (x * self.scale + self.mean).flatten(1)
-        gaussians = log_softmax(self.space(rows) @ self.weights - self.offsets)
+        gaussians = log_softmax(self.gaussians(x))
         mean: Tensor = torch.logaddexp(log_softmax(self.network(x)), gaussians) - np.log(2)
         return mean
 
@@ -77,16 +65,15 @@ class GaussianEm(CrowdMethod):
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
         super().__init__(problem, settings, network)
         found = _chosen(problem, settings)
-        fit, prepared = found.fit, problem.preparation
-        self.classifier = _WithGaussians(
-            self.classifier,
-            found.space,
-            (fit.temperature * fit.classes.weights).float(),
-            (fit.temperature * fit.classes.offsets - fit.bias).float(),
-            torch.from_numpy(np.array(prepared.mean, np.float32)),
-            torch.from_numpy(np.array(prepared.scale, np.float32)),
-        )
+        fit = found.fit
+        weights, offsets = fit.temperature * fit.classes.weights, fit.temperature * fit.classes.offsets - fit.bias
+        self.classifier.gaussians = found.space.then(weights.float(), offsets.float())
         self.register_buffer("worker_confusion", fit.confusion.float(), persistent=False)
+
+    @classmethod
+    def make_classifier(cls, network: Network, n_classes: int, n_workers: int, settings: Any) -> nn.Module:
+        """A network, and room for Gaussian classes."""
+        return _WithGaussians(network(n_classes))
 
     @classmethod
     def targets(cls, problem: Problem, settings: Any) -> AnyArray:

@@ -40,8 +40,9 @@ class State:
 
     def p(self, i: int) -> Array:
         """softmax(f(x_i)) of the network with one hidden layer, without dropout."""
-        hidden = np.maximum(self.x[i] @ self["classifier.hidden.weight"] + self["classifier.hidden.bias"], 0)
-        return softmax(hidden @ self["classifier.output.weight"] + self["classifier.output.bias"])
+        beside = "classifier.network" if "classifier.network.hidden.weight" in self.tensors else "classifier"
+        hidden = np.maximum(self.x[i] @ self[f"{beside}.hidden.weight"] + self[f"{beside}.hidden.bias"], 0)
+        return softmax(hidden @ self[f"{beside}.output.weight"] + self[f"{beside}.output.bias"])
 
     @property
     def n(self) -> int:

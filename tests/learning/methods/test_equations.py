@@ -20,6 +20,7 @@ CASES = {
     "dl-glad": [({}, oracle.target_cross_entropy)],
     "dl-wc": [({}, oracle.target_cross_entropy)],
     "dl-aggregate": [({"aggregator": "dawid-skene"}, oracle.target_cross_entropy)],
+    "gaussian-em": [({}, oracle.target_cross_entropy), ({"label_smoothing": 0.0}, oracle.target_cross_entropy)],
     "dl-true": [({}, oracle.target_cross_entropy)],
     "vanilla": [({}, oracle.vanilla)],
     "soft-bootstrap": [({}, oracle.soft_bootstrap), ({"trust": 0.6}, oracle.soft_bootstrap)],
