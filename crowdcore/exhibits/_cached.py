@@ -1,15 +1,24 @@
-"""Results that are computed once; the memory of them is bounded."""
+"""Results that are computed once; the memory of them is bounded in bytes."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import fields, is_dataclass
 from threading import RLock
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["cached"]
+import numpy as np
+import pandas as pd
 
-_MOST = 128  # results, of all functions together; those asked for last stay
+from crowdcore.core.memory import available_memory
+from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["cached", "held", "size_of"]
+
+_MOST = 512  # results, of all functions together; those asked for last stay
+_SHARE = 8  # of the memory that this process may take: one part in so many
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,9 +30,17 @@ class _Slot:
     def __init__(self) -> None:
         self.lock = RLock()
         self.found: list[Any] = []
+        self.size = 0
 
 
-_slot: Callable[..., _Slot] = functools.lru_cache(maxsize=_MOST)(lambda *_, **__: _Slot())
+_lock = RLock()
+_slots: OrderedDict[Hashable, _Slot] = OrderedDict()
+
+
+def held() -> tuple[int, int]:
+    """Bytes of all results that are kept, and the most there may be."""
+    with _lock:
+        return sum(slot.size for slot in _slots.values()), available_memory() // _SHARE
 
 
 def cached(function: Callable[P, T]) -> Callable[P, T]:
@@ -34,10 +51,52 @@ def cached(function: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(function)
     def call(*arguments: P.args, **named: P.kwargs) -> T:
-        slot = _slot(function, *arguments, **named)
+        key = (function, arguments, tuple(sorted(named.items())))
+        with _lock:
+            slot = _slots.setdefault(key, _Slot())
+            _slots.move_to_end(key)
+            _forget()
         with slot.lock:
             if not slot.found:
                 slot.found.append(function(*arguments, **named))
+                slot.size = size_of(slot.found[0])
+                with _lock:
+                    _forget()
             return slot.found[0]  # type: ignore[no-any-return]
 
     return call
+
+
+def _forget() -> None:
+    """Drop the results that were asked for longest ago, until the rest fits; the last one stays, however large."""
+    size, most = held()
+    while len(_slots) > 1 and (size > most or len(_slots) > _MOST):
+        size -= _slots.popitem(last=False)[1].size
+
+
+def size_of(result: object) -> int:
+    """Bytes of the arrays, tables and texts in a result; a dataset within it counts where it is kept itself."""
+    size, seen, left = 0, set[int](), [result]
+    while left:
+        one = left.pop()
+        if id(one) in seen or (isinstance(one, CrowdDataset) and one is not result):
+            continue
+        seen.add(id(one))
+        if isinstance(one, np.ndarray):
+            size += 0 if isinstance(one, np.memmap) else one.nbytes
+        elif isinstance(one, pd.DataFrame):
+            size += int(one.memory_usage(deep=True).sum())
+        elif isinstance(one, pd.Series | pd.Index):
+            size += int(one.memory_usage(deep=True))
+        elif isinstance(one, str | bytes):
+            size += len(one)
+        elif isinstance(one, Mapping):
+            left += one.values()
+        elif isinstance(one, list | tuple | set | frozenset):
+            size += 8 * len(one)
+            left += [part for part in one if not isinstance(part, float | int)]
+        elif is_dataclass(one):
+            left += [getattr(one, part.name, None) for part in fields(one)]
+        elif hasattr(one, "to_plotly_json"):
+            left.append(one.to_plotly_json())
+    return size

@@ -11,11 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import streamlit as st
-
 from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.memory import available_memory
+from crowdcore.exhibits.view import cached
 
 if TYPE_CHECKING:
     from crowdcore import CrowdDataset
@@ -78,7 +77,7 @@ def write_note(folder: Path, note: dict[str, Any]) -> None:
     draft.replace(folder / "upload.json")
 
 
-@st.cache_resource(show_spinner=False, max_entries=12)
+@cached
 def _opened(name: str, folder: str, stamp: int, ours: bool) -> CrowdDataset:
     import crowdcore as cc
 

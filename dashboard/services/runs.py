@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import streamlit as st
 
 from crowdcore.core.errors import SystemNotSupportedError, missing_extra, need_posix
+from crowdcore.exhibits.view import cached
 from dashboard.services._cache import dataset, upload_folder, version
 from dashboard.services.learners import setting_title, settings_in_words
 
@@ -137,7 +138,7 @@ def result(run_id: str) -> TrainingResult:
     return _result(run_id, version(run_id))
 
 
-@st.cache_resource(show_spinner=False, max_entries=24)
+@cached
 def _result(run_id: str, version: int) -> TrainingResult:
     from crowdcore import runs
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import streamlit as st
-
 from crowdcore import exhibits
 from crowdcore.core import method_string as spelling
 from crowdcore.exhibits.view import cached
@@ -54,7 +52,7 @@ def newest(names: Sequence[str]) -> dict[tuple[str, str], Run]:
     return {(name, _called(run)): run for name, run in runs_on(names) if readable(run, name)}
 
 
-@st.cache_resource(show_spinner=False, max_entries=256)
+@cached
 def _judged(name: str, run_id: str, version: int) -> pd.DataFrame:
     return exhibits.planted.judge(result(run_id), dataset(name))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, Page, expect
 
-__all__ = ["LISTEN", "charts", "choose", "click_cell", "heatmap", "main", "open_page", "settled"]
+__all__ = ["LISTEN", "charts", "choose", "click_cell", "heatmap", "main", "open_page", "settled", "stand_still"]
 
 # A script for every page: notes when the app was asked for something, and when it last said something.
 LISTEN = """(() => {
@@ -45,11 +45,28 @@ def heatmap(page: Page, number: int = 0) -> Locator:
     return main(page).locator(".js-plotly-plot:has(.hm)").nth(number)
 
 
+def stand_still(place: Locator) -> None:
+    """Wait until an element has kept its place for ten frames: what is still being laid out takes no clicks."""
+    place.scroll_into_view_if_needed()
+    place.evaluate(
+        """e => new Promise(done => {
+          let last, still = 0
+          const look = () => {
+            const {x, y, width, height} = e.getBoundingClientRect(), now = [x, y, width, height].join()
+            still = now === last ? still + 1 : 0
+            last = now
+            still < 10 ? requestAnimationFrame(look) : done()
+          }
+          look()
+        })"""
+    )
+
+
 def click_cell(page: Page, row: int, column: int, size: int, number: int = 0) -> None:
     """Click a cell of a square heatmap."""
     expect(heatmap(page, number)).to_have_attribute("data-listens", "yes")
     area = heatmap(page, number).locator(".nsewdrag").first
-    area.scroll_into_view_if_needed()
+    stand_still(area)
     box = area.bounding_box()
     assert box is not None
     page.mouse.click(box["x"] + box["width"] * (column + 0.5) / size, box["y"] + box["height"] * (row + 0.5) / size)

@@ -16,7 +16,7 @@ from crowdcore.learning.results.result import TrainingResult
 from dashboard.services.learners import learners
 from tests.browser.conftest import hostile_crowd
 from tests.browser.recorded_runs import invented, record
-from tests.browser.steps import charts, choose, main, open_page, settled
+from tests.browser.steps import charts, choose, main, open_page, settled, stand_still
 from tests.conftest import simulate_crowd
 
 
@@ -41,7 +41,7 @@ def click(page: Page, chart: str, x: float, y: float) -> None:
     """Click a place of a figure, given in the figure's own coordinates."""
     place = page.locator(f".st-key-figure-{chart} .js-plotly-plot")
     expect(place).to_have_attribute("data-listens", "yes")
-    place.scroll_into_view_if_needed()
+    stand_still(place)
     at = place.evaluate(
         "(e, [x, y]) => { const r = e.getBoundingClientRect(), {xaxis, yaxis} = e._fullLayout;"
         " return [r.x + xaxis._offset + xaxis.l2p(x), r.y + yaxis._offset + yaxis.l2p(y)] }",

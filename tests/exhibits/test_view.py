@@ -13,7 +13,7 @@ import pytest
 from crowdcore import analysis
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.exhibits import Exhibit, view
-from crowdcore.exhibits._cached import _MOST, cached
+from crowdcore.exhibits._cached import _MOST, cached, held, size_of
 from tests.conftest import simulate_crowd
 
 
@@ -134,6 +134,31 @@ def test_memory_is_bounded() -> None:
         make(n)
     gc.collect()
     assert first() is None
+
+
+def test_memory_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crowdcore.exhibits._cached.available_memory", lambda: 8 * 1_000_000)
+
+    @cached
+    def make(n: int) -> np.ndarray:
+        return np.full(50_000, float(n))  # 400 kB each
+
+    arrays = [make(n) for n in range(6)]
+    size, most = held()
+    assert size <= most == 1_000_000
+    assert make(5) is arrays[5]
+    assert make(4) is arrays[4]
+    assert make(0) is not arrays[0]
+
+
+def test_the_size_of_a_result_is_that_of_its_arrays() -> None:
+    crowd = simulate_crowd(40)
+    matrix = np.zeros((10, 10))
+    result = {"a": [matrix, matrix], "b": ("xyz", 1.0), "of": crowd}
+    assert size_of(result) == 800 + 2 * 8 + 2 * 8 + 3
+    assert size_of(crowd) >= crowd.task.nbytes + crowd.worker.nbytes + crowd.label.nbytes
+    drawn = view(crowd).of(analysis.shared_mistakes)
+    assert size_of(drawn) >= drawn.percent.nbytes
 
 
 def test_a_table_is_made_when_it_is_asked_for_and_once() -> None:
