@@ -195,7 +195,7 @@ def _finding(
     if level == "change":
         parts = [f"{', '.join(names)} into {into!r}" for into, names in groups.items()]
     listed = "; ".join(parts[:3]) + ("; …" if len(parts) > 3 else "")
-    start = f"{len(mapping):,} {_NOUN[role]} would be merged" if level == "change" else f"Some {_NOUN[role]} may be one"
+    start = f"Spellings of {_NOUN[role]} merged" if level == "change" else f"Some {_NOUN[role]} may be one"
     return make_finding(
         f"merged-{role}-variants" if level == "change" else f"{role}-variants",
         level,
