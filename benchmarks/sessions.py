@@ -1,4 +1,4 @@
-"""Twenty browser sessions at once on the analysis pages while a training run uses the cores.
+"""Forty browser sessions at once on the analysis pages while a training run uses the cores.
 
     CROWDCORE_DATA=… python -m benchmarks.sessions [sessions] [seconds]
 
@@ -26,7 +26,7 @@ from crowdcore import runs
 from crowdcore.data import list_datasets, load_dataset
 from tests.browser.app_server import APP, FLAGS, chromium_path, start, wait_until_up
 
-SESSIONS, SECONDS, REDRAW = 20, 90.0, 2000.0
+SESSIONS, SECONDS, REDRAW = 40, 90.0, 2000.0
 THINKING = (4.0, 12.0)  # seconds
 REFERENCES = ("gold", "majority-vote", "dawid-skene")
 SAID = "document.querySelector('[data-testid=stMain]').innerText.replaceAll('\\u2060', '').includes({!r})"
@@ -120,7 +120,12 @@ def main(sessions: int = SESSIONS, seconds: float = SECONDS) -> None:
         process, address = start(APP, CROWDCORE_WORKSPACE=folder)
         try:
             wait_until_up(address, process)
-            spec = runs.RunSpec(dataset=dataset, method="conal", seeds=tuple(range(5)), settings={"epochs": 1_000_000})
+            spec = runs.RunSpec(
+                dataset=dataset,
+                method="conal",
+                seeds=tuple(range(5)),
+                settings={"epochs": 1_000_000, "start": "identity"},
+            )
             run = runs.submit(spec, workspace=workspace)
             while (now := runs.get_run(run.id, workspace=workspace)).epoch < 2:
                 if now.state in {"failed", "cancelled"}:
