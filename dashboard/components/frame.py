@@ -51,7 +51,8 @@ def _sidebar() -> bool:
             st.caption("No dataset was found. CROWDCORE_DATA can name a folder of datasets.")
             return False
         state.settle(dataset=dataset)
-        options = names if dataset in names else [dataset, *names]
+        # First stands what is shown: a browser that missed the value begins with the first option, and would switch.
+        options = [dataset, *(name for name in names if name != dataset)]
         st.selectbox("Dataset", options, format_func=services.title, **state.bind("dataset", dataset, among=options))
         opened = services.dataset(dataset)
         references = services.references(dataset, state.chosen("reference"))
