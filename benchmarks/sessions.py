@@ -53,7 +53,7 @@ async def user(
     """One session: opens the page, waits for the others, then thinks and acts for some seconds."""
     chance = random.Random(number)
     classes = load_dataset(dataset).classes
-    context = await browser.new_context(viewport={"width": 1440, "height": 900})
+    context = await browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=True)
     context.set_default_timeout(60_000)
     page = await context.new_page()
     page.on("pageerror", lambda error: seen.errors.append(str(error)))
