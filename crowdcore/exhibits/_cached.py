@@ -53,9 +53,11 @@ def cached(function: Callable[P, T]) -> Callable[P, T]:
     def call(*arguments: P.args, **named: P.kwargs) -> T:
         key = (function, arguments, tuple(sorted(named.items())))
         with _lock:
-            slot = _slots.setdefault(key, _Slot())
+            if key not in _slots:
+                _slots[key] = _Slot()
+                _forget()
+            slot = _slots[key]
             _slots.move_to_end(key)
-            _forget()
         with slot.lock:
             if not slot.found:
                 slot.found.append(function(*arguments, **named))

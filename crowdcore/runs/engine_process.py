@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from crowdcore.core.errors import CrowdError
 from crowdcore.runs.cluster import JOIN, cluster_security, tls
 from crowdcore.runs.files import EngineFiles, write_json
-from crowdcore.runs.locks import locked
+from crowdcore.runs.locks import is_in_place, locked
 from crowdcore.runs.patience import disk_problem, lock_problem
 from crowdcore.runs.schema import client_of
 from crowdcore.runs.workspace import Workspace
@@ -111,10 +111,7 @@ class Engine:
 
     def _is_over(self) -> bool:
         """Whether somebody said so, or the workspace was deleted or moved: then another engine may hold its lock."""
-        try:
-            return self._stop.is_set() or not os.path.samestat(os.fstat(self._lock), self._files.lock.stat())
-        except FileNotFoundError:
-            return True
+        return self._stop.is_set() or not is_in_place(self._files.lock, self._lock)
 
     def _step(self) -> str:
         """One round; returns what stands in the way, "" if nothing does."""
