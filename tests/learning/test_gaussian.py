@@ -106,7 +106,7 @@ def test_a_mistake_that_most_workers_share_is_undone_by_the_features(balance):
     wrong = (rng.random(1800) < 0.65) & (gold[task] == 0)  # class 0 is mostly called 1 by everyone
     label = np.where(wrong, 1, gold[task])
     annotations = Annotations(*map(torch.from_numpy, (task, worker, label)), 600, 12, 3)
-    fit = fit_gaussians(torch.from_numpy(x), annotations, EmOptions(), balance, 1.0, 0)
+    fit = fit_gaussians(Blocks(torch.from_numpy(x)), annotations, EmOptions(), balance, 1.0, 0)
     votes = annotations.votes().argmax(1).numpy()
     assert (votes == gold).mean() < 0.85
     assert (fit.posterior.argmax(1).numpy() == gold).mean() > 0.97

@@ -17,12 +17,10 @@ class Classes:
     """Discriminants ``s_c(x) = xᵀ Σ⁻¹ μ_c - ½ μ_cᵀ Σ⁻¹ μ_c``.
 
     Args:
-        mean: (C, D) μ.
         weights: (D, C) Σ⁻¹ μ_c.
         offsets: (C,) ½ μ_cᵀ Σ⁻¹ μ_c.
     """
 
-    mean: Tensor
     weights: Tensor
     offsets: Tensor
 
@@ -47,24 +45,26 @@ def fit_classes(sums: Tensor, masses: Tensor, second: Tensor, shrinkage: float) 
     covariance = (1 - shrinkage) * covariance
     covariance.diagonal().add_(ridge)
     weights = torch.cholesky_solve(mean.T, torch.linalg.cholesky(covariance))
-    return Classes(mean, weights, (mean.T * weights).sum(0) / 2)
+    return Classes(weights, (mean.T * weights).sum(0) / 2)
 
 
 class Blocks:
-    """Tasks in blocks, whose second moments are known: any union of blocks is fitted without looking at it again.
+    """Tasks in random blocks, whose second moments are known: any union of them is fitted without looking at it again.
 
     Soft labels sum to 1, so second moments do not depend on them: a round costs O(n D C), not O(n D²).
 
     Args:
         x: (n, D) coordinates.
-        n_blocks: number of blocks; tasks are dealt to them in turn, so shuffle them first.
+        seed: of the blocks.
+        n_blocks: number of blocks, of nearly equal size.
     """
 
-    def __init__(self, x: Tensor, n_blocks: int = 20) -> None:
+    def __init__(self, x: Tensor, seed: int = 0, n_blocks: int = 20) -> None:
         self.x = x
         self.n_blocks = min(n_blocks, len(x))
-        self.block = torch.arange(len(x), device=x.device) % self.n_blocks
-        self.second = torch.stack([(part := x[b :: self.n_blocks]).T @ part for b in range(self.n_blocks)])
+        shuffled = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))
+        self.block = (shuffled % self.n_blocks).to(x.device)
+        self.second = torch.stack([(part := x[self.block == b]).T @ part for b in range(self.n_blocks)])
 
     def fit(self, q: Tensor, shrinkage: float) -> Classes:
         """Classes of all tasks, from soft labels (n, C)."""

@@ -62,7 +62,6 @@ class GaussianFit:
         temperature: T.
         bias: (C,) log prior.
         posterior: (n, C) q of the annotated tasks.
-        prior: (n, C) what the features alone say of them, out of fold.
         confusion: (R, C, C) of the workers.
         log_likelihood: (rounds,) mean over annotated tasks of ``log Σ_c p_i(c) Π_r π^{r,-i}[c, y_i^r]``, out of fold.
     """
@@ -71,7 +70,6 @@ class GaussianFit:
     temperature: float
     bias: Tensor
     posterior: Tensor
-    prior: Tensor
     confusion: Tensor
     log_likelihood: Tensor
 
@@ -81,13 +79,13 @@ class GaussianFit:
 
 
 def fit_gaussians(
-    x: Tensor,
+    labelled: Blocks,
     annotations: Annotations,
     settings: EmOptions,
     balance: float,
     sharpening: float,
     seed: int,
-    unlabelled: Tensor | None = None,
+    everything: Blocks | None = None,
 ) -> GaussianFit:
     """Rounds of EM.
 
@@ -96,29 +94,20 @@ def fit_gaussians(
     makes the labels most likely (times `sharpening`), and b that pulls class shares towards balance.
 
     Args:
-        x: (n, D) annotated tasks in the space.
+        labelled: annotated tasks in the space.
         annotations: of those tasks.
         settings: of the EM.
         balance: ρ.
         sharpening: factor of the temperature.
         seed: of the folds.
-        unlabelled: (m, D) tasks without labels.
+        everything: the annotated tasks, then tasks without labels.
     """
-    n, shuffle = len(x), torch.Generator().manual_seed(seed)
-    order = torch.randperm(n + (0 if unlabelled is None else len(unlabelled)), generator=shuffle).to(x.device)
-    back = order.argsort()
-    everything = x if unlabelled is None else torch.cat([x, unlabelled])
-    labelled_order = torch.randperm(n, generator=shuffle).to(x.device)
-    labelled, both = Blocks(x[labelled_order]), Blocks(everything[order])
-    labelled_back = labelled_order.argsort()
-    q, p = annotations.votes(), None
-    history = []
+    n, shuffle = len(labelled.x), torch.Generator().manual_seed(seed)
+    q, p, history = annotations.votes(), None, []
     for _ in range(settings.rounds):
-        if p is None:  # the first round has nothing to say of unlabelled tasks yet
-            scores = labelled.out_of_fold(q[labelled_order], settings.shrinkage, settings.folds, shuffle)[labelled_back]
-        else:
-            soft = torch.cat([q, p])[order]
-            scores = both.out_of_fold(soft, settings.shrinkage, settings.folds, shuffle)[back]
+        # The first round has nothing to say of unlabelled tasks yet.
+        blocks, soft = (labelled, q) if everything is None or p is None else (everything, torch.cat([q, p]))
+        scores = blocks.out_of_fold(soft, settings.shrinkage, settings.folds, shuffle)
         evidence = annotations.log_evidence(q, settings.smoothing, settings.pooling)
         temperature = sharpening * _temperature(scores[:n], evidence)
         logits = temperature * scores
@@ -126,19 +115,15 @@ def fit_gaussians(
         log_p = log_softmax(logits + bias)
         history.append(torch.logsumexp(log_p[:n] + evidence, 1).mean())
         q = softmax(log_p[:n] + evidence)
-        if unlabelled is not None:
-            if p is None:
-                first = labelled.fit(q[labelled_order], settings.shrinkage)
-                p = softmax(temperature * first.scores(unlabelled) + bias)
-            else:
-                p = log_p[n:].exp()
-    blocks, soft = (labelled, q[labelled_order]) if p is None else (both, torch.cat([q, p])[order])
+        if everything is not None:
+            unseen = labelled.fit(q, settings.shrinkage).scores(everything.x[n:]) if p is None else scores[n:]
+            p = softmax(temperature * unseen + bias)
+    blocks, soft = (labelled, q) if everything is None or p is None else (everything, torch.cat([q, p]))
     return GaussianFit(
         blocks.fit(soft, settings.shrinkage),
         temperature,
         bias,
         q,
-        log_p[:n].exp(),
         annotations.confusion(q, settings.smoothing, settings.pooling),
         torch.stack(history),
     )

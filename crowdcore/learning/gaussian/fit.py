@@ -12,6 +12,7 @@ from pydantic import Field
 from torch import Tensor
 
 from crowdcore.core.types import AnyArray
+from crowdcore.learning.gaussian.classes import Blocks
 from crowdcore.learning.gaussian.em import EmOptions, GaussianFit, fit_gaussians
 from crowdcore.learning.gaussian.evidence import Annotations
 from crowdcore.learning.gaussian.space import Space, fit_space
@@ -45,15 +46,11 @@ class Chosen:
     Args:
         space: where its classes are.
         fit: classes, posterior, confusions.
-        balance: ρ of the fit.
-        sharpening: of the fit.
         note: what chose it, in one sentence.
     """
 
     space: Space
     fit: GaussianFit
-    balance: float
-    sharpening: float
     note: str
 
 
@@ -81,23 +78,21 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings) -> Chosen:
     x_valid = space(_inputs(problem, valid)).double()
     rest = {"no": [], "validation": ["valid"], "all": ["valid", "test", "unlabelled"]}[settings.unlabelled]
     parts = [space(_inputs(problem, problem.splits[s])).double() for s in rest]
-    unlabelled = torch.cat(parts) if parts and sum(map(len, parts)) else None
+    labelled, everything = Blocks(x), Blocks(torch.cat([x, *parts])) if sum(map(len, parts)) else None
     checked = torch.from_numpy(problem.valid_label)
     judged = bool(problem.validated_on) and bool((checked >= 0).any())
     balances = _BALANCES if settings.balance is None else (settings.balance,)
     sharpenings = (_SHARPENINGS if judged else (1.0,)) if settings.sharpening is None else (settings.sharpening,)
     best: tuple[float, float] = (-np.inf, -np.inf)
     for balance, sharpening in itertools.product(balances, sharpenings):
-        fit = fit_gaussians(x, annotations, settings, balance, sharpening, 0, unlabelled)
+        fit = fit_gaussians(labelled, annotations, settings, balance, sharpening, 0, everything)
         right = _accuracy(fit.log_probs(x_valid), checked) if judged else 0.0
         score = (right, float(fit.log_likelihood[-1]))
         if score > best:
-            best, found = score, (fit, balance, sharpening)
+            best, found, chosen = score, fit, f"Balance {balance:g} and sharpening {sharpening:g}"
     by = f"validation accuracy ({100 * best[0]:.1f} %)" if judged else f"the labels' likelihood ({best[1]:.3f})"
-    fit, balance, sharpening = found
     n_fits = len(balances) * len(sharpenings)
-    note = f"Balance {balance:g} and sharpening {sharpening:g} were chosen among {n_fits} fits by {by}."
-    return Chosen(space, fit, balance, sharpening, note)
+    return Chosen(space, found, f"{chosen} were chosen among {n_fits} fits by {by}.")
 
 
 def _inputs(problem: Problem, tasks: slice) -> Tensor:
