@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import difflib
-import json
 import os
-import secrets
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.memory import available_memory
 from crowdcore.exhibits.view import cached
+from crowdcore.runs.files import read_json
 
 if TYPE_CHECKING:
     from crowdcore import CrowdDataset
 
 __all__ = [
+    "NOTE",
     "close_to_others",
     "dataset",
     "fitting",
     "private_folder",
-    "read_note",
     "upload_folder",
     "version",
     "without_server_paths",
     "workspace",
-    "write_note",
 ]
 
+NOTE = "upload.json"
+"""File of an upload, and of a dataset that came of one, with its name and how it was read."""
 _FRESH = 1.0  # seconds
 _recent: dict[str, tuple[float, CrowdDataset]] = {}
 
@@ -60,30 +60,13 @@ def close_to_others(folder: Path) -> None:
         path.chmod(0o700 if path.is_dir() else 0o600)
 
 
-def read_note(folder: Path) -> dict[str, Any]:
-    """What ``upload.json`` of a folder says; empty if there is none that can be read."""
-    try:
-        note = json.loads((folder / "upload.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return note if isinstance(note, dict) else {}
-
-
-def write_note(folder: Path, note: dict[str, Any]) -> None:
-    """Write ``upload.json`` of a folder, whole or not at all."""
-    draft = folder / f".upload.json.{secrets.token_hex(4)}"
-    draft.touch(0o600)
-    draft.write_text(json.dumps(note, ensure_ascii=False), encoding="utf-8")
-    draft.replace(folder / "upload.json")
-
-
 @cached
 def _opened(name: str, folder: str, stamp: int, ours: bool) -> CrowdDataset:
     import crowdcore as cc
 
     if not folder:
         return cc.load_dataset(name) if ours else fitting(run_confined(cc.load_dataset, name))
-    opened, note = fitting(run_confined(cc.read_dataset, folder)), read_note(Path(folder))
+    opened, note = fitting(run_confined(cc.read_dataset, folder)), read_json(Path(folder) / NOTE)
     return replace(opened, name=note.get("name", name), notes=tuple(note.get("notes", opened.notes)))
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import streamlit as st
 
 from crowdcore.core.errors import SettingError
-from dashboard.services._cache import read_note, upload_folder, workspace, write_note
+from crowdcore.runs.files import read_json, write_json
+from dashboard.services._cache import NOTE, upload_folder, workspace
 
 __all__ = [
     "Upload",
@@ -62,12 +63,12 @@ def list_uploads() -> list[Upload]:
 
 
 def _notes(where: str) -> list[Path]:
-    return list((workspace() / where).glob("[!.]*/upload.json"))
+    return list((workspace() / where).glob(f"[!.]*/{NOTE}"))
 
 
 def _upload(path: Path, **known: str) -> Upload | None:
     """What a note says; None for somebody else's upload."""
-    note = read_note(path.parent)
+    note = read_json(path)
     try:
         when = datetime.fromisoformat(note["when"])
         told = {"file": note.get("file", ""), "dataset": "", **known}
@@ -86,7 +87,7 @@ def _owner() -> str:
 def title(name: str) -> str:
     """What a dataset is called on pages: an upload as its file, unless it was renamed."""
     folder = upload_folder(name)
-    return str(read_note(folder).get("name", name)) if folder else name
+    return str(read_json(folder / NOTE).get("name", name)) if folder else name
 
 
 def free_title(wanted: str) -> str:
@@ -100,7 +101,7 @@ def free_title(wanted: str) -> str:
 
 def note_file(home: Path, file: Path, name: str) -> None:
     """Note what a stored file is called."""
-    write_note(home, {"name": name, "stored": file.name, "size": file.stat().st_size, **_now()})
+    write_json(home / NOTE, {"name": name, "stored": file.name, "size": file.stat().st_size, **_now()})
 
 
 def digest_of(path: str) -> str:
@@ -111,8 +112,10 @@ def digest_of(path: str) -> str:
 
 def note_dataset(folder: Path, name: str, file: str, mapping: Mapping[str, Any], notes: tuple[str, ...]) -> None:
     """Note what a dataset came from, how it was read, and what was noticed then."""
-    size = read_note(workspace() / "uploads" / file).get("size", 0) if file else 0
-    write_note(folder, {"name": name, "file": file, "size": size, "mapping": dict(mapping), "notes": notes, **_now()})
+    size = read_json(workspace() / "uploads" / file / NOTE).get("size", 0) if file else 0
+    write_json(
+        folder / NOTE, {"name": name, "file": file, "size": size, "mapping": dict(mapping), "notes": notes, **_now()}
+    )
 
 
 def _now() -> dict[str, str]:
@@ -124,7 +127,7 @@ def kept_file(digest: str) -> Path | None:
     home = workspace() / "uploads" / digest
     if not re.fullmatch("[0-9a-f]{20}", digest):
         return None
-    file = home / Path(str(read_note(home).get("stored", ""))).name
+    file = home / Path(str(read_json(home / NOTE).get("stored", ""))).name
     return file if file.is_file() else None
 
 
@@ -143,14 +146,14 @@ def rename_upload(upload: Upload, name: str) -> None:
         raise SettingError("name", "differ from those of other datasets", name)
     home = upload_folder(upload.dataset) if upload.dataset else workspace() / "uploads" / upload.file
     if home is not None:
-        write_note(home, {**read_note(home), "name": name})
+        write_json(home / NOTE, {**read_json(home / NOTE), "name": name})
 
 
 def delete_upload(upload: Upload) -> None:
     """Delete the dataset, and the stored file unless another dataset came from it."""
     if upload.dataset and (folder := upload_folder(upload.dataset)):
         _discard(folder)
-    others = {read_note(note.parent).get("file") for note in _notes("datasets")}
+    others = {read_json(note).get("file") for note in _notes("datasets")}
     if upload.file and upload.file not in others:
         _discard(workspace() / "uploads" / upload.file)
 
