@@ -7,7 +7,6 @@ import hashlib
 import os
 import re
 import secrets
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.folding import fold_name
 
 __all__ = ["KEY_FILE", "hidden_in", "hide_names", "in_order", "pseudonyms"]
 
@@ -105,14 +105,14 @@ def hidden_in(texts: Iterable[str], dataset: CrowdDataset) -> tuple[str, ...]:
         texts: the findings, as sentences.
         dataset: what they are about.
     """
-    called = {_folded(str(w)): p for w, p in zip(dataset.worker_ids, pseudonyms(dataset), strict=True)}
-    others = {_folded(str(name)) for names in (dataset.classes, dataset.task_ids) for name in names}
+    called = {fold_name(str(w)): p for w, p in zip(dataset.worker_ids, pseudonyms(dataset), strict=True)}
+    others = {fold_name(str(name)) for names in (dataset.classes, dataset.task_ids) for name in names}
 
     def hidden(text: str) -> str:
         about_workers = "worker" in text.lower()
 
         def said(found: re.Match[str]) -> str:
-            name = _folded(found.group()[1:-1])
+            name = fold_name(found.group()[1:-1])
             if name in called and (about_workers or name not in others):
                 return repr(called[name])
             kept = not about_workers or name in others or text[: found.start()].endswith("(column ")
@@ -121,9 +121,3 @@ def hidden_in(texts: Iterable[str], dataset: CrowdDataset) -> tuple[str, ...]:
         return _QUOTED.sub(said, text)
 
     return tuple(map(hidden, texts))
-
-
-def _folded(name: str) -> str:
-    """A name without case, accents and needless blanks."""
-    plain = "".join(c for c in unicodedata.normalize("NFKD", name) if not unicodedata.combining(c))
-    return " ".join(plain.casefold().split())

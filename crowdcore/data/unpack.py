@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from crowdcore.core.errors import DataError
 
-__all__ = ["unpack_zip"]
+__all__ = ["leads_outside", "unpack_zip"]
 
 EXPANDED = 4 << 30  # bytes that an archive may unpack to
 RATIO, FREELY = 200, 256 << 20  # times its own size, and bytes up to which that does not matter
@@ -17,6 +17,12 @@ MEMBERS = 500_000
 _CHUNK = 1 << 20
 _END, _ENTRY = b"PK\x05\x06", 46  # what ends an archive, and the least bytes of an entry in its list
 _FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError)
+
+
+def leads_outside(name: str) -> bool:
+    """Whether an archive's member of that name would be written outside of its folder."""
+    path = PurePosixPath(name)
+    return path.is_absolute() or ".." in path.parts or "\\" in name
 
 
 def unpack_zip(archive: Path, target: Path) -> None:
@@ -65,10 +71,9 @@ def _unpack(source: zipfile.ZipFile, target: Path, archive: Path) -> None:
     if sum(m.file_size for m in members) > shutil.disk_usage(target).free // 2:
         raise DataError("There is too little space to unpack this archive", file=archive)
     for member in members:
-        path = PurePosixPath(member.filename)
-        if path.is_absolute() or ".." in path.parts or "\\" in member.filename:
+        if leads_outside(member.filename):
             raise DataError(f"The archive holds {member.filename[:200]!r}, which leads outside of it", file=archive)
-        file = target / path
+        file = target / member.filename
         file.parent.mkdir(parents=True, exist_ok=True)
         with source.open(member) as packed, file.open("xb") as out:
             while chunk := packed.read(_CHUNK):

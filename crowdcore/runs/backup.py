@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.data.pseudonyms import KEY_FILE
+from crowdcore.data.unpack import leads_outside
 from crowdcore.runs.record import ask
 from crowdcore.runs.schema import client_of, connect
 from crowdcore.runs.workspace import Workspace
@@ -158,7 +159,7 @@ def _unpack(archive: zipfile.ZipFile, sums: dict[str, tuple[int, str]], folder: 
         raise CrowdError(f"{file.name} needs {needed / 1e9:.1f} GB, and the disk of {folder.parent} has less.")
     for name, (size, digest) in sums.items():
         parts = PurePosixPath(name).parts
-        if name not in _FILES and (len(parts) < 2 or parts[0] not in _FOLDERS or ".." in parts or "\\" in name):
+        if name not in _FILES and (len(parts) < 2 or parts[0] not in _FOLDERS or leads_outside(name)):
             raise DataError(f"The backup has a file {name!r}, which belongs to no workspace", file=file)
         path = folder.joinpath(*parts)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

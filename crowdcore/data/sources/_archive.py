@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from crowdcore.core.errors import DataError
+from crowdcore.data.unpack import leads_outside
 
 __all__ = ["unpack"]
 
@@ -34,12 +35,11 @@ def unpack(archive: Path, place: Callable[[PurePosixPath], Path | None], limit: 
     try:
         with tarfile.open(archive, "r:gz") as tar:
             for member in tar:
-                name = PurePosixPath(member.name)
-                if name.is_absolute() or ".." in name.parts or "\\" in member.name:
+                if leads_outside(member.name):
                     raise DataError(
                         f"The archive holds {member.name!r}, which leads outside of it: it was refused", file=archive
                     )
-                target = place(name) if member.isfile() else None
+                target = place(PurePosixPath(member.name)) if member.isfile() else None
                 if target is None:
                     continue
                 limit -= member.size

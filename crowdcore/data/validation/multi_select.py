@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crowdcore.data.dictionary import Codes, strings
+from crowdcore.data.folding import fold_name
 from crowdcore.data.readers.base import Raw
 from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.validation.classes import ClassList
-from crowdcore.data.validation.variants import fold_name
 
 __all__ = ["find_multi_selects", "multi_selects"]
 

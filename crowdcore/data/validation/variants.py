@@ -15,12 +15,13 @@ import pyarrow.compute as pc
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dictionary import Codes, distinct, strings
+from crowdcore.data.folding import fold_name
 from crowdcore.data.readers.base import Raw
 from crowdcore.data.report import Finding, Level, Role, Variants, make_finding
 from crowdcore.data.settings import Merge
 from crowdcore.data.tables.base import Arrow
 
-__all__ = ["Merged", "fold", "fold_name", "merge_variants", "rename"]
+__all__ = ["Merged", "fold", "merge_variants", "rename"]
 
 _SETTING: dict[Role, str] = {"label": "merge_classes", "worker": "merge_workers"}
 _NOUN: dict[Role, str] = {"label": "classes", "worker": "workers"}
@@ -33,12 +34,6 @@ def fold(names: Arrow) -> Arrow:
     if not pc.any(foreign).as_py():
         return folded
     return pc.replace_with_mask(folded, foreign, strings(fold_name(v) for v in names.filter(foreign).to_pylist()))
-
-
-def fold_name(name: str) -> str:
-    """One name without case, accents, width and needless blanks."""
-    letters = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
-    return " ".join("".join(c for c in letters if not "\u0300" <= c <= "\u036f").split()) or name.strip()
 
 
 class _Spelling(NamedTuple):
