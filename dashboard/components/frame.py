@@ -23,6 +23,8 @@ def page(name: str, draw: Callable[[], None], without: Callable[[], None] | None
         without: draws the page while there is no dataset at all.
     """
     spare()
+    if "page" not in st.session_state:  # a page just loaded shows what there is now, not what another one read before
+        services.forget()
     state.enter(name)
     with refusals():
         if _sidebar():

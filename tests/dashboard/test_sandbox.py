@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import crowdcore as cc
@@ -100,9 +101,13 @@ def test_planted_crowds_are_datasets_and_training_starts_ordinary_runs(workspace
     assert button(test, "Cancel all")
 
 
+def planted(*lines: str) -> list[str]:
+    return sandbox.plant("crowd", sandbox.plan("crowd", LINE, list(lines), "", 1))
+
+
 def recorded(workspace: Path, *lines: str) -> tuple[list[str], dict]:
     """Planted crowds with two finished runs each."""
-    names = sandbox.plant("crowd", sandbox.plan("crowd", LINE, list(lines), "", 1))
+    names = planted(*lines)
     results = {}
     for name in names:
         folder = workspace / "datasets" / name
@@ -111,6 +116,15 @@ def recorded(workspace: Path, *lines: str) -> tuple[list[str], dict]:
             results[name, method] = replace(made_up(crowd, method), dataset=str(folder.resolve()))
             record(workspace, results[name, method], crowd)
     return names, results
+
+
+def test_a_page_loaded_again_shows_runs_recorded_a_moment_ago(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = st.cache_resource(ttl=3600.0)(lambda which: tuple(runs.list_runs(dataset=which)))
+    monkeypatch.setattr("dashboard.services.runs._listed", slow)
+    [name] = planted()
+    assert "Who recovered what" not in words(page(planted=name))
+    recorded(workspace)
+    assert "Who recovered what" in words(page(planted=name))
 
 
 def test_the_table_holds_the_measures_of_every_crowd_and_method(workspace: Path) -> None:
