@@ -3,13 +3,15 @@
     CROWDCORE_DATA=… python -m benchmarks.sessions [sessions] [seconds]
 
 Every session is a browser profile of its own whose user clicks cells of Shared mistakes and changes its
-reference, thinking 4 to 12 seconds in between; the clock starts when all have their page. Printed: redraw times
-from click to drawn chart, errors on pages, and the server's memory per session.
+reference, thinking 4 to 12 seconds in between. They arrive one after another, since one machine draws all their
+windows; the clock starts when all have their page. Printed: redraw times from click to drawn chart, errors on pages,
+the server's memory per session, and, by the app when it ends, what its results hold of the memory they may take.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import re
 import sys
@@ -36,7 +38,9 @@ SAID = "document.querySelector('[data-testid=stMain]').innerText.replaceAll('\\u
 class Seen:
     """What the users met: milliseconds per kind of action, and errors."""
 
-    times: dict[str, list[float]] = field(default_factory=lambda: {"cell click": [], "change of reference": []})
+    times: dict[str, list[float]] = field(
+        default_factory=lambda: {"opening the page": [], "cell click": [], "change of reference": []}
+    )
     errors: list[str] = field(default_factory=list)
 
 
@@ -48,7 +52,14 @@ async def timed(page: Page, condition: str, act: object) -> float:
 
 
 async def user(
-    browser: Browser, address: str, dataset: str, number: int, ready: asyncio.Barrier, seconds: float, seen: Seen
+    browser: Browser,
+    address: str,
+    dataset: str,
+    number: int,
+    door: asyncio.Lock,
+    ready: asyncio.Barrier,
+    seconds: float,
+    seen: Seen,
 ) -> None:
     """One session: opens the page, waits for the others, then thinks and acts for some seconds."""
     chance = random.Random(number)
@@ -57,9 +68,13 @@ async def user(
     context.set_default_timeout(60_000)
     page = await context.new_page()
     page.on("pageerror", lambda error: seen.errors.append(str(error)))
-    await page.goto(f"{address}/shared-mistakes?dataset={dataset}&reference=gold&true={classes[0]}&given={classes[1]}")
     heat = page.get_by_test_id("stMain").locator(".js-plotly-plot:has(.hm)").first
-    await expect(heat).to_have_attribute("data-listens", "yes", timeout=60_000)
+    chosen = f"dataset={dataset}&reference=gold&true={classes[0]}&given={classes[1]}"
+    async with door:
+        began = time.monotonic()
+        await page.goto(f"{address}/shared-mistakes?{chosen}")
+        await expect(heat).to_have_attribute("data-listens", "yes", timeout=60_000)
+        seen.times["opening the page"].append(1000 * (time.monotonic() - began))
     await ready.wait()
     end = time.monotonic() + seconds
     reference, cell = 0, (0, 1)
@@ -104,10 +119,11 @@ async def crowd_of_users(address: str, pid: int, dataset: str, sessions: int, se
     seen = Seen()
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
-        await user(browser, address, dataset, 0, asyncio.Barrier(1), 15, Seen())  # warm: what all sessions share
+        door = asyncio.Lock()
+        await user(browser, address, dataset, 0, door, asyncio.Barrier(1), 15, Seen())  # warm: what all sessions share
         before = resident(pid)
         ready = asyncio.Barrier(sessions)
-        await asyncio.gather(*(user(browser, address, dataset, n, ready, seconds, seen) for n in range(sessions)))
+        await asyncio.gather(*(user(browser, address, dataset, n, door, ready, seconds, seen) for n in range(sessions)))
         print(f"Server: {before:.0f} MB before, {(resident(pid) - before) / sessions:.1f} MB more per session")
         await browser.close()
     return seen
@@ -115,6 +131,7 @@ async def crowd_of_users(address: str, pid: int, dataset: str, sessions: int, se
 
 def main(sessions: int = SESSIONS, seconds: float = SECONDS) -> None:
     dataset = "labelme" if "labelme" in list_datasets() else "demo"
+    os.environ["CROWDCORE_APP_LOG"] = "yes"
     with tempfile.TemporaryDirectory() as folder:
         workspace = runs.Workspace.open(Path(folder))
         process, address = start(APP, CROWDCORE_WORKSPACE=folder)
@@ -138,6 +155,8 @@ def main(sessions: int = SESSIONS, seconds: float = SECONDS) -> None:
             process.wait(10)
             runs.stop_engine(workspace=workspace)
     print(f"{sessions} sessions on {dataset} for {seconds:.0f} s beside a training run of CoNAL with 5 seeds")
+    opening = seen.times.pop("opening the page")
+    print(f"opening the page: median {np.median(opening):.0f} ms, longest {max(opening):.0f} ms")
     for kind, times in seen.times.items():
         name = f"{kind}, 95th percentile of {len(times)} (median {np.median(times):.0f})"
         verdict(name, float(np.percentile(times, 95)), REDRAW, "ms")

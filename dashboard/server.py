@@ -73,16 +73,20 @@ class Headers:
 
 
 @asynccontextmanager
-async def _open_browser(_: st.App) -> AsyncIterator[None]:
-    """Show the app to whoever has started it at a desk."""
+async def _running(_: st.App) -> AsyncIterator[None]:
+    """Show the app to whoever has started it at a desk; say in the end what its memory was used for."""
     if not config.get_option("server.headless"):
         url = f"http://{config.get_option('server.address')}:{config.get_option('server.port')}"
         threading.Timer(0.5, webbrowser.open, [url]).start()
     yield
+    from crowdcore.exhibits._cached import held  # not before the app listens
+
+    kept, most = held()
+    print(f"Results kept in memory at the end: {kept / 1e6:,.0f} MB of at most {most / 1e6:,.0f} MB")
 
 
 os.umask(os.umask(0o077) | 0o077)  # what the app and its engine write is for their user alone
-app = st.App(HERE / "app.py", middleware=[Middleware(Headers)], lifespan=_open_browser)
+app = st.App(HERE / "app.py", middleware=[Middleware(Headers)], lifespan=_running)
 try:
     sign_in_settings()
 except AccessError as fault:

@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from crowdcore.runs.scheduler import run_scheduler
 
 from crowdcore import runs
 from crowdcore.cli.worker import worker
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.runs.cluster import cluster_security
+from crowdcore.runs.scheduler import run_scheduler
 from crowdcore.runs.workspace import Workspace
 from tests.runs.on_engine import LONG, spec, until, workspace_at
 
