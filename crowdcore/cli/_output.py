@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,18 @@ from crowdcore.core.errors import SettingError, need_extra
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["jsonable", "print_json", "print_notes", "print_table", "save_figure", "save_table"]
+    from crowdcore.exhibits import Exhibit
+
+__all__ = [
+    "jsonable",
+    "print_json",
+    "print_notes",
+    "print_table",
+    "progress",
+    "save_exhibit",
+    "save_figure",
+    "save_table",
+]
 
 
 def jsonable(value: Any) -> Any:
@@ -82,6 +94,24 @@ def print_notes(notes: tuple[str, ...]) -> None:
         console.print(f"Note: {escape(note)}", soft_wrap=not console.is_terminal)
 
 
+@contextmanager
+def progress() -> Iterator[Callable[[float, str], None]]:
+    """A progress bar on standard error, which shows only where a person looks on; yields what sets share and words."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f}%"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        line = bar.add_task("", total=1.0)
+        yield lambda share, words: bar.update(line, completed=share, description=words)
+
+
 def _cell(value: Any) -> str:
     if isinstance(value, float | np.floating):
         if math.isnan(value):
@@ -97,6 +127,20 @@ def save_table(frame: pd.DataFrame, path: Path) -> None:
     from crowdcore.data.writers.tables import write_table
 
     write_table(pa.Table.from_pandas(frame, preserve_index=False), path)
+
+
+def save_exhibit(exhibit: Exhibit, out: Path | None, figure: Path | None) -> None:
+    """Write an exhibit's table and its figure to the files that are named.
+
+    Raises:
+        SettingError: a file for the figure of a table alone.
+    """
+    if out:
+        save_table(exhibit.table, out)
+    if figure:
+        if exhibit.figure is None:
+            raise SettingError("--figure", "be left out: this exhibit is a table", str(figure))
+        save_figure(exhibit.figure, figure)
 
 
 def save_figure(figure: go.Figure, path: Path) -> None:

@@ -108,6 +108,10 @@ class View:
         """
         return _number("worker", name, self.workers)
 
+    def clicked(self, row: int, column: int) -> dict[str, str]:
+        """What a click on a cell of a matrix of true classes and given labels selects."""
+        return {"true": self.classes[row], "given": self.classes[column]}
+
     def names_of(self, workers: AnyArray) -> AnyArray:
         """(n,) names of workers given by number."""
         return np.array(self.workers, object)[workers]
