@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from crowdcore.analysis.reference import Reference
     from crowdcore.runs.report import Report
 
-__all__ = ["archive", "command_line", "drawing_fault", "page", "parts", "report"]
+__all__ = ["command_line", "parts", "report"]
 
 Names = tuple[str, ...]
 
@@ -62,30 +62,9 @@ def report(name: str, runs: Names, chosen: Names, which: str, show_names: bool) 
     return _report(opened, reference(opened, which), name, runs, versions, chosen, which, show_names)
 
 
-def page(name: str, runs: Names, chosen: Names, which: str, show_names: bool) -> bytes:
-    """The HTML file."""
-    from crowdcore.runs.report import to_html
-
-    return to_html(report(name, runs, chosen, which, show_names)).encode()
-
-
-def archive(name: str, runs: Names, chosen: Names, which: str, show_names: bool, svg: bool) -> bytes:
-    """The folder as a ZIP."""
-    from crowdcore.runs.report import to_archive
-
-    return to_archive(report(name, runs, chosen, which, show_names), svg)
-
-
 def command_line(name: str, runs: Names, chosen: Names, which: str, show_names: bool) -> str:
     """The command that makes the same report."""
     from crowdcore.runs.report import command_line
 
     everything = set(chosen) == set(parts(name, bool(runs)))
     return command_line(spelled(name), runs, () if everything else chosen, which, show_names, "report")
-
-
-def drawing_fault() -> str:
-    """Why no SVG can be drawn here, if so."""
-    from crowdcore.runs.report import drawing_fault
-
-    return drawing_fault()

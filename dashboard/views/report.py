@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
 from dashboard import state
@@ -11,6 +15,9 @@ from dashboard.components.guard import fragment
 from dashboard.components.run_picker import pick_runs
 from dashboard.components.text import as_text, count
 from dashboard.services import report
+
+if TYPE_CHECKING:
+    from crowdcore.runs.report import Report
 
 
 def draw() -> None:
@@ -39,19 +46,22 @@ def board() -> None:
         **state.bind("parts", chosen),
     )
     asked_for = (dataset, runs, tuple(chosen), reference, not hidden_names())
-    takes(*asked_for)
+    made = partial(report.report, *asked_for)
+    takes(dataset, made)
     st.markdown("The same from the command line:")
     st.code(report.command_line(*asked_for), language=None, wrap_lines=True)
-    contents(*asked_for)
+    contents(made)
 
 
-def takes(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], reference: str, show_names: bool) -> None:
+def takes(dataset: str, made: Callable[[], Report]) -> None:
     """The two downloads."""
-    fault = report.drawing_fault()
+    from crowdcore.runs.report import drawing_fault, to_archive, to_html
+
+    fault = drawing_fault()
     with st.container(horizontal=True, vertical_alignment="center"):
         download(
             "HTML page",
-            lambda: report.page(dataset, runs, parts, reference, show_names),
+            lambda: to_html(made()).encode(),
             f"{dataset}-report.html",
             "text/html",
             type="primary",
@@ -59,7 +69,7 @@ def takes(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], reference
         )
         download(
             "Folder (ZIP)",
-            lambda: report.archive(dataset, runs, parts, reference, show_names, not fault),
+            lambda: to_archive(made(), not fault),
             f"{dataset}-report.zip",
             "application/zip",
             icon=":material/folder_zip:",
@@ -67,14 +77,14 @@ def takes(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], reference
         st.caption(as_text(fault) if fault else "Drawing the SVG files of the folder takes some seconds.")
 
 
-def contents(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], reference: str, show_names: bool) -> None:
+def contents(made: Callable[[], Report]) -> None:
     """What the report will hold; put together when this is opened."""
     listed = st.expander("Contents", key="contents", on_change="rerun", icon=":material/toc:")
     if not listed.open:
         return
     lines = []
     with listed, st.spinner("Putting it together …"):
-        found = report.report(dataset, runs, parts, reference, show_names)
+        found = made()
     for section in found.sections:
         drawn = sum(exhibit.figure is not None for exhibit in section.exhibits)
         held = f"{count(drawn, 'figure')}, {count(len(section.exhibits), 'table')}" if section.exhibits else ""
