@@ -50,7 +50,6 @@ def confusion_grid(
     A click chooses the matrix and its cell.
 
     Args:
-        view: of the run.
         who: number of the worker, or of a common confusion.
         beside: another run.
         scale: of the colours.
@@ -96,7 +95,6 @@ def recovered_confusion(
     """One matrix with its numbers, or None where the source has none; a click chooses the cell.
 
     Args:
-        view: of the run.
         who: number of the worker, or (-1 - g) of a common confusion.
         source: whose matrix; default: the run's.
         beside: another run, from which the matrix's name tells it.

@@ -29,7 +29,6 @@ class View:
     """What to look at.
 
     Args:
-        dataset: the annotations.
         truth: the reference, which stands for the true labels; `view` makes it of a name.
         hidden: show pseudonyms instead of worker ids, everywhere.
         columns: show the further columns of the annotations too; they may say who a worker is.
@@ -123,7 +122,6 @@ def view(
     """A view of a dataset; a reference given by name is fitted once.
 
     Args:
-        dataset: the annotations.
         reference: ``"gold"``, an aggregator (``"dawid-skene smoothing=0.1"`` sets it), a result or a `Reference`.
         hidden: show pseudonyms instead of worker ids.
         columns: show the further columns of the annotations; default: where names are shown.

@@ -52,7 +52,6 @@ def report(name: str, runs: Names, chosen: Names, which: str, show_names: bool) 
     """Put a report together; it is kept.
 
     Args:
-        name: of the dataset.
         runs: ids of finished runs on it.
         chosen: the parts.
         which: the reference of the dataset's own figures.

@@ -132,7 +132,6 @@ def curves(run_id: str, ended: datetime | None = None, metric: str = "") -> pd.D
     """What was measured after every epoch, about a second old.
 
     Args:
-        run_id: of the run.
         ended: when it ended, if it has: then nothing more will come.
         metric: the only one to read; empty for all.
 

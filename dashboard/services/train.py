@@ -187,7 +187,6 @@ def read_draft(name: str, line: str, trusted: str = "") -> Draft:
     """The draft, without its methods, of a line of `spell_draft`.
 
     Args:
-        name: of the dataset.
         line: from an address.
         trusted: a network of one's own code that may be named, as a run named it.
 

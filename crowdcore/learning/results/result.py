@@ -41,10 +41,8 @@ class TrainingResult:
     """Result of S replicas (one per seed); None for parts that the method does not have.
 
     Args:
-        dataset: its name.
         fingerprint: its content hash.
         inputs: content hash of its features or images as they were, which its fingerprint leaves out.
-        classes: class names.
         method: registered name.
         settings: the method's settings.
         training: the trainer's settings, as used.
