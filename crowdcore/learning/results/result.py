@@ -41,6 +41,7 @@ class TrainingResult:
     """Result of S replicas (one per seed); None for parts that the method does not have.
 
     Args:
+        dataset: its name.
         fingerprint: its content hash.
         inputs: content hash of its features or images as they were, which its fingerprint leaves out.
         method: registered name.

@@ -62,6 +62,7 @@ class Report:
     """What to write.
 
     Args:
+        dataset: its name.
         fingerprint: its content hash.
         reference: what the dataset's own figures take for the truth.
         pseudonymised: whether workers go by pseudonyms.
