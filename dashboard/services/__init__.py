@@ -1,6 +1,6 @@
 """What pages need beside exhibits: datasets and references by name, jobs, uploads; the only place of `st.cache_*`."""
 
-from crowdcore.core.errors import CrowdError as Refusal
+from crowdcore.core import errors
 from dashboard.services._cache import *
 from dashboard.services.datasets import *
 from dashboard.services.estimates import *
@@ -14,3 +14,5 @@ from dashboard.services.tables import *
 from dashboard.services.train import *
 from dashboard.services.training_figures import *
 from dashboard.services.uploads import *
+
+Refusal = errors.CrowdError
