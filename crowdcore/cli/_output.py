@@ -94,30 +94,30 @@ def print_notes(notes: tuple[str, ...]) -> None:
         console.print(f"Note: {escape(note)}", soft_wrap=not console.is_terminal)
 
 
-@contextmanager
-def progress() -> Iterator[Callable[[float, str], None]]:
-    """A progress bar on standard error, which shows only where a person looks on; yields what sets share and words."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f}%"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        line = bar.add_task("", total=1.0)
-        yield lambda share, words: bar.update(line, completed=share, description=words)
-
-
 def _cell(value: Any) -> str:
     if isinstance(value, float | np.floating):
         if math.isnan(value):
             return "–"
         return f"{value:.3g}" if 0 < abs(float(value)) < 0.001 else f"{value:,.3f}".rstrip("0").rstrip(".")
     return "–" if value is None or value is pd.NA else str(value)
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[float, str], None]]:
+    """A bar with the time left on standard error, only where a person looks on; yields what sets share and words."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        line = bar.add_task("", total=1.0)
+        yield lambda share, words: bar.update(line, completed=share, description=words)
 
 
 def save_table(frame: pd.DataFrame, path: Path) -> None:

@@ -29,13 +29,11 @@ def train_one(
     from crowdcore import learning
     from crowdcore.learning.training.events import EpochEvent
 
-    title = f"{method} on {dataset.name}"
     with progress() as tell:
-        tell(0.0, title)
 
         def listen(event: Event) -> None:
             if isinstance(event, EpochEvent):  # notes are told once, with the result
-                tell(event.done, f"{title}, epoch {event.epoch}/{event.epochs}")
+                tell(event.done, f"{method} on {dataset.name}, epoch {event.epoch}/{event.epochs}")
 
         return learning.train(dataset, method, seeds=seeds, device=device, on_event=listen, **checkpoint, **settings)
 
