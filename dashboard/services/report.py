@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from crowdcore.analysis.reference import Reference
     from crowdcore.runs.report import Report
 
-__all__ = ["command_line", "parts", "report"]
+__all__ = ["archive", "command_line", "drawing_fault", "page", "parts", "report"]
 
 Names = tuple[str, ...]
 
@@ -52,6 +52,7 @@ def report(name: str, runs: Names, chosen: Names, which: str, show_names: bool) 
     """Put a report together; it is kept.
 
     Args:
+        name: of the dataset.
         runs: ids of finished runs on it.
         chosen: the parts.
         which: the reference of the dataset's own figures.
@@ -61,9 +62,30 @@ def report(name: str, runs: Names, chosen: Names, which: str, show_names: bool) 
     return _report(opened, reference(opened, which), name, runs, versions, chosen, which, show_names)
 
 
+def page(name: str, runs: Names, chosen: Names, which: str, show_names: bool) -> bytes:
+    """The HTML file."""
+    from crowdcore.runs.report import to_html
+
+    return to_html(report(name, runs, chosen, which, show_names)).encode()
+
+
+def archive(name: str, runs: Names, chosen: Names, which: str, show_names: bool, svg: bool) -> bytes:
+    """The folder as a ZIP."""
+    from crowdcore.runs.report import to_archive
+
+    return to_archive(report(name, runs, chosen, which, show_names), svg)
+
+
 def command_line(name: str, runs: Names, chosen: Names, which: str, show_names: bool) -> str:
     """The command that makes the same report."""
     from crowdcore.runs.report import command_line
 
     everything = set(chosen) == set(parts(name, bool(runs)))
     return command_line(spelled(name), runs, () if everything else chosen, which, show_names, "report")
+
+
+def drawing_fault() -> str:
+    """Why no SVG can be drawn here, if so."""
+    from crowdcore.runs.report import drawing_fault
+
+    return drawing_fault()

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
 from dashboard import state
@@ -15,9 +11,6 @@ from dashboard.components.guard import fragment
 from dashboard.components.run_picker import pick_runs
 from dashboard.components.text import as_text, count
 from dashboard.services import report
-
-if TYPE_CHECKING:
-    from crowdcore.runs.report import Report
 
 
 def draw() -> None:
@@ -46,22 +39,19 @@ def board() -> None:
         **state.bind("parts", chosen),
     )
     asked_for = (dataset, runs, tuple(chosen), reference, not hidden_names())
-    made = partial(report.report, *asked_for)
-    takes(dataset, made)
+    takes(*asked_for)
     st.markdown("The same from the command line:")
     st.code(report.command_line(*asked_for), language=None, wrap_lines=True)
-    contents(made)
+    contents(*asked_for)
 
 
-def takes(dataset: str, made: Callable[[], Report]) -> None:
+def takes(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], reference: str, show_names: bool) -> None:
     """The two downloads."""
-    from crowdcore.runs.report import drawing_fault, to_archive, to_html
-
-    fault = drawing_fault()
+    fault = report.drawing_fault()
     with st.container(horizontal=True, vertical_alignment="center"):
         download(
             "HTML page",
-            lambda: to_html(made()).encode(),
+            lambda: report.page(dataset, runs, parts, reference, show_names),
             f"{dataset}-report.html",
             "text/html",
             type="primary",
@@ -69,7 +59,7 @@ def takes(dataset: str, made: Callable[[], Report]) -> None:
         )
         download(
             "Folder (ZIP)",
-            lambda: to_archive(made(), not fault),
+            lambda: report.archive(dataset, runs, parts, reference, show_names, not fault),
             f"{dataset}-report.zip",
             "application/zip",
             icon=":material/folder_zip:",
@@ -77,14 +67,14 @@ def takes(dataset: str, made: Callable[[], Report]) -> None:
         st.caption(as_text(fault) if fault else "Drawing the SVG files of the folder takes some seconds.")
 
 
-def contents(made: Callable[[], Report]) -> None:
+def contents(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], reference: str, show_names: bool) -> None:
     """What the report will hold; put together when this is opened."""
     listed = st.expander("Contents", key="contents", on_change="rerun", icon=":material/toc:")
     if not listed.open:
         return
     lines = []
     with listed, st.spinner("Putting it together …"):
-        found = made()
+        found = report.report(dataset, runs, parts, reference, show_names)
     for section in found.sections:
         drawn = sum(exhibit.figure is not None for exhibit in section.exhibits)
         held = f"{count(drawn, 'figure')}, {count(len(section.exhibits), 'table')}" if section.exhibits else ""

@@ -15,7 +15,7 @@ from crowdcore.exhibits.label_differences import prediction_disagreement
 from crowdcore.learning.comparison import summary as comparison
 from crowdcore.runs import Workspace, delete, rename
 from crowdcore.runs.artefacts import keep_result
-from crowdcore.runs.report import parts as report_parts, to_archive, to_html
+from crowdcore.runs.report import parts as report_parts
 from dashboard import services
 from dashboard.services import compare, report
 from tests.browser.recorded_runs import record
@@ -166,10 +166,10 @@ def test_the_report_page_says_what_it_holds_and_how_to_make_it_elsewhere(recorde
 
 def test_the_downloads_are_the_report(recorded: Recorded) -> None:
     asked = ("crowd", tuple(recorded.of(*METHODS)), ("accuracy", "overview"), "majority-vote", False)
-    text = to_html(report.report(*asked))
+    text = report.page(*asked).decode()
     assert "worker 1" in text
     assert "w001" not in text
-    with zipfile.ZipFile(io.BytesIO(to_archive(report.report(*asked), False))) as archive:
+    with zipfile.ZipFile(io.BytesIO(report.archive(*asked, svg=False))) as archive:
         facts = json.loads(archive.read("report.json"))
         assert archive.read("report.html").decode() == text
     assert facts["reference"] == "majority-vote"
