@@ -18,7 +18,7 @@ def main(source: str, out: str, *names: str) -> None:
         Client(cluster) as client,
     ):
         for name in names:
-            model = cc.aggregation.get(name, max_iterations=15)
+            model = cc.aggregation.get(name, max_iterations=6)
             result = cc.aggregation.fit_partitions(source, model, f"{out}-{name}", client=client)
             found = result.parts["confusion"], result.log_likelihood
             np.savez(f"{out}-{name}.npz", confusion=found[0], objective=found[1])

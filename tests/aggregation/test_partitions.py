@@ -97,9 +97,9 @@ def run(module: str, *arguments: object) -> str:
 def test_two_worker_processes(tmp_path, crowd):
     pytest.importorskip("distributed", reason="dask is not installed")
     names = ["dawid-skene", "conal-em"]
-    assert run("fit_on_cluster", split(crowd, tmp_path / "in", 10), tmp_path / "out", *names).strip() == "2"
+    assert run("fit_on_cluster", split(crowd, tmp_path / "in", 6), tmp_path / "out", *names).strip() == "2"
     for name in names:
-        expected = cc.aggregation.get(name, max_iterations=15).fit(crowd)
+        expected = cc.aggregation.get(name, max_iterations=6).fit(crowd)
         saved = np.load(tmp_path / f"out-{name}.npz")
         np.testing.assert_allclose(saved["confusion"], expected.confusion, atol=1e-8)
         np.testing.assert_allclose(saved["objective"], expected.log_likelihood, rtol=1e-10)

@@ -26,7 +26,7 @@ from crowdcore.runs import Run, Workspace
 from tests.browser.app_server import APP, start, wait_until_up
 from tests.browser.steps import LISTEN, main, open_page, settled
 
-EPOCHS, MANY = 15, 400
+EPOCHS, MANY = 8, 400
 SOON, LONG = 60_000, 240_000  # milliseconds that a busy machine may take to begin, and to train
 METHODS = ("crowd-layer", "trace", "conal")
 
@@ -133,7 +133,7 @@ def finished(lab: Lab, browser: Browser) -> dict[str, Run]:
         assert [lab.runs()[name].spec.method for name in started] == list(METHODS)
         for name in started:
             expect(row(page, name)).to_be_visible()
-        expect(row(page, started[0]).get_by_text(re.compile(r"epoch \d+ of 15"))).to_be_visible(timeout=SOON)
+        expect(row(page, started[0]).get_by_text(re.compile(rf"epoch \d+ of {EPOCHS}"))).to_be_visible(timeout=SOON)
         page.reload()
         for name in started:
             expect(row(page, name)).to_be_visible()
