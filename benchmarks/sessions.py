@@ -55,7 +55,7 @@ async def timed(page: Page, condition: str, act: object, seen: Seen) -> float:
             return float(await page.evaluate("window.stopped"))
         except TimeoutError:
             seen.missed += 1
-    raise RuntimeError("three clicks without an answer")
+    raise TimeoutError("three clicks without an answer")
 
 
 async def user(
@@ -130,7 +130,9 @@ async def crowd_of_users(address: str, pid: int, dataset: str, sessions: int, se
         await user(browser, address, dataset, 0, door, asyncio.Barrier(1), 15, Seen())  # warm: what all sessions share
         before = resident(pid)
         ready = asyncio.Barrier(sessions)
-        await asyncio.gather(*(user(browser, address, dataset, n, door, ready, seconds, seen) for n in range(sessions)))
+        users = (user(browser, address, dataset, n, door, ready, seconds, seen) for n in range(sessions))
+        ended = await asyncio.gather(*users, return_exceptions=True)
+        seen.errors += [f"session {n}: {fault}" for n, fault in enumerate(ended) if fault is not None]
         print(f"Server: {before:.0f} MB before, {(resident(pid) - before) / sessions:.1f} MB more per session")
         await browser.close()
     return seen

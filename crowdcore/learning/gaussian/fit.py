@@ -92,7 +92,8 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings) -> Chosen:
             best, found, chosen = score, fit, f"Balance {balance:g} and sharpening {sharpening:g}"
     by = f"validation accuracy ({100 * best[0]:.1f} %)" if judged else f"the labels' likelihood ({best[1]:.3f})"
     n_fits = len(balances) * len(sharpenings)
-    return Chosen(space, found, f"{chosen} were chosen among {n_fits} fits by {by}.")
+    shared = f"A share of {found.shared:.2f} of the pairs of labels of one task agree in mistakes (ρ)."
+    return Chosen(space, found, f"{chosen} were chosen among {n_fits} fits by {by}. {shared}")
 
 
 def _inputs(problem: Problem, tasks: slice) -> Tensor:
