@@ -158,7 +158,7 @@ def _train(
         key = _problem_key(training)
         if key not in problems:
             images = backbones.wants_images(training.backbone)
-            problems[key] = make_problem(dataset, training, images, worker_features)
+            problems[key] = make_problem(dataset, training, images, worker_features, str(device))
             for note in problems[key].notes:
                 session.listen(NoteEvent(note))
     with deterministic_kernels(any(t.deterministic for t, _ in split)):

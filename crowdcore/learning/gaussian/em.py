@@ -17,6 +17,7 @@ __all__ = ["EmOptions", "GaussianFit", "fit_gaussians"]
 
 _TEMPERATURES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 _BALANCING = 15  # steps of the biases towards the wanted class shares
+_ENOUGH = 50_000  # tasks that temperature and biases are found on
 
 
 class EmOptions(Settings):
@@ -131,6 +132,7 @@ def fit_gaussians(
 
 def _temperature(scores: Tensor, evidence: Tensor) -> float:
     """The temperature at which features and labels agree best."""
+    scores, evidence = _thinned(scores), _thinned(evidence)
     likelihood = [torch.logsumexp(log_softmax(t * scores) + evidence, 1).mean() for t in _TEMPERATURES]
     return _TEMPERATURES[int(torch.stack(likelihood).argmax())]
 
@@ -143,7 +145,13 @@ def _bias(logits: Tensor, evidence: Tensor, balance: float) -> Tensor:
         return bias
     informed = logits.clone()
     informed[: len(evidence)] += evidence
+    informed = _thinned(informed)
     wanted = (1 - balance) * softmax(informed).mean(0) + balance / n_classes
     for _ in range(_BALANCING):
         bias = bias + wanted.log() - softmax(informed + bias).mean(0).clamp_min(1e-6).log()
     return bias
+
+
+def _thinned(rows: Tensor) -> Tensor:
+    """As many evenly spaced rows as are enough."""
+    return rows[:: max(1, len(rows) // _ENOUGH)]

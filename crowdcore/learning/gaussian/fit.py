@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
-from typing import Literal
+import math
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
 
-from crowdcore.core.types import AnyArray
+from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.learning.gaussian.classes import Blocks
 from crowdcore.learning.gaussian.em import EmOptions, GaussianFit, fit_gaussians
 from crowdcore.learning.gaussian.evidence import Annotations
 from crowdcore.learning.gaussian.space import Space, fit_space
+from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.inputs import refuse_not_finite
 from crowdcore.learning.training.problem import Problem
 
 __all__ = ["Chosen", "GaussianSettings", "choose_gaussians"]
 
 _BALANCES, _SHARPENINGS = (0.0, 0.3, 0.5), (1.0, 1.5)
+_ENOUGH, _NUMBERS, _FEWEST = 20_000, 20_000_000, 2_000  # tasks, or numbers in them, that the space is found from
+_CHUNK = 4096  # tasks at a time
 
 
 class GaussianSettings(EmOptions):
@@ -63,44 +67,63 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings) -> Chosen:
     Raises:
         DataError: features hold NaN or infinite values.
     """
-    n, n_annotations = problem.n_train, problem.n_train_annotations
-    train, prepared = _inputs(problem, slice(0, n)), problem.preparation
-    shape = (-1, 1, 1) if prepared.image else (-1,)
-    mean, scale = (torch.tensor(part, dtype=torch.float32).reshape(shape) for part in (prepared.mean, prepared.scale))
-    space = fit_space(train, settings.gamma, settings.dimensions, 0, mean, scale)
-    task, worker, label = (
-        torch.from_numpy(np.ascontiguousarray(column[:n_annotations]))
-        for column in (problem.task, problem.worker, problem.label)
-    )
+    n, n_annotations, device = problem.n_train, problem.n_train_annotations, problem.device
+    space = _space(problem, settings)
+    valid, judged = problem.splits["valid"], bool(problem.validated_on) and bool((problem.valid_label >= 0).any())
+    seen = {"no": n, "validation": valid.stop, "all": len(problem.order)}[settings.unlabelled]
+    x = _coordinates(space, problem, max(seen, valid.stop if judged else 0))
+    columns = (problem.task, problem.worker, problem.label)
+    task, worker, label = (torch.from_numpy(np.ascontiguousarray(c[:n_annotations])).to(device) for c in columns)
     annotations = Annotations(task, worker, label, n, problem.n_workers, problem.n_classes)
-    x = space(train).double()
-    valid = problem.splits["valid"]
-    x_valid = space(_inputs(problem, valid)).double()
-    rest = {"no": [], "validation": ["valid"], "all": ["valid", "test", "unlabelled"]}[settings.unlabelled]
-    parts = [space(_inputs(problem, problem.splits[s])).double() for s in rest]
-    labelled, everything = Blocks(x), Blocks(torch.cat([x, *parts])) if sum(map(len, parts)) else None
-    checked = torch.from_numpy(problem.valid_label)
-    judged = bool(problem.validated_on) and bool((checked >= 0).any())
+    labelled, everything = Blocks(x[:n]), Blocks(x[:seen]) if seen > n else None
+    checked = torch.from_numpy(problem.valid_label).to(device)
     balances = _BALANCES if settings.balance is None else (settings.balance,)
     sharpenings = (_SHARPENINGS if judged else (1.0,)) if settings.sharpening is None else (settings.sharpening,)
     best: tuple[float, float] = (-np.inf, -np.inf)
     for balance, sharpening in itertools.product(balances, sharpenings):
         fit = fit_gaussians(labelled, annotations, settings, balance, sharpening, 0, everything)
-        right = _accuracy(fit.log_probs(x_valid), checked) if judged else 0.0
+        right = _accuracy(fit.log_probs(x[valid]), checked) if judged else 0.0
         score = (right, float(fit.log_likelihood[-1]))
         if score > best:
             best, found, chosen = score, fit, f"Balance {balance:g} and sharpening {sharpening:g}"
     by = f"validation accuracy ({100 * best[0]:.1f} %)" if judged else f"the labels' likelihood ({best[1]:.3f})"
     n_fits = len(balances) * len(sharpenings)
-    return Chosen(space, found, f"{chosen} were chosen among {n_fits} fits by {by}.")
+    return Chosen(space.cpu(), _on_host(found), f"{chosen} were chosen among {n_fits} fits by {by}.")
 
 
-def _inputs(problem: Problem, tasks: slice) -> Tensor:
-    """(n, *input shape) prepared inputs of some tasks."""
+def _space(problem: Problem, settings: GaussianSettings) -> Space:
+    """The space of the training tasks, or of as many of them as are enough to find it."""
+    n, prepared = problem.n_train, problem.preparation
+    enough = max(_FEWEST, min(_ENOUGH, _NUMBERS // math.prod(problem.rows.shape[1:])))
+    some = np.sort(np.random.default_rng(0).permutation(n)[:enough])
+    shape = (-1, 1, 1) if prepared.image else (-1,)
+    mean, scale = (torch.tensor(part, dtype=torch.float32).reshape(shape) for part in (prepared.mean, prepared.scale))
+    return fit_space(_inputs(problem, some), settings.gamma, settings.dimensions, 0, mean, scale)
+
+
+def _coordinates(space: Space, problem: Problem, n: int) -> Tensor:
+    """(n, D) float32 of the first tasks; their inputs are read a chunk at a time."""
+    x = torch.empty(n, len(space.offset), device=problem.device)
+    for tasks in Data.chunks(slice(0, n), _CHUNK):
+        x[tasks] = space(_inputs(problem, tasks))
+    return x
+
+
+def _inputs(problem: Problem, tasks: slice | IntArray) -> Tensor:
+    """(n, *input shape) prepared inputs of some tasks, on the device."""
     order = problem.order[tasks]
     rows: AnyArray = np.ascontiguousarray(problem.rows[order])
     refuse_not_finite(rows, problem.dataset.task_ids[order])
-    return problem.preparation(torch.from_numpy(rows))
+    return problem.preparation(torch.from_numpy(rows).to(problem.device))
+
+
+def _on_host(value: Any) -> Any:
+    """A tensor, or a dataclass with all its tensors, in the host's memory."""
+    if isinstance(value, Tensor):
+        return value.cpu()
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{f.name: _on_host(getattr(value, f.name)) for f in fields(value)})
+    return value
 
 
 def _accuracy(log_probs: Tensor, label: Tensor) -> float:
