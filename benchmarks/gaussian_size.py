@@ -120,7 +120,7 @@ def main() -> None:
         bound = reading(Path(folder) / "features.npy") + single / rate(torch.float32) + double / rate(torch.float64)
         timed(fit, "_space", "space", "network")
         timed(fit, "_coordinates", "coordinates", "network")
-        timed(fit, "_inputs", "reading", "coordinates")
+        timed(fit, "_features", "reading", "coordinates")
         timed(fit, "Blocks", "second moments", "network")
         timed(fit, "fit_gaussians", "EM", "network")
         timed(em.Annotations, "log_evidence", "evidence", "EM")

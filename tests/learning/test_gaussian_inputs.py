@@ -13,7 +13,7 @@ from torch import Tensor
 from crowdcore.core.errors import DataError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
-from crowdcore.learning import TrainSettings
+from crowdcore.learning import TrainSettings, load_result, train
 from crowdcore.learning.gaussian import fit as gaussian_fit
 from crowdcore.learning.gaussian.fit import Chosen, GaussianSettings, choose_gaussians
 from crowdcore.learning.training.problem import make_problem
@@ -145,3 +145,20 @@ def test_the_imagined_gpu_refuses_what_a_gpu_refuses():
             there.numpy()
         assert there.device.type == "cuda"
         assert (there + 1).cpu().numpy().tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("backbone", ["mlp", "cnn"])
+def test_rounds_of_a_network_and_of_its_last_layer(backbone, tmp_path):
+    crowd = featured_crowd()
+    if backbone == "cnn":
+        levels = features_of(crowd)[:, :3, None, None] * 40 + 128
+        pictures = (levels.clip(0, 255) * np.ones((1, 1, 16, 16))).astype(np.uint8).transpose(0, 2, 3, 1)
+        crowd = replace(crowd, features=Rows.from_array(pictures))
+    settings = {"backbone": backbone, "backbone_settings": {"hidden": 9}, "rounds": 5}
+    result = train(crowd, "gaussian-em", seeds=2, epochs=2, alternate=1, select_on="none", **settings)
+    assert result.model["classifier.gaussians.landmarks"].shape[1:] == (36, 9)
+    inside = [k for k in result.model if k.startswith("classifier.features")]
+    assert inside and not any(k.endswith(("output.weight", "16.weight")) for k in inside)
+    result.save(tmp_path / "result")
+    p = load_result(tmp_path / "result").predict_proba(np.array(crowd.features))
+    np.testing.assert_allclose(p[:, result.task], result.probabilities["last"], atol=1e-5)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 
 from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.learning.gaussian.classes import Blocks
@@ -41,6 +41,12 @@ class GaussianSettings(EmOptions):
         description="Features that shape the classes beside those of training tasks: none, those of validation tasks, "
         "or those of all tasks, the test ones included. Never compare results of different values.",
     )
+    alternate: int = Field(
+        default=0,
+        ge=0,
+        title="Rounds of networks",
+        description="Times that a network is trained on the posterior, and the classes are fitted on its last layer.",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,27 +57,35 @@ class Chosen:
         space: where its classes are.
         fit: classes, posterior, confusions.
         note: what chose it, in one sentence.
+        network: what makes the features of the space from inputs; None: inputs are the features.
     """
 
     space: Space
     fit: GaussianFit
     note: str
+    network: nn.Module | None = None
 
 
-def choose_gaussians(problem: Problem, settings: GaussianSettings) -> Chosen:
+def choose_gaussians(problem: Problem, settings: GaussianSettings, network: nn.Module | None = None) -> Chosen:
     """Fit every combination of balance and sharpening that the settings leave open.
 
     Labels that validate choose the one with the highest accuracy, and ties go to the one under which the crowd's
     labels are most likely; without such labels that likelihood chooses, at the temperature that it prefers itself.
 
+    Args:
+        problem: what is learnt from.
+        settings: of space and EM.
+        network: makes features from prepared inputs.
+
     Raises:
         DataError: features hold NaN or infinite values.
     """
     n, n_annotations, device = problem.n_train, problem.n_train_annotations, problem.device
-    space = _space(problem, settings)
+    network = None if network is None else network.to(device)
+    space = _space(problem, settings, network)
     valid, judged = problem.splits["valid"], bool(problem.validated_on) and bool((problem.valid_label >= 0).any())
     seen = {"no": n, "validation": valid.stop, "all": len(problem.order)}[settings.unlabelled]
-    x = _coordinates(space, problem, max(seen, valid.stop if judged else 0))
+    x = _coordinates(space, problem, network, max(seen, valid.stop if judged else 0))
     columns = (problem.task, problem.worker, problem.label)
     task, worker, label = (torch.from_numpy(np.ascontiguousarray(c[:n_annotations])).to(device) for c in columns)
     annotations = Annotations(task, worker, label, n, problem.n_workers, problem.n_classes)
@@ -88,33 +102,40 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings) -> Chosen:
             best, found, chosen = score, fit, f"Balance {balance:g} and sharpening {sharpening:g}"
     by = f"validation accuracy ({100 * best[0]:.1f} %)" if judged else f"the labels' likelihood ({best[1]:.3f})"
     n_fits = len(balances) * len(sharpenings)
-    return Chosen(space.cpu(), _on_host(found), f"{chosen} were chosen among {n_fits} fits by {by}.")
+    note = f"{chosen} were chosen among {n_fits} fits by {by}."
+    return Chosen(space.cpu(), _on_host(found), note, None if network is None else network.cpu())
 
 
-def _space(problem: Problem, settings: GaussianSettings) -> Space:
+def _space(problem: Problem, settings: GaussianSettings, network: nn.Module | None) -> Space:
     """The space of the training tasks, or of as many of them as are enough to find it."""
-    n, prepared = problem.n_train, problem.preparation
     enough = max(_FEWEST, min(_ENOUGH, _NUMBERS // math.prod(problem.rows.shape[1:])))
-    some = np.sort(np.random.default_rng(0).permutation(n)[:enough])
+    some = np.sort(np.random.default_rng(0).permutation(problem.n_train)[:enough])
+    x = torch.cat([_features(problem, network, part) for part in np.split(some, range(_CHUNK, len(some), _CHUNK))])
+    if network is not None:
+        return fit_space(x, settings.gamma, settings.dimensions, 0)
+    prepared = problem.preparation
     shape = (-1, 1, 1) if prepared.image else (-1,)
     mean, scale = (torch.tensor(part, dtype=torch.float32).reshape(shape) for part in (prepared.mean, prepared.scale))
-    return fit_space(_inputs(problem, some), settings.gamma, settings.dimensions, 0, mean, scale)
+    return fit_space(x, settings.gamma, settings.dimensions, 0, mean, scale)
 
 
-def _coordinates(space: Space, problem: Problem, n: int) -> Tensor:
+def _coordinates(space: Space, problem: Problem, network: nn.Module | None, n: int) -> Tensor:
     """(n, D) float32 of the first tasks; their inputs are read a chunk at a time."""
     x = torch.empty(n, len(space.offset), device=problem.device)
     for tasks in Data.chunks(slice(0, n), _CHUNK):
-        x[tasks] = space(_inputs(problem, tasks))
+        x[tasks] = space(_features(problem, network, tasks))
     return x
 
 
-def _inputs(problem: Problem, tasks: slice | IntArray) -> Tensor:
-    """(n, *input shape) prepared inputs of some tasks, on the device."""
+@torch.no_grad()
+def _features(problem: Problem, network: nn.Module | None, tasks: slice | IntArray) -> Tensor:
+    """(n, …) prepared inputs of some tasks on the device, or what the network makes of them."""
     order = problem.order[tasks]
     rows: AnyArray = np.ascontiguousarray(problem.rows[order])
     refuse_not_finite(rows, problem.dataset.task_ids[order])
-    return problem.preparation(torch.from_numpy(rows).to(problem.device))
+    inputs = problem.preparation(torch.from_numpy(rows).to(problem.device))
+    features: Tensor = inputs if network is None else network(inputs)
+    return features
 
 
 def _on_host(value: Any) -> Any:

@@ -39,6 +39,7 @@ class Problem:
         validated_on: what that label is, in words ("" = nothing selects).
         worker_features: (R, F) float32, or None.
         notes: what was noticed, one sentence each.
+        training: how networks are trained.
         device: where a method fits what comes before training.
     """
 
@@ -52,6 +53,7 @@ class Problem:
     validated_on: str
     worker_features: FloatArray | None = None
     notes: tuple[str, ...] = ()
+    training: TrainSettings = field(default_factory=TrainSettings)
     device: str = "cpu"
     _fitted: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -183,6 +185,7 @@ def make_problem(
         validated_on,
         _worker_features(dataset, worker_features),
         _notes(dataset, train, annotation, validated_on),
+        training,
         device,
     )
 
