@@ -27,7 +27,9 @@ class ImaginaryGpu(TorchFunctionMode):
         marked = any(isinstance(a, Elsewhere) for a in leaves)
         sent = any(_names_device(a) and torch.device(a).type == "cuda" for a in leaves)
         name = getattr(func, "__name__", "")
-        if marked and func is Tensor.device.__get__:
+        if name == "_parse_to":  # of a module; it moves its tensors one by one
+            return func(*args, **(kwargs or {}))
+        if marked and func == Tensor.device.__get__:
             return CUDA
         if marked and name in ("numpy", "__array__"):
             raise TypeError("can't convert cuda:0 device type tensor to numpy")

@@ -62,7 +62,7 @@ def fit_alternating(problem: Problem, settings: GaussianSettings) -> Chosen:
         replicas = [Replica(Settings(), 0)]
         outcome = train_stack(data, _OnTargets, replicas, problem.training, lambda epoch, metrics, seconds: False)
         network = make_network(problem.training, problem.input_shape)(problem.n_classes)
-        state = {name.removeprefix("classifier."): torch.from_numpy(v[0]) for name, v in outcome.model.items()}
+        state = {name.removeprefix("classifier."): torch.tensor(v[0]) for name, v in outcome.model.items()}
         network.load_state_dict(state)
         found = choose_gaussians(problem, settings, without_last_layer(network).eval())
     return found

@@ -120,10 +120,10 @@ def _space(problem: Problem, settings: GaussianSettings, network: nn.Module | No
 
 
 def _coordinates(space: Space, problem: Problem, network: nn.Module | None, n: int) -> Tensor:
-    """(n, D) float32 of the first tasks; their inputs are read a chunk at a time."""
+    """(n, D) of the first tasks, computed in float64, so that devices agree, and kept in float32, a chunk at a time."""
     x = torch.empty(n, len(space.offset), device=problem.device)
     for tasks in Data.chunks(slice(0, n), _CHUNK):
-        x[tasks] = space(_features(problem, network, tasks))
+        x[tasks] = space(_features(problem, network, tasks), torch.float64).float()
     return x
 
 

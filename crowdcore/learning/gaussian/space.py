@@ -70,10 +70,11 @@ class Space(nn.Module):
         scores: Tensor = torch.special.ndtri(rank.clamp(1e-6, 1 - 1e-6))
         return scores.clamp(-_NORMAL, _NORMAL).T
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, precision: torch.dtype = torch.float32) -> Tensor:
         """(n, *input shape) -> (n, D)."""
-        x = self.rescaled(x)
-        coordinates: Tensor = (self.kernel(x) if self.landmarks.shape[0] else x) @ self.projection - self.offset
+        x = self.rescaled(x).to(precision)
+        values = self.kernel(x) if self.landmarks.shape[0] else x
+        coordinates: Tensor = values @ self.projection.to(precision) - self.offset
         return coordinates
 
     def kernel(self, x: Tensor) -> Tensor:
@@ -140,7 +141,7 @@ def fit_space(
     axes = _principal_axes(values - average)[:, :n_components]
     space.projection = (axes if root is None else root @ axes).float()
     space.offset = (average @ axes).float()
-    spread = space(train[:_SAMPLE]).std().clamp_min(1e-12)
+    spread = space(train[:_SAMPLE], torch.float64).std().clamp_min(1e-12)
     space.projection /= spread
     space.offset /= spread
     return space
