@@ -135,7 +135,8 @@ def fit_space(
         space.landmarks = x[shuffled[:_EXACT].sort().values]
         between = space.kernel(space.landmarks.double())
         between.diagonal().add_(_JITTER)
-        root = torch.linalg.inv(torch.linalg.cholesky(between)).mT
+        upper = torch.linalg.cholesky(between).mT
+        root = torch.linalg.solve_triangular(upper, torch.eye(len(upper)).to(upper), upper=True)
         values = torch.cat([space.kernel(part.double()) @ root for part in x.split(_CHUNK)])
     average = values.mean(0)
     axes = _principal_axes(values - average)[:, :n_components]
