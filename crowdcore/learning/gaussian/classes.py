@@ -29,7 +29,7 @@ class Classes:
 
     def scores(self, x: Tensor) -> Tensor:
         """(n, D) of any precision -> (n, C) in that of the classes."""
-        return torch.cat([part.to(self.weights.dtype) @ self.weights - self.offsets for part in x.split(_CHUNK)])
+        return torch.cat([part.to(self.weights.dtype) @ self.weights - self.offsets for part in torch.split(x, _CHUNK)])
 
 
 def fit_classes(sums: Tensor, masses: Tensor, second: Tensor, shrinkage: float) -> Classes:
@@ -83,18 +83,18 @@ class Blocks:
         outside = (fold_of_block != torch.arange(n_folds, device=self.x.device).unsqueeze(1)).to(self.second)
         sums = torch.stack([self._sum(q, rows) for rows in folds])
         masses = torch.stack([q[rows].sum(0) for rows in folds])
-        second = (outside @ self.second.flatten(1)).unflatten(1, self.second.shape[1:])
+        second = (outside @ self.second.flatten(1)).reshape(n_folds, *self.second.shape[1:])
         classes = fit_classes(sums.sum(0) - sums, masses.sum(0) - masses, second, shrinkage)
         scores = torch.empty_like(q)
         for rows, weights, offsets in zip(folds, classes.weights, classes.offsets, strict=True):
             without = _of_used(Classes(weights, offsets), masses.sum(0))
-            for some in rows.split(_CHUNK):
+            for some in torch.split(rows, _CHUNK):
                 scores[some] = without.scores(self.x[some])
         return scores
 
     def _sum(self, left: Tensor, rows: Tensor) -> Tensor:
         """``Σ_i left_i x_iᵀ`` over some tasks: (n, K), (m,) -> (K, D)."""
-        parts = [left[some].double().T @ self.x[some].double() for some in rows.split(_CHUNK)]
+        parts = [left[some].double().T @ self.x[some].double() for some in torch.split(rows, _CHUNK)]
         return torch.stack(parts).sum(0)
 
 

@@ -17,7 +17,7 @@ __all__ = ["EmOptions", "GaussianFit", "fit_gaussians"]
 
 _TEMPERATURES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 _BALANCING = 15  # steps of the biases towards the wanted class shares
-_ENOUGH = 50_000  # tasks that temperature and biases are found on
+_ENOUGH = 10_000  # tasks that temperature and biases are found on
 
 
 class EmOptions(Settings):

@@ -71,4 +71,4 @@ class Annotations:
 
     def _chunks(self) -> Iterator[tuple[Tensor, ...]]:
         """Task, worker and label of some annotations at a time."""
-        return zip(*(column.split(_CHUNK) for column in (self.task, self.worker, self.label)), strict=True)
+        return zip(*(torch.split(c, _CHUNK) for c in (self.task, self.worker, self.label)), strict=True)

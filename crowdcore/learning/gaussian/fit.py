@@ -24,7 +24,7 @@ from crowdcore.learning.training.problem import Problem
 __all__ = ["Chosen", "GaussianSettings", "choose_gaussians"]
 
 _BALANCES, _SHARPENINGS = (0.0, 0.3, 0.5), (1.0, 1.5)
-_ENOUGH, _NUMBERS, _FEWEST = 20_000, 20_000_000, 2_000  # tasks, or numbers in them, that the space is found from
+_ENOUGH, _NUMBERS, _FEWEST = 10_000, 20_000_000, 2_000  # tasks, or numbers in them, that the space is found from
 _CHUNK = 4096  # tasks at a time
 
 

@@ -137,7 +137,7 @@ def fit_space(
         between.diagonal().add_(_JITTER)
         upper = torch.linalg.cholesky(between).mT
         root = torch.linalg.solve_triangular(upper, torch.eye(len(upper)).to(upper), upper=True)
-        values = torch.cat([space.kernel(part.double()) @ root for part in x.split(_CHUNK)])
+        values = torch.cat([space.kernel(part.double()) @ root for part in torch.split(x, _CHUNK)])
     average = values.mean(0)
     axes = _principal_axes(values - average)[:, :n_components]
     space.projection = (axes if root is None else root @ axes).float()
@@ -186,4 +186,5 @@ def _principal_axes(centred: Tensor) -> Tensor:
         variance, axes = deviation.square().flip(0), right.mT.flip(1)
     else:
         variance, axes = torch.linalg.eigh(centred.T @ centred)
-    return axes[:, variance > _SAME * variance[-1]].flip(1)
+    axes = axes[:, variance > _SAME * variance[-1]]
+    return torch.flip(axes, (1,))

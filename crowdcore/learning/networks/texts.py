@@ -103,7 +103,7 @@ def text_features(dataset: CrowdDataset, dimensions: int = 200) -> tuple[CrowdDa
         raise DataError(f"{dataset.name} has no texts", "Add a column `text` to tasks.*.")
     given = columns["text"].reindex(range(dataset.n_tasks))
     present, texts = given.notna().to_numpy(), given.fillna("").astype(str).to_numpy()
-    seen = TextFeatures.of(texts[present & (dataset.split <= 0)], dimensions)
+    seen = TextFeatures.of(texts[present & (dataset.split <= 0)].tolist(), dimensions)
     rows = np.where(present, np.cumsum(present) - 1, 0)
-    features = Rows((seen(texts[present]),), np.where(present, 0, -1).astype(np.int8), rows)
+    features = Rows((seen(texts[present].tolist()),), np.where(present, 0, -1).astype(np.int8), rows)
     return replace(dataset, features=features), seen
