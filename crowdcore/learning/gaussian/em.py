@@ -17,6 +17,7 @@ __all__ = ["EmOptions", "GaussianFit", "fit_gaussians"]
 
 _TEMPERATURES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 _BALANCING = 15  # steps of the biases towards the wanted class shares
+_ENOUGH = 10_000  # tasks that temperature and biases are found on
 
 
 class EmOptions(Settings):
@@ -49,8 +50,8 @@ class EmOptions(Settings):
         default=None,
         ge=0,
         le=1,
-        title="Shared mistakes, ρ",
-        description="Share of a task's pairs of labels whose mistakes are one: m labels count as m / (1 + (m - 1) ρ). "
+        title="Shared mistakes, η",
+        description="Share of a task's pairs of labels whose mistakes are one: m labels count as m / (1 + (m - 1) η). "
         "0 = workers err independently; empty: estimated from pairs that agree beyond that.",
     )
     pooling: float = Field(
@@ -71,7 +72,7 @@ class GaussianFit:
         bias: (C,) log prior.
         posterior: (n, C) q of the annotated tasks.
         confusion: (R, C, C) of the workers.
-        shared: ρ.
+        shared: η.
         log_likelihood: (rounds,) mean over annotated tasks of ``log Σ_c p_i(c) Π_r π^{r,-i}[c, y_i^r]``, out of fold.
     """
 
@@ -102,7 +103,7 @@ def fit_gaussians(
     Classes are fitted on annotated tasks with weights q and, from the second round on, on unlabelled ones with weights
     p. E-step: ``q_i ∝ exp(T s_i + b) Π_r π^{r,-i}[·, y_i^r]^w_i`` with scores s out of random folds, T of the grid that
     makes the labels most likely (times `sharpening`), b that pulls class shares towards balance, and
-    ``w_i = 1 / (1 + (m_i - 1) ρ)`` for m_i labels of workers who share mistakes.
+    ``w_i = 1 / (1 + (m_i - 1) η)`` for m_i labels of workers who share mistakes.
 
     Args:
         labelled: annotated tasks in the space.
@@ -148,6 +149,7 @@ def fit_gaussians(
 
 def _temperature(scores: Tensor, evidence: Tensor) -> float:
     """The temperature at which features and labels agree best."""
+    scores, evidence = _thinned(scores), _thinned(evidence)
     likelihood = [torch.logsumexp(log_softmax(t * scores) + evidence, 1).mean() for t in _TEMPERATURES]
     return _TEMPERATURES[int(torch.stack(likelihood).argmax())]
 
@@ -160,7 +162,13 @@ def _bias(logits: Tensor, evidence: Tensor, balance: float) -> Tensor:
         return bias
     informed = logits.clone()
     informed[: len(evidence)] += evidence
+    informed = _thinned(informed)
     wanted = (1 - balance) * softmax(informed).mean(0) + balance / n_classes
     for _ in range(_BALANCING):
         bias = bias + wanted.log() - softmax(informed + bias).mean(0).clamp_min(1e-6).log()
     return bias
+
+
+def _thinned(rows: Tensor) -> Tensor:
+    """As many evenly spaced rows as are enough."""
+    return rows[:: max(1, len(rows) // _ENOUGH)]
