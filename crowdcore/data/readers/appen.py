@@ -10,7 +10,14 @@ import numpy as np
 from crowdcore.core.errors import DataError
 from crowdcore.data.columns import ALIASES, assign_roles, plain
 from crowdcore.data.dictionary import Codes, encode, strings
-from crowdcore.data.readers._export import drop_flagged, only_question, other_questions, read_export, read_labels
+from crowdcore.data.readers._export import (
+    drop_flagged,
+    joined,
+    only_question,
+    other_questions,
+    read_export,
+    read_labels,
+)
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.report import make_finding, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
@@ -66,7 +73,7 @@ def _fields(columns: tuple[str, ...]) -> list[str]:
 
 
 def _lines(cell: str) -> list[str]:
-    return [line for part in cell.splitlines() if (line := part.strip())]
+    return [line for line in cell.splitlines() if line.strip()]
 
 
 def _read_gold(raw: Raw, settings: ReadSettings) -> Raw:
@@ -76,7 +83,7 @@ def _read_gold(raw: Raw, settings: ReadSettings) -> Raw:
         return raw
     cells = [_lines(cell) for cell in gold.values.to_pylist()]
     merge = settings.multi_select == "keep"
-    names = encode(strings("|".join(sorted(set(c))) if len(c) == 1 or merge else None for c in cells))
+    names = encode(strings(joined(c) if len(c) == 1 or (c and merge) else None for c in cells))
     known = Codes(names.values, np.append(names.codes, np.int32(-1))[gold.codes])
     rows = np.flatnonzero(np.array([len(c) > 1 and not merge for c in cells] + [False])[gold.codes])
     findings = []

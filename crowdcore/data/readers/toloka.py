@@ -24,6 +24,7 @@ __all__ = ["Toloka"]
 
 _ALWAYS = {"ASSIGNMENT:assignment_id", "ASSIGNMENT:worker_id"}
 _TASK = "ASSIGNMENT:task_id"
+_TIMES = ("ASSIGNMENT:submitted", "ASSIGNMENT:started")  # of a page of tasks; the web page's file has the start only
 
 
 class Toloka(Reader):
@@ -54,7 +55,8 @@ class Toloka(Reader):
         golden = question.replace("OUTPUT:", "GOLDEN:", 1)
         if golden in table.columns:
             roles["gold"] = golden
-        raw = read_export(self.name, source, settings, roles, "ASSIGNMENT:submitted")
+        when = next((name for name in _TIMES if name in table.columns), None)
+        raw = read_export(self.name, source, settings, roles, when)
         raw = replace(raw, findings=(*raw.findings, *other_questions(outputs, question)))
         raw = drop_flagged(raw, table, "ASSIGNMENT:status", ("rejected",), settings)
         return read_labels(raw, _choices, settings)
