@@ -47,7 +47,7 @@ def mturk(answers: Any = MTURK_ANSWERS, header: list[str] = MTURK_HEADER) -> str
     return _table(header, rows)
 
 
-# https://toloka.ai/docs/guide/result-of-eval/: the file of assignments.
+# https://github.com/Toloka/docs: en/guide/concepts/result-of-eval.md, and GetAssignmentsTsvParameters.Field of toloka-kit.
 TOLOKA_HEADER = [
     *("INPUT:text", "OUTPUT:result", "GOLDEN:result", "HINT:text", "HINT:default_language", "ASSIGNMENT:link"),
     *("ASSIGNMENT:task_id", "ASSIGNMENT:assignment_id", "ASSIGNMENT:worker_id", "ASSIGNMENT:status"),
@@ -73,7 +73,7 @@ TOLOKA = _table(
     "\t",
 )
 
-# https://success.appen.com/hc/en-us/articles/202703195: "Full Report" of a job with test questions.
+# "Full Report" of a job with test questions, as in https://github.com/SuLab/crowdflower_relation_verification.
 APPEN_HEADER = [
     *("_unit_id", "_created_at", "_golden", "_id", "_missed", "_started_at", "_tainted", "_channel", "_trust"),
     *("_worker_id", "_country", "_region", "_city", "_ip", "sentiment", "comment", "orig__golden", "sentiment_gold"),
