@@ -47,7 +47,7 @@ def mturk(answers: Any = MTURK_ANSWERS, header: list[str] = MTURK_HEADER) -> str
     return _table(header, rows)
 
 
-# https://github.com/Toloka/docs: en/guide/concepts/result-of-eval.md, and GetAssignmentsTsvParameters.Field of toloka-kit.
+# https://github.com/Toloka/docs: result-of-eval.md in its guide, and GetAssignmentsTsvParameters.Field of toloka-kit.
 TOLOKA_HEADER = [
     *("INPUT:text", "OUTPUT:result", "GOLDEN:result", "HINT:text", "HINT:default_language", "ASSIGNMENT:link"),
     *("ASSIGNMENT:task_id", "ASSIGNMENT:assignment_id", "ASSIGNMENT:worker_id", "ASSIGNMENT:status"),
