@@ -31,8 +31,12 @@ MTURK_ANSWERS = [  # HIT, worker, answer, status
 ]  # fmt: skip
 
 
-def mturk(answers: Any = MTURK_ANSWERS, header: list[str] = MTURK_HEADER) -> str:
-    """Batch results; an answer for each column ``Answer.*``."""
+def mturk(answers: Any = MTURK_ANSWERS, header: list[str] = MTURK_HEADER, reviewed: bool = False) -> str:
+    """Batch results; an answer for each column ``Answer.*``.
+
+    The rows have no cells for Approve and Reject (as in https://github.com/xiaovictoria8/Monolingual-alignment-dataset
+    and https://github.com/iai-group/sigir2024-transparentCIS), unless somebody has reviewed them.
+    """
     rows = []
     for number, (hit, worker, answer, status) in enumerate(answers):
         known = {
@@ -43,7 +47,7 @@ def mturk(answers: Any = MTURK_ANSWERS, header: list[str] = MTURK_HEADER) -> str
             "LifetimeApprovalRate": "100% (3/3)", "Input.text": TEXTS[hit],
         }  # fmt: skip
         given = answer if isinstance(answer, dict) else {"Answer.sentiment": answer}
-        rows.append([(known | given).get(name, "") for name in header])
+        rows.append([(known | given).get(name, "") for name in (header if reviewed else header[:-2])])
     return _table(header, rows)
 
 

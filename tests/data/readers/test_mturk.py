@@ -38,6 +38,21 @@ def test_roles_times_and_texts(write):
     assert data.media.columns["text"].tolist() == ["great film", "dull plot"]
 
 
+def test_the_columns_of_a_review_have_cells_only_after_it(write, tmp_path):
+    assert "unfilled-columns" in {f.code for f in examine(write()).report.findings}
+    path = tmp_path / "reviewed.csv"
+    path.write_text(exports.mturk(reviewed=True), encoding="utf-8", newline="")
+    reviewed = examine(path)
+    assert reviewed.report.columns[-2:] == ("Approve", "Reject")
+    assert "unfilled-columns" not in {f.code for f in reviewed.report.findings}
+    own, other = (found.dataset(accept=True).label.tolist() for found in (reviewed, examine(write())))
+    assert own == other
+    lines = exports.mturk().splitlines(keepends=True)
+    path.write_text("".join([*lines[:3], lines[3].rstrip() + ",x,\r\n", *lines[4:]]), encoding="utf-8", newline="")
+    with pytest.raises(DataError, match=r"This row has \d+ cells, but there are \d+ columns \(reviewed.csv, row 1\)"):
+        examine(path)
+
+
 def test_rejected_assignments_are_told_and_can_be_left_out(write):
     found = examine(write())
     (told,) = [f for f in found.report.findings if f.level == "warning"]
