@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import ClassVar
 
 from crowdcore.core.errors import DataError
 from crowdcore.data.columns import MappingError
-from crowdcore.data.readers._answers import text_of
 from crowdcore.data.readers._export import (
     drop_flagged,
     input_roles,
+    listed,
     only_question,
     other_questions,
     read_export,
@@ -59,16 +58,4 @@ class Toloka(Reader):
         raw = read_export(self.name, source, settings, roles, when)
         raw = replace(raw, findings=(*raw.findings, *other_questions(outputs, question)))
         raw = drop_flagged(raw, table, "ASSIGNMENT:status", ("rejected",), settings)
-        return read_labels(raw, _choices, settings)
-
-
-def _choices(cell: str) -> list[str] | None:
-    """The choices in a cell: a text, or a JSON list of them."""
-    if not cell.startswith(("[", "{")):
-        return [cell] if cell else []
-    try:
-        value = json.loads(cell)
-    except (ValueError, RecursionError):
-        return [cell]
-    names = [text_of(entry) for entry in value] if isinstance(value, list) else [None]
-    return None if None in names else [name for name in names if name]
+        return read_labels(raw, listed, settings)

@@ -84,3 +84,13 @@ def test_a_report_made_from_an_older_report(tmp_path):
     path.write_text(f"{header}\n{rows}", encoding="utf-8")
     report = examine(path).report
     assert (report.format, report.roles["label"], report.n_annotations) == ("appen", "kind", 4)
+
+
+def test_choices_that_a_script_wrote_as_a_list(tmp_path):
+    """As in the tutorial of https://github.com/CrowdTruth/CrowdTruth-core."""
+    path = tmp_path / "f126.csv"
+    rows = '1,a,1,"[""Other""]"\n1,b,1,"[""Other"",""Artist""]"\n2,a,1,"[""Artist""]"\n2,b,1,[IS_A]\n'
+    path.write_text("_unit_id,_worker_id,_trust,answer\n" + rows, encoding="utf-8")
+    report = examine(path).report
+    assert report.classes == ("Artist", "Other", "[IS_A]")
+    assert {f.code: f.rows for f in report.changes} == {"several-choices": (2,)}
