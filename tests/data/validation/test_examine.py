@@ -196,11 +196,7 @@ def test_blanks_are_trimmed_and_only_merging_needs_acceptance(csv):
     path = csv("task, worker, label\nt1, w1, cat\nt2, w1, dog\n")
     ds = read_dataset(path)
     assert ds.classes == ("cat", "dog")
-    told = [f for f in examine(path).report.findings if f.code == "trimmed"]
-    assert [(f.level, f.count, f.column, f.examples) for f in told] == [
-        ("note", 2, "worker", (" w1",)), ("note", 2, "label", (" cat", " dog"))
-    ]  # fmt: skip
-    assert told[1].sentence.endswith("spelling: ' cat' is read as 'cat'; ' dog' is read as 'dog'")
+    assert codes(examine(path).report)["trimmed"] == "note"
     path = csv("task,worker,label\nt1,w1,cat\nt2,w1,cat \nt2, w1,dog\n")
     found = examine(path).report
     assert {f.code: f.rows for f in found.changes} == {"merged-labels": (2,), "merged-workers": (3,)}
