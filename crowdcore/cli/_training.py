@@ -37,7 +37,7 @@ def _progress(title: str) -> Iterator[Any]:
 
         def listen(event: Event) -> None:
             if isinstance(event, EpochEvent):  # notes are told once, with the result
-                bar.update(line, completed=event.done, description=f"{title}, epoch {event.epoch}/{event.epochs}")
+                bar.update(line, completed=event.done, description=f"{title}, {event.at}")
 
         yield listen
 

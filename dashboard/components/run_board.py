@@ -149,11 +149,7 @@ def _row(run: Run) -> None:
 
 
 def _progress(run: Run) -> str:
-    if run.spec.search is not None:
-        words = [f"trial {run.epoch} of {run.epochs}" if run.epoch else "first trial"]
-    else:
-        now = f"epoch {run.epoch}" if run.epoch else "before epoch 1"
-        words = [f"{now} of {run.epochs}" if run.device and run.epochs else "starting"]
+    words = [run.at if run.device or run.spec.search is not None else "starting"]
     if run_actions.is_stopping(run.id):
         words.append("stopping after this epoch" if run.spec.search is None else "stopping")
     elif run.remaining is not None:

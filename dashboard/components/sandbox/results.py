@@ -73,7 +73,7 @@ def _row(run: Run, crowd: str) -> None:
     with st.container(key=f"sandbox-run-{run.id}", horizontal=True, vertical_alignment="center", gap="small"):
         words = [services.run_title(run), *([crowd] if crowd else []), run.state]
         if run.state == "running":
-            words.append(f"epoch {run.epoch} of {run.epochs}" if run.epochs else "starting")
+            words.append(run.at)
             words += [f"{duration(run.remaining)} left"] if run.remaining is not None else []
         elif run.message:
             words.append(run.message.splitlines()[0])
