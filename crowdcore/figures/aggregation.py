@@ -101,9 +101,9 @@ def calibration(curves: Mapping[str, Calibration], *, title: str = "Calibration"
                 "width": 3,
                 "visible": len(curves) <= _FEW,
             },
-            customdata=np.stack([n, 100 * low, 100 * high], axis=1),
+            customdata=np.stack([n, 100 * low, 100 * high, 100 * y], axis=1),
             hovertemplate=f"<b>{name}</b><br>%{{customdata[0]:,}} labels given with probability %{{x:.2f}}"
-            "<br>%{y:.1%} are right (%{customdata[1]:.1f} – %{customdata[2]:.1f} %)<extra></extra>",
+            "<br>%{customdata[3]:.1f} % are right (%{customdata[1]:.1f} – %{customdata[2]:.1f} %)<extra></extra>",
             showlegend=False,
             **named,
         )

@@ -46,8 +46,8 @@ def rank_changes(
             mode="lines+markers",
             line={"color": look.color, "width": 2.5, "dash": look.dash},
             marker={"size": 10, "color": look.color, "symbol": look.symbol},
-            customdata=[[ways[side], rank[k, side], accuracy[k, side]] for side in (0, 1)],
-            hovertemplate=f"<b>{name}</b>, %{{customdata[0]}}<br>rank %{{customdata[1]}}: %{{customdata[2]:.2%}}"
+            customdata=[[ways[side], rank[k, side], 100 * accuracy[k, side]] for side in (0, 1)],
+            hovertemplate=f"<b>{name}</b>, %{{customdata[0]}}<br>rank %{{customdata[1]}}: %{{customdata[2]:.2f}} %"
             "<extra></extra>",
             name=name,
         )
