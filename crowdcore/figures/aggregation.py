@@ -108,6 +108,7 @@ def calibration(curves: Mapping[str, Calibration], *, title: str = "Calibration"
             **named,
         )
     fig.update_xaxes(title="probability of the label", **theme.PERCENT, range=[0, 1.03])
+    fig.update_layout(margin_r=24)  # room for the last tick's words
     fig.update_yaxes(title="share that is right", **theme.PERCENT, range=[0, 1.03])
     return theme.legend_below(fig, len(curves))
 

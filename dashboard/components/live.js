@@ -1,14 +1,10 @@
-// Containers named live-… are status regions, read when their content changes; refusals and warnings are alerts.
-if (!window.crowdcoreLive) {
-  const roles = {
-    status: "[class*=st-key-live-]:not([role])",
-    alert: ".stAlert:not([role]):has([data-testid=stAlertContentError], [data-testid=stAlertContentWarning])",
-  };
+// Containers named live-… are status regions, which screen readers read when their content changes.
+export default function () {
   const mark = () => {
-    for (const [role, which] of Object.entries(roles))
-      for (const element of document.querySelectorAll(which)) element.setAttribute("role", role);
+    for (const region of document.querySelectorAll("[class*=st-key-live-]:not([role])")) region.setAttribute("role", "status");
   };
-  window.crowdcoreLive = new MutationObserver(mark);
-  window.crowdcoreLive.observe(document.body, { childList: true, subtree: true });
+  const observer = new MutationObserver(mark);
+  observer.observe(document.body, { childList: true, subtree: true });
   mark();
+  return () => observer.disconnect();
 }

@@ -1,4 +1,4 @@
-"""Parts of a page whose changes a screen reader speaks: results, refusals, the ends of runs."""
+"""Parts of a page whose changes a screen reader speaks: results and the ends of runs; refusals are alerts anyway."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["live", "make_live"]
 
-_SCRIPT = Path(__file__).with_suffix(".js")
+_marker = None
 
 
 def live(key: str) -> DeltaGenerator:
@@ -21,6 +21,9 @@ def live(key: str) -> DeltaGenerator:
 
 
 def make_live() -> None:
-    """Have the browser mark such containers, and alerts as they appear; to be called once on every page."""
-    with st.container(key="live-script"):
-        st.html(f"<script>{_SCRIPT.read_text()}</script>", unsafe_allow_javascript=True)
+    """Have the browser mark such containers; to be called once on every page."""
+    global _marker
+    if _marker is None:
+        _marker = st.components.v2.component("crowdcore_live", js=Path(__file__).with_suffix(".js").read_text())
+    with st.container(key="marker"):  # never seen
+        _marker(key="live")

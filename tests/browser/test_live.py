@@ -25,5 +25,5 @@ def test_results_and_refusals_are_spoken(page: Page) -> None:
     main(page).locator("[role=status].st-key-live-fits").evaluate("region => region.setAttribute('data-same', '')")
     main(page).get_by_role("button", name="Run", exact=True).click()
     expect(main(page).locator("[role=status][data-same]")).to_have_text(re.compile(r"(\d) of \1 aggregators"))
-    open_page(page, "/shared-mistakes?dataset=nowhere")
+    page.goto("/shared-mistakes?dataset=nowhere")
     expect(main(page).get_by_role("alert")).to_contain_text("There is no dataset")
