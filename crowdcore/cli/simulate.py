@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +9,7 @@ import pandas as pd
 import typer
 
 from crowdcore.cli._options import Device, Epochs, Figure, Json, is_path, settings
-from crowdcore.cli._output import print_json, print_notes, print_table, save_figure, save_table
+from crowdcore.cli._output import print_json, print_notes, print_table, progress, save_figure, save_table
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data import CrowdDataset, simulate as simulators
 
@@ -200,7 +198,8 @@ def _plant(plan: RecoveryPlan, out: Path | None, figure: Path | None, json: bool
     print_notes(
         (
             f"{crowd.n_annotations:,} labels by {crowd.n_workers:,} workers on {facts['labelled_tasks']:,} tasks; "
-            f"{found.right:.1%} of them are right, and so are {found.majority:.1%} of the majority votes.",
+            f"{100 * found.right:.1f} % of them are right, and so are {100 * found.majority:.1f} % of the majority "
+            "votes.",
             found.sentence,
             *crowd.notes,
             *([f"Written to {out}, with what generated it in truth.npz."] if out else []),
@@ -227,7 +226,7 @@ def _study(plan: RecoveryPlan, device: str, out: Path | None, figure: Path | Non
 
     if out is not None and out.suffix not in {".csv", ".parquet"}:
         raise SettingError("--out", "end in .csv or .parquet where methods are trained", str(out))
-    with _progress() as tell:
+    with progress() as tell:
         study = study_recovery(plan, device=device, on_progress=tell)
     varied = list(spelled(plan.over))
     count = len(plan.points())
@@ -246,21 +245,3 @@ def _study(plan: RecoveryPlan, device: str, out: Path | None, figure: Path | Non
     title = f"Who recovered what: {words}" + (f" at each of {count} points" if count > 1 else "")
     print_table(study.crowds.drop(columns="crowd") if plan.crowds == 1 else study.crowds, "What was planted")
     print_table(shown.table[columns], title, (*study.notes, *shown.notes), limit=200)
-
-
-@contextmanager
-def _progress() -> Iterator[Any]:
-    """A progress bar on standard error, which shows only where a person looks on."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f}%"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        line = bar.add_task("", total=1.0)
-        yield lambda share, words: bar.update(line, completed=share, description=words)

@@ -10,6 +10,7 @@ import streamlit as st
 from dashboard import services, state
 from dashboard.components.collector import spare
 from dashboard.components.guard import refusals
+from dashboard.components.live import live
 from dashboard.components.run_picker import table_link
 from dashboard.components.text import as_text, count, duration, percent
 from dashboard.services import run_actions
@@ -140,11 +141,12 @@ def _row(run: Run) -> None:
         with st.container(gap=None):
             n = len(run.spec.seeds)
             asked = f" · {as_text(services.run_asked(run))}" if run.name else ""
-            st.markdown(f"{ICONS[run.state]} **{as_text(services.run_title(run))}**{asked} · {count(n, 'seed')}")
+            with live(f"run-{run.id}"):  # its progress is not in it: nobody wants to hear every epoch
+                st.markdown(f"{ICONS[run.state]} **{as_text(services.run_title(run))}**{asked} · {count(n, 'seed')}")
+                if run.state != "running":
+                    st.caption(as_text(_outcome(run)))
             if run.state == "running":
                 st.progress(min(max(run.done, 0.0), 1.0), as_text(_progress(run)))
-            else:
-                st.caption(as_text(_outcome(run)))
         _buttons(run)
 
 
