@@ -18,7 +18,18 @@ from crowdcore.core.errors import SettingError
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["jsonable", "print_json", "print_notes", "print_table", "progress", "save_figure", "save_table"]
+    from crowdcore.exhibits import Exhibit
+
+__all__ = [
+    "jsonable",
+    "print_json",
+    "print_notes",
+    "print_table",
+    "progress",
+    "save_exhibit",
+    "save_figure",
+    "save_table",
+]
 
 
 def jsonable(value: Any) -> Any:
@@ -116,6 +127,20 @@ def save_table(frame: pd.DataFrame, path: Path) -> None:
     from crowdcore.data.writers.tables import write_table
 
     write_table(pa.Table.from_pandas(frame, preserve_index=False), path)
+
+
+def save_exhibit(exhibit: Exhibit, out: Path | None, figure: Path | None) -> None:
+    """Write an exhibit's table and its figure to the files that are named.
+
+    Raises:
+        SettingError: a file for the figure of a table alone.
+    """
+    if out:
+        save_table(exhibit.table, out)
+    if figure:
+        if exhibit.figure is None:
+            raise SettingError("--figure", "be left out: this exhibit is a table", str(figure))
+        save_figure(exhibit.figure, figure)
 
 
 def save_figure(figure: go.Figure, path: Path) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import typer
 
 from crowdcore.cli._options import Device, Epochs, Figure, Json, is_path, settings
-from crowdcore.cli._output import print_json, print_notes, print_table, progress, save_figure, save_table
+from crowdcore.cli._output import print_json, print_notes, print_table, progress, save_exhibit, save_table
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data import CrowdDataset, simulate as simulators
 
@@ -185,9 +185,7 @@ def _plant(plan: RecoveryPlan, out: Path | None, figure: Path | None, json: bool
     if out:
         write_folder(crowd, out)
     if figure:
-        shown = planted_crowd(crowd)
-        assert shown.figure is not None
-        save_figure(shown.figure, figure)
+        save_exhibit(planted_crowd(crowd), None, figure)
     facts = _facts(crowd) | {"right_labels": found.right, "right_majority_votes": found.majority}
     if json:
         print_json(
@@ -236,8 +234,7 @@ def _study(plan: RecoveryPlan, device: str, out: Path | None, figure: Path | Non
     shown = errors(study.table, varied, {c.name: c.method for c in plan.methods}, words)
     if out:
         save_table(study.table, out)
-    if figure and shown.figure is not None:
-        save_figure(shown.figure, figure)
+    save_exhibit(shown, None, figure)
     if json:
         print_json({"plan": plan.model_dump(), "crowds": study.crowds, "table": study.table, "summary": shown.table})
         return

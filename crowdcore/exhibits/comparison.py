@@ -16,8 +16,8 @@ from crowdcore import analysis, figures
 from crowdcore.core.drawable import escaped
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.exhibits import Exhibit
 from crowdcore.exhibits.differences import none_of, over_seeds, over_tasks, rank_changes, ranks, tests
+from crowdcore.exhibits.exhibit import Exhibit, cells
 from crowdcore.learning.comparison import summary as comparison, variation
 from crowdcore.learning.comparison.comparability import shown_seed
 from crowdcore.learning.comparison.features_seen import SEEN
@@ -267,10 +267,7 @@ def truth(results: Results, dataset: CrowdDataset, worker: int | None, called: s
         title=escaped(what),
         subtitle=f"what generated the labels, and what was learnt{_mean(results)}",
     )
-    a, b = (axis.ravel() for axis in np.indices((dataset.n_classes, dataset.n_classes)))
-    classes = np.array(dataset.classes, object)
-    table = pd.DataFrame({"true": classes[a], "given": classes[b], **{n: m.ravel() for n, m in matrices.items()}})
-    return Exhibit(f"truth-{who or 'common'}", what, figure, table)
+    return Exhibit(f"truth-{who or 'common'}", what, figure, cells(dataset.classes, **matrices))
 
 
 def _mean(results: Results) -> str:

@@ -66,7 +66,6 @@ def calibration(curves: Mapping[str, Calibration], *, title: str = "Calibration"
 
     Args:
         curves: name -> from `analysis.calibration`; a method keeps its colour, its second curve is dashed.
-        title: title of the figure.
     """
     honest = go.Scatter(x=[0, 1], y=[0, 1], mode="lines", line={"color": theme.INK, "width": 1, "dash": "dot"})
     honest.update(hoverinfo="skip", showlegend=False)
@@ -126,7 +125,6 @@ def log_likelihood(
         results: name -> result; a method keeps its colour, its second curve is dashed.
         n_annotations: the objectives are divided by it.
         gap: draw the gap to the final value instead, on a logarithmic scale.
-        title: title of the figure.
     """
     curves = {name: found for name, found in results.items() if len(found.log_likelihood)}
     subtitle = "How far the objective is from its final value" if gap else "Log-likelihood or its bound, with priors"
@@ -175,7 +173,6 @@ def confusion_intervals(
         worker: which of its workers.
         classes: (C,) names.
         counts: (C, C) expected annotations behind the cells, shown by the pointer.
-        title: title of the figure.
     """
     estimate, low, high = (100 * part[worker] for part in (intervals.estimate, intervals.low, intervals.high))
     cells = list(zip(estimate.ravel(), low.ravel(), high.ravel(), strict=True))

@@ -51,7 +51,6 @@ def confusion(
         scale_max: value of the last colour; default 1, or the largest value if that is below 0.5.
         scale: of the colours; "log" tells small probabilities apart.
         dark: whether the page is dark, where a difference of zero is dark too.
-        title: title of the figure.
         subtitle: reference, dataset, remarks.
 
     Raises:

@@ -53,7 +53,6 @@ def confusion_grid(
         diagonal: draw it too; without it the colours reach to the most frequent mistake.
         scale: of the colours; "log" tells small probabilities apart.
         scale_max: value of the last colour; default 1, or the largest value shown if that is below 0.5.
-        title: title of the figure.
         subtitle: seeds, reference, dataset, remarks.
 
     Raises:

@@ -27,7 +27,6 @@ def accuracy_along(
     Args:
         bands: one per curve; positions may be numbers, or words, which stand at equal distances.
         x: what varies.
-        title: title of the figure.
         subtitle: data, remarks.
     """
     fig = theme.figure(title=title, subtitle=subtitle)
@@ -75,7 +74,6 @@ def class_accuracy(
 
     Args:
         bands: along the class names, one per run.
-        title: title of the figure.
         subtitle: data, remarks.
         gap: share of a class's room that its markers spread over.
     """
@@ -114,7 +112,6 @@ def seed_accuracies(
         values: (S,) of each run.
         bands: one position each: mean and standard deviation of those values.
         ensembles: accuracy of the mean of the seeds' predictions, of each run; NaN or nothing where there is none.
-        title: title of the figure.
         subtitle: data, remarks.
     """
     fig = theme.figure(title=title, subtitle=subtitle)

@@ -78,7 +78,6 @@ def learning_curves(
         log_values: a logarithmic axis of values.
         all_values: an axis that holds every value, those of the first epochs too.
         until: the epoch that the axis reaches at least, for runs that go on.
-        title: title of the figure.
         subtitle: data, remarks.
     """
     lines = _lines(bands, selected, smooth)

@@ -34,7 +34,6 @@ def omega_ranking(
     Args:
         ranking: from `analysis.omega_ranking`.
         highlight: number of a task to mark.
-        title: title of the figure.
     """
     edges, counts = ranking.histogram(BINS)
     n = len(ranking.classes)
@@ -159,7 +158,6 @@ def omega_spread(
         beside: (K,) another number of each group, shown by the pointer.
         beside_name: what that number is.
         highlight: number of a group to mark.
-        title: title of the figure.
     """
     known = np.flatnonzero(spread.n)
     order = known[np.lexsort((known, -spread.mean[known]))]

@@ -34,7 +34,6 @@ def rank_changes(
         rank: (G, 2) on the left and on the right, 1 is best.
         accuracy: (G, 2) what the ranks rest on, as shares.
         ways: what the left and the right rank by.
-        title: title of the figure.
         subtitle: data, remarks.
     """
     fig = theme.figure(title=title, subtitle=subtitle)

@@ -35,7 +35,6 @@ def recovery_errors(
         measures: column -> what it is.
         methods: what each is called -> registered name, which settles its colour; the first one on top.
         bounds: methods drawn as lines through the panel.
-        title: title of the figure.
         subtitle: data, remarks.
 
     Raises:
@@ -126,7 +125,6 @@ def recovery_along(
         methods: what each is called -> registered name, which settles its colour.
         columns: another column that varies; one column of panels for each of its values.
         bounds: methods drawn thin and grey.
-        title: title of the figure.
         subtitle: data, remarks.
 
     Raises:

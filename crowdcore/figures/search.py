@@ -25,7 +25,6 @@ def search_history(
     Args:
         trials: a row per trial: trial (from 1), validation_accuracy (NaN while unknown), best, then its settings.
         method: gives the colour.
-        title: title of the figure.
         subtitle: what is under it.
     """
     fig = theme.figure(title=title, subtitle=subtitle)
@@ -65,7 +64,6 @@ def search_importance(
     Args:
         shares: setting -> share, they sum to 1.
         method: gives the colour.
-        title: title of the figure.
         subtitle: what is under it.
     """
     ordered = sorted(shares.items(), key=lambda item: item[1])

@@ -44,7 +44,6 @@ def worker_ranking(
         by: what to rank by; accuracy has its interval.
         names: (n_workers,) what the workers are called; default their ids.
         highlight: number of a worker to mark.
-        title: title of the figure.
 
     Raises:
         SettingError: no such measure.
@@ -112,7 +111,6 @@ def pair_mistakes(
         names: (n_workers,) what the workers are called; default their ids.
         level: q-value up to which a pair counts as conspicuous.
         most: most pairs drawn, the least probable ones; those never wrong alike are left out.
-        title: title of the figure.
     """
     called = np.asarray(pairs.worker_ids if names is None else names, object)
     some = np.flatnonzero(pairs.wrong_alike)

@@ -34,12 +34,7 @@ _PATIENCE = 300.0  # seconds that the end of a run waits for a record that does 
 
 
 class Recorder:
-    """Means over seeds and progress of one run; a locked or lost database is tried again.
-
-    Args:
-        workspace: of the run.
-        run_id: of the run.
-    """
+    """Means over seeds and progress of one run; a locked or lost database is tried again."""
 
     def __init__(self, workspace: Workspace, run_id: str) -> None:
         self._workspace, self._run_id = workspace, run_id

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore import runs
 from dashboard import services, state
 from dashboard.components.download import download
 from dashboard.components.guard import fragment, refusals
@@ -54,7 +55,7 @@ def _one(shown: dict[str, Run]) -> None:
         _take_along(run)
         if run.spec.search is None:
             st.caption("The same from the command line")
-            st.code(run_actions.command_line(run), language=None, wrap_lines=True)
+            st.code(runs.command_line(run.spec), language=None, wrap_lines=True)
     with st.expander("Log", expanded=run.state == "failed", icon=":material/notes:"):
         _log(run)
 

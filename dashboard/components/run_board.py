@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard import services, state
 from dashboard.components.collector import spare
-from dashboard.components.guard import refusals
+from dashboard.components.guard import attempt, refusals, refused_before
 from dashboard.components.live import live
 from dashboard.components.run_picker import table_link
 from dashboard.components.text import as_text, count, duration, percent
@@ -96,9 +96,7 @@ def _follow(dataset: str, shown: list[str], drawn: Sequence[Run]) -> None:
                 st.rerun()
             by_id = {run.id: run for run in found}
             _engine(dataset)
-            said = st.session_state.pop("train-said", "")
-            if said:
-                st.error(as_text(said), icon=":material/block:")
+            refused_before()
             for name in shown:
                 if name in by_id:
                     _row(by_id[name])
@@ -204,15 +202,7 @@ def _button(label: str, icon: str, run: Run, act: Callable[[str], None], about: 
         key=f"{label}-{run.id}",
         icon=icon,
         help=about,
-        on_click=_acted,
+        on_click=attempt,
         args=(act, run.id),
         type="tertiary",
     )
-
-
-def _acted(act: Callable[[str], None], name: str) -> None:
-    """Do it; what refuses is said at the next look."""
-    try:
-        act(name)
-    except services.Refusal as refusal:
-        st.session_state["train-said"] = str(refusal)

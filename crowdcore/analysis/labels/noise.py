@@ -63,7 +63,6 @@ class ClassBalance:
 
     Attributes:
         reference: what was taken for the truth.
-        classes: class names.
         tasks: (C,) annotated tasks of each true class (expected number when soft).
         annotations: (C,) annotations that gave the label, on any annotated task.
     """
@@ -102,7 +101,6 @@ class AnnotationEntropy:
 
     Attributes:
         reference: what was taken for the truth.
-        classes: class names.
         entropy: (C,) nats; 0 = always the same label, log C = any label alike; NaN without annotations.
         annotations: (C,) annotations on tasks of the class (expected number when soft).
     """

@@ -44,7 +44,6 @@ class TrainingResult:
         dataset: its name.
         fingerprint: its content hash.
         inputs: content hash of its features or images as they were, which its fingerprint leaves out.
-        classes: class names.
         method: registered name.
         settings: the method's settings.
         training: the trainer's settings, as used.

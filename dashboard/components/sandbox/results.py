@@ -9,7 +9,7 @@ import streamlit as st
 from crowdcore import exhibits
 from dashboard import services, state
 from dashboard.components.exhibit import show
-from dashboard.components.guard import fragment, refusals
+from dashboard.components.guard import attempt, fragment, refusals
 from dashboard.components.live import live
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, duration
@@ -83,21 +83,13 @@ def _row(run: Run, crowd: str) -> None:
         if run.state in ("failed", "cancelled"):
             st.button(
                 "Resume", key=f"resume-{run.id}", icon=":material/resume:", type="tertiary",
-                on_click=_act, args=(run_actions.resume, run.id),
+                on_click=attempt, args=(run_actions.resume, run.id),
             )  # fmt: skip
 
 
 def _cancel(ids: list[str]) -> None:
     for name in ids:
-        _act(run_actions.cancel, name)
-
-
-def _act(act: object, name: str) -> None:
-    """Do it; a run that has ended meanwhile needs nothing."""
-    try:
-        act(name)  # type: ignore[operator]
-    except services.Refusal as refusal:
-        st.session_state["sandbox-said"] = str(refusal)
+        attempt(run_actions.cancel, name)
 
 
 @fragment
