@@ -198,7 +198,7 @@ def _wrapped(words: str, most: int = 30) -> str:
 
 
 def _axis(measure: str) -> dict[str, object]:
-    return theme.PERCENT if "accuracy" in measure else {}
+    return dict(theme.PERCENT) if "accuracy" in measure else {}
 
 
 def _written(measure: str, values: Iterable[float]) -> list[str]:
