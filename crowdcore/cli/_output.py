@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from crowdcore.core.errors import SettingError, need_extra
+from crowdcore.core.errors import SettingError
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -144,15 +144,12 @@ def save_exhibit(exhibit: Exhibit, out: Path | None, figure: Path | None) -> Non
 
 
 def save_figure(figure: go.Figure, path: Path) -> None:
-    """Draw a figure to ``.html`` (self-contained), ``.svg``, ``.png`` or ``.pdf``."""
+    """Draw a figure to ``.html`` (self-contained), or 170 mm wide to ``.svg``, ``.pdf`` or ``.png``."""
     if path.suffix == ".html":
         figure.write_html(path, include_plotlyjs=True)
         return
-    if path.suffix not in {".svg", ".png", ".pdf"}:
+    from crowdcore.figures.paper import FORMATS, draw
+
+    if path.suffix not in FORMATS:
         raise SettingError("--figure", "end in .html, .svg, .png or .pdf", str(path))
-    try:
-        import kaleido  # noqa: F401
-    except ImportError as error:
-        raise need_extra(f"Drawing to {path.suffix}", "kaleido") from error
-    figure.update_layout(paper_bgcolor="white", plot_bgcolor="white", template="plotly_white")
-    figure.write_image(path)
+    draw({path: figure})

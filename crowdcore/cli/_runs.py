@@ -81,7 +81,7 @@ def rows(found: Sequence[Run]) -> pd.DataFrame:
 
 
 def _state(run: Run) -> str:
-    return f"running, {run.epoch}/{run.epochs}" if run.state == "running" else run.state
+    return f"running, {run.at}" if run.state == "running" else run.state
 
 
 def _first_line(text: str) -> str:

@@ -33,7 +33,7 @@ def train_one(
 
         def listen(event: Event) -> None:
             if isinstance(event, EpochEvent):  # notes are told once, with the result
-                tell(event.done, f"{method} on {dataset.name}, epoch {event.epoch}/{event.epochs}")
+                tell(event.done, f"{method} on {dataset.name}, {event.at}")
 
         return learning.train(dataset, method, seeds=seeds, device=device, on_event=listen, **checkpoint, **settings)
 
@@ -50,6 +50,7 @@ def table(rows: list[dict[str, Any]], kinds: bool = False) -> pd.DataFrame:
         rows: from `comparison.row`.
         kinds: say too what selected the epochs and named the classes.
     """
+    from crowdcore.learning.comparison.features_seen import SEEN
     from crowdcore.learning.comparison.selected_by import WAYS
     from crowdcore.learning.comparison.summary import NAMES, together_name
 
@@ -58,12 +59,15 @@ def table(rows: list[dict[str, Any]], kinds: bool = False) -> pd.DataFrame:
         return "–" if np.isnan(mean) else f"{mean:.2f}" + ("" if np.isnan(std) else f" ± {std:.2f}")
 
     told = []
-    for r in rows:
+    several = len({r["features_seen"] for r in rows}) > 1
+    for r in sorted(rows, key=lambda r: list(SEEN).index(r["features_seen"])):
         common = {
             "seeds": len(r["seeds"]),
             "seconds": f"{r['seconds']:.1f}",
             "annotations/s": f"{r['annotations_per_second']:,.0f}",
         }
+        if several:
+            common |= {"features without labels": SEEN[r["features_seen"]]}
         if kinds:
             common |= {"selected by": WAYS[r["selected_by"]], "names": NAMES.get(r["names"], r["names"])}
         reached = {at: spread(r, at) for at in ("selected", "last", "best")}

@@ -196,7 +196,8 @@ def _plant(plan: RecoveryPlan, out: Path | None, figure: Path | None, json: bool
     print_notes(
         (
             f"{crowd.n_annotations:,} labels by {crowd.n_workers:,} workers on {facts['labelled_tasks']:,} tasks; "
-            f"{found.right:.1%} of them are right, and so are {found.majority:.1%} of the majority votes.",
+            f"{100 * found.right:.1f} % of them are right, and so are {100 * found.majority:.1f} % of the majority "
+            "votes.",
             found.sentence,
             *crowd.notes,
             *([f"Written to {out}, with what generated it in truth.npz."] if out else []),

@@ -3,6 +3,7 @@ from . import (
     comparison as comparison,
     confusion_sources as confusion_sources,
     confusions as confusions,
+    contradicted as contradicted,
     fits as fits,
     label_differences as label_differences,
     mistakes as mistakes,

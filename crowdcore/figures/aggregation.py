@@ -100,13 +100,14 @@ def calibration(curves: Mapping[str, Calibration], *, title: str = "Calibration"
                 "width": 3,
                 "visible": len(curves) <= _FEW,
             },
-            customdata=np.stack([n, 100 * low, 100 * high], axis=1),
+            customdata=np.stack([n, 100 * low, 100 * high, 100 * y], axis=1),
             hovertemplate=f"<b>{name}</b><br>%{{customdata[0]:,}} labels given with probability %{{x:.2f}}"
-            "<br>%{y:.1%} are right (%{customdata[1]:.1f} – %{customdata[2]:.1f} %)<extra></extra>",
+            "<br>%{customdata[3]:.1f} % are right (%{customdata[1]:.1f} – %{customdata[2]:.1f} %)<extra></extra>",
             showlegend=False,
             **named,
         )
     fig.update_xaxes(title="probability of the label", **theme.PERCENT, range=[0, 1.03])
+    fig.update_layout(margin_r=24)  # room for the last tick's words
     fig.update_yaxes(title="share that is right", **theme.PERCENT, range=[0, 1.03])
     return theme.legend_below(fig, len(curves))
 

@@ -117,8 +117,9 @@ def _panel(fig: go.Figure, k: int, values: FloatArray, hover: AnyArray | None, s
         "dy": part.row_step,
         "xgap": 2 if n <= MAX_NUMBERS else 1 if n <= MAX_LABELS else 0,
         "ygap": 2 if n <= MAX_NUMBERS else 1 if n <= MAX_LABELS else 0,
-        "customdata": part.values if hover is None else hover,
-        "hovertemplate": ("%{y} → %{x}: %{customdata:.1~%}" if hover is None else "%{customdata}") + "<extra></extra>",
+        "customdata": 100 * part.values if hover is None else hover,
+        "hovertemplate": ("%{y} → %{x}: %{customdata:.1~f} %" if hover is None else "%{customdata}")
+        + "<extra></extra>",
         "hoverongaps": False,
     }
     words = {}

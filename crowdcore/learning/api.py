@@ -155,21 +155,16 @@ def _train(
     )
     problems: dict[str, Problem] = {}
     for training, _ in split:
-        key = _problem_key(training)
+        key = training.model_dump_json()
         if key not in problems:
             images = backbones.wants_images(training.backbone)
-            problems[key] = make_problem(dataset, training, images, worker_features)
+            problems[key] = make_problem(dataset, training, images, worker_features, str(device))
             for note in problems[key].notes:
                 session.listen(NoteEvent(note))
     with deterministic_kernels(any(t.deterministic for t, _ in split)):
-        outcomes = run_jobs(session, jobs, lambda t: problems[_problem_key(t)])
+        outcomes = run_jobs(session, jobs, lambda t: problems[t.model_dump_json()])
     return [
-        conclude(problems[_problem_key(training)], method, training, own, point, session)
+        conclude(problems[training.model_dump_json()], method, training, own, point, session)
         for k, (training, own) in enumerate(split)
         if (point := [(j.replica, o) for j, o in outcomes if j.point == k])
     ]
-
-
-def _problem_key(training: TrainSettings) -> str:
-    fields = {"select_on", "names", "holdout", "holdout_seed", "standardise", "backbone"}
-    return training.model_dump_json(include=fields)

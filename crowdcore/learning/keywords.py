@@ -37,6 +37,7 @@ class TrainKeywords(TypedDict, total=False):
     deterministic: bool
     aggregator: str
     aggregator_settings: dict[str, Any]
+    alternate: int
     balance: float | None
     connection: Literal["mw", "vw", "vw+b"]
     dimensions: int
@@ -56,6 +57,7 @@ class TrainKeywords(TypedDict, total=False):
     rank: int | None
     regularisation: float
     rounds: int
+    shared: float | None
     sharpening: float | None
     shrinkage: float
     smoothing: float

@@ -42,6 +42,7 @@ class Recorder:
         self._values: dict[tuple[str, int], dict[int, float]] = {}  # (metric, epoch) -> seed -> value
         self._pending: list[tuple[str, float, int, int]] = []  # metric, value, milliseconds, epoch
         self._progress: dict[str, Any] = {}
+        self._written: dict[str, Any] = {}  # the progress that the record has; a first stage has nothing else to write
         self._processors, self._crowded, self._looked = Processors(), False, time.monotonic()
         self._lock, self._ending = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._write_on, name="recorder", daemon=True)
@@ -75,6 +76,7 @@ class Recorder:
             self._progress = {
                 "epoch": event.epoch,
                 "epochs": event.epochs,
+                "first_stage": event.first_stage,
                 "done": round(event.done, 5),
                 "remaining": round(event.remaining, 1),
                 "crowded": self._crowded,
@@ -101,14 +103,14 @@ class Recorder:
             if ending and deadline is None:
                 deadline = time.monotonic() + _PATIENCE
             self._watch()
-            with self._lock:
-                due = bool(self._pending)
-            if due:
+            if self._due():
                 self._write()
-            with self._lock:
-                empty = not self._pending
-            if ending and (empty or self.deleted or time.monotonic() > (deadline or 0.0)):
+            if ending and (not self._due() or self.deleted or time.monotonic() > (deadline or 0.0)):
                 return
+
+    def _due(self) -> bool:
+        with self._lock:
+            return bool(self._pending) or self._progress != self._written
 
     def _write(self) -> None:
         """One batch; what could not be written stays."""
@@ -128,6 +130,7 @@ class Recorder:
             self._failing = False
         with self._lock:
             del self._pending[: len(batch)]
+            self._written = progress
 
     def _trouble(self, error: Exception) -> None:
         if not self._failing:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 import zipfile
 from pathlib import Path
@@ -154,7 +153,16 @@ def test_the_folder_hides_names_and_draws_every_figure(page: Page, demo: str) ->
     expect(main(page).get_by_text(re.compile("--part accuracy --part annotators"))).to_be_visible()
     main(page).get_by_text("Contents", exact=True).click()
     expect(main(page).get_by_text("How good each worker is")).to_be_visible()
-    with zipfile.ZipFile(io.BytesIO(download(page, button(page, "Folder (ZIP)")))) as archive:
+    heard = main(page).get_by_role("status").filter(has_text=re.compile("folder"))
+    heard.evaluate("region => { region.theSame = true }")
+    with page.expect_download() as found:
+        button(page, "Folder (ZIP)").click()
+        expect(main(page).get_by_role("progressbar")).to_be_visible()
+        expect(main(page).get_by_text(re.compile("^Drawing .+ left$"))).to_be_visible()
+    expect(heard).to_have_text("The folder was made.")
+    assert heard.evaluate("region => region.theSame")  # there before its words came, or nobody would hear them
+    expect(main(page).get_by_role("progressbar")).to_have_count(0)
+    with zipfile.ZipFile(found.value.path()) as archive:
         names = archive.namelist()
         text = archive.read("report.html").decode()
     tables = [name for name in names if name.endswith(".csv")]

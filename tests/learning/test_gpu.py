@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from crowdcore.learning import methods, train
+from crowdcore.learning import TrainSettings, methods, train
+from crowdcore.learning.gaussian.fit import GaussianSettings, choose_gaussians
+from crowdcore.learning.training.problem import make_problem
 from tests.learning.helpers import featured_crowd
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -28,3 +30,12 @@ def test_deterministic_runs_repeat():
     crowd = featured_crowd()
     a, b = (train(crowd, "conal", seeds=2, device="cuda", deterministic=True, **RUN) for _ in range(2))
     assert np.array_equal(a.probabilities["last"], b.probabilities["last"])
+
+
+@pytest.mark.parametrize("n_tasks", [600, 4000])  # kernel components are exact, or by landmarks
+@pytest.mark.parametrize("gamma", [0.25, 0.0])
+def test_gaussian_classes_are_the_same(n_tasks, gamma):
+    crowd, settings = featured_crowd(n_tasks=n_tasks), GaussianSettings(gamma=gamma, unlabelled="all")
+    fits = [choose_gaussians(make_problem(crowd, TrainSettings(), device=d), settings).fit for d in ("cpu", "cuda")]
+    for name in ("posterior", "confusion", "log_likelihood"):
+        torch.testing.assert_close(getattr(fits[1], name), getattr(fits[0], name), atol=1e-5, rtol=0)

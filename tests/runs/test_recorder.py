@@ -3,6 +3,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,17 @@ def test_means_and_standard_deviations_over_seeds(workspace: Workspace, run_id: 
     run = get_run(run_id)
     assert (run.epoch, run.epochs, run.done) == (2, 9, pytest.approx(2 / 9, abs=1e-5))
     assert run.scores["loss"] == 3.0
+
+
+def test_a_first_stage_is_told_though_it_has_no_numbers(workspace: Workspace, run_id: str) -> None:
+    assert get_run(run_id).at == "starting"
+    with Recorder(workspace, run_id) as recorder:
+        recorder.listen(replace(epoch(0, (0, 1, 2)), first_stage=(3, 10), done=0.25))
+    run = get_run(run_id)
+    assert (run.at, run.epoch, run.done) == ("first stage, epoch 3 of 10", 0, 0.25)
+    with Recorder(workspace, run_id) as recorder:
+        recorder.listen(epoch(2, (0, 1, 2), loss=[1.0, 2.0, 3.0]))
+    assert get_run(run_id).at == "epoch 2 of 9"
 
 
 def test_seeds_that_come_one_after_another_meet_in_the_mean(workspace: Workspace, run_id: str) -> None:

@@ -124,8 +124,8 @@ def noise_rates(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> Noi
     Examples:
         >>> import crowdcore as cc
         >>> rates = cc.analysis.noise_rates(cc.load_dataset("demo"))
-        >>> f"{rates.tasks_without_truth:.2%} {rates.wrong_annotations:.2%}"
-        '0.69% 24.55%'
+        >>> f"{100 * rates.tasks_without_truth:.2f} % {100 * rates.wrong_annotations:.2f} %"
+        '0.69 % 24.55 %'
     """
     truth = resolve_reference(dataset, reference)
     right = correctness(dataset, truth)

@@ -10,6 +10,9 @@ from torch import Tensor
 __all__ = ["Blocks", "Classes", "fit_classes"]
 
 _RARE = 1e-2  # weight that every class has at least
+_RIDGE = 1e-9  # shrinkage at least, so that collinear coordinates have an inverse
+_UNUSED = 1e6  # offset of a class without any weight: its probability is 0
+_CHUNK = 8192  # tasks at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,12 +28,12 @@ class Classes:
     offsets: Tensor
 
     def scores(self, x: Tensor) -> Tensor:
-        """(n, D) -> (n, C)."""
-        return x @ self.weights - self.offsets
+        """(n, D) of any precision -> (n, C) in that of the classes."""
+        return torch.cat([part.to(self.weights.dtype) @ self.weights - self.offsets for part in torch.split(x, _CHUNK)])
 
 
 def fit_classes(sums: Tensor, masses: Tensor, second: Tensor, shrinkage: float) -> Classes:
-    """Means and shared covariance from sufficient statistics.
+    """Means and shared covariance from sufficient statistics, which may have leading axes in common.
 
     Args:
         sums: (C, D) Σ_i q_i(c) x_i.
@@ -38,20 +41,21 @@ def fit_classes(sums: Tensor, masses: Tensor, second: Tensor, shrinkage: float) 
         second: (D, D) Σ_i x_i x_iᵀ.
         shrinkage: towards the mean of the diagonal: ``Σ ← (1 - s) Σ + s · mean(diag Σ) I``.
     """
-    masses = masses + _RARE
-    mean = sums / masses.unsqueeze(1)
-    covariance = (second - (mean.T * masses) @ mean) / masses.sum()
-    ridge = shrinkage * covariance.diagonal().mean().clamp_min(1e-12)
-    covariance = (1 - shrinkage) * covariance
-    covariance.diagonal().add_(ridge)
-    weights = torch.cholesky_solve(mean.T, torch.linalg.cholesky(covariance))
-    return Classes(weights, (mean.T * weights).sum(0) / 2)
+    masses = (masses + _RARE).unsqueeze(-1)
+    mean = sums / masses
+    covariance = (second - (mean * masses).mT @ mean) / masses.sum(-2, keepdim=True)
+    average = covariance.diagonal(dim1=-2, dim2=-1).mean(-1, keepdim=True).clamp_min(1e-12)
+    covariance *= 1 - shrinkage
+    covariance.diagonal(dim1=-2, dim2=-1).add_(max(shrinkage, _RIDGE) * average)
+    weights = torch.cholesky_solve(mean.mT, torch.linalg.cholesky(covariance))
+    return Classes(weights, (mean.mT * weights).sum(-2) / 2)
 
 
 class Blocks:
     """Tasks in random blocks, whose second moments are known: any union of them is fitted without looking at it again.
 
-    Soft labels sum to 1, so second moments do not depend on them: a round costs O(n D C), not O(n D²).
+    Soft labels sum to 1, so second moments do not depend on them: a round costs O(n D C), not O(n D²). Statistics are
+    float64 whatever the coordinates are, and sums over chunks: memory beside them does not depend on n D.
 
     Args:
         x: (n, D) coordinates.
@@ -64,23 +68,41 @@ class Blocks:
         self.n_blocks = min(n_blocks, len(x))
         shuffled = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))
         self.block = (shuffled % self.n_blocks).to(x.device)
-        self.second = torch.stack([(part := x[self.block == b]).T @ part for b in range(self.n_blocks)])
+        self.second = torch.stack([self._sum(x, rows) for rows in _members(self.block, self.n_blocks)])
 
     def fit(self, q: Tensor, shrinkage: float) -> Classes:
         """Classes of all tasks, from soft labels (n, C)."""
-        return fit_classes(q.T @ self.x, q.sum(0), self.second.sum(0), shrinkage)
+        everyone, masses = torch.arange(len(q), device=q.device), q.sum(0)
+        return _of_used(fit_classes(self._sum(q, everyone), masses, self.second.sum(0), shrinkage), masses)
 
     def out_of_fold(self, q: Tensor, shrinkage: float, n_folds: int, shuffle: torch.Generator) -> Tensor:
         """(n, C) scores of every task by classes fitted without its fold; folds are random unions of blocks."""
         n_folds = min(n_folds, self.n_blocks)
         fold_of_block = (torch.randperm(self.n_blocks, generator=shuffle) % n_folds).to(self.x.device)
-        fold = fold_of_block[self.block]
-        rows = [torch.nonzero(fold == f).squeeze(1) for f in range(n_folds)]
-        sums = torch.stack([q[r].T @ self.x[r] for r in rows])
-        masses = torch.stack([q[r].sum(0) for r in rows])
-        second = torch.stack([self.second[fold_of_block == f].sum(0) for f in range(n_folds)])
+        folds = _members(fold_of_block[self.block], n_folds)
+        outside = (fold_of_block != torch.arange(n_folds, device=self.x.device).unsqueeze(1)).to(self.second)
+        sums = torch.stack([self._sum(q, rows) for rows in folds])
+        masses = torch.stack([q[rows].sum(0) for rows in folds])
+        second = (outside @ self.second.flatten(1)).reshape(n_folds, *self.second.shape[1:])
+        classes = fit_classes(sums.sum(0) - sums, masses.sum(0) - masses, second, shrinkage)
         scores = torch.empty_like(q)
-        for f, r in enumerate(rows):
-            others = [part.sum(0) - part[f] for part in (sums, masses, second)]
-            scores[r] = fit_classes(others[0], others[1], others[2], shrinkage).scores(self.x[r])
+        for rows, weights, offsets in zip(folds, classes.weights, classes.offsets, strict=True):
+            without = _of_used(Classes(weights, offsets), masses.sum(0))
+            for some in torch.split(rows, _CHUNK):
+                scores[some] = without.scores(self.x[some])
         return scores
+
+    def _sum(self, left: Tensor, rows: Tensor) -> Tensor:
+        """``Σ_i left_i x_iᵀ`` over some tasks: (n, K), (m,) -> (K, D)."""
+        parts = [left[some].double().T @ self.x[some].double() for some in torch.split(rows, _CHUNK)]
+        return torch.stack(parts).sum(0)
+
+
+def _members(group: Tensor, n_groups: int) -> list[Tensor]:
+    """Tasks of every group, ascending."""
+    return [torch.nonzero(group == g).squeeze(1) for g in range(n_groups)]
+
+
+def _of_used(classes: Classes, masses: Tensor) -> Classes:
+    """Classes without any weight have no place in the space: no task is theirs."""
+    return Classes(classes.weights, classes.offsets + _UNUSED * (masses == 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -10,6 +11,10 @@ from torch import Tensor
 from crowdcore.learning.networks.likelihood import expected_counts
 
 __all__ = ["Annotations"]
+
+_LIKELY = 16  # classes of a task that the expected agreement looks at
+_CELLS = 1 << 24  # cells of confusions that it holds at once
+_CHUNK = 2**18  # annotations at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +43,11 @@ class Annotations:
         counts = counts.view(self.n_tasks, self.n_classes).double()
         return counts / counts.sum(1, keepdim=True)
 
+    def counts(self, q: Tensor) -> Tensor:
+        """(R, C, C) expected number of labels, row = true class."""
+        parts = (expected_counts(q[task], worker, label, self.n_workers) for task, worker, label in self._chunks())
+        return sum(parts, q.new_zeros(()))
+
     def prior(self, counts: Tensor, smoothing: float, pooling: float) -> Tensor:
         """(C, C) pseudo-counts of every worker: ``a = α + κ · confusion of all workers together``."""
         pooled = counts.sum(0) + 0.5
@@ -45,16 +55,51 @@ class Annotations:
 
     def confusion(self, q: Tensor, smoothing: float, pooling: float) -> Tensor:
         """(R, C, C) of all tasks, rows sum to 1."""
-        counts = expected_counts(q[self.task], self.worker, self.label, self.n_workers)
+        counts = self.counts(q)
         smoothed = counts + self.prior(counts, smoothing, pooling)
         return smoothed / smoothed.sum(2, keepdim=True)
 
+    def shared_mistakes(self, p: Tensor, confusion: Tensor) -> float:
+        """η: the share of pairs of labels of one task that agree beyond what independent mistakes explain, 0 to 1.
+
+        ``Σ_i (agreeing_i - e_i) / Σ_i (pairs_i - e_i)`` with ``e_i = Σ_c p_i(c) Σ_{r<s} Σ_l π^r[c, l] π^s[c, l]``, over
+        as many tasks as a bounded memory takes, and the 16 most probable classes of each.
+
+        Args:
+            p: (n, C) of the features alone, calibrated, by classes that have not seen the task.
+            confusion: (R, C, C).
+        """
+        top, classes = p.topk(min(_LIKELY, self.n_classes), 1)
+        most = _CELLS // (top.shape[1] * self.n_classes)
+        n = min(self.n_tasks, int(self.task[most]) if most < len(self.task) else self.n_tasks)
+        some = slice(0, int(torch.searchsorted(self.task, n)))
+        task, worker, label = self.task[some], self.worker[some], self.label[some]
+        rows = confusion[worker.unsqueeze(1), classes[task]]
+        empty = rows.new_zeros(n, *rows.shape[1:])
+        together, alone = empty.index_add(0, task, rows), empty.index_add(0, task, rows * rows)
+        expected = (top[:n] / top[:n].sum(1, keepdim=True) * (together * together - alone).sum(2)).sum() / 2
+        counts = torch.bincount(task * self.n_classes + label).double()
+        labels = torch.bincount(task).double()
+        agreeing, pairs = (counts * (counts - 1)).sum() / 2, (labels * (labels - 1)).sum() / 2
+        return float(((agreeing - expected) / (pairs - expected)).nan_to_num(0).clamp(0, 1))
+
+    def weight(self, shared: float) -> Tensor:
+        """(n, 1) what a label counts where mistakes are shared: ``1 / (1 + (m_i - 1) η)`` with m_i labels of a task."""
+        labels = torch.bincount(self.task, minlength=self.n_tasks).double()
+        return (1 / (1 + (labels - 1).clamp_min(0) * shared)).unsqueeze(1)
+
     def log_evidence(self, q: Tensor, smoothing: float, pooling: float) -> Tensor:
         """``Σ_r log π^{r,-i}[c, y_i^r]``, (n, C): the task's own q is left out of its workers' confusions."""
-        own = q[self.task]
-        counts = expected_counts(own, self.worker, self.label, self.n_workers)
+        counts = self.counts(q)
         prior = self.prior(counts, smoothing, pooling)
-        given = counts.transpose(1, 2)[self.worker, self.label] + prior.T[self.label] - own
-        all_given = counts.sum(2)[self.worker] + prior.sum(1) - own
-        terms = (given.clamp_min(1e-6) / all_given.clamp_min(1e-6)).log()
-        return torch.zeros_like(q).index_add_(0, self.task, terms)
+        given, all_given = (counts + prior).transpose(1, 2), counts.sum(2) + prior.sum(1)
+        evidence = torch.zeros_like(q)
+        for task, worker, label in self._chunks():
+            own = q[task]
+            terms = (given[worker, label] - own).clamp_min(1e-6).log_()
+            evidence.index_add_(0, task, terms.sub_((all_given[worker] - own).clamp_min(1e-6).log_()))
+        return evidence
+
+    def _chunks(self) -> Iterator[tuple[Tensor, ...]]:
+        """Task, worker and label of some annotations at a time."""
+        return zip(*(torch.split(c, _CHUNK) for c in (self.task, self.worker, self.label)), strict=True)

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
-from typing import Literal
+import math
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 
-from crowdcore.core.types import AnyArray
+from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.learning.gaussian.classes import Blocks
 from crowdcore.learning.gaussian.em import EmOptions, GaussianFit, fit_gaussians
 from crowdcore.learning.gaussian.evidence import Annotations
 from crowdcore.learning.gaussian.space import Space, fit_space
+from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.inputs import refuse_not_finite
 from crowdcore.learning.training.problem import Problem
 
 __all__ = ["Chosen", "GaussianSettings", "choose_gaussians"]
 
 _BALANCES, _SHARPENINGS = (0.0, 0.3, 0.5), (1.0, 1.5)
+_ENOUGH, _NUMBERS, _FEWEST = 10_000, 20_000_000, 2_000  # tasks, or numbers in them, that the space is found from
+_CHUNK = 4096  # tasks at a time
 
 
 class GaussianSettings(EmOptions):
@@ -37,6 +41,12 @@ class GaussianSettings(EmOptions):
         description="Features that shape the classes beside those of training tasks: none, those of validation tasks, "
         "or those of all tasks, the test ones included. Never compare results of different values.",
     )
+    alternate: int = Field(
+        default=0,
+        ge=0,
+        title="Rounds of networks",
+        description="Times that a network is trained on the posterior, and the classes are fitted on its last layer.",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,60 +57,95 @@ class Chosen:
         space: where its classes are.
         fit: classes, posterior, confusions.
         note: what chose it, in one sentence.
+        network: what makes the features of the space from inputs; None: inputs are the features.
     """
 
     space: Space
     fit: GaussianFit
     note: str
+    network: nn.Module | None = None
 
 
-def choose_gaussians(problem: Problem, settings: GaussianSettings) -> Chosen:
+def choose_gaussians(problem: Problem, settings: GaussianSettings, network: nn.Module | None = None) -> Chosen:
     """Fit every combination of balance and sharpening that the settings leave open.
 
     Labels that validate choose the one with the highest accuracy, and ties go to the one under which the crowd's
     labels are most likely; without such labels that likelihood chooses, at the temperature that it prefers itself.
 
+    Args:
+        problem: what is learnt from.
+        settings: of space and EM.
+        network: makes features from prepared inputs.
+
     Raises:
         DataError: features hold NaN or infinite values.
     """
-    n, n_annotations = problem.n_train, problem.n_train_annotations
-    train, prepared = _inputs(problem, slice(0, n)), problem.preparation
-    shape = (-1, 1, 1) if prepared.image else (-1,)
-    mean, scale = (torch.tensor(part, dtype=torch.float32).reshape(shape) for part in (prepared.mean, prepared.scale))
-    space = fit_space(train, settings.gamma, settings.dimensions, 0, mean, scale)
-    task, worker, label = (
-        torch.from_numpy(np.ascontiguousarray(column[:n_annotations]))
-        for column in (problem.task, problem.worker, problem.label)
-    )
+    n, n_annotations, device = problem.n_train, problem.n_train_annotations, problem.device
+    network = None if network is None else network.to(device)
+    space = _space(problem, settings, network)
+    valid, judged = problem.splits["valid"], bool(problem.validated_on) and bool((problem.valid_label >= 0).any())
+    seen = {"no": n, "validation": valid.stop, "all": len(problem.order)}[settings.unlabelled]
+    x = _coordinates(space, problem, network, max(seen, valid.stop if judged else 0))
+    columns = (problem.task, problem.worker, problem.label)
+    task, worker, label = (torch.from_numpy(np.ascontiguousarray(c[:n_annotations])).to(device) for c in columns)
     annotations = Annotations(task, worker, label, n, problem.n_workers, problem.n_classes)
-    x = space(train).double()
-    valid = problem.splits["valid"]
-    x_valid = space(_inputs(problem, valid)).double()
-    rest = {"no": [], "validation": ["valid"], "all": ["valid", "test", "unlabelled"]}[settings.unlabelled]
-    parts = [space(_inputs(problem, problem.splits[s])).double() for s in rest]
-    labelled, everything = Blocks(x), Blocks(torch.cat([x, *parts])) if sum(map(len, parts)) else None
-    checked = torch.from_numpy(problem.valid_label)
-    judged = bool(problem.validated_on) and bool((checked >= 0).any())
+    labelled, everything = Blocks(x[:n]), Blocks(x[:seen]) if seen > n else None
+    checked = torch.from_numpy(problem.valid_label).to(device)
     balances = _BALANCES if settings.balance is None else (settings.balance,)
     sharpenings = (_SHARPENINGS if judged else (1.0,)) if settings.sharpening is None else (settings.sharpening,)
     best: tuple[float, float] = (-np.inf, -np.inf)
     for balance, sharpening in itertools.product(balances, sharpenings):
         fit = fit_gaussians(labelled, annotations, settings, balance, sharpening, 0, everything)
-        right = _accuracy(fit.log_probs(x_valid), checked) if judged else 0.0
+        right = _accuracy(fit.log_probs(x[valid]), checked) if judged else 0.0
         score = (right, float(fit.log_likelihood[-1]))
         if score > best:
             best, found, chosen = score, fit, f"Balance {balance:g} and sharpening {sharpening:g}"
     by = f"validation accuracy ({100 * best[0]:.1f} %)" if judged else f"the labels' likelihood ({best[1]:.3f})"
     n_fits = len(balances) * len(sharpenings)
-    return Chosen(space, found, f"{chosen} were chosen among {n_fits} fits by {by}.")
+    shared = f"A share of {found.shared:.2f} of the pairs of labels of one task agree in mistakes (η)."
+    note = f"{chosen} were chosen among {n_fits} fits by {by}. {shared}"
+    return Chosen(space.cpu(), _on_host(found), note, None if network is None else network.cpu())
 
 
-def _inputs(problem: Problem, tasks: slice) -> Tensor:
-    """(n, *input shape) prepared inputs of some tasks."""
+def _space(problem: Problem, settings: GaussianSettings, network: nn.Module | None) -> Space:
+    """The space of the training tasks, or of as many of them as are enough to find it."""
+    enough = max(_FEWEST, min(_ENOUGH, _NUMBERS // math.prod(problem.rows.shape[1:])))
+    some = np.sort(np.random.default_rng(0).permutation(problem.n_train)[:enough])
+    x = torch.cat([_features(problem, network, part) for part in np.split(some, range(_CHUNK, len(some), _CHUNK))])
+    if network is not None:
+        return fit_space(x, settings.gamma, settings.dimensions, 0)
+    prepared = problem.preparation
+    shape = (-1, 1, 1) if prepared.image else (-1,)
+    mean, scale = (torch.tensor(part, dtype=torch.float32).reshape(shape) for part in (prepared.mean, prepared.scale))
+    return fit_space(x, settings.gamma, settings.dimensions, 0, mean, scale)
+
+
+def _coordinates(space: Space, problem: Problem, network: nn.Module | None, n: int) -> Tensor:
+    """(n, D) of the first tasks, computed in float64, so that devices agree, and kept in float32, a chunk at a time."""
+    x = torch.empty(n, len(space.offset), device=problem.device)
+    for tasks in Data.chunks(slice(0, n), _CHUNK):
+        x[tasks] = space(_features(problem, network, tasks), torch.float64).float()
+    return x
+
+
+@torch.no_grad()
+def _features(problem: Problem, network: nn.Module | None, tasks: slice | IntArray) -> Tensor:
+    """(n, …) prepared inputs of some tasks on the device, or what the network makes of them."""
     order = problem.order[tasks]
     rows: AnyArray = np.ascontiguousarray(problem.rows[order])
     refuse_not_finite(rows, problem.dataset.task_ids[order])
-    return problem.preparation(torch.from_numpy(rows))
+    inputs = problem.preparation(torch.from_numpy(rows).to(problem.device))
+    features: Tensor = inputs if network is None else network(inputs)
+    return features
+
+
+def _on_host(value: Any) -> Any:
+    """A tensor, or a dataclass with all its tensors, in the host's memory."""
+    if isinstance(value, Tensor):
+        return value.cpu()
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{f.name: _on_host(getattr(value, f.name)) for f in fields(value)})
+    return value
 
 
 def _accuracy(log_probs: Tensor, label: Tensor) -> float:

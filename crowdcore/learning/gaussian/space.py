@@ -6,17 +6,19 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.decomposition import PCA, KernelPCA
-from sklearn.kernel_approximation import Nystroem
 from torch import Tensor, nn
 
-from crowdcore.core.types import FloatArray
+from crowdcore.core.errors import DataError
 
 __all__ = ["Space", "fit_space"]
 
 _EXACT = 1500  # training tasks up to which kernel principal components are exact, and landmarks beyond
 _QUANTILES = 1000
 _SAMPLE = 1000  # tasks that the median distance is measured on
+_CHUNK = 4096  # tasks at a time
+_JITTER = 1e-10  # on the diagonal of the kernel between landmarks, which is 1
+_SAME = 1e-12  # part of the largest square below which a distance or a variance is 0
+_LARGEST = 1e36  # sum of squares that float32 can hold
 _ZERO = 1e-5  # part of the largest feature that undoing the preparation may leave below zero
 _NORMAL = 3.1  # standard deviations that a normal score is clipped at
 
@@ -68,14 +70,20 @@ class Space(nn.Module):
         scores: Tensor = torch.special.ndtri(rank.clamp(1e-6, 1 - 1e-6))
         return scores.clamp(-_NORMAL, _NORMAL).T
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, precision: torch.dtype = torch.float32) -> Tensor:
         """(n, *input shape) -> (n, D)."""
-        x = self.rescaled(x)
-        if self.landmarks.shape[0]:
-            squares = (x * x).sum(1, keepdim=True) + (self.landmarks * self.landmarks).sum(1)
-            x = torch.exp(-self.width * (squares - 2 * x @ self.landmarks.T).clamp_min(0))
-        coordinates: Tensor = x @ self.projection - self.offset
+        x = self.rescaled(x).to(precision)
+        values = self.kernel(x) if self.landmarks.shape[0] else x
+        coordinates: Tensor = values @ self.projection.to(precision) - self.offset
         return coordinates
+
+    def kernel(self, x: Tensor) -> Tensor:
+        """``exp(-width · d²)`` of rescaled features and landmarks, (n, F) -> (n, L)."""
+        landmarks = self.landmarks.to(x.dtype)
+        centre = landmarks.mean(0)  # distances of numbers that are small lose no digits
+        x, landmarks = x - centre, landmarks - centre
+        squares = (x * x).sum(1, keepdim=True) + (landmarks * landmarks).sum(1)
+        return torch.exp(-self.width * (squares - 2 * x @ landmarks.T).clamp_min(0))
 
     def then(self, weights: Tensor, offset: Tensor) -> Space:
         """``self(x) @ weights - offset`` as one module; (D, C), (C,)."""
@@ -95,55 +103,88 @@ class Space(nn.Module):
 def fit_space(
     train: Tensor, gamma: float, dimensions: int, seed: int, mean: Tensor | None = None, scale: Tensor | None = None
 ) -> Space:
-    """The space of some training tasks.
+    """The space of some training tasks, on their device.
 
     Coordinates are principal components of ``exp(-γ d² / median d²)``, by Nyström's method beyond 1,500 tasks; with
     γ = 0 they are those of the features. All are divided by their common standard deviation.
 
     Args:
-        train: (n, *input shape) prepared inputs, float32.
+        train: (n, *input shape) prepared inputs, float32; a sample of them does.
         gamma: γ.
         dimensions: D at most.
         seed: of landmarks and samples.
         mean, scale: of the preparation, which may have to broadcast against an input.
+
+    Raises:
+        DataError: all tasks have the same features, or features are too large to be squared.
     """
     space = Space()
     if mean is not None and scale is not None:
         space.mean, space.scale = mean, scale
-    rows = (train * space.scale + space.mean).flatten(1).numpy()
-    if rows.min() < -_ZERO * np.abs(rows).max():
-        steps = np.linspace(0, 1, min(len(train), _QUANTILES))
-        space.quantiles = torch.from_numpy(np.ascontiguousarray(np.quantile(rows, steps, axis=0).T, np.float32))
-    x = space.rescaled(train).double().numpy()
-    n_components, width = min(dimensions, len(train) - 1), gamma / _median_distance(x, seed)
-    landmarks = np.zeros((0, 0))
+    space.to(train.device)
+    rows = (train * space.scale + space.mean).flatten(1)
+    if rows.min() < -_ZERO * rows.abs().max():
+        space.quantiles = _quantiles(rows)
+    x = space.rescaled(train)
+    shuffled = torch.from_numpy(np.random.default_rng(seed).permutation(len(x))).to(x.device)
+    distance, n_components = _median_distance(x[shuffled[:_SAMPLE]].double()), min(dimensions, len(x) - 1)
     if gamma == 0:
-        pca = PCA(min(n_components, x.shape[1]), random_state=seed).fit(x)
-        projection, offset = pca.components_.T, pca.components_ @ pca.mean_
-    elif len(train) <= _EXACT:
-        landmarks = x
-        kernel = KernelPCA(n_components, kernel="rbf", gamma=width, remove_zero_eig=True).fit(x)
-        vectors = kernel.eigenvectors_ / np.sqrt(kernel.eigenvalues_)
-        centre = kernel._centerer
-        projection = vectors - vectors.mean(0)
-        offset = (centre.K_fit_rows_ - centre.K_fit_all_) @ vectors
+        root, values = None, x.double()
     else:
-        near = Nystroem(gamma=width, n_components=_EXACT, random_state=seed)
-        embedded = near.fit_transform(x)
-        landmarks = near.components_
-        pca = PCA(min(n_components, _EXACT), svd_solver="randomized", random_state=seed).fit(embedded)
-        projection, offset = near.normalization_.T @ pca.components_.T, pca.components_ @ pca.mean_
-    found = {"landmarks": landmarks, "width": width, "projection": projection, "offset": offset}
-    space.load_state_dict(space.state_dict() | {k: torch.tensor(v, dtype=torch.float32) for k, v in found.items()})
-    spread = space(train[:_SAMPLE]).std().clamp_min(1e-12)
+        space.width = torch.tensor(gamma / distance, dtype=torch.float32, device=x.device)
+        space.landmarks = x[shuffled[:_EXACT].sort().values]
+        between = space.kernel(space.landmarks.double())
+        between.diagonal().add_(_JITTER)
+        upper = torch.linalg.cholesky(between).mT
+        root = torch.linalg.solve_triangular(upper, torch.eye(len(upper)).to(upper), upper=True)
+        values = torch.cat([space.kernel(part.double()) @ root for part in torch.split(x, _CHUNK)])
+    average = values.mean(0)
+    axes = _principal_axes(values - average)[:, :n_components]
+    space.projection = (axes if root is None else root @ axes).float()
+    space.offset = (average @ axes).float()
+    spread = space(train[:_SAMPLE], torch.float64).std().clamp_min(1e-12)
     space.projection /= spread
     space.offset /= spread
     return space
 
 
-def _median_distance(rows: FloatArray, seed: int) -> float:
-    """Median of the squared distances between some rows, with each other."""
-    some = rows[np.random.default_rng(seed).permutation(len(rows))[:_SAMPLE]]
-    squares = (some**2).sum(1)
-    distances = squares[:, None] + squares - 2 * some @ some.T
-    return float(np.median(distances[np.triu_indices(len(some), 1)])) or 1.0
+def _quantiles(rows: Tensor) -> Tensor:
+    """(n, F) -> (F, Q) evenly spaced quantiles of the columns, between order statistics."""
+    at = torch.linspace(0, len(rows) - 1, min(len(rows), _QUANTILES), dtype=torch.float64, device=rows.device)
+    below = at.long()
+    ordered = rows.sort(0).values
+    low, high = ordered[below].double(), ordered[(below + 1).clamp_max(len(rows) - 1)].double()
+    return torch.lerp(low, high, (at - below).unsqueeze(1)).T.float().contiguous()
+
+
+def _median_distance(x: Tensor) -> float:
+    """Median of the squared distances between rows that differ, (n, F).
+
+    Raises:
+        DataError: none differ, or they are too large.
+    """
+    x = x - x.mean(0)
+    squares = (x * x).sum(1)
+    if squares.max() > _LARGEST:
+        raise DataError("The features are too large to compare tasks", "Divide them by their standard deviation.")
+    distances = squares.unsqueeze(1) + squares - 2 * x @ x.T
+    one, other = torch.triu_indices(len(x), len(x), 1, device=x.device)
+    positive = distances[one, other]
+    positive = positive[positive > _SAME * squares.max()]
+    if not len(positive):
+        raise DataError(
+            "All training tasks have the same features",
+            "Give features that differ between tasks, or aggregate the labels with crowdcore.aggregation instead.",
+        )
+    return float(positive.quantile(0.5))
+
+
+def _principal_axes(centred: Tensor) -> Tensor:
+    """Axes (P, D) along which rows (n, P) vary, the largest variance first."""
+    if len(centred) < centred.shape[1]:
+        _, deviation, right = torch.linalg.svd(centred, full_matrices=False)
+        variance, axes = deviation.square().flip(0), right.mT.flip(1)
+    else:
+        variance, axes = torch.linalg.eigh(centred.T @ centred)
+    axes = axes[:, variance > _SAME * variance[-1]]
+    return torch.flip(axes, (1,))

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
-from crowdcore.learning.gaussian.fit import Chosen, GaussianSettings, choose_gaussians
+from crowdcore.learning.gaussian.alternate import fit_alternating, without_last_layer
+from crowdcore.learning.gaussian.fit import Chosen, GaussianSettings
 from crowdcore.learning.gaussian.space import Space
 from crowdcore.learning.networks.likelihood import log_softmax
 from crowdcore.learning.networks.targets import cross_entropy
@@ -35,15 +36,16 @@ class _WithGaussians(nn.Module):
 
     Args:
         network: what is trained.
+        features: what makes the Gaussians' features from inputs.
     """
 
-    def __init__(self, network: nn.Module) -> None:
+    def __init__(self, network: nn.Module, features: nn.Module) -> None:
         super().__init__()
-        self.network, self.gaussians = network, Space()
+        self.network, self.features, self.gaussians = network, features, Space()
 
     def forward(self, x: Tensor) -> Tensor:
         """log of the mean probability, (B, *input shape) -> (B, C)."""
-        gaussians = log_softmax(self.gaussians(x))
+        gaussians = log_softmax(self.gaussians(self.features(x)))
         mean: Tensor = torch.logaddexp(log_softmax(self.network(x)), gaussians) - np.log(2)
         return mean
 
@@ -67,13 +69,17 @@ class GaussianEm(CrowdMethod):
         found = _chosen(problem, settings)
         fit = found.fit
         weights, offsets = fit.temperature * fit.classes.weights, fit.temperature * fit.classes.offsets - fit.bias
+        if found.network is not None:
+            self.classifier.features = found.network
         self.classifier.gaussians = found.space.then(weights.float(), offsets.float())
         self.register_buffer("worker_confusion", fit.confusion.float(), persistent=False)
+        self.register_buffer("q", fit.posterior.float(), persistent=False)
 
     @classmethod
     def make_classifier(cls, network: Network, n_classes: int, n_workers: int, settings: Any) -> nn.Module:
         """A network, and room for Gaussian classes."""
-        return _WithGaussians(network(n_classes))
+        features = without_last_layer(network(n_classes)) if settings.alternate else nn.Identity()
+        return _WithGaussians(network(n_classes), features)
 
     @classmethod
     def targets(cls, problem: Problem, settings: Any) -> AnyArray:
@@ -100,11 +106,11 @@ class GaussianEm(CrowdMethod):
         return {"cross_entropy": cross_entropy(log_p, batch.target)}
 
     def recovered(self) -> Recovered:
-        """Confusions of the workers that EM found."""
-        return {"worker_confusion": self.get_buffer("worker_confusion")}
+        """Confusions of the workers that EM found, and the posterior of the training tasks."""
+        return {name: self.get_buffer(name) for name in ("worker_confusion", "q")}
 
 
 def _chosen(problem: Problem, settings: GaussianSettings) -> Chosen:
     """Fitted once for all replicas of a problem."""
     key = f"gaussian {settings.model_dump_json(include=set(GaussianSettings.model_fields))}"
-    return problem.once(key, lambda: choose_gaussians(problem, settings))
+    return problem.once(key, lambda: fit_alternating(problem, settings))

@@ -39,6 +39,8 @@ class Problem:
         validated_on: what that label is, in words ("" = nothing selects).
         worker_features: (R, F) float32, or None.
         notes: what was noticed, one sentence each.
+        training: how networks are trained.
+        device: where a method fits what comes before training.
     """
 
     dataset: CrowdDataset
@@ -51,6 +53,8 @@ class Problem:
     validated_on: str
     worker_features: FloatArray | None = None
     notes: tuple[str, ...] = ()
+    training: TrainSettings = field(default_factory=TrainSettings)
+    device: str = "cpu"
     _fitted: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -127,6 +131,7 @@ def make_problem(
     training: TrainSettings,
     images: bool = False,
     worker_features: AnyArray | None = None,
+    device: str = "cpu",
 ) -> Problem:
     """Decide what trains, validates and tests.
 
@@ -135,6 +140,7 @@ def make_problem(
         training: ``select_on``, ``holdout``, ``holdout_seed``, ``standardise`` and ``names`` count here.
         images: the network wants images where there are both.
         worker_features: (n_workers, F) what is known about the workers.
+        device: see `Problem`.
 
     Raises:
         DataError: no features, no annotations, features with NaN, fewer tasks than classes, nothing to validate on.
@@ -179,6 +185,8 @@ def make_problem(
         validated_on,
         _worker_features(dataset, worker_features),
         _notes(dataset, train, annotation, validated_on),
+        training,
+        device,
     )
 
 

@@ -10,6 +10,7 @@ from crowdcore import exhibits
 from dashboard import services, state
 from dashboard.components.exhibit import show
 from dashboard.components.guard import attempt, fragment, refusals
+from dashboard.components.live import live
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, duration
 from dashboard.services import run_actions, sandbox, sandbox_results
@@ -58,7 +59,8 @@ def _follow(names: list[str], drawn: list[tuple[str, Run]]) -> None:
                 st.rerun()
             words = sandbox_results.crowd_words(names) if len(names) > 1 else dict.fromkeys(names, "")
             done = sum(run.has_ended for _, run in found)
-            st.progress(done / len(found), f"{done} of {count(len(found), 'run')} ended")
+            with live("ended"):
+                st.progress(done / len(found), f"{done} of {count(len(found), 'run')} ended")
             for name, run in found:
                 if run.state in ("running", "failed", "cancelled"):
                     _row(run, words[name])
@@ -73,7 +75,7 @@ def _row(run: Run, crowd: str) -> None:
     with st.container(key=f"sandbox-run-{run.id}", horizontal=True, vertical_alignment="center", gap="small"):
         words = [services.run_title(run), *([crowd] if crowd else []), run.state]
         if run.state == "running":
-            words.append(f"epoch {run.epoch} of {run.epochs}" if run.epochs else "starting")
+            words.append(run.at)
             words += [f"{duration(run.remaining)} left"] if run.remaining is not None else []
         elif run.message:
             words.append(run.message.splitlines()[0])
