@@ -135,6 +135,7 @@ def main() -> int:
         for part, found in pool.map(many, [range(i, min(i + step, first + n)) for i in range(first, first + n, step)]):
             verdicts += part
             faults += found
+            print(f"{verdicts.total() + len(faults):,} files, {len(faults)} differ", file=sys.stderr, flush=True)
     names = ("read", "asked", "refused")
     print(f"{n:,} files in {time.perf_counter() - start:.0f} s\n{'':22}" + "".join(f"{name:>10}" for name in names))
     for kind in sorted({kind for kind, _ in verdicts}):

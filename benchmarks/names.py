@@ -146,7 +146,7 @@ def crawl(page: Page, seen: Seen, address: str) -> None:
 def named(name: str, folder: Path) -> None:
     """Write a dataset with unmistakable names and e-mails."""
     found = load_dataset(name)
-    names = pd.Index([f"{NAME}{n}" for n in range(found.n_workers)])
+    names = pd.Index([f"{NAME}{n:02d}" for n in range(found.n_workers)])  # as `addresses` asks for them
     extra = pd.DataFrame({"e_mail": [f"{SIDE}{r}@example.org" for r in found.worker]})
     write_folder(replace(found, worker_ids=names, extra=extra, media=None), folder / name)
 

@@ -34,7 +34,7 @@ m_steps: list[float] = []
 
 
 class TimedDawidSkene(DawidSkene):
-    def m_step(self, sums: Sums, n_workers: int) -> ConfusionParameters:
+    def m_step(self, sums: Sums, n_workers: int, before: object = None) -> ConfusionParameters:
         m_steps.append(time.perf_counter())
         return super().m_step(sums, n_workers)
 

@@ -9,11 +9,13 @@ HERE = Path(__file__).parent
 if "dashboard" not in sys.modules:  # this folder, also where the user's own has a dashboard.py
     sys.path.insert(0, str(HERE.parent))
 
+from dashboard.components.live import make_live  # noqa: E402
 from dashboard.components.sign_in import admitted  # noqa: E402
 
 st.set_page_config(page_title="crowdcore", page_icon=(HERE / "icon.svg").read_text(), layout="wide")
 st.logo((HERE / "logo.svg").read_text(), icon_image=(HERE / "icon.svg").read_text(), size="large")
 st.html(HERE / "style.css")
+make_live()
 if not admitted():
     st.stop()
 warm = st.empty()

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
 from streamlit import config
 
 HERE = Path(__file__).parent
@@ -29,6 +31,7 @@ from dashboard.access import AccessError, sign_in_settings  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 __all__ = ["HEADERS", "Headers", "app"]
@@ -72,6 +75,13 @@ class Headers:
         await self.app(scope, receive, send_with_headers)
 
 
+def _font(_: Request) -> Response:
+    """The font that paper.js puts into figures."""
+    from crowdcore.figures.paper import FONT  # not before the app listens
+
+    return FileResponse(FONT, media_type="font/woff")
+
+
 @asynccontextmanager
 async def _running(_: st.App) -> AsyncIterator[None]:
     """Show the app to whoever has started it at a desk; say in the end what its memory was used for."""
@@ -86,7 +96,9 @@ async def _running(_: st.App) -> AsyncIterator[None]:
 
 
 os.umask(os.umask(0o077) | 0o077)  # what the app and its engine write is for their user alone
-app = st.App(HERE / "app.py", middleware=[Middleware(Headers)], lifespan=_running)
+app = st.App(
+    HERE / "app.py", routes=[Route("/{base:path}sans.woff", _font)], middleware=[Middleware(Headers)], lifespan=_running
+)
 try:
     sign_in_settings()
 except AccessError as fault:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -66,10 +65,6 @@ class ConfusionEM(SumsEM):
     device: Literal["cpu", "cuda", "auto"] = Field(
         default="cpu", title="Device", description="Where EM runs: cuda needs torch, auto uses a GPU if there is one."
     )
-
-    @abstractmethod
-    def m_step(self, sums: Sums, n_workers: int) -> ConfusionParameters:
-        """The parameters that maximise the expected objective."""
 
     def first_sums(self, table: LabelTable, posterior: FloatArray) -> Sums:
         """Expected counts under a given posterior."""

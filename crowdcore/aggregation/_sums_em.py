@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -80,8 +80,12 @@ class SumsEM(EMAggregator):
         """The sums under the posterior that ``parameters`` imply, which overwrites ``posterior``."""
 
     @abstractmethod
-    def m_step(self, sums: Any, n_workers: int) -> Any:
-        """The parameters that maximise the expected objective."""
+    def m_step(self, sums: Any, n_workers: int, before: Any = None) -> Any:
+        """The parameters that maximise the expected objective.
+
+        With a second kind of latent variable, whose share of the counts the parameters ``before`` decide (None: the
+        start), parameters that raise it.
+        """
 
     @abstractmethod
     def parts(self, parameters: Any, sums: Any) -> dict[str, Any]:
@@ -99,16 +103,20 @@ class SumsEM(EMAggregator):
             n_workers: R.
             named: known tasks or an earlier result fix the names of the classes, for models that look for them.
         """
-        sums = engine.start()
+        return self.iterate_from(engine, n_workers, engine.start(), self.m_step)
+
+    def iterate_from(self, engine: Engine, n_workers: int, sums: Any, m_step: Callable[..., Any]) -> Fitted:
+        """Iterate from given sums, with this or another M-step."""
+        parameters: Any = None
 
         def step() -> float:
-            nonlocal sums
-            parameters = self.m_step(sums, n_workers)
+            nonlocal sums, parameters
+            parameters = m_step(sums, n_workers, parameters)
             sums = engine.step(parameters)
             return float(sums.log_likelihood + parameters.log_prior_density)
 
         trace = self.iterate(step, engine.n_annotations)
-        return Fitted(self.m_step(sums, n_workers), sums, trace)
+        return Fitted(m_step(sums, n_workers, parameters), sums, trace)
 
     def engine(self, table: LabelTable, posterior: FloatArray) -> MemoryEngine:
         """The engine for annotations in memory; a model that can run elsewhere overrides it."""

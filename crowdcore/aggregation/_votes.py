@@ -53,7 +53,6 @@ def too_few_labels(dataset: CrowdDataset, needed: float, cells: int = 1) -> tupl
     """A warning in words when half the annotating workers have fewer than ``needed`` labels per ``cells`` cells.
 
     Args:
-        dataset: the annotations.
         needed: labels that one estimated quantity should rest on.
         cells: number of such quantities per worker (C when each class has its own).
     """

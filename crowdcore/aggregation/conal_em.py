@@ -26,7 +26,6 @@ from crowdcore.aggregation._decomposition import (
     regroup,
 )
 from crowdcore.aggregation._em import start_posterior
-from crowdcore.aggregation._stateful_em import StatefulEM
 from crowdcore.aggregation._sums_em import Engine, Fitted
 from crowdcore.aggregation._votes import too_few_labels
 from crowdcore.aggregation.base import AggregationResult
@@ -66,7 +65,7 @@ class ConalParameters(NamedTuple):
             return np.log(confusion.reshape(-1, confusion.shape[2])), np.log(self.prior)
 
 
-class ConalEM(StatefulEM, ConfusionEM):
+class ConalEM(ConfusionEM):
     """Common and individual confusions and ω by exact EM (the appendix B of CoNAL, without features).
 
     An annotation is drawn from the common confusion with probability ω, else from the worker's own:
@@ -151,7 +150,7 @@ class ConalEM(StatefulEM, ConfusionEM):
         """The priors of the split."""
         return Priors(self.common_prior, self.accuracy_prior, self.accuracy_tie, self.smoothing)
 
-    def next_step(self, sums: Sums, n_workers: int, before: ConalParameters | None) -> ConalParameters:
+    def m_step(self, sums: Sums, n_workers: int, before: ConalParameters | None = None) -> ConalParameters:
         """Improve the split of the counts, from its start where there is none before."""
         counts = sums.by_class(n_workers)
         if before is None:
@@ -164,9 +163,9 @@ class ConalEM(StatefulEM, ConfusionEM):
     def run(self, engine: Engine, n_workers: int, named: bool = False) -> Fitted:
         """Find the classes and their names (unless ``named``), then exact EM; see `SumsEM.run`."""
         if named:
-            return self.iterate_from(engine, n_workers, engine.start(), None)
+            return super().run(engine, n_workers)
         sums, name = self._find_classes(engine, n_workers)
-        fitted = self.iterate_from(engine, n_workers, sums, None)
+        fitted = self.iterate_from(engine, n_workers, sums, self.m_step)
         return fitted._replace(parameters=fitted.parameters._replace(name=name))
 
     def _parameters(self, split: Decomposition, sums: Sums) -> ConalParameters:
@@ -205,15 +204,11 @@ class ConalEM(StatefulEM, ConfusionEM):
 
     def _free_run(self, engine: Engine, n_workers: int, sums: Sums) -> tuple[Sums, float]:
         """Dawid–Skene from given sums: where it ends, and its objective there."""
+        fitted = self.iterate_from(engine, n_workers, sums, self._free_step)
+        return fitted.sums, float(fitted.trace.log_likelihood[-1])
 
-        def step() -> float:
-            nonlocal sums
-            parameters = confusion_m_step(sums, n_workers, self.smoothing, self.prior_smoothing)
-            sums = engine.step(parameters)
-            return float(sums.log_likelihood + parameters.log_prior_density)
-
-        value = float(self.iterate(step, engine.n_annotations).log_likelihood[-1])
-        return sums, value
+    def _free_step(self, sums: Sums, n_workers: int, before: object) -> ConfusionParameters:
+        return confusion_m_step(sums, n_workers, self.smoothing, self.prior_smoothing)
 
     def parts(self, parameters: Any, sums: Sums) -> dict[str, Any]:
         """Common and own confusions, own counts, prior, groups; worker weight = accuracy of both together."""

@@ -28,6 +28,6 @@ class DawidSkene(ConfusionEM):
     title: ClassVar[str] = "Dawid–Skene"
     paper: ClassVar[str] = "Dawid & Skene, Applied Statistics 28(1), 1979, doi:10.2307/2346806"
 
-    def m_step(self, sums: Sums, n_workers: int) -> ConfusionParameters:
+    def m_step(self, sums: Sums, n_workers: int, before: object = None) -> ConfusionParameters:
         """Normalised expected counts."""
         return confusion_m_step(sums, n_workers, self.smoothing, self.prior_smoothing)

@@ -21,6 +21,6 @@ class FastDawidSkene(ConfusionEM):
 
     hard: ClassVar[bool] = True
 
-    def m_step(self, sums: Sums, n_workers: int) -> ConfusionParameters:
+    def m_step(self, sums: Sums, n_workers: int, before: object = None) -> ConfusionParameters:
         """Normalised counts."""
         return confusion_m_step(sums, n_workers, self.smoothing, self.prior_smoothing)

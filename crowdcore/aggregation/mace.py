@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 from scipy.special import betaln, digamma, gammaln
 
-from crowdcore.aggregation._stateful_em import StatefulEM
+from crowdcore.aggregation._sums_em import SumsEM
 from crowdcore.aggregation._votes import too_few_labels
 from crowdcore.core.em import LabelTable, Sums, em_step, expected_sums
 from crowdcore.core.types import FloatArray
@@ -41,7 +41,7 @@ class MaceParameters(NamedTuple):
         return np.log(weight.reshape(-1, n_classes)), np.full(n_classes, -np.log(n_classes))
 
 
-class MACE(StatefulEM):
+class MACE(SumsEM):
     """Multi-annotator competence estimation: a worker knows the answer, or guesses by a strategy of their own.
 
     ``z_i`` is uniform; with probability θ_r the worker gives ``y = z_i``, else ``y ~ ξ_r``. EM over z and the
@@ -90,7 +90,7 @@ class MACE(StatefulEM):
         """``q_i(c) ∝ Π_r (θ_r 1[y_i^r = c] + (1 - θ_r) ξ_r[y_i^r])``."""
         return em_step(table, *parameters.logs(), posterior)
 
-    def next_step(self, sums: Sums, n_workers: int, before: MaceParameters | None) -> MaceParameters:
+    def m_step(self, sums: Sums, n_workers: int, before: MaceParameters | None = None) -> MaceParameters:
         """Split the counts into known and guessed, and estimate θ and ξ from them."""
         n_classes = len(sums.classes)
         if before is None:

@@ -25,7 +25,7 @@ class OneCoin(ConfusionEM):
     title: ClassVar[str] = "One-coin Dawid–Skene"
     paper: ClassVar[str] = "Zhang, Chen, Zhou & Jordan, JMLR 17, 2016, section 3.1 (one-coin), arXiv:1406.3824"
 
-    def m_step(self, sums: Sums, n_workers: int) -> ConfusionParameters:
+    def m_step(self, sums: Sums, n_workers: int, before: object = None) -> ConfusionParameters:
         """One accuracy per worker, spelt out as a confusion."""
         prior, density = class_shares(sums, self.prior_smoothing)
         n_classes = len(prior)

@@ -12,7 +12,6 @@ from scipy.special import logsumexp
 
 from crowdcore.aggregation._confusion_em import ConfusionEM, class_shares
 from crowdcore.aggregation._grouping import first_groups
-from crowdcore.aggregation._stateful_em import StatefulEM
 from crowdcore.aggregation._votes import too_few_labels
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.em import Sums
@@ -78,7 +77,7 @@ class ClusterParameters(NamedTuple):
             return expected.reshape(-1, len(self.prior)), np.log(self.prior)
 
 
-class WorkerClustering(StatefulEM, ConfusionEM):
+class WorkerClustering(ConfusionEM):
     """Dawid–Skene with K confusions instead of one per worker: worker r belongs to cluster k with probability λ_k.
 
     Mean-field EM, as truth and clusters given the labels are not independent: ``log q_i(c) = log ρ_c + Σ_r Σ_k τ_rk
@@ -118,7 +117,7 @@ class WorkerClustering(StatefulEM, ConfusionEM):
         description="Dirichlet smoothing α of the clusters' confusions.",
     )
 
-    def next_step(self, sums: Sums, n_workers: int, before: ClusterParameters | None) -> ClusterParameters:
+    def m_step(self, sums: Sums, n_workers: int, before: ClusterParameters | None = None) -> ClusterParameters:
         """Alternate between the clusters' confusions and who belongs to them."""
         prior, density = class_shares(sums, self.prior_smoothing)
         counts = sums.by_class(n_workers)

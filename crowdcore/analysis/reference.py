@@ -53,7 +53,6 @@ def resolve_reference(dataset: CrowdDataset, reference: ReferenceLike = "gold") 
     """Turn a name or a result into a `Reference`.
 
     Args:
-        dataset: the annotations.
         reference: ``"gold"``, an aggregator's name (fitted with its default settings), an aggregation result
             or a `Reference` (returned as it is).
 

@@ -5,19 +5,31 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from crowdcore.core.errors import SettingError, need_extra
+from crowdcore.core.errors import SettingError
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-__all__ = ["jsonable", "print_json", "print_notes", "print_table", "save_figure", "save_table"]
+    from crowdcore.exhibits import Exhibit
+
+__all__ = [
+    "jsonable",
+    "print_json",
+    "print_notes",
+    "print_table",
+    "progress",
+    "save_exhibit",
+    "save_figure",
+    "save_table",
+]
 
 
 def jsonable(value: Any) -> Any:
@@ -90,6 +102,24 @@ def _cell(value: Any) -> str:
     return "–" if value is None or value is pd.NA else str(value)
 
 
+@contextmanager
+def progress() -> Iterator[Callable[[float, str], None]]:
+    """A bar with the time left on standard error, only where a person looks on; yields what sets share and words."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        line = bar.add_task("", total=1.0)
+        yield lambda share, words: bar.update(line, completed=share, description=words)
+
+
 def save_table(frame: pd.DataFrame, path: Path) -> None:
     """Write a frame to ``.csv`` or ``.parquet``."""
     import pyarrow as pa
@@ -99,16 +129,27 @@ def save_table(frame: pd.DataFrame, path: Path) -> None:
     write_table(pa.Table.from_pandas(frame, preserve_index=False), path)
 
 
+def save_exhibit(exhibit: Exhibit, out: Path | None, figure: Path | None) -> None:
+    """Write an exhibit's table and its figure to the files that are named.
+
+    Raises:
+        SettingError: a file for the figure of a table alone.
+    """
+    if out:
+        save_table(exhibit.table, out)
+    if figure:
+        if exhibit.figure is None:
+            raise SettingError("--figure", "be left out: this exhibit is a table", str(figure))
+        save_figure(exhibit.figure, figure)
+
+
 def save_figure(figure: go.Figure, path: Path) -> None:
-    """Draw a figure to ``.html`` (self-contained), ``.svg``, ``.png`` or ``.pdf``."""
+    """Draw a figure to ``.html`` (self-contained), or 170 mm wide to ``.svg``, ``.pdf`` or ``.png``."""
     if path.suffix == ".html":
         figure.write_html(path, include_plotlyjs=True)
         return
-    if path.suffix not in {".svg", ".png", ".pdf"}:
+    from crowdcore.figures.paper import FORMATS, draw
+
+    if path.suffix not in FORMATS:
         raise SettingError("--figure", "end in .html, .svg, .png or .pdf", str(path))
-    try:
-        import kaleido  # noqa: F401
-    except ImportError as error:
-        raise need_extra(f"Drawing to {path.suffix}", "kaleido") from error
-    figure.update_layout(paper_bgcolor="white", plot_bgcolor="white", template="plotly_white")
-    figure.write_image(path)
+    draw({path: figure})

@@ -66,9 +66,7 @@ def rows(found: Sequence[Run]) -> pd.DataFrame:
             "method": frame["method"],
             "settings": frame["settings"],
             "seeds": frame["seeds"],
-            "state": [
-                f"{run.state}, {run.epoch}/{run.epochs}" if run.state == "running" else run.state for run in found
-            ],
+            "state": [_state(run) for run in found],
             "test selected": [spread(run, "test_accuracy_selected") for run in found],
             "test last": [spread(run, "test_accuracy_last") for run in found],
             "validation": np.where(frame["best"], "* ", "") + [spread(run, "valid_accuracy_selected") for run in found],
@@ -83,7 +81,7 @@ def rows(found: Sequence[Run]) -> pd.DataFrame:
 
 
 def _state(run: Run) -> str:
-    return f"running, {run.epoch}/{run.epochs}" if run.state == "running" else run.state
+    return f"running, {run.at}" if run.state == "running" else run.state
 
 
 def _first_line(text: str) -> str:

@@ -2,44 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from crowdcore.cli._output import progress
 from crowdcore.data import CrowdDataset
 
 if TYPE_CHECKING:
     from crowdcore.learning import Event, TrainingResult
 
 __all__ = ["over_seeds", "table", "train_one"]
-
-
-@contextmanager
-def _progress(title: str) -> Iterator[Any]:
-    """A progress bar on standard error, which shows only where a person looks on; yields a listener of events."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from crowdcore.learning.training.events import EpochEvent
-
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f}%"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        line = bar.add_task(title, total=1.0)
-
-        def listen(event: Event) -> None:
-            if isinstance(event, EpochEvent):  # notes are told once, with the result
-                bar.update(line, completed=event.done, description=f"{title}, epoch {event.epoch}/{event.epochs}")
-
-        yield listen
 
 
 def train_one(
@@ -52,8 +27,14 @@ def train_one(
 ) -> TrainingResult:
     """Train one method with a progress bar."""
     from crowdcore import learning
+    from crowdcore.learning.training.events import EpochEvent
 
-    with _progress(f"{method} on {dataset.name}") as listen:
+    with progress() as tell:
+
+        def listen(event: Event) -> None:
+            if isinstance(event, EpochEvent):  # notes are told once, with the result
+                tell(event.done, f"{method} on {dataset.name}, {event.at}")
+
         return learning.train(dataset, method, seeds=seeds, device=device, on_event=listen, **checkpoint, **settings)
 
 
@@ -69,6 +50,7 @@ def table(rows: list[dict[str, Any]], kinds: bool = False) -> pd.DataFrame:
         rows: from `comparison.row`.
         kinds: say too what selected the epochs and named the classes.
     """
+    from crowdcore.learning.comparison.features_seen import SEEN
     from crowdcore.learning.comparison.selected_by import WAYS
     from crowdcore.learning.comparison.summary import NAMES, together_name
 
@@ -77,12 +59,15 @@ def table(rows: list[dict[str, Any]], kinds: bool = False) -> pd.DataFrame:
         return "–" if np.isnan(mean) else f"{mean:.2f}" + ("" if np.isnan(std) else f" ± {std:.2f}")
 
     told = []
-    for r in rows:
+    several = len({r["features_seen"] for r in rows}) > 1
+    for r in sorted(rows, key=lambda r: list(SEEN).index(r["features_seen"])):
         common = {
             "seeds": len(r["seeds"]),
             "seconds": f"{r['seconds']:.1f}",
             "annotations/s": f"{r['annotations_per_second']:,.0f}",
         }
+        if several:
+            common |= {"features without labels": SEEN[r["features_seen"]]}
         if kinds:
             common |= {"selected by": WAYS[r["selected_by"]], "names": NAMES.get(r["names"], r["names"])}
         reached = {at: spread(r, at) for at in ("selected", "last", "best")}

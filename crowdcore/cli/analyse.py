@@ -9,7 +9,7 @@ import pandas as pd
 import typer
 
 from crowdcore.cli._options import Accept, DatasetName, Figure, HideNames, Json, Out, Read, ReferenceName, open_dataset
-from crowdcore.cli._output import print_json, print_table, save_figure, save_table
+from crowdcore.cli._output import print_json, print_table, save_exhibit, save_table
 from crowdcore.cli._runs import reference_named
 
 
@@ -58,10 +58,7 @@ def mistakes(
     ds = open_dataset(dataset, accept, read)
     seen = exhibits.view(ds, reference_named(reference, ds))
     exhibit, result = exhibits.mistakes.shared_mistakes(seen), seen.of(analysis.shared_mistakes)
-    if out:
-        save_table(exhibit.table, out)
-    if figure and exhibit.figure:
-        save_figure(exhibit.figure, figure)
+    save_exhibit(exhibit, out, figure)
     if json:
         print_json({"dataset": ds.name, "mistakes": result})
         return
@@ -91,10 +88,7 @@ def distances(
     exhibit = exhibits.workers.worker_distances(seen, kind, groups)
     distance = seen.renamed(analysis.worker_distance(ds, seen.truth, kind=kind))
     order = analysis.order_workers(distance, n_groups=groups)
-    if out:
-        save_table(exhibit.table, out)
-    if figure and exhibit.figure:
-        save_figure(exhibit.figure, figure)
+    save_exhibit(exhibit, out, figure)
     if json:
         print_json(
             {

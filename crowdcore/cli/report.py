@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from crowdcore.cli._options import Accept, DatasetName, Json, Read, open_dataset
-from crowdcore.cli._output import print_json, print_notes
+from crowdcore.cli._output import print_json, print_notes, progress
 from crowdcore.cli._runs import full_id, reference_named
 
 __all__ = ["report"]
@@ -53,8 +53,10 @@ def report(
     crowds = [datasets.open_dataset(other, runs.Workspace.open()) for other in elsewhere]
     again = command_line(dataset, ids, part or (), reference, names, str(out))
     truth = reference_named(reference, ds)
-    found = build(ds, trained, part, crowds=crowds, reference=truth, show_names=names, command=again)
-    files, fault = write_report(found, out, svg)
+    with progress() as tell:
+        tell(0, "Putting it together")
+        found = build(ds, trained, part, crowds=crowds, reference=truth, show_names=names, command=again)
+        files, fault = write_report(found, out, svg, lambda share, title: tell(share, f"Drawing {title}"))
     if json:
         print_json({"dataset": ds.name, "written": files, "exhibits": [e.title for e in found.exhibits], "note": fault})
         return

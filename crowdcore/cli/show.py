@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pandas as pd
@@ -13,7 +12,7 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from crowdcore.cli._options import Accept, Figure, HideNames, Json, Out, Read, ReferenceName, open_dataset
-from crowdcore.cli._output import print_json, print_table, save_figure, save_table
+from crowdcore.cli._output import print_json, print_table, save_exhibit
 from crowdcore.cli._runs import full_id, reference_named
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import CrowdDataset
@@ -64,22 +63,13 @@ def show(
     if len(several) > 1 and (out or figure):
         raise SettingError("exhibit", "be a single one to write to a file", exhibit)
     for one in several:
-        _write(one, out, figure)
+        save_exhibit(one, out, figure)
     if json:
         print_json([_told(one) for one in several] if len(several) > 1 else _told(several[0]))
         return
     for one in several:
         long = [c for c in one.table if one.table[c].astype(str).str.len().max() > _LONG]
         print_table(one.table, f"{ds.name}: {one.title}", one.notes, wrapped=long)
-
-
-def _write(one: Exhibit, out: Path | None, figure: Path | None) -> None:
-    if out:
-        save_table(one.table, out)
-    if figure:
-        if one.figure is None:
-            raise SettingError("--figure", "be left out: this exhibit is a table", str(figure))
-        save_figure(one.figure, figure)
 
 
 def _told(one: Exhibit) -> dict[str, Any]:

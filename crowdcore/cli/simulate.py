@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +9,7 @@ import pandas as pd
 import typer
 
 from crowdcore.cli._options import Device, Epochs, Figure, Json, is_path, settings
-from crowdcore.cli._output import print_json, print_notes, print_table, save_figure, save_table
+from crowdcore.cli._output import print_json, print_notes, print_table, progress, save_exhibit, save_table
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data import CrowdDataset, simulate as simulators
 
@@ -187,9 +185,7 @@ def _plant(plan: RecoveryPlan, out: Path | None, figure: Path | None, json: bool
     if out:
         write_folder(crowd, out)
     if figure:
-        shown = planted_crowd(crowd)
-        assert shown.figure is not None
-        save_figure(shown.figure, figure)
+        save_exhibit(planted_crowd(crowd), None, figure)
     facts = _facts(crowd) | {"right_labels": found.right, "right_majority_votes": found.majority}
     if json:
         print_json(
@@ -200,7 +196,8 @@ def _plant(plan: RecoveryPlan, out: Path | None, figure: Path | None, json: bool
     print_notes(
         (
             f"{crowd.n_annotations:,} labels by {crowd.n_workers:,} workers on {facts['labelled_tasks']:,} tasks; "
-            f"{found.right:.1%} of them are right, and so are {found.majority:.1%} of the majority votes.",
+            f"{100 * found.right:.1f} % of them are right, and so are {100 * found.majority:.1f} % of the majority "
+            "votes.",
             found.sentence,
             *crowd.notes,
             *([f"Written to {out}, with what generated it in truth.npz."] if out else []),
@@ -227,7 +224,7 @@ def _study(plan: RecoveryPlan, device: str, out: Path | None, figure: Path | Non
 
     if out is not None and out.suffix not in {".csv", ".parquet"}:
         raise SettingError("--out", "end in .csv or .parquet where methods are trained", str(out))
-    with _progress() as tell:
+    with progress() as tell:
         study = study_recovery(plan, device=device, on_progress=tell)
     varied = list(spelled(plan.over))
     count = len(plan.points())
@@ -237,8 +234,7 @@ def _study(plan: RecoveryPlan, device: str, out: Path | None, figure: Path | Non
     shown = errors(study.table, varied, {c.name: c.method for c in plan.methods}, words)
     if out:
         save_table(study.table, out)
-    if figure and shown.figure is not None:
-        save_figure(shown.figure, figure)
+    save_exhibit(shown, None, figure)
     if json:
         print_json({"plan": plan.model_dump(), "crowds": study.crowds, "table": study.table, "summary": shown.table})
         return
@@ -246,21 +242,3 @@ def _study(plan: RecoveryPlan, device: str, out: Path | None, figure: Path | Non
     title = f"Who recovered what: {words}" + (f" at each of {count} points" if count > 1 else "")
     print_table(study.crowds.drop(columns="crowd") if plan.crowds == 1 else study.crowds, "What was planted")
     print_table(shown.table[columns], title, (*study.notes, *shown.notes), limit=200)
-
-
-@contextmanager
-def _progress() -> Iterator[Any]:
-    """A progress bar on standard error, which shows only where a person looks on."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f}%"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        line = bar.add_task("", total=1.0)
-        yield lambda share, words: bar.update(line, completed=share, description=words)

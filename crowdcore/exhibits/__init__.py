@@ -8,61 +8,8 @@ Pages, reports, the command line and Python show the same exhibit. Names are hid
     ['true', 'given', 'percent']
 """
 
-from __future__ import annotations
+import lazy_loader
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from crowdcore.exhibits.view import View, view  # noqa: F401  # at once: a module has the same name
 
-from crowdcore.exhibits.exhibit import Exhibit
-from crowdcore.exhibits.view import View, view
-
-if TYPE_CHECKING:
-    from crowdcore.exhibits import (
-        aggregation,
-        comparison,
-        confusion_sources,
-        confusions,
-        fits,
-        label_differences,
-        mistakes,
-        omega,
-        one_fit,
-        overview,
-        planted,
-        recovered,
-        recovery_study,
-        tasks,
-        training,
-        worker_skills,
-        workers,
-    )
-
-__all__ = [
-    "Exhibit",
-    "View",
-    "aggregation",
-    "comparison",
-    "confusion_sources",
-    "confusions",
-    "fits",
-    "label_differences",
-    "mistakes",
-    "omega",
-    "one_fit",
-    "overview",
-    "planted",
-    "recovered",
-    "recovery_study",
-    "tasks",
-    "training",
-    "view",
-    "worker_skills",
-    "workers",
-]
-
-
-def __getattr__(name: str) -> Any:
-    """Import modules of exhibits on first use, so that pages begin to draw before figures can be."""
-    if name in __all__:
-        return importlib.import_module(f"crowdcore.exhibits.{name}")
-    raise AttributeError(f"module 'crowdcore.exhibits' has no attribute {name!r}")
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

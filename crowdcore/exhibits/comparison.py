@@ -16,10 +16,11 @@ from crowdcore import analysis, figures
 from crowdcore.core.drawable import escaped
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.exhibits import Exhibit
 from crowdcore.exhibits.differences import none_of, over_seeds, over_tasks, rank_changes, ranks, tests
+from crowdcore.exhibits.exhibit import Exhibit, cells
 from crowdcore.learning.comparison import summary as comparison, variation
 from crowdcore.learning.comparison.comparability import shown_seed
+from crowdcore.learning.comparison.features_seen import SEEN
 from crowdcore.learning.comparison.judged import Kept, basis
 from crowdcore.learning.comparison.selected_by import WAYS
 from crowdcore.learning.comparison.summary import AT_WORDS
@@ -51,14 +52,20 @@ Results: TypeAlias = Mapping[str, TrainingResult]
 
 
 def accuracies(results: Results) -> Exhibit:
-    """Test accuracy in per cent, in the three columns never mixed: each result, then the ensemble of its replicas."""
+    """Test accuracy in per cent, in the three columns never mixed: each result, then the ensemble of its replicas.
+
+    Results that saw features without labels stand below those that saw none, and are told by a column.
+    """
     why = basis(list(results.values()))
     if why:
         return none_of("accuracy", "Test accuracy", why)
     rows: list[dict[str, object]] = []
-    for name, result in results.items():
-        said = comparison.row(result)
-        kind = {"selected by": WAYS[said["selected_by"]], "names": comparison.NAMES.get(said["names"], said["names"])}
+    told = {name: comparison.row(result) for name, result in results.items()}
+    several = len({said["features_seen"] for said in told.values()}) > 1
+    for name in sorted(told, key=lambda name: list(SEEN).index(told[name]["features_seen"])):
+        said, result = told[name], results[name]
+        kind = {"features without labels": SEEN[said["features_seen"]]} if several else {}
+        kind |= {"selected by": WAYS[said["selected_by"]], "names": comparison.NAMES.get(said["names"], said["names"])}
         columns: dict[str, object] = {}
         for at in comparison.AT:
             head = "best, optimistic" if at == "best" else at
@@ -260,10 +267,7 @@ def truth(results: Results, dataset: CrowdDataset, worker: int | None, called: s
         title=escaped(what),
         subtitle=f"what generated the labels, and what was learnt{_mean(results)}",
     )
-    a, b = (axis.ravel() for axis in np.indices((dataset.n_classes, dataset.n_classes)))
-    classes = np.array(dataset.classes, object)
-    table = pd.DataFrame({"true": classes[a], "given": classes[b], **{n: m.ravel() for n, m in matrices.items()}})
-    return Exhibit(f"truth-{who or 'common'}", what, figure, table)
+    return Exhibit(f"truth-{who or 'common'}", what, figure, cells(dataset.classes, **matrices))
 
 
 def _mean(results: Results) -> str:

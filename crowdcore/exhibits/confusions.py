@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from crowdcore.exhibits.confusion_sources import (
     side_by_side,
     who_names,
 )
-from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.exhibit import Exhibit, cells
 from crowdcore.exhibits.recovered import RunView, recovered
 from crowdcore.exhibits.view import View, cached
 from crowdcore.figures.colors import Scale
@@ -50,7 +50,6 @@ def confusion_grid(
     A click chooses the matrix and its cell.
 
     Args:
-        view: of the run.
         who: number of the worker, or of a common confusion.
         beside: another run.
         scale: of the colours.
@@ -96,7 +95,6 @@ def recovered_confusion(
     """One matrix with its numbers, or None where the source has none; a click chooses the cell.
 
     Args:
-        view: of the run.
         who: number of the worker, or (-1 - g) of a common confusion.
         source: whose matrix; default: the run's.
         beside: another run, from which the matrix's name tells it.
@@ -120,9 +118,7 @@ def recovered_confusion(
     )
     alt = f"{_whose(called, who)}: true classes downwards, given labels to the right"
     of = source
-    return Exhibit(
-        f"confusion-{called}", title, figure, lambda: _table(view, [of], who, called), (), alt, _cell_click(view)
-    )
+    return Exhibit(f"confusion-{called}", title, figure, lambda: _table(view, [of], who, called), (), alt, view.clicked)
 
 
 @cached
@@ -146,10 +142,9 @@ def confusion_difference(
         title="Difference",
         subtitle=escaped(" − ".join(of.title for of in found)),
     )
-    table = _cells(view.classes).assign(share=matrix.ravel(), beside=compared.ravel())
-    table["difference"] = table["share"] - table["beside"]
+    table = cells(view.classes, share=matrix, beside=compared, difference=matrix - compared)
     alt = "The run's confusion minus the other one"
-    return Exhibit("confusion-difference", "Difference", figure, table, (), alt, _cell_click(view))
+    return Exhibit("confusion-difference", "Difference", figure, table, (), alt, view.clicked)
 
 
 def every_confusion(view: RunView) -> Exhibit:
@@ -221,13 +216,6 @@ def tasks_behind(view: View, true: int, given: int, worker: int | None = None) -
     return np.unique(data.task[rows])
 
 
-def _cell_click(view: View) -> Callable[..., Mapping[str, str]]:
-    def click(row: int, column: int) -> dict[str, str]:
-        return {"true": view.classes[row], "given": view.classes[column]}
-
-    return click
-
-
 def _whose(called: str, who: int) -> str:
     return called if who < 0 else f"Confusion of {called}"
 
@@ -253,7 +241,7 @@ def _table(view: RunView, sources: Sequence[Source], who: int, called: str) -> p
         matrix = pick(of, who)
         if matrix is None:
             continue
-        frame = _cells(view.classes).assign(share=matrix.ravel())
+        frame = cells(view.classes, share=matrix)
         frame.insert(0, "source", of.title)
         frame.insert(1, "who", called)
         spread, counts = (pick(of, who, f"common_{key}", key) for key in ("spread", "counts"))
@@ -263,10 +251,3 @@ def _table(view: RunView, sources: Sequence[Source], who: int, called: str) -> p
             frame["annotations"] = counts.ravel()
         frames.append(frame)
     return pd.concat(frames, ignore_index=True)
-
-
-def _cells(classes: Sequence[str]) -> pd.DataFrame:
-    """True class and given label of every cell."""
-    true, given = np.indices((len(classes), len(classes))).reshape(2, -1)
-    names = np.array(classes, object)
-    return pd.DataFrame({"true": names[true], "given": names[given]})

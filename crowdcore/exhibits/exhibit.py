@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-__all__ = ["Exhibit"]
+    from crowdcore.core.types import AnyArray
+
+__all__ = ["Exhibit", "cells"]
 
 
 class _Table:
@@ -56,3 +58,14 @@ class Exhibit:
     def __post_init__(self) -> None:
         if not self.alt:
             object.__setattr__(self, "alt", self.title)
+
+
+def cells(classes: Sequence[str], /, **matrices: AnyArray) -> pd.DataFrame:
+    """A row per cell of (C, C) matrices, in their order: true class, given label, and what each matrix has there."""
+    import numpy as np
+    import pandas as pd
+
+    true, given = np.indices((len(classes), len(classes))).reshape(2, -1)
+    names = np.array(classes, object)
+    told = {name: matrix.ravel() for name, matrix in matrices.items()}
+    return pd.DataFrame({"true": names[true], "given": names[given], **told})

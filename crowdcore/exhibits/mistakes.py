@@ -44,13 +44,10 @@ def shared_mistakes(view: View, layer: Layer = "percent", marks: bool = True) ->
     figure = figures.shared_mistakes(view.drawable(found), layer, significance=marks, level=LEVEL)
     alt = f"Share of workers who gave each label to tasks of each true class; reference {view.reference}"
 
-    def click(row: int, column: int) -> dict[str, str]:
-        return {"true": view.classes[row], "given": view.classes[column]}
-
     def table() -> pd.DataFrame:
         return _with_intervals(view).frame()
 
-    return Exhibit("shared-mistakes", "Shared mistakes", figure, table, (found.null, *found.notes), alt, click)
+    return Exhibit("shared-mistakes", "Shared mistakes", figure, table, (found.null, *found.notes), alt, view.clicked)
 
 
 def most_shared(view: View) -> tuple[str, str]:

@@ -98,7 +98,6 @@ def omega_ranking(view: RunView, task: int | None = None) -> Exhibit:
     """How the tasks' ω̄ spreads, class by class; a click on a bar chooses its tasks.
 
     Args:
-        view: of the run.
         task: number of a task to mark.
     """
     found = ranked(view)
@@ -158,7 +157,6 @@ def omega_spread(view: RunView, by: By, chosen: int | None = None) -> Exhibit:
     The table has the largest mean first; index = class or worker.
 
     Args:
-        view: of the run.
         by: class or worker.
         chosen: number of the class or worker to mark.
     """

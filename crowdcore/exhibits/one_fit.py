@@ -11,7 +11,7 @@ import pandas as pd
 from crowdcore import analysis, figures
 from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import DataError
-from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.exhibit import Exhibit, cells
 from crowdcore.exhibits.fits import fitted
 from crowdcore.exhibits.view import View, cached
 
@@ -50,9 +50,7 @@ def fit_common_confusion(view: View, fit: str, group: int = 0) -> Exhibit:
     common = found if found.ndim == 2 else found[group]
     classes = [escaped(c) for c in view.classes]
     figure = figures.confusion(common, classes, title="Common confusion", subtitle=escaped(fit))
-    true, given = (axis.ravel() for axis in np.indices(common.shape))
-    called = np.array(view.classes, object)
-    table = pd.DataFrame({"true": called[true], "given": called[given], "percent": 100 * common.ravel()})
+    table = cells(view.classes, percent=100 * common)
     return Exhibit(f"{fit}-{names[group]}", names[group], figure, table, (), "The confusion that workers share")
 
 

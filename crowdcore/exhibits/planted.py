@@ -17,7 +17,7 @@ from crowdcore.learning.recovery import measures
 from crowdcore.learning.recovery.measures import Learnt
 from crowdcore.learning.results.result import TrainingResult
 
-__all__ = ["Kind", "crowd_names", "judge", "matrix_kinds", "planted_and_learnt", "planted_crowd", "recovery_errors"]
+__all__ = ["Kind", "crowd_names", "matrix_kinds", "planted_and_learnt", "planted_crowd", "recovery_errors"]
 
 Kind = Literal["common", "effective", "own"]
 _FEW = 6  # classes of which three matrices fit beside each other
@@ -74,17 +74,13 @@ def crowd_names(crowds: Mapping[str, CrowdDataset]) -> dict[str, str]:
 
 
 def recovery_errors(
-    crowds: Mapping[str, CrowdDataset],
-    baselines: Mapping[str, pd.DataFrame],
-    judged: Mapping[tuple[str, str], pd.DataFrame],
-    methods: Mapping[str, str],
+    crowds: Mapping[str, CrowdDataset], results: Mapping[tuple[str, str], TrainingResult], methods: Mapping[str, str]
 ) -> Exhibit:
     """Accuracy and errors of every method on planted crowds.
 
     Args:
         crowds: name -> crowd.
-        baselines: name of a crowd -> `measures.bounds` of it.
-        judged: name of a crowd and what the method is called -> `judge` of its result there.
+        results: name of a crowd and what the method is called -> its result there.
         methods: what each is called -> registered name.
     """
     varied = _varied(list(crowds.values()))
@@ -93,15 +89,20 @@ def recovery_errors(
         name: {**measures.spelled({key: one.get(key) for key in varied}), "crowd": one.get("seed", 0)}
         for name, one in known.items()
     }
-    rows = [frame.assign(**heads[name]) for name, frame in baselines.items()]
-    rows += [frame.assign(method=called, **heads[name]) for (name, called), frame in judged.items()]
+    trained_on = list(dict.fromkeys(name for name, _ in results))
+    rows = [_bounds(crowds[name]).assign(**heads[name]) for name in trained_on]
+    rows += [_judged(r, crowds[name]).assign(method=called, **heads[name]) for (name, called), r in results.items()]
     columns = [key.replace("_", " ") for key in varied]
     first = next(iter(crowds))
-    words = f"{len(baselines)} crowds" if len(baselines) > 1 else f"{known[first].get('simulation', '')} · {first}"
+    words = f"{len(trained_on)} crowds" if len(trained_on) > 1 else f"{known[first].get('simulation', '')} · {first}"
     return recovery_study.errors(measures.assembled(rows, columns), columns, methods, words)
 
 
-def judge(result: TrainingResult, crowd: CrowdDataset) -> pd.DataFrame:
+_bounds = cached(measures.bounds)
+
+
+@cached
+def _judged(result: TrainingResult, crowd: CrowdDataset) -> pd.DataFrame:
     """How near a result came to what was planted, and how long it took: a row for each seed."""
     return measures.judge(result, crowd).assign(seconds=result.seconds / len(result.seeds))
 

@@ -209,7 +209,6 @@ def unmoved_in_words(view: RunView, who: int | None = None) -> str:
     """That matrices are still where the method starts, measured as distance; empty where they are not, or unknown.
 
     Args:
-        view: of the run.
         who: speak of this worker's matrix alone, -1 - g for a common one.
     """
     result = view.result

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from crowdcore import figures
+from crowdcore.core.drawable import escaped
 from crowdcore.core.types import FloatArray
-from crowdcore.exhibits import Exhibit
+from crowdcore.exhibits.exhibit import Exhibit, cells
 from crowdcore.learning.recovery.measures import BOUNDS, MEASURES, NOTES, summary
 
 __all__ = ["errors", "matrices"]
@@ -28,8 +28,8 @@ def errors(table: pd.DataFrame, varied: Sequence[str], methods: Mapping[str, str
         subtitle: which crowds.
     """
     measures = {name: MEASURES[name] for name in _DRAWN if table[name].notna().any()}
-    shown = table.assign(method=table["method"].map(_plain))
-    called = {_plain(name): method for name, method in methods.items()}
+    shown = table.assign(method=table["method"].map(escaped))
+    called = {escaped(name): method for name, method in methods.items()}
     several = [name for name in varied if table[name].nunique() > 1]
     title = "Accuracy, and errors (further left is better)"
     if several:
@@ -43,11 +43,11 @@ def errors(table: pd.DataFrame, varied: Sequence[str], methods: Mapping[str, str
         if x not in numbers:
             shown = shown.assign(**{x: shown[x].astype(str)})
         figure = figures.recovery_along(
-            shown, x, measures, methods=called, columns=column, bounds=BOUNDS, title=title, subtitle=_plain(subtitle)
+            shown, x, measures, methods=called, columns=column, bounds=BOUNDS, title=title, subtitle=escaped(subtitle)
         )
     else:
         figure = figures.recovery_errors(
-            shown, measures, methods=called, bounds=BOUNDS, title=title, subtitle=_plain(subtitle)
+            shown, measures, methods=called, bounds=BOUNDS, title=title, subtitle=escaped(subtitle)
         )
     return Exhibit("recovery", "Who recovered what", figure, summary(table, varied), NOTES)
 
@@ -68,23 +68,15 @@ def matrices(
     errors = {name: float(((found - truth) ** 2).sum(-1).mean()) for name, found in learnt.items()}
     figure = figures.confusion(
         [truth, *means.values()],
-        [_plain(c) for c in classes],
-        names=["planted", *(f"{_plain(name)}<br>error {errors[name]:.3f}" for name in means)],
+        [escaped(c) for c in classes],
+        names=["planted", *(f"{escaped(name)}<br>error {errors[name]:.3f}" for name in means)],
         scale_max=1.0,
-        title=_plain(what),
-        subtitle=_plain(subtitle),
+        title=escaped(what),
+        subtitle=escaped(subtitle),
     )
     figure.update_annotations(align="left").update_layout(margin_t=104)
-    a, b = (axis.ravel() for axis in np.indices(truth.shape))
-    called = np.array(classes, object)
-    columns = {"planted": truth.ravel(), **{name: mean.ravel() for name, mean in means.items()}}
-    table = pd.DataFrame({"true": called[a], "given": called[b], **columns})
+    table = cells(classes, **{"planted": truth, **means})
     notes = (
         "Error: squared distance between a row of the learnt and of the planted matrix, mean over rows and seeds.",
     )
     return Exhibit("planted-and-learnt", what, figure, table, notes)
-
-
-def _plain(text: object) -> str:
-    """Plotly reads tags in names."""
-    return html.escape(str(text), quote=False)

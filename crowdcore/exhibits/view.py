@@ -29,7 +29,6 @@ class View:
     """What to look at.
 
     Args:
-        dataset: the annotations.
         truth: the reference, which stands for the true labels; `view` makes it of a name.
         hidden: show pseudonyms instead of worker ids, everywhere.
         columns: show the further columns of the annotations too; they may say who a worker is.
@@ -108,6 +107,10 @@ class View:
         """
         return _number("worker", name, self.workers)
 
+    def clicked(self, row: int, column: int) -> dict[str, str]:
+        """What a click on a cell of a matrix of true classes and given labels selects."""
+        return {"true": self.classes[row], "given": self.classes[column]}
+
     def names_of(self, workers: AnyArray) -> AnyArray:
         """(n,) names of workers given by number."""
         return np.array(self.workers, object)[workers]
@@ -119,7 +122,6 @@ def view(
     """A view of a dataset; a reference given by name is fitted once.
 
     Args:
-        dataset: the annotations.
         reference: ``"gold"``, an aggregator (``"dawid-skene smoothing=0.1"`` sets it), a result or a `Reference`.
         hidden: show pseudonyms instead of worker ids.
         columns: show the further columns of the annotations; default: where names are shown.

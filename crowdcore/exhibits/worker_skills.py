@@ -26,7 +26,6 @@ def recovered_workers(view: RunView, sort: str = "annotations", beside: RunView 
     """One row per worker: skills, distance from common, common noise; index = worker number; a click chooses it.
 
     Args:
-        view: of the run.
         sort: one of `confusion_sources.SORTS`.
         beside: another run, whose skills stand beside.
     """

@@ -12,7 +12,7 @@ import pandas as pd
 from crowdcore import analysis, figures
 from crowdcore.analysis.workers.distance import Distance
 from crowdcore.core.drawable import escaped
-from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.exhibit import Exhibit, cells
 from crowdcore.exhibits.view import View, cached
 
 if TYPE_CHECKING:
@@ -201,15 +201,10 @@ def worker_confusion(view: View, worker: str | None = None) -> Exhibit:
         title=escaped(title),
         subtitle=f"share of each row · reference: {escaped(view.reference)}",
     )
-    true, given = np.indices(counts.shape).reshape(2, -1)
-    names = np.array(found.classes, object)
-    table = pd.DataFrame({"true": names[true], "given": names[given], "count": counts.ravel(), "share": matrix.ravel()})
-
-    def click(row: int, column: int) -> dict[str, str]:
-        return {"true": view.classes[row], "given": view.classes[column]}
+    table = cells(view.classes, count=counts, share=matrix)
 
     alt = f"Confusion of {title}: true classes downwards, given labels to the right"
-    return Exhibit(f"confusion-{'crowd' if worker is None else worker}", title, figure, table, (), alt, click)
+    return Exhibit(f"confusion-{'crowd' if worker is None else worker}", title, figure, table, (), alt, view.clicked)
 
 
 def _matrix(found: WorkerConfusion, worker: int | None) -> tuple[AnyArray, AnyArray]:

@@ -66,7 +66,6 @@ def calibration(curves: Mapping[str, Calibration], *, title: str = "Calibration"
 
     Args:
         curves: name -> from `analysis.calibration`; a method keeps its colour, its second curve is dashed.
-        title: title of the figure.
     """
     honest = go.Scatter(x=[0, 1], y=[0, 1], mode="lines", line={"color": theme.INK, "width": 1, "dash": "dot"})
     honest.update(hoverinfo="skip", showlegend=False)
@@ -101,13 +100,14 @@ def calibration(curves: Mapping[str, Calibration], *, title: str = "Calibration"
                 "width": 3,
                 "visible": len(curves) <= _FEW,
             },
-            customdata=np.stack([n, 100 * low, 100 * high], axis=1),
+            customdata=np.stack([n, 100 * low, 100 * high, 100 * y], axis=1),
             hovertemplate=f"<b>{name}</b><br>%{{customdata[0]:,}} labels given with probability %{{x:.2f}}"
-            "<br>%{y:.1%} are right (%{customdata[1]:.1f} – %{customdata[2]:.1f} %)<extra></extra>",
+            "<br>%{customdata[3]:.1f} % are right (%{customdata[1]:.1f} – %{customdata[2]:.1f} %)<extra></extra>",
             showlegend=False,
             **named,
         )
     fig.update_xaxes(title="probability of the label", **theme.PERCENT, range=[0, 1.03])
+    fig.update_layout(margin_r=24)  # room for the last tick's words
     fig.update_yaxes(title="share that is right", **theme.PERCENT, range=[0, 1.03])
     return theme.legend_below(fig, len(curves))
 
@@ -125,7 +125,6 @@ def log_likelihood(
         results: name -> result; a method keeps its colour, its second curve is dashed.
         n_annotations: the objectives are divided by it.
         gap: draw the gap to the final value instead, on a logarithmic scale.
-        title: title of the figure.
     """
     curves = {name: found for name, found in results.items() if len(found.log_likelihood)}
     subtitle = "How far the objective is from its final value" if gap else "Log-likelihood or its bound, with priors"
@@ -174,7 +173,6 @@ def confusion_intervals(
         worker: which of its workers.
         classes: (C,) names.
         counts: (C, C) expected annotations behind the cells, shown by the pointer.
-        title: title of the figure.
     """
     estimate, low, high = (100 * part[worker] for part in (intervals.estimate, intervals.low, intervals.high))
     cells = list(zip(estimate.ravel(), low.ravel(), high.ravel(), strict=True))

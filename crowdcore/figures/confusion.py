@@ -51,7 +51,6 @@ def confusion(
         scale_max: value of the last colour; default 1, or the largest value if that is below 0.5.
         scale: of the colours; "log" tells small probabilities apart.
         dark: whether the page is dark, where a difference of zero is dark too.
-        title: title of the figure.
         subtitle: reference, dataset, remarks.
 
     Raises:
@@ -118,8 +117,9 @@ def _panel(fig: go.Figure, k: int, values: FloatArray, hover: AnyArray | None, s
         "dy": part.row_step,
         "xgap": 2 if n <= MAX_NUMBERS else 1 if n <= MAX_LABELS else 0,
         "ygap": 2 if n <= MAX_NUMBERS else 1 if n <= MAX_LABELS else 0,
-        "customdata": part.values if hover is None else hover,
-        "hovertemplate": ("%{y} → %{x}: %{customdata:.1~%}" if hover is None else "%{customdata}") + "<extra></extra>",
+        "customdata": 100 * part.values if hover is None else hover,
+        "hovertemplate": ("%{y} → %{x}: %{customdata:.1~f} %" if hover is None else "%{customdata}")
+        + "<extra></extra>",
         "hoverongaps": False,
     }
     words = {}

@@ -53,7 +53,6 @@ def confusion_grid(
         diagonal: draw it too; without it the colours reach to the most frequent mistake.
         scale: of the colours; "log" tells small probabilities apart.
         scale_max: value of the last colour; default 1, or the largest value shown if that is below 0.5.
-        title: title of the figure.
         subtitle: seeds, reference, dataset, remarks.
 
     Raises:
@@ -126,8 +125,8 @@ def _places(n: int, columns: int) -> list[tuple[int, int]]:
 def _traces(plane: FloatArray, grey: FloatArray, hover: AnyArray | None, scale: Scale, side: int) -> list[go.Heatmap]:
     """The cells, and grey ones where a row is unknown."""
     common = {
-        "customdata": plane.astype(np.float32) if hover is None else hover,
-        "hovertemplate": ("%{customdata:.1~%}" if hover is None else "%{customdata}") + "<extra></extra>",
+        "customdata": (100 * plane).astype(np.float32) if hover is None else hover,
+        "hovertemplate": ("%{customdata:.1~f} %" if hover is None else "%{customdata}") + "<extra></extra>",
         "hoverongaps": False,
         "xgap": 1 if side <= MAX_NUMBERS else 0,
         "ygap": 1 if side <= MAX_NUMBERS else 0,

@@ -27,7 +27,6 @@ def critical_difference(
     Args:
         result: from `analysis.critical_difference`.
         methods: name -> registered method, which settles its colour; default: the name itself.
-        title: title of the figure.
         subtitle: data, remarks.
     """
     k, bars = len(result.names), len(result.groups)

@@ -27,7 +27,6 @@ def accuracy_along(
     Args:
         bands: one per curve; positions may be numbers, or words, which stand at equal distances.
         x: what varies.
-        title: title of the figure.
         subtitle: data, remarks.
     """
     fig = theme.figure(title=title, subtitle=subtitle)
@@ -47,9 +46,9 @@ def accuracy_along(
             mode="lines+markers" if len(members) == 1 else "markers",
             line={"color": look.color, "width": 2, "dash": look.dash},
             marker={"size": 8, "color": look.color, "symbol": look.symbol},
-            customdata=np.stack([at.astype(object), theme.spreads(std, n, "value"), names.astype(object)], 1),
-            hovertemplate=f"<b>%{{customdata[2]}}</b>, {x} %{{customdata[0]}}<br>%{{y:.2%}}%{{customdata[1]}}"
-            "<extra></extra>",
+            customdata=np.stack([at.astype(object), theme.spreads(100 * std, n, "value"), names, 100 * mean], 1),
+            hovertemplate=f"<b>%{{customdata[2]}}</b>, {x} %{{customdata[0]}}<br>"
+            "%{customdata[3]:.2f} %%{customdata[1]}<extra></extra>",
             name=name,
         )
     fig.update_xaxes(title=x, **scale)
@@ -75,7 +74,6 @@ def class_accuracy(
 
     Args:
         bands: along the class names, one per run.
-        title: title of the figure.
         subtitle: data, remarks.
         gap: share of a class's room that its markers spread over.
     """
@@ -88,8 +86,9 @@ def class_accuracy(
             error_y=_bars(b.mean, b.std, look.color, 3),
             mode="markers",
             marker={"size": 9, "color": look.color, "symbol": look.symbol},
-            customdata=np.stack([b.x.astype(object), theme.spreads(b.std, b.n, "seed", ".1%")], 1),
-            hovertemplate=f"<b>{b.name}</b>, %{{customdata[0]}}<br>%{{y:.1%}}%{{customdata[1]}}<extra></extra>",
+            customdata=np.stack([b.x.astype(object), theme.spreads(100 * b.std, b.n, "seed", ".1f"), 100 * b.mean], 1),
+            hovertemplate=f"<b>{b.name}</b>, %{{customdata[0]}}<br>"
+            "%{customdata[2]:.1f} %%{customdata[1]}<extra></extra>",
             name=b.name,
         )
     classes = bands[0].x.tolist() if len(bands) else []
@@ -113,7 +112,6 @@ def seed_accuracies(
         values: (S,) of each run.
         bands: one position each: mean and standard deviation of those values.
         ensembles: accuracy of the mean of the seeds' predictions, of each run; NaN or nothing where there is none.
-        title: title of the figure.
         subtitle: data, remarks.
     """
     fig = theme.figure(title=title, subtitle=subtitle)
@@ -124,18 +122,19 @@ def seed_accuracies(
             y=np.full(len(dots), k),
             mode="markers",
             marker={"size": 9, "color": look.color, "opacity": 0.45},
-            hovertemplate=f"<b>{b.name}</b><br>%{{x:.2%}}<extra></extra>",
+            customdata=100 * dots,
+            hovertemplate=f"<b>{b.name}</b><br>%{{customdata:.2f}} %<extra></extra>",
         )
         if len(dots) < 2:
             continue
+        spread = theme.spreads(100 * b.std, b.n, "seed")[0]
         fig.add_scatter(
             x=b.mean,
             y=[k - 0.25],
             error_x=_bars(b.mean, b.std, look.color, 5),
             mode="markers",
             marker={"size": 11, "color": look.color, "symbol": "diamond"},
-            customdata=theme.spreads(b.std, b.n, "seed"),
-            hovertemplate=f"<b>{b.name}</b><br>%{{x:.2%}}%{{customdata}}<extra></extra>",
+            hovertemplate=f"<b>{b.name}</b><br>{100 * b.mean[0]:.2f} %{spread}<extra></extra>",
         )
         if len(ensembles) and not np.isnan(ensembles[k]):
             fig.add_scatter(
@@ -143,7 +142,7 @@ def seed_accuracies(
                 y=[k - 0.25],
                 mode="markers",
                 marker={"size": 12, "color": look.color, "symbol": "star"},
-                hovertemplate=f"<b>{b.name}</b>, ensemble<br>%{{x:.2%}}<extra></extra>",
+                hovertemplate=f"<b>{b.name}</b>, ensemble<br>{100 * ensembles[k]:.2f} %<extra></extra>",
             )
     labels = {"tickmode": "array", "tickvals": list(range(len(bands))), "ticktext": [b.name for b in bands]}
     fig.update_xaxes(title="test accuracy", **theme.PERCENT)

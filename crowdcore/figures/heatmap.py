@@ -57,7 +57,6 @@ def heatmap(
         suffix: follows the numbers of the colour bar, e.g. "%".
         row_title: what the rows are.
         column_title: what the columns are.
-        title: title of the figure.
         subtitle: reference, dataset, remarks.
         cell: height of a cell in pixels; default by the number of rows.
     """

@@ -78,7 +78,6 @@ def learning_curves(
         log_values: a logarithmic axis of values.
         all_values: an axis that holds every value, those of the first epochs too.
         until: the epoch that the axis reaches at least, for runs that go on.
-        title: title of the figure.
         subtitle: data, remarks.
     """
     lines = _lines(bands, selected, smooth)
@@ -100,7 +99,7 @@ def learning_curves(
     rows = _rows([remark for remark in remarks if remark])
     fig = theme.figure(title=title, subtitle="<br>".join(rows), margin_t=60 + _LINE * (len(rows) - 1))
     for line in lines:
-        _draw(fig, line, shown, smooth > 1, ".1%" if percent else ".4g", limits)
+        _draw(fig, line, shown, smooth > 1, percent, limits)
     last = max([until, 2, *(int(line.band.x[-1]) for line in lines)])
     fig.update_xaxes(title="epoch", showgrid=False, type="log" if log_epochs else "linear")
     fig.update_xaxes(range=[0, np.log10(last)] if log_epochs else [0, last])
@@ -186,7 +185,7 @@ def _reach(line: _Line, shown: bool) -> tuple[FloatArray, FloatArray, FloatArray
     return b.x.astype(float), low, high
 
 
-def _draw(fig: go.Figure, line: _Line, shown: bool, faint: bool, form: str, limits: tuple[float, float]) -> None:
+def _draw(fig: go.Figure, line: _Line, shown: bool, faint: bool, percent: bool, limits: tuple[float, float]) -> None:
     """Band (within limits), measured line, drawn line, diamond; all go with the line's entry in the legend."""
     b, group = line.drawn, {"legendgroup": line.band.name, "name": line.band.name}
     if shown and (b.n > 1).any():
@@ -212,15 +211,18 @@ def _draw(fig: go.Figure, line: _Line, shown: bool, faint: bool, form: str, limi
             showlegend=False,
             **group,
         )
-    measured = f"<br>as measured %{{customdata[1]:{form}}}" if faint else ""
+    times, form, unit = (100, ".1f", " %") if percent else (1, ".4g", "")
+    measured = f"<br>as measured %{{customdata[2]:{form}}}{unit}" if faint else ""
+    spread = theme.spreads(times * b.std, b.n, "seed", form, unit)
     fig.add_scatter(
         x=b.x,
         y=b.mean,
         mode="lines" if len(b.x) > 1 else "markers",
         line={"color": line.color, "width": 2, "dash": line.dash},
         marker={"color": line.color},
-        customdata=np.stack([theme.spreads(b.std, b.n, "seed", form), line.band.mean.astype(object)], 1),
-        hovertemplate=f"<b>{b.name}</b>, epoch %{{x}}<br>%{{y:{form}}}%{{customdata[0]}}{measured}<extra></extra>",
+        customdata=np.stack([spread, times * b.mean, times * line.band.mean], 1),
+        hovertemplate=f"<b>{b.name}</b>, epoch %{{x}}<br>%{{customdata[1]:{form}}}{unit}%{{customdata[0]}}{measured}"
+        "<extra></extra>",
         **group,
     )
     if line.selected is not None:

@@ -34,7 +34,6 @@ def omega_ranking(
     Args:
         ranking: from `analysis.omega_ranking`.
         highlight: number of a task to mark.
-        title: title of the figure.
     """
     edges, counts = ranking.histogram(BINS)
     n = len(ranking.classes)
@@ -57,7 +56,7 @@ def omega_ranking(
         fig.add_trace(go.Scatter(x=[ranking.omega[task]], y=[0.12 - row], **mark))
     cut = float(ranking.omega[[ranking.n_top - 1, min(ranking.n_top, len(ranking.omega) - 1)]].mean())
     fig.add_vline(x=cut, line={"color": theme.INK, "dash": "dot", "width": 1})
-    side = "right" if cut > 0.5 else "left"
+    side = "right" if cut > 0.7 else "left" if cut < 0.3 else "center"
     middle = f"&nbsp;median {cut:.2f}, top half to its right&nbsp;"
     fig.add_annotation(x=cut, y=1, yref="paper", text=middle, showarrow=False, xanchor=side, yanchor="bottom")
     ticks = {"tickmode": "array", "tickvals": [-k for k in range(len(order))]}
@@ -159,7 +158,6 @@ def omega_spread(
         beside: (K,) another number of each group, shown by the pointer.
         beside_name: what that number is.
         highlight: number of a group to mark.
-        title: title of the figure.
     """
     known = np.flatnonzero(spread.n)
     order = known[np.lexsort((known, -spread.mean[known]))]

@@ -12,7 +12,7 @@ from crowdcore.figures import theme
 
 __all__ = ["rank_changes"]
 
-_ROW = 34  # pixels between two ranks
+_ROW = 42  # pixels between two ranks
 _STEP = 0.16  # of a rank, between methods that share one
 
 
@@ -34,7 +34,6 @@ def rank_changes(
         rank: (G, 2) on the left and on the right, 1 is best.
         accuracy: (G, 2) what the ranks rest on, as shares.
         ways: what the left and the right rank by.
-        title: title of the figure.
         subtitle: data, remarks.
     """
     fig = theme.figure(title=title, subtitle=subtitle)
@@ -46,17 +45,18 @@ def rank_changes(
             mode="lines+markers",
             line={"color": look.color, "width": 2.5, "dash": look.dash},
             marker={"size": 10, "color": look.color, "symbol": look.symbol},
-            customdata=[[ways[side], rank[k, side], accuracy[k, side]] for side in (0, 1)],
-            hovertemplate=f"<b>{name}</b>, %{{customdata[0]}}<br>rank %{{customdata[1]}}: %{{customdata[2]:.2%}}"
+            customdata=[[ways[side], rank[k, side], 100 * accuracy[k, side]] for side in (0, 1)],
+            hovertemplate=f"<b>{name}</b>, %{{customdata[0]}}<br>rank %{{customdata[1]}}: %{{customdata[2]:.2f}} %"
             "<extra></extra>",
             name=name,
         )
         for side, anchor in ((0, "right"), (1, "left")):
-            text = f"{rank[k, side]}. {theme.short(name)} {100 * accuracy[k, side]:.1f} %"
+            text = f"{rank[k, side]}. {theme.short(name)}<br>{100 * accuracy[k, side]:.1f} %"
             fig.add_annotation(
                 x=side,
                 y=height[k, side],
                 text=text,
+                align=anchor,
                 showarrow=False,
                 xanchor=anchor,
                 xshift=10 if side else -10,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -35,7 +35,6 @@ def recovery_errors(
         measures: column -> what it is.
         methods: what each is called -> registered name, which settles its colour; the first one on top.
         bounds: methods drawn as lines through the panel.
-        title: title of the figure.
         subtitle: data, remarks.
 
     Raises:
@@ -59,9 +58,9 @@ def recovery_errors(
                 y=np.full(len(values), row),
                 mode="markers",
                 marker={"color": color, "size": 8, "opacity": 0.55},
-                customdata=np.stack([part["crowd"], part["seed"]], 1),
+                customdata=np.stack([part["crowd"], part["seed"], _written(measure, values)], 1),
                 hovertemplate=f"<b>{name}</b>, crowd %{{customdata[0]}}, seed %{{customdata[1]}}<br>{words}: "
-                "%{x:.3f}<extra></extra>",
+                "%{customdata[2]}<extra></extra>",
                 showlegend=False,
                 row=1,
                 col=column,
@@ -71,7 +70,8 @@ def recovery_errors(
                 y=[row],
                 mode="markers",
                 marker={"symbol": "line-ns", "size": 20, "line": {"color": color, "width": 3}},
-                hovertemplate=f"<b>{name}</b>, mean of {len(values)}<br>{words}: %{{x:.3f}}<extra></extra>",
+                hovertemplate=f"<b>{name}</b>, mean of {len(values)}<br>{words}: "
+                f"{_written(measure, [values.mean()])[0]}<extra></extra>",
                 showlegend=False,
                 row=1,
                 col=column,
@@ -89,11 +89,17 @@ def recovery_errors(
                     name=name,
                     legendgroup=name,
                     showlegend=not any(t.name == name for t in fig.data),
-                    hovertemplate=f"<b>{name}</b><br>{words}: %{{x:.3f}}<extra></extra>",
+                    hovertemplate=f"<b>{name}</b><br>{words}: {_written(measure, [value])[0]}<extra></extra>",
                     row=1,
                     col=column,
                 )
-        fig.update_xaxes(title=_wrapped(words), range=[-0.03 * max(reach), 1.08 * max(reach) or 1], row=1, col=column)
+        fig.update_xaxes(
+            title=_wrapped(words),
+            range=[-0.03 * max(reach), 1.08 * max(reach) or 1],
+            row=1,
+            col=column,
+            **_axis(measure),
+        )
     labels = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": [theme.short(n, 40) for n in names]}
     fig.update_yaxes(range=[len(names) - 0.4, -0.6], **labels)
     return _titled(fig, title, subtitle, _HEAD + _FOOT + _ROW * len(names))
@@ -119,7 +125,6 @@ def recovery_along(
         methods: what each is called -> registered name, which settles its colour.
         columns: another column that varies; one column of panels for each of its values.
         bounds: methods drawn thin and grey.
-        title: title of the figure.
         subtitle: data, remarks.
 
     Raises:
@@ -158,13 +163,13 @@ def recovery_along(
                     name=name,
                     legendgroup=name,
                     showlegend=not any(t.name == name for t in fig.data),
-                    hovertemplate=f"<b>{name}</b>, {x} %{{x}}<br>{words}: %{{y:.3f}}<extra></extra>",
+                    customdata=_written(measure, mean),
+                    hovertemplate=f"<b>{name}</b>, {x} %{{x}}<br>{words}: %{{customdata}}<extra></extra>",
                     row=row,
                     col=column,
                 )
-        share = "accuracy" in measure
         fig.update_yaxes(title=_wrapped(words, 24), row=row, col=1)
-        fig.update_yaxes(rangemode="tozero", row=row, **(theme.PERCENT if share else {}))
+        fig.update_yaxes(rangemode="tozero", row=row, **_axis(measure))
     fig.update_xaxes(title=x, row=len(measures))
     legend = 24 * -(-(len(methods) + len(bounds)) // 6)
     return _titled(fig, title, subtitle, _HEAD + _FOOT + legend + _PANEL * len(measures))
@@ -190,3 +195,12 @@ def _wrapped(words: str, most: int = 30) -> str:
             lines.append("")
         lines[-1] = f"{lines[-1]} {word}".strip()
     return "<br>".join(lines)
+
+
+def _axis(measure: str) -> dict[str, object]:
+    return dict(theme.PERCENT) if "accuracy" in measure else {}
+
+
+def _written(measure: str, values: Iterable[float]) -> list[str]:
+    """The values as the pointer shows them."""
+    return [f"{100 * value:.1f} %" if "accuracy" in measure else f"{value:.3f}" for value in values]

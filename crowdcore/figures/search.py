@@ -25,7 +25,6 @@ def search_history(
     Args:
         trials: a row per trial: trial (from 1), validation_accuracy (NaN while unknown), best, then its settings.
         method: gives the colour.
-        title: title of the figure.
         subtitle: what is under it.
     """
     fig = theme.figure(title=title, subtitle=subtitle)
@@ -45,8 +44,8 @@ def search_history(
         y=known["validation_accuracy"],
         mode="markers",
         marker={"size": 8, "color": color},
-        customdata=np.array(settings, object),
-        hovertemplate="<b>trial %{x}</b>: %{y:.2%}<br>%{customdata}<extra></extra>",
+        customdata=np.stack([np.array(settings, object), 100 * known["validation_accuracy"]], 1),
+        hovertemplate="<b>trial %{x}</b>: %{customdata[1]:.2f} %<br>%{customdata[0]}<extra></extra>",
     )
     fig.update_xaxes(title="trial", showgrid=False, rangemode="tozero")
     fig.update_yaxes(title="validation accuracy", **theme.PERCENT)
@@ -65,7 +64,6 @@ def search_importance(
     Args:
         shares: setting -> share, they sum to 1.
         method: gives the colour.
-        title: title of the figure.
         subtitle: what is under it.
     """
     ordered = sorted(shares.items(), key=lambda item: item[1])
@@ -74,7 +72,8 @@ def search_importance(
         y=[name.replace("_", " ") for name, _ in ordered],
         orientation="h",
         marker={"color": theme.method_color(method)},
-        hovertemplate="<b>%{y}</b>: %{x:.1%}<extra></extra>",
+        customdata=[100 * share for _, share in ordered],
+        hovertemplate="<b>%{y}</b>: %{customdata:.1f} %<extra></extra>",
     )
     fig = theme.figure(bars, title=title, subtitle=subtitle, showlegend=False, height=360)
     fig.update_xaxes(**theme.PERCENT, rangemode="tozero")

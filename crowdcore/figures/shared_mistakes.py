@@ -44,7 +44,6 @@ def shared_mistakes(
         significance: mark the cells that more workers share than chance explains.
         level: q-value up to which a cell is marked.
         diagonal: show correct labels too (they take most of the colour scale).
-        title: title of the figure.
 
     Raises:
         SettingError: no such layer.

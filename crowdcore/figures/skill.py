@@ -33,7 +33,6 @@ def skills(
         comparisons: what to call each run -> its comparison; all with the same reference.
         colors: of the runs.
         highlight: number of a worker to mark.
-        title: title of the figure.
 
     Raises:
         SettingError: nothing to draw, or different references.

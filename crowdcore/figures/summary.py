@@ -43,7 +43,7 @@ def labels_per_worker(summary: Summary, *, title: str = "Annotations per worker"
         hovertemplate="%{y} workers made %{customdata} annotations<extra></extra>",
     )
     idle = f", {np.count_nonzero(counts == 0)} without any" if (counts == 0).any() else ""
-    subtitle = f"{len(active)} workers{idle}, {summary.n_annotations} annotations, median {median:g}"
+    subtitle = f"{len(active):,} workers{idle}, {summary.n_annotations:,} annotations, median {median:g}"
     fig = theme.figure(bars, title=title, subtitle=subtitle, height=320, showlegend=False)
     fig.update_xaxes(
         title="annotations", type="log" if skewed else "linear", dtick="D2" if skewed else None, showgrid=False
@@ -64,7 +64,7 @@ def labels_per_task(summary: Summary, *, title: str = "Annotations per task") ->
         hovertemplate="%{y} tasks have %{x} annotations<extra></extra>",
     )
     mean = summary.n_annotations / max(summary.n_annotated, 1)
-    subtitle = f"{summary.n_annotated} of {summary.n_tasks} tasks have annotations, {mean:.2f} on average"
+    subtitle = f"{summary.n_annotated:,} of {summary.n_tasks:,} tasks have annotations, {mean:.2f} on average"
     fig = theme.figure(bars, title=title, subtitle=subtitle, height=320, showlegend=False)
     fig.update_xaxes(title="annotations", showgrid=False, dtick=1 if len(tasks) <= 20 else None)
     return fig.update_yaxes(title="tasks", rangemode="tozero")
@@ -87,11 +87,11 @@ def class_balance(balance: ClassBalance, *, title: str = "Class balance") -> go.
             ("given label", "annotations", balance.given_share, balance.annotations, theme.ACCENT),
         )
     ]
-    subtitle = f"{balance.tasks.sum():.0f} tasks, {balance.annotations.sum():.0f} annotations"
+    subtitle = f"{balance.tasks.sum():,.0f} tasks, {balance.annotations.sum():,.0f} annotations"
     fig = theme.figure(*bars, title=title, subtitle=subtitle, height=340, barmode="group", bargap=0.25)
     fig.update_layout(margin_t=94)
     fig.update_yaxes(ticksuffix=" %", rangemode="tozero")
-    return fig.update_xaxes(**_classes(balance.classes))
+    return fig.update_xaxes(**_classes(balance.classes), autotickangles=[0, -40, -90])
 
 
 def annotation_entropy(entropy: AnnotationEntropy, *, title: str = "Entropy of the labels of each class") -> go.Figure:
@@ -134,14 +134,14 @@ def agreement(result: Agreement, *, title: str = "Agreement between workers") ->
         error_x={**error, "color": theme.ACCENT, "thickness": 2, "width": 5},
         hovertemplate="%{x:.4f}<extra></extra>",
     )
-    subtitle = f"{result.raw.annotations} annotations on {result.raw.tasks} tasks with two workers or more"
+    subtitle = f"{result.raw.annotations:,} annotations on {result.raw.tasks:,} tasks with two workers or more"
     fig = theme.figure(points, title=title, subtitle=subtitle, height=340, showlegend=False)
     for k, coefficient in enumerate(coefficients):
         if coefficient.state:
             fig.add_annotation(x=0, y=k, text=coefficient.state.split(":")[0], showarrow=False, xanchor="left")
     names = [c.name for c in coefficients]
     fig.update_xaxes(range=[np.nan_to_num(low).min(initial=0.02) - 0.02, 1.0])
-    return fig.update_yaxes(**_classes(names), range=[len(names) - 0.4, -0.6])
+    return fig.update_yaxes({**_classes(names), "ticktext": names}, range=[len(names) - 0.4, -0.6])
 
 
 def _classes(names: tuple[str, ...] | list[str]) -> dict[str, object]:

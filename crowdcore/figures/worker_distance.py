@@ -46,7 +46,6 @@ def worker_distance(
         order: from `analysis.order_workers`; None draws the dataset's order without tree and groups.
         names: (n_workers,) what the workers are called; default their ids.
         view: visible range of the x axis and of the y axis; default everything.
-        title: title of the figure.
 
     Examples:
         >>> import crowdcore as cc

@@ -44,7 +44,6 @@ def worker_ranking(
         by: what to rank by; accuracy has its interval.
         names: (n_workers,) what the workers are called; default their ids.
         highlight: number of a worker to mark.
-        title: title of the figure.
 
     Raises:
         SettingError: no such measure.
@@ -62,6 +61,9 @@ def worker_ranking(
     subtitle = f"{len(ranked)} of {len(values)} workers · reference: {quality.reference}"
     fig = theme.figure(title=title, subtitle=subtitle, height=380, margin_t=92)
     odd = quality.answers_single | quality.answers_random
+    share = by not in ("information", "agreement_kappa")
+    shown, form = (100 * values, ".1f} %") if share else (values, ".3~f}")
+    hover = f"<b>%{{customdata[0]}}</b>: %{{customdata[2]:{form}<br>%{{customdata[1]}} labels<extra></extra>"
     for name, color, which in (
         ("ordinary", theme.ACCENT, ~odd),
         ("one answer for nearly everything", theme.PALETTE[1], quality.answers_single),
@@ -77,9 +79,9 @@ def worker_ranking(
                     name=f"{name} ({len(of)})",
                     marker={"color": color, "size": size[of], "line": {"width": 0}},
                     error_y=_interval(quality, of) if by == "accuracy" and len(ranked) <= _INTERVALS else None,
-                    customdata=np.stack([called[of], quality.n_annotations[of], of], axis=1),
+                    customdata=np.stack([called[of], quality.n_annotations[of], shown[of], of], axis=1),
                     cliponaxis=False,
-                    hovertemplate="<b>%{customdata[0]}</b>: %{y:.3~f}<br>%{customdata[1]} labels<extra></extra>",
+                    hovertemplate=hover,
                 )
             )
     if highlight is not None and not np.isnan(values[highlight]):
@@ -91,7 +93,6 @@ def worker_ranking(
     named = len(ranked) <= _NAMED
     ticks = {"tickvals": np.arange(len(ranked)), "ticktext": called[ranked], "tickangle": -90, "tickfont_size": 10}
     fig.update_xaxes(**(ticks if named else {"title": "rank"}), showgrid=False, range=[-0.8, max(len(ranked), 1) - 0.2])
-    share = by not in ("information", "agreement_kappa")
     return fig.update_yaxes(title=_MEASURES[by], rangemode="tozero", **(theme.PERCENT if share else {}))
 
 
@@ -110,7 +111,6 @@ def pair_mistakes(
         names: (n_workers,) what the workers are called; default their ids.
         level: q-value up to which a pair counts as conspicuous.
         most: most pairs drawn, the least probable ones; those never wrong alike are left out.
-        title: title of the figure.
     """
     called = np.asarray(pairs.worker_ids if names is None else names, object)
     some = np.flatnonzero(pairs.wrong_alike)

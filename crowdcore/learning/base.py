@@ -21,7 +21,8 @@ Network = Callable[[int], nn.Module]
 
 Recovered = dict[str, Tensor]
 """Parts among ``common_confusion`` (C, C) or (G, C, C), ``worker_confusion`` (R, C, C), ``worker_weight`` (R,),
-``group`` (R,) and ``difficulty`` (n_train,); confusions have row = true class, column = given label, rows sum to 1."""
+``group`` (R,), ``difficulty`` (n_train,) and ``q`` (n_train, C), the posterior of the training tasks; confusions have
+row = true class, column = given label, rows sum to 1."""
 
 
 class EpochContext(NamedTuple):

@@ -57,6 +57,7 @@ class TrainKeywords(TypedDict, total=False):
     rank: int | None
     regularisation: float
     rounds: int
+    shared: float | None
     sharpening: float | None
     shrinkage: float
     smoothing: float

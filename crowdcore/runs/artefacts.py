@@ -138,7 +138,7 @@ def _nothing(run: Run) -> tuple[str, str]:
     if run.state == "queued":
         return f"Run {run.id} waits in the queue", "Its result is there once it has finished."
     if run.state == "running":
-        return f"Run {run.id} is in epoch {run.epoch + 1} of {run.epochs}", "Its result is there once it has finished."
+        return f"Run {run.id} is running ({run.at})", "Its result is there once it has finished."
     return f"Run {run.id} {run.state} without a result", run.message or "Its log says more."
 
 

@@ -113,7 +113,7 @@ def _from_trial(spec: RunSpec, dataset: CrowdDataset, workspace: Workspace) -> E
         found = _measure(order, workspace)
         write_json(kept, found)
     epochs = spec.settings.get("epochs", found["epochs"])
-    part = "" if found["share"] == 1 else f" on {found['share']:.1%} of the tasks"
+    part = "" if found["share"] == 1 else f" on {100 * found['share']:.1f} % of the tasks"
     return Estimate(
         found["startup_seconds"] + epochs * found["seconds_per_epoch"],
         int(found["bytes"]),

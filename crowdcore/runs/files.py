@@ -7,7 +7,6 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,64 +31,38 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
     draft.replace(path)
 
 
-@dataclass(frozen=True)
 class EngineFiles:
     """Paths below ``<workspace>/engine``.
 
     Args:
         workspace: the workspace's folder.
+
+    Attributes:
+        folder: only its owner may look in, as its key lets one run code.
+        lock: held by the engine as long as it lives.
+        engine: process and host of the engine.
+        state: what `engine_state` says.
+        scheduler: Dask's scheduler file.
+        key: private key and certificate by which the engine's own scheduler and workers know each other.
+        poke: touched when there is something to do.
+        wanted: there as long as runs wait or go on.
+        scratch: Dask's own.
     """
 
-    workspace: Path
-
-    @property
-    def folder(self) -> Path:
-        """Only its owner may look in: its key lets one run code."""
-        return self.workspace / "engine"
+    def __init__(self, workspace: Path) -> None:
+        self.folder = workspace / "engine"
+        self.lock = self.folder / "engine.lock"
+        self.engine = self.folder / "engine.json"
+        self.state = self.folder / "state.json"
+        self.scheduler = self.folder / "scheduler.json"
+        self.key = self.folder / "key.pem"
+        self.poke = self.folder / "poke"
+        self.wanted = self.folder / "wanted"
+        self.scratch = self.folder / "scratch"
 
     def make(self) -> None:
         """Make the folder; an engine whose workspace was deleted does not bring it back."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-
-    @property
-    def lock(self) -> Path:
-        """Held by the engine as long as it lives."""
-        return self.folder / "engine.lock"
-
-    @property
-    def engine(self) -> Path:
-        """Process and host of the engine."""
-        return self.folder / "engine.json"
-
-    @property
-    def state(self) -> Path:
-        """What `engine_state` says."""
-        return self.folder / "state.json"
-
-    @property
-    def scheduler(self) -> Path:
-        """Dask's scheduler file."""
-        return self.folder / "scheduler.json"
-
-    @property
-    def key(self) -> Path:
-        """Private key and certificate by which the engine's own scheduler and workers know each other."""
-        return self.folder / "key.pem"
-
-    @property
-    def poke(self) -> Path:
-        """Touched when there is something to do."""
-        return self.folder / "poke"
-
-    @property
-    def wanted(self) -> Path:
-        """There as long as runs wait or go on."""
-        return self.folder / "wanted"
-
-    @property
-    def scratch(self) -> Path:
-        """Dask's own."""
-        return self.folder / "scratch"
 
     def log(self, name: str) -> Path:
         """What a process of the engine said last."""

@@ -81,7 +81,6 @@ class Forked:
 
     Args:
         module: its ``work(workspace, run_id)`` is run, and returns the exit code.
-        run_id: of the run.
         environment: added to the worker's.
         log: file for what it writes.
         handle: file descriptor that it inherits.

@@ -51,7 +51,6 @@ class Lease:
     """The held lock of a run.
 
     Args:
-        folder: of the run.
         handle: file descriptor that the child inherits.
     """
 
@@ -78,7 +77,6 @@ def leased(folder: Path, wait: float = 0.5) -> Iterator[Lease]:
     """Within: nobody else supervises, trains or ends the run.
 
     Args:
-        folder: of the run.
         wait: seconds to wait for its holder.
 
     Raises:

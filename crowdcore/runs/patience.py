@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 _ROOM = 1 << 19  # bytes below which a disk is full: a record of SQLite grows by less at once
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 _OF_MLFLOW = {"TEMPORARILY_UNAVAILABLE", "REQUEST_LIMIT_EXCEEDED", "INTERNAL_ERROR"}  # its database, its server
-_PAUSE = 1.0  # seconds between two attempts
+_PAUSE = 0.5  # seconds between two attempts
 _LOCKED = 2.0  # seconds of a locked record that are worth a word
 _DAY = 86_400.0
 
@@ -61,13 +61,23 @@ def may_pass(error: BaseException) -> bool:
     return bool(getattr(error, "passes", getattr(error, "error_code", "") in _OF_MLFLOW))
 
 
-def insist(action: Callable[[], _T], stopped: Callable[[], bool] = lambda: False, patience: float = _DAY) -> _T:
+def _say(error: Exception) -> None:
+    print(f"This is tried again: {error}", flush=True)
+
+
+def insist(
+    action: Callable[[], _T],
+    stopped: Callable[[], bool] = lambda: False,
+    patience: float = _DAY,
+    say: Callable[[Exception], None] = _say,
+) -> _T:
     """What ``action`` returns, tried again while what it raises `may_pass`.
 
     Args:
         action: what to do.
         stopped: asked before every other attempt; True gives up.
         patience: seconds after which to give up, too.
+        say: told the first error that is not given up for.
     """
     deadline, told = time.monotonic() + patience, False
     while True:
@@ -77,7 +87,7 @@ def insist(action: Callable[[], _T], stopped: Callable[[], bool] = lambda: False
             if not may_pass(error) or stopped() or time.monotonic() > deadline:
                 raise
             if not told:
-                print(f"This is tried again: {error}", flush=True)
+                say(error)
                 told = True
             time.sleep(_PAUSE)
 

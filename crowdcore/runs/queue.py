@@ -45,9 +45,7 @@ def cancel(run_id: str, *, now: bool = False, workspace: Workspace | None = None
     checkpoint has the engine make that its result. A run that has ended stays as it is; a search ends with its trials.
 
     Args:
-        run_id: of the run.
         now: do not wait for the end of the epoch: what was learnt since the last checkpoint is lost.
-        workspace: of the run.
     """
     workspace = workspace or Workspace.open()
     run = store.get_run(run_id, workspace=workspace)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from crowdcore.runs.patience import insist
 from crowdcore.runs.record_errors import explained
 from crowdcore.runs.workspace import Workspace
 
@@ -18,7 +18,6 @@ __all__ = ["Record", "ask", "patient"]
 
 _T = TypeVar("_T")
 _patience = 0.0  # seconds
-_PAUSE = 0.2  # seconds between two attempts
 
 
 @contextmanager
@@ -42,20 +41,21 @@ def ask(workspace: Workspace, question: Callable[[], _T]) -> _T:
     Raises:
         RecordError: there is none, and why.
     """
-    end, told = time.monotonic() + _patience, False
-    while True:
+
+    def asked() -> _T:
         try:
             return question()
         except Exception as error:
             fault = explained(error, workspace)
-            if fault is None:
+            if fault is None or fault is error:
                 raise
-            if not fault.passes or time.monotonic() > end:
-                raise fault from error
-            if not told:
-                print(f"{fault} It is tried again for {_patience:.0f} s.", file=sys.stderr, flush=True)
-                told = True
-            time.sleep(_PAUSE)
+            raise fault from error
+
+    return insist(asked, patience=_patience, say=_say)
+
+
+def _say(fault: Exception) -> None:
+    print(f"{fault} It is tried again for {_patience:.0f} s.", file=sys.stderr, flush=True)
 
 
 class Record:

@@ -34,12 +34,7 @@ _PATIENCE = 300.0  # seconds that the end of a run waits for a record that does 
 
 
 class Recorder:
-    """Means over seeds and progress of one run; a locked or lost database is tried again.
-
-    Args:
-        workspace: of the run.
-        run_id: of the run.
-    """
+    """Means over seeds and progress of one run; a locked or lost database is tried again."""
 
     def __init__(self, workspace: Workspace, run_id: str) -> None:
         self._workspace, self._run_id = workspace, run_id
@@ -47,6 +42,7 @@ class Recorder:
         self._values: dict[tuple[str, int], dict[int, float]] = {}  # (metric, epoch) -> seed -> value
         self._pending: list[tuple[str, float, int, int]] = []  # metric, value, milliseconds, epoch
         self._progress: dict[str, Any] = {}
+        self._written: dict[str, Any] = {}  # the progress that the record has; a first stage has nothing else to write
         self._processors, self._crowded, self._looked = Processors(), False, time.monotonic()
         self._lock, self._ending = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._write_on, name="recorder", daemon=True)
@@ -80,6 +76,7 @@ class Recorder:
             self._progress = {
                 "epoch": event.epoch,
                 "epochs": event.epochs,
+                "first_stage": event.first_stage,
                 "done": round(event.done, 5),
                 "remaining": round(event.remaining, 1),
                 "crowded": self._crowded,
@@ -106,14 +103,14 @@ class Recorder:
             if ending and deadline is None:
                 deadline = time.monotonic() + _PATIENCE
             self._watch()
-            with self._lock:
-                due = bool(self._pending)
-            if due:
+            if self._due():
                 self._write()
-            with self._lock:
-                empty = not self._pending
-            if ending and (empty or self.deleted or time.monotonic() > (deadline or 0.0)):
+            if ending and (not self._due() or self.deleted or time.monotonic() > (deadline or 0.0)):
                 return
+
+    def _due(self) -> bool:
+        with self._lock:
+            return bool(self._pending) or self._progress != self._written
 
     def _write(self) -> None:
         """One batch; what could not be written stays."""
@@ -133,6 +130,7 @@ class Recorder:
             self._failing = False
         with self._lock:
             del self._pending[: len(batch)]
+            self._written = progress
 
     def _trouble(self, error: Exception) -> None:
         if not self._failing:

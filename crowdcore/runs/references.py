@@ -19,7 +19,6 @@ def reference(run_id: str, dataset: CrowdDataset, *, workspace: Workspace | None
     Args:
         run_id: of a run with a result.
         dataset: the one it was trained on.
-        workspace: of the run.
 
     Returns:
         Named ``run:<id>``; tasks without input are unknown.

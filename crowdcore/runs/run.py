@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from crowdcore.learning.training.events import epoch_words
 from crowdcore.runs.run_config import RunSpec
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Run:
         message: why it failed or was cancelled, what was resumed, why it is slow; "" when there is nothing to say.
         epoch: epochs done.
         epochs: how many there will be at most; 0 while unknown.
+        first_stage: epoch of a first stage and how many it has, while it goes on.
         done: share of the run that is done, 0…1.
         remaining: seconds to go; None while unknown.
         created: when it was asked for, UTC.
@@ -84,6 +86,7 @@ class Run:
     message: str = ""
     epoch: int = 0
     epochs: int = 0
+    first_stage: tuple[int, int] | None = None
     done: float = 0.0
     remaining: float | None = None
     created: datetime | None = None
@@ -102,6 +105,15 @@ class Run:
     def title(self) -> str:
         """What it is called, else its method and what differs from the defaults."""
         return self.name or described(self.spec)
+
+    @property
+    def at(self) -> str:
+        """How far it is: ``epoch 3 of 10``, ``first stage, epoch 3 of 10`` or, of a search, ``trial 3 of 10``."""
+        if self.spec.search is not None:
+            return f"trial {self.epoch} of {self.epochs}" if self.epoch else "first trial"
+        if not self.epoch and self.first_stage is None:
+            return f"before epoch 1 of {self.epochs}" if self.epochs else "starting"
+        return epoch_words(self.epoch, self.epochs, self.first_stage)
 
     @property
     def has_ended(self) -> bool:
@@ -127,6 +139,7 @@ def read_run(entry: mlflow.entities.Run) -> Run | None:
         message=" ".join(filter(None, (tags.get(f"{TAG}message", ""), crowded))),
         epoch=progress.get("epoch", 0),
         epochs=progress.get("epochs", 0) or _asked(spec),
+        first_stage=tuple(first) if (first := progress.get("first_stage")) else None,
         done=1.0 if state == "finished" else progress.get("done", 0.0),
         remaining=progress.get("remaining") if state == "running" else None,
         created=_when(entry.info.start_time),

@@ -161,10 +161,8 @@ def set_state(run_id: str, state: State, message: str | None = None, *, workspac
     """Move a run to another state.
 
     Args:
-        run_id: of the run.
         state: the new one.
         message: what to say about it; None leaves what was said.
-        workspace: of the run.
     """
     workspace = workspace or Workspace.open()
     client = client_of(workspace)
@@ -209,9 +207,7 @@ def curves(run_id: str, metrics: Collection[str] | None = None, *, workspace: Wo
     """What was measured after every epoch, also while the run goes on: epoch (from 1), metric, mean, std over seeds.
 
     Args:
-        run_id: of the run.
         metrics: which of them; None for all.
-        workspace: of the run.
     """
     workspace = workspace or Workspace.open()
     entry = entry_of(run_id, workspace)

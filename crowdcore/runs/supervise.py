@@ -52,7 +52,6 @@ def supervise(folder: str, tracking_uri: str, run_id: str, what: str, device: st
     Args:
         folder: the workspace's.
         tracking_uri: the workspace's.
-        run_id: of the run.
         what: "train_process" or "search_process".
         device: what the run asks for.
 

@@ -9,6 +9,7 @@ import streamlit as st
 from crowdcore import exhibits
 from dashboard import state
 from dashboard.components.exhibit import show
+from dashboard.components.live import live
 from dashboard.components.media import cards
 from dashboard.components.pickers import picker
 from dashboard.components.text import as_text, count, number
@@ -26,11 +27,13 @@ def behind(view: View, true: str, given: str) -> None:
         picker("Given label", "given", view.classes, view.class_number(given))
     found = exhibits.mistakes.mistake(view, true, given)
     cell = found.table.iloc[0]
-    st.markdown(
+    words = (
         f"**{count(cell['workers'], 'worker')}** of {cell['of']} ({number(cell['percent'], 1)} %) gave "
         f"**{as_text(given)}** to a task that is **{as_text(true)}**: {count(cell['annotations'], 'annotation')} on "
         f"**{count(cell['tasks'], 'task')}**."
     )
+    with live("cell"):
+        st.markdown(words)
     st.caption(as_text(found.notes[0]))
     if not cell["workers"]:
         st.info("No worker gave this label here. Choose a coloured cell.", icon=":material/touch_app:")

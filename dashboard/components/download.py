@@ -36,4 +36,4 @@ def download(label: str, make: Callable[[], bytes], file: str, mime: str, **opti
             runtime.get_instance().media_file_mgr.add(content, mime, place, file, is_for_static_download=True)
         return content
 
-    st.download_button(label, held, file, mime, on_click="ignore", **options)
+    st.download_button(label, held, file, mime, **{"on_click": "ignore", **options})

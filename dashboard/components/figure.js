@@ -69,10 +69,11 @@ export default function (component) {
   };
   const measure = () => {
     const { xaxis } = hooked?._fullLayout ?? {};
-    if (!xaxis?.l2p || !hooked.querySelector(".hm")) return;
-    const cell = Math.abs(xaxis.l2p(1) - xaxis.l2p(0)); // in pixels
-    frame.classList.toggle("small-cells", cell < 28);
-    frame.classList.toggle("tiny-cells", cell < 8.5 && xaxis.showticklabels);
+    if (!xaxis?.l2p) return;
+    const apart = (from, to) => Math.abs(xaxis.l2p(to) - xaxis.l2p(from)); // in pixels
+    const ticks = xaxis.tickmode === "array" && xaxis.type === "linear" ? xaxis.tickvals : [];
+    frame.classList.toggle("small-cells", hooked.querySelector(".hm") !== null && apart(0, 1) < 28);
+    frame.classList.toggle("crowded-ticks", Math.min(...ticks.slice(1).map((tick, i) => apart(ticks[i], tick))) < 8.5);
   };
   const drawn = () => {
     for (const button of hooked.querySelectorAll(".modebar-btn:not([data-title=Fullscreen])")) button.tabIndex = -1;

@@ -46,6 +46,7 @@ def hidden_names() -> bool:
 
 def _sidebar() -> bool:
     """Draw the pickers; False while there is no dataset to show."""
+    above = st.container()  # the page itself
     with st.sidebar:
         names = services.names()
         dataset = state.chosen("dataset") or services.default_dataset()
@@ -56,7 +57,8 @@ def _sidebar() -> bool:
         # First stands what is shown: a browser that missed the value begins with the first option, and would switch.
         options = [dataset, *(name for name in names if name != dataset)]
         st.selectbox("Dataset", options, format_func=services.title, **state.bind("dataset", dataset, among=options))
-        opened = services.dataset(dataset)
+        with above, st.spinner(as_text(f"Opening {dataset} …"), show_time=True):
+            opened = services.dataset(dataset)
         references = services.references(dataset, state.chosen("reference"))
         reference = state.chosen("reference") or references[0]
         if reference not in references:

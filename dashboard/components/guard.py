@@ -12,7 +12,7 @@ import streamlit as st
 from dashboard import services, state
 from dashboard.components.text import as_text
 
-__all__ = ["fragment", "refusals"]
+__all__ = ["attempt", "fragment", "refusals", "refused_before"]
 
 _log = logging.getLogger("dashboard")
 
@@ -31,6 +31,20 @@ def refusals() -> Iterator[None]:
             "Reload the page, or choose another dataset or reference.",
             icon=":material/error:",
         )
+
+
+def attempt(act: Callable[..., object], *arguments: object) -> None:
+    """Do what a button asks for; a refusal waits for `refused_before`, as a callback runs before the page is drawn."""
+    try:
+        act(*arguments)
+    except services.Refusal as refusal:
+        st.session_state["refused"] = str(refusal)
+
+
+def refused_before() -> None:
+    """Show what `attempt` was refused."""
+    if said := st.session_state.pop("refused", ""):
+        st.error(as_text(said), icon=":material/block:")
 
 
 def fragment(function: Callable[[], None]) -> Callable[[], None]:

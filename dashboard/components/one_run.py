@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore import runs
 from dashboard import services, state
 from dashboard.components.download import download
 from dashboard.components.guard import fragment, refusals
@@ -46,14 +47,15 @@ def _one(shown: dict[str, Run]) -> None:
             icon=":material/label:",
             query_params=state.address("runs", datasets=[run.spec.dataset], runs=[run.id]),
         )
-    if run.note:
-        st.caption(as_text(run.note))
-    if run.message:
-        (st.error if run.state == "failed" else st.info)(as_text(run.message))
-    _take_along(run)
-    if run.spec.search is None:
-        st.caption("The same from the command line")
-        st.code(run_actions.command_line(run), language=None, wrap_lines=True)
+    with st.container():  # what comes and goes in it does not move the log's fragment
+        if run.note:
+            st.caption(as_text(run.note))
+        if run.message:
+            (st.error if run.state == "failed" else st.info)(as_text(run.message))
+        _take_along(run)
+        if run.spec.search is None:
+            st.caption("The same from the command line")
+            st.code(runs.command_line(run.spec), language=None, wrap_lines=True)
     with st.expander("Log", expanded=run.state == "failed", icon=":material/notes:"):
         _log(run)
 

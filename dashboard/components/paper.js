@@ -1,4 +1,4 @@
-// A figure as a journal takes it: light, 85 or 170 mm wide, with cells as rectangles instead of pictures of them.
+// A figure as a journal takes it: light, 85 or 170 mm wide, with cells as rectangles and the font in the file.
 const LAYOUT = { 85: 450, 170: 900 }; // pixels for which Plotly lays it out: 13 of them become 7 points
 const DPI = 600; // of a PNG
 const LEGIBLE = 28; // pixels of a cell that holds a number
@@ -12,12 +12,27 @@ async function paper(gd, format, millimetres) {
     if (image.getAttribute("width") / columns < LEGIBLE) svg.querySelectorAll(".heatmap-label").forEach((e) => e.remove());
     await drawCells(image);
   }
-  svg.prepend(shape("rect", { width, height, fill: "white" }));
+  svg.prepend(await embeddedFont(), shape("rect", { width, height, fill: "white" }));
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.setAttribute("width", `${millimetres}mm`);
   svg.setAttribute("height", `${((height * millimetres) / width).toFixed(2)}mm`);
   const vector = new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" });
   return format === "svg" ? vector : raster(vector, (millimetres / 25.4) * DPI, height / width);
+}
+
+// A style for which Arial is the font in the file, wherever that is opened.
+let font = null;
+async function embeddedFont() {
+  font ??= (await fetch("sans.woff")).blob().then(
+    (blob) =>
+      new Promise((resolve) => {
+        const reader = Object.assign(new FileReader(), { onload: () => resolve(reader.result) });
+        reader.readAsDataURL(blob);
+      }),
+  );
+  const style = shape("style", {});
+  style.textContent = `@font-face { font-family: Arial; src: url(${await font}) }`;
+  return style;
 }
 
 // Plotly hands over what it has drawn as a link that it clicks: we catch the click.

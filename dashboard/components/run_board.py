@@ -9,7 +9,8 @@ import streamlit as st
 
 from dashboard import services, state
 from dashboard.components.collector import spare
-from dashboard.components.guard import refusals
+from dashboard.components.guard import attempt, refusals, refused_before
+from dashboard.components.live import live
 from dashboard.components.run_picker import table_link
 from dashboard.components.text import as_text, count, duration, percent
 from dashboard.services import run_actions
@@ -95,9 +96,7 @@ def _follow(dataset: str, shown: list[str], drawn: Sequence[Run]) -> None:
                 st.rerun()
             by_id = {run.id: run for run in found}
             _engine(dataset)
-            said = st.session_state.pop("train-said", "")
-            if said:
-                st.error(as_text(said), icon=":material/block:")
+            refused_before()
             for name in shown:
                 if name in by_id:
                     _row(by_id[name])
@@ -140,20 +139,17 @@ def _row(run: Run) -> None:
         with st.container(gap=None):
             n = len(run.spec.seeds)
             asked = f" · {as_text(services.run_asked(run))}" if run.name else ""
-            st.markdown(f"{ICONS[run.state]} **{as_text(services.run_title(run))}**{asked} · {count(n, 'seed')}")
+            with live(f"run-{run.id}"):  # its progress is not in it: nobody wants to hear every epoch
+                st.markdown(f"{ICONS[run.state]} **{as_text(services.run_title(run))}**{asked} · {count(n, 'seed')}")
+                if run.state != "running":
+                    st.caption(as_text(_outcome(run)))
             if run.state == "running":
                 st.progress(min(max(run.done, 0.0), 1.0), as_text(_progress(run)))
-            else:
-                st.caption(as_text(_outcome(run)))
         _buttons(run)
 
 
 def _progress(run: Run) -> str:
-    if run.spec.search is not None:
-        words = [f"trial {run.epoch} of {run.epochs}" if run.epoch else "first trial"]
-    else:
-        now = f"epoch {run.epoch}" if run.epoch else "before epoch 1"
-        words = [f"{now} of {run.epochs}" if run.device and run.epochs else "starting"]
+    words = [run.at if run.device or run.spec.search is not None else "starting"]
     if run_actions.is_stopping(run.id):
         words.append("stopping after this epoch" if run.spec.search is None else "stopping")
     elif run.remaining is not None:
@@ -206,15 +202,7 @@ def _button(label: str, icon: str, run: Run, act: Callable[[str], None], about: 
         key=f"{label}-{run.id}",
         icon=icon,
         help=about,
-        on_click=_acted,
+        on_click=attempt,
         args=(act, run.id),
         type="tertiary",
     )
-
-
-def _acted(act: Callable[[str], None], name: str) -> None:
-    """Do it; what refuses is said at the next look."""
-    try:
-        act(name)
-    except services.Refusal as refusal:
-        st.session_state["train-said"] = str(refusal)

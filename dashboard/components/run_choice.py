@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from dashboard import services, state
+from dashboard.components.guard import attempt, refused_before
 from dashboard.components.text import as_text, count
 from dashboard.services import run_actions, run_table
 
@@ -23,9 +24,7 @@ _FREE: dict[str, Any] = {"accept_new_options": True, "placeholder": "Choose, or 
 
 def about_chosen(chosen: list[Run]) -> None:
     """Links, buttons, differences, and what people put on runs."""
-    said = st.session_state.pop("runs-said", "")
-    if said:
-        st.error(as_text(said), icon=":material/block:")
+    refused_before()
     if st.session_state.pop("runs-saved", False):
         st.toast("Saved.", icon=":material/save:")
     if not chosen:
@@ -76,7 +75,7 @@ def _cancel(chosen: Sequence[Run]) -> None:
     if live:
         label = f"Cancel {len(live)}" if len(chosen) > 1 else "Cancel"
         about = "Stop them; what they have learnt is kept"
-        st.button(label, icon=":material/stop_circle:", help=about, on_click=_done, args=(_cancel_all, live))
+        st.button(label, icon=":material/stop_circle:", help=about, on_click=attempt, args=(_cancel_all, live))
 
 
 def _cancel_all(run_ids: Sequence[str]) -> None:
@@ -101,7 +100,7 @@ def _delete(chosen: Sequence[Run], names: dict[str, str]) -> None:
         if trials:
             st.caption(f"{count(trials, 'trial')} of these searches stay; “Trials of searches” lists them.")
         label = f"Delete {count(len(ids), 'run')} for good"
-        st.button(label, type="primary", key="delete-chosen", on_click=_done, args=(run_actions.delete, ids))
+        st.button(label, type="primary", key="delete-chosen", on_click=attempt, args=(run_actions.delete, ids))
 
 
 def _differences(chosen: Sequence[Run]) -> None:
@@ -121,7 +120,7 @@ def _marks(run: Run) -> None:
             _field(st.text_input, "Name", keys["name"], run.name, max_chars=120, placeholder=run.title)
             _field(st.multiselect, "Tags", keys["tags"], list(run.tags), options=_known_tags(), **_FREE)
         _field(st.text_area, "Note", keys["note"], run.note, max_chars=4000, height=80)
-        st.form_submit_button("Save", icon=":material/save:", on_click=_done, args=(_save, run, keys))
+        st.form_submit_button("Save", icon=":material/save:", on_click=attempt, args=(_save, run, keys))
 
 
 def _field(draw: Callable[..., Any], label: str, key: str, value: object, **options: Any) -> None:
@@ -148,18 +147,10 @@ def _tags(chosen: Sequence[Run]) -> None:
     ids = [run.id for run in chosen]
     with st.form("tags-of-several", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         st.multiselect("Tags", _known_tags(), key="tags-chosen", **_FREE)
-        st.form_submit_button("Put on all", icon=":material/new_label:", on_click=_done, args=(_tag, ids, True))
-        st.form_submit_button("Take off all", icon=":material/label_off:", on_click=_done, args=(_tag, ids, False))
+        st.form_submit_button("Put on all", icon=":material/new_label:", on_click=attempt, args=(_tag, ids, True))
+        st.form_submit_button("Take off all", icon=":material/label_off:", on_click=attempt, args=(_tag, ids, False))
 
 
 def _tag(run_ids: Sequence[str], on: bool) -> None:
     words = st.session_state["tags-chosen"]
     run_actions.change_tags(run_ids, *((words, []) if on else ([], words)))
-
-
-def _done(act: Callable[..., None], *arguments: Any) -> None:
-    """Do it; a refusal is said when the page is drawn."""
-    try:
-        act(*arguments)
-    except services.Refusal as refusal:
-        st.session_state["runs-said"] = str(refusal)

@@ -75,7 +75,7 @@ def pick_runs(
     for name in chosen:
         run = offered[name]
         if run.state != "finished":
-            st.caption(as_text(f"{names[name]}: {run.state} at epoch {run.epoch}, as far as it came."))
+            st.caption(as_text(f"{names[name]}: {run.state} at {run.at}, as far as it came."))
     return [offered[name] for name in chosen]
 
 

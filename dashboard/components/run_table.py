@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from crowdcore import runs
 from dashboard import services, state
 from dashboard.components.collector import spare
 from dashboard.components.download import download
@@ -73,15 +74,7 @@ def _filtered(listed: list[Run]) -> list[Run]:
         if any(run.spec.parent for run in listed):
             trials = state.get("trials") == "yes"
             st.toggle("Trials of searches", **state.bind("trials", trials))
-    return run_table.matching_runs(
-        listed,
-        asked["datasets"],
-        asked["methods"],
-        asked["states"],
-        asked["tags"],
-        state.get("find"),
-        state.get("trials") == "yes",
-    )
+    return runs.matching(listed, **asked, words=state.get("find"), trials=state.get("trials") == "yes")
 
 
 def _told(found: list[Run]) -> None:

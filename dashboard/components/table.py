@@ -32,7 +32,6 @@ FORMATS = {
     **dict.fromkeys(("common recovery error", "individual recovery error", "weighted by annotations"), "%.4f"),
     **dict.fromkeys(("common recovery error ±", "individual recovery error ±", "weighted by annotations ±"), "%.4f"),
     **dict.fromkeys(("skill correlation", "skill correlation ±", "ω correlation", "ω correlation ±"), "%.3f"),
-    **dict.fromkeys(("accuracy mean", "accuracy std"), "%.2f %%"),
     **dict.fromkeys((f"{w} error{sign}" for w in ("common", "own", "effective") for sign in ("", " ±")), "%.3f"),
     **dict.fromkeys(("common moved", "common moved ±", "own moved", "own moved ±"), "%.3f"),
     **dict.fromkeys(("difference (points)", "change (points)"), "%+.2f"),
@@ -49,18 +48,15 @@ FORMATS = {
     **dict.fromkeys(("5 %", "25 %", "50 %", "75 %", "95 %"), "%.3f"),
 }
 SHARES = {"share", "wrong", "true share", "given share", "accuracy", "acc. low", "acc. high", "with majority"} | {
-    "accuracy ±",
     "accuracy last",
-    "accuracy last ±",
     "accuracy mean",
     "accuracy std",
     "calibration error",
     "common noise",
-    "common noise ±",
     "first_probability",
+    "probability",
     "second_probability",
     "skill",
-    "skill ±",
     "observed skill",
     "true skill",
     "skill of the other run",
@@ -122,7 +118,7 @@ def table(
 
     options: dict[str, Any] = {} if on_row is None else {"on_select": chosen, "selection_mode": "single-row"}
     height = _HEADER + _ROW * min(rows, len(shown))
-    shown = shown.assign(**{name: 100 * shown[name] for name in SHARES.intersection(shown.columns)})
+    shown = shown.assign(**{name: 100 * shown[name] for name in _shares(shown)})
     config = formats(shown)
     options |= {"key": f"table-{key}", "hide_index": True, "height": height, "placeholder": "–"}
     st.dataframe(shown.reset_index(drop=True), column_config=config, **options)  # numbers tell the order of names
@@ -137,8 +133,15 @@ def table(
 def formats(frame: pd.DataFrame) -> dict[str, Any]:
     """Streamlit's column configuration: names without underscores, every known number in its format."""
     config: dict[str, Any] = {}
+    shares = _shares(frame)
     for name in map(str, frame.columns):
-        form = FORMATS.get(name, "%.1f %%" if name in SHARES else None)
+        form = "%.1f %%" if name in shares else FORMATS.get(name)
         kind = st.column_config.Column if form is None else partial(st.column_config.NumberColumn, format=form)
         config[name] = kind(name.replace("_", " "), width=WIDTHS.get(name))
     return config
+
+
+def _shares(frame: pd.DataFrame) -> set[str]:
+    """Columns of shares, and of the spread of those."""
+    shares = SHARES.intersection(frame.columns)
+    return shares | {f"{name} ±" for name in shares}.intersection(frame.columns)

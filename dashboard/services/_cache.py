@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import CrowdError
@@ -23,6 +25,7 @@ __all__ = [
     "close_to_others",
     "dataset",
     "fitting",
+    "note_of",
     "private_folder",
     "upload_folder",
     "version",
@@ -66,8 +69,23 @@ def _opened(name: str, folder: str, stamp: int, ours: bool) -> CrowdDataset:
 
     if not folder:
         return cc.load_dataset(name) if ours else fitting(run_confined(cc.load_dataset, name))
-    opened, note = fitting(run_confined(cc.read_dataset, folder)), read_json(Path(folder) / NOTE)
+    opened, note = fitting(run_confined(cc.read_dataset, folder)), note_of(Path(folder))
     return replace(opened, name=note.get("name", name), notes=tuple(note.get("notes", opened.notes)))
+
+
+def note_of(folder: Path) -> Mapping[str, Any]:
+    """What the note in a folder says; empty without one. It is read again only when its file is another one."""
+    file = folder / NOTE
+    try:
+        found = file.stat()
+    except OSError:
+        return {}
+    return _read(file, found.st_ino, found.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=1024)
+def _read(file: Path, number: int, changed: int) -> Mapping[str, Any]:
+    return read_json(file)
 
 
 def fitting(dataset: CrowdDataset) -> CrowdDataset:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore import runs
 from crowdcore.exhibits.fits import is_fit
 from crowdcore.exhibits.view import View, cached, worker_names
 from dashboard.services._cache import dataset, upload_folder, version
@@ -82,8 +83,6 @@ def reference(of: str | CrowdDataset, which: str) -> Reference:
 
 @cached
 def _learnt(opened: CrowdDataset, run_id: str, version: int) -> Reference:
-    from crowdcore import runs
-
     return runs.reference(run_id, opened)
 
 

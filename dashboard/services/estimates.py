@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore import runs
 from crowdcore.core.errors import CrowdError
 from dashboard.services._cache import dataset
 from dashboard.services.train import Draft, specs
@@ -76,8 +77,6 @@ class _Estimator:
 
     def look(self, spec: RunSpec, opened: CrowdDataset) -> Estimate | CrowdError:
         """An estimate, or why there is none."""
-        from crowdcore import runs
-
         try:
             return runs.estimate(spec, opened)
         except CrowdError as refusal:

@@ -13,8 +13,8 @@ from typing import Any
 import streamlit as st
 
 from crowdcore.core.errors import SettingError
-from crowdcore.runs.files import read_json, write_json
-from dashboard.services._cache import NOTE, upload_folder, workspace
+from crowdcore.runs.files import write_json
+from dashboard.services._cache import NOTE, note_of, upload_folder, workspace
 
 __all__ = [
     "Upload",
@@ -68,7 +68,7 @@ def _notes(where: str) -> list[Path]:
 
 def _upload(path: Path, **known: str) -> Upload | None:
     """What a note says; None for somebody else's upload."""
-    note = read_json(path)
+    note = note_of(path.parent)
     try:
         when = datetime.fromisoformat(note["when"])
         told = {"file": note.get("file", ""), "dataset": "", **known}
@@ -87,7 +87,7 @@ def _owner() -> str:
 def title(name: str) -> str:
     """What a dataset is called on pages: an upload as its file, unless it was renamed."""
     folder = upload_folder(name)
-    return str(read_json(folder / NOTE).get("name", name)) if folder else name
+    return str(note_of(folder).get("name", name)) if folder else name
 
 
 def free_title(wanted: str) -> str:
@@ -112,7 +112,7 @@ def digest_of(path: str) -> str:
 
 def note_dataset(folder: Path, name: str, file: str, mapping: Mapping[str, Any], notes: tuple[str, ...]) -> None:
     """Note what a dataset came from, how it was read, and what was noticed then."""
-    size = read_json(workspace() / "uploads" / file / NOTE).get("size", 0) if file else 0
+    size = note_of(workspace() / "uploads" / file).get("size", 0) if file else 0
     write_json(
         folder / NOTE, {"name": name, "file": file, "size": size, "mapping": dict(mapping), "notes": notes, **_now()}
     )
@@ -127,7 +127,7 @@ def kept_file(digest: str) -> Path | None:
     home = workspace() / "uploads" / digest
     if not re.fullmatch("[0-9a-f]{20}", digest):
         return None
-    file = home / Path(str(read_json(home / NOTE).get("stored", ""))).name
+    file = home / Path(str(note_of(home).get("stored", ""))).name
     return file if file.is_file() else None
 
 
@@ -146,14 +146,14 @@ def rename_upload(upload: Upload, name: str) -> None:
         raise SettingError("name", "differ from those of other datasets", name)
     home = upload_folder(upload.dataset) if upload.dataset else workspace() / "uploads" / upload.file
     if home is not None:
-        write_json(home / NOTE, {**read_json(home / NOTE), "name": name})
+        write_json(home / NOTE, {**note_of(home), "name": name})
 
 
 def delete_upload(upload: Upload) -> None:
     """Delete the dataset, and the stored file unless another dataset came from it."""
     if upload.dataset and (folder := upload_folder(upload.dataset)):
         _discard(folder)
-    others = {read_json(note).get("file") for note in _notes("datasets")}
+    others = {note_of(note.parent).get("file") for note in _notes("datasets")}
     if upload.file and upload.file not in others:
         _discard(workspace() / "uploads" / upload.file)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import itertools
 import json
 import math
 import operator
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -19,6 +19,7 @@ from typing import Any
 import streamlit as st
 
 from crowdcore.core.errors import CrowdError, SettingError
+from crowdcore.runs.files import read_json, write_json
 from dashboard.services._cache import dataset
 
 __all__ = [
@@ -68,26 +69,18 @@ def _described(stamp: str) -> dict[str, Any]:
     from crowdcore.data.catalogue import cache_folder
 
     file = cache_folder().parent / "methods" / f"{stamp}.json"
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
-    except (OSError, ValueError):
-        command = [sys.executable, "-m", "crowdcore.learning.describe"]
-        told = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+    if kept := read_json(file):
+        return kept
+    command = [sys.executable, "-m", "crowdcore.learning.describe"]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
     if told.returncode:
         last = (told.stderr.strip().splitlines() or ["it said nothing"])[-1]
         raise CrowdError(f"Could not list training methods: {last}")
-    _keep(file, told.stdout)
-    return json.loads(told.stdout)  # type: ignore[no-any-return]
-
-
-def _keep(file: Path, text: str) -> None:
-    partial = file.with_suffix(f".{os.getpid()}.part")
-    try:
+    found: dict[str, Any] = json.loads(told.stdout)
+    with contextlib.suppress(OSError):  # looked up anew next time
         file.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(file)
-    except OSError:
-        pass  # looked up anew next time
+        write_json(file, found)
+    return found
 
 
 def learners() -> dict[str, str]:

@@ -39,7 +39,6 @@ def run_view(
     """A run on a dataset, by its reference.
 
     Args:
-        name: of the dataset.
         which: the reference.
         hidden: show pseudonyms.
         of: the run.

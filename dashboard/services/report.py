@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crowdcore.exhibits.view import cached
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from crowdcore.analysis.reference import Reference
     from crowdcore.runs.report import Report
 
-__all__ = ["archive", "command_line", "drawing_fault", "page", "parts", "report"]
+__all__ = ["Archiving", "command_line", "drawing_fault", "page", "parts", "report"]
 
 Names = tuple[str, ...]
 
@@ -69,11 +71,49 @@ def page(name: str, runs: Names, chosen: Names, which: str, show_names: bool) ->
     return to_html(report(name, runs, chosen, which, show_names)).encode()
 
 
-def archive(name: str, runs: Names, chosen: Names, which: str, show_names: bool, svg: bool) -> bytes:
-    """The folder as a ZIP."""
-    from crowdcore.runs.report import to_archive
+@dataclass
+class Archiving:
+    """The ZIP of a session, and how far it is.
 
-    return to_archive(report(name, runs, chosen, which, show_names), svg)
+    The click that asks for it and its making reach the server on two ways, in any order.
+
+    Attributes:
+        asked: times that it was asked for.
+        ended: times that its making came to an end.
+        share: of the figures that are drawn, 0…1.
+        words: what goes on.
+        began: time (monotonic) at which drawing began.
+    """
+
+    asked: int = 0
+    ended: int = 0
+    share: float = 0.0
+    words: str = ""
+    began: float = 0.0
+
+    def ask(self) -> None:
+        """Note that somebody asks for it."""
+        self.asked += 1
+
+    def make(self, name: str, runs: Names, chosen: Names, which: str, show_names: bool) -> bytes:
+        """The folder as a ZIP, with figures where they can be drawn."""
+        from crowdcore.runs.report import to_archive
+
+        try:
+            self.share, self.words = 0.0, "Putting it together"
+            found = report(name, runs, chosen, which, show_names)
+            self.began = time.monotonic()
+            return to_archive(found, not drawing_fault(), self._tell)
+        finally:
+            self.ended += 1
+
+    def _tell(self, share: float, title: str) -> None:
+        self.share, self.words = share, f"Drawing {title}"
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds left, as far as one can say."""
+        return (time.monotonic() - self.began) * (1 - self.share) / self.share if self.share else None
 
 
 def command_line(name: str, runs: Names, chosen: Names, which: str, show_names: bool) -> str:

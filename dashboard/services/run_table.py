@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from crowdcore import runs
 from crowdcore.core.errors import CrowdError
 from dashboard.services._cache import workspace
 from dashboard.services.learners import setting_title, settings_in_words
@@ -24,7 +25,6 @@ __all__ = [
     "app_dataset",
     "comparable",
     "difference_table",
-    "matching_runs",
     "run_choices",
     "runs_csv",
     "runs_on_screen",
@@ -33,27 +33,8 @@ __all__ = [
 _SHORT = 8  # digits of an id
 
 
-def matching_runs(
-    listed: Sequence[Run],
-    datasets: Sequence[str],
-    methods: Sequence[str],
-    states: Sequence[str],
-    tags: Sequence[str],
-    words: str,
-    trials: bool,
-) -> list[Run]:
-    """The runs that pass every filter; see `crowdcore.runs.matching`."""
-    from crowdcore import runs
-
-    return runs.matching(
-        listed, datasets=datasets, methods=methods, states=states, tags=tags, words=words, trials=trials
-    )
-
-
 def run_choices(listed: Sequence[Run]) -> dict[str, dict[str, str]]:
     """What the filters offer: datasets, methods, states and tags that occur -> words."""
-    from crowdcore import runs
-
     methods = sorted({run.spec.method for run in listed})
     tags = sorted({tag for run in listed for tag in run.tags}, key=str.casefold)
     states = [state for state in runs.STATES if any(run.state == state for run in listed)]
@@ -68,8 +49,6 @@ def run_choices(listed: Sequence[Run]) -> dict[str, dict[str, str]]:
 
 def runs_on_screen(shown: Sequence[Run]) -> pd.DataFrame:
     """`crowdcore.runs.run_table` for reading: percentages, the viewer's clock, a star, no column without content."""
-    from crowdcore import runs
-
     frame = runs.run_table(shown, settings_in_words)
     accuracies = [name for name in frame if str(name).startswith("test_") or name == "validation"]
     started = frame["started"].dt.tz_convert(ZoneInfo(viewer_zone())).dt.tz_localize(None)
@@ -86,15 +65,11 @@ def runs_on_screen(shown: Sequence[Run]) -> pd.DataFrame:
 
 def runs_csv(shown: Sequence[Run]) -> bytes:
     """The whole table, accuracies between 0 and 1, times in UTC."""
-    from crowdcore import runs
-
     return csv(runs.run_table(shown))
 
 
 def difference_table(chosen: Sequence[Run]) -> pd.DataFrame:
     """One row for each thing in which the runs differ, one column per run."""
-    from crowdcore import runs
-
     return runs.settings_table(chosen, settings_in_words, setting_title)
 
 

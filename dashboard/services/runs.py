@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import streamlit as st
 
+from crowdcore import runs
 from crowdcore.core.errors import SystemNotSupportedError, missing_extra, need_posix
 from crowdcore.exhibits.view import cached
 from dashboard.services._cache import dataset, upload_folder, version
@@ -63,9 +64,7 @@ def spelled(name: str) -> str:
 
 
 @st.cache_resource(ttl=_FRESH, refresh_mode="background", show_spinner=False, max_entries=32)
-def _listed(which: str) -> tuple[Run, ...]:
-    from crowdcore import runs
-
+def _listed(which: str | None) -> tuple[Run, ...]:
     return tuple(runs.list_runs(dataset=which))
 
 
@@ -74,16 +73,9 @@ def runs_of(name: str) -> list[Run]:
     return [] if training_fault() else [found for found in _listed(spelled(name)) if not found.spec.parent]
 
 
-@st.cache_resource(ttl=_FRESH, refresh_mode="background", show_spinner=False)
-def _everything() -> tuple[Run, ...]:
-    from crowdcore import runs
-
-    return tuple(runs.list_runs())
-
-
 def all_runs() -> list[Run]:
     """All runs of the workspace, on any dataset, with the trials of searches; newest first, about a second old."""
-    return [] if training_fault() else list(_everything())
+    return [] if training_fault() else list(_listed(None))
 
 
 def trials(name: str, search: str) -> list[Run]:
@@ -94,22 +86,17 @@ def trials(name: str, search: str) -> list[Run]:
 @st.cache_resource(ttl=_FRESH, refresh_mode="background", show_spinner=False)
 def live_runs() -> tuple[Run, ...]:
     """All that run or wait in this workspace, whatever their dataset; about a second old."""
-    from crowdcore import runs
-
     return tuple(runs.list_runs(states=("queued", "running")))
 
 
 def engine() -> EngineState:
     """Who trains, and how busy they are."""
-    from crowdcore import runs
-
     return runs.engine_state()
 
 
 def forget() -> None:
     """Look again at once: something was started, stopped or changed."""
     _listed.clear()
-    _everything.clear()
     live_runs.clear()
 
 
@@ -119,8 +106,6 @@ def run(run_id: str) -> Run:
     Raises:
         DataError: there is none of that id.
     """
-    from crowdcore import runs
-
     return runs.get_run(run_id)
 
 
@@ -140,8 +125,6 @@ def result(run_id: str) -> TrainingResult:
 
 @cached
 def _result(run_id: str, version: int) -> TrainingResult:
-    from crowdcore import runs
-
     return runs.result(run_id)
 
 
@@ -149,7 +132,6 @@ def curves(run_id: str, ended: datetime | None = None, metric: str = "") -> pd.D
     """What was measured after every epoch, about a second old.
 
     Args:
-        run_id: of the run.
         ended: when it ended, if it has: then nothing more will come.
         metric: the only one to read; empty for all.
 
@@ -161,22 +143,16 @@ def curves(run_id: str, ended: datetime | None = None, metric: str = "") -> pd.D
 
 @st.cache_resource(ttl=_FRESH, refresh_mode="background", show_spinner=False, max_entries=64)
 def _growing(run_id: str, metric: str) -> pd.DataFrame:
-    from crowdcore import runs
-
     return runs.curves(run_id, [metric] if metric else None)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _grown(run_id: str, metric: str, ended: datetime) -> pd.DataFrame:
-    from crowdcore import runs
-
     return runs.curves(run_id, [metric] if metric else None)
 
 
 def log_lines(run_id: str, n: int = 40) -> list[str]:
     """The last lines that a run has written."""
-    from crowdcore import runs
-
     return runs.log_lines(run_id, n)
 
 
@@ -214,8 +190,6 @@ def run_labels(listed: Sequence[Run]) -> dict[str, str]:
 
 def run_names(shown: Sequence[Run]) -> dict[str, str]:
     """Id -> what tells each of these runs from the others, as short as can be."""
-    from crowdcore import runs
-
     names = runs.short_names(shown, settings_in_words)
     times = Counter(names.values())
     return {run_id: name if times[name] == 1 else f"{name} · {run_id[:8]}" for run_id, name in names.items()}

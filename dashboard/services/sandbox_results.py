@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING
 
 from crowdcore import exhibits
 from crowdcore.core import method_string as spelling
-from crowdcore.exhibits.view import cached
-from dashboard.services._cache import dataset, version
+from dashboard.services._cache import dataset
 from dashboard.services.runs import readable, result, runs_of
 from dashboard.services.train import draft_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from crowdcore import CrowdDataset
     from crowdcore.exhibits import Exhibit
     from crowdcore.exhibits.planted import Kind
     from crowdcore.runs import Run
@@ -52,28 +48,14 @@ def newest(names: Sequence[str]) -> dict[tuple[str, str], Run]:
     return {(name, _called(run)): run for name, run in runs_on(names) if readable(run, name)}
 
 
-@cached
-def _judged(name: str, run_id: str, version: int) -> pd.DataFrame:
-    return exhibits.planted.judge(result(run_id), dataset(name))
-
-
-@cached
-def _bounds(opened: CrowdDataset) -> pd.DataFrame:
-    from crowdcore.learning.recovery.measures import bounds
-
-    return bounds(opened)
-
-
 def errors(names: Sequence[str]) -> Exhibit | None:
     """Who recovered what of these crowds; None while no run has ended."""
     found = newest(names)
     if not found:
         return None
-    crowds = {name: dataset(name) for name in names}
-    baselines = {name: _bounds(crowds[name]) for name in dict.fromkeys(name for name, _ in found)}
-    judged = {(name, called): _judged(name, run.id, version(run.id)) for (name, called), run in found.items()}
+    results = {key: result(run.id) for key, run in found.items()}
     methods = {called: run.spec.method for (_, called), run in found.items()}
-    return exhibits.planted.recovery_errors(crowds, baselines, judged, methods)
+    return exhibits.planted.recovery_errors({name: dataset(name) for name in names}, results, methods)
 
 
 def matrices(name: str, kind: Kind, worker: str) -> Exhibit | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from crowdcore import exhibits
+from crowdcore import exhibits, runs
 from dashboard.services.learners import about_method, training_schema
 from dashboard.services.runs import forget
 from dashboard.services.train import Draft, draft_of, read_method, specs
@@ -100,8 +100,6 @@ def start_search(name: str, draft: Draft, space: Mapping[str, Mapping[str, Any]]
     Raises:
         SettingError: bounds that cannot be.
     """
-    from crowdcore import runs
-
     ranges = {k: runs.Choice(**v) if "values" in v else runs.Range(**v) for k, v in space.items()}
     (spec,) = specs(name, draft)
     kept = {k: v for k, v in spec.settings.items() if k not in ranges}
@@ -117,16 +115,12 @@ def search_trials(found: Run) -> pd.DataFrame:
 
 @st.cache_resource(show_spinner=False, max_entries=16)
 def _trials(search: str, done: int, state: str) -> pd.DataFrame:
-    from crowdcore import runs
-
     return runs.search_trials(search)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
 def _importances(search: str, done: int, state: str) -> dict[str, float]:
     """Setting -> share of the variance that it explains; empty while there are too few trials."""
-    from crowdcore import runs
-
     return runs.search_importances(search)
 
 

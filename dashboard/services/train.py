@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from crowdcore import runs
 from crowdcore.core import method_string as spelling
 from crowdcore.core.errors import SettingError
 from crowdcore.learning import presets as tables
@@ -14,13 +15,9 @@ from dashboard.services._cache import dataset
 from dashboard.services.learners import about_backbone, about_method, backbones, check, training_schema
 from dashboard.services.runs import forget, spelled
 
-if TYPE_CHECKING:
-    from crowdcore.runs import RunSpec
-
 __all__ = [
     "Draft",
     "along",
-    "canonical_method",
     "changed",
     "draft_of",
     "draft_of_preset",
@@ -77,15 +74,6 @@ def spell_line(method: str, settings: Mapping[str, Any]) -> str:
     return spelling.spell(method, settings)
 
 
-def canonical_method(line: str) -> str:
-    """The one spelling of a line.
-
-    Raises:
-        SettingError: see `read_method`.
-    """
-    return spell_method(*read_method(line))
-
-
 def changed(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """The values that are not the schema's defaults."""
     fields = schema.get("properties", {})
@@ -117,14 +105,12 @@ def changed_from(usual: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str
     return {k: v for k, v in given.items() if usual.get(k, ...) != v}
 
 
-def specs(name: str, draft: Draft) -> list[RunSpec]:
+def specs(name: str, draft: Draft) -> list[runs.RunSpec]:
     """One run per method of a draft; settings that equal their default are left out.
 
     Raises:
         SettingError: a method, a setting or a seed that cannot be.
     """
-    from crowdcore.runs import RunSpec
-
     seeds = spelling.read_seeds(draft["seeds"])
     shared = {name: value for name, value in draft["training"].items() if value is not None}
     check(training_schema(), shared)
@@ -133,7 +119,7 @@ def specs(name: str, draft: Draft) -> list[RunSpec]:
         check(about_backbone(network)["schema"], shared.get("backbone_settings", {}))
     group = uuid.uuid4().hex[:8]
     return [
-        RunSpec(
+        runs.RunSpec(
             dataset=spelled(name),
             fingerprint=dataset(name).fingerprint,
             method=method,
@@ -154,7 +140,7 @@ def _asked(method: str, own: Mapping[str, Any], shared: Mapping[str, Any]) -> di
     return {**written, **asked, **own}
 
 
-def draft_of(spec: RunSpec) -> Draft:
+def draft_of(spec: runs.RunSpec) -> Draft:
     """The draft that starts a run once more."""
     own = about_method(spec.method)["schema"].get("properties", {})
     return {
@@ -201,7 +187,6 @@ def read_draft(name: str, line: str, trusted: str = "") -> Draft:
     """The draft, without its methods, of a line of `spell_draft`.
 
     Args:
-        name: of the dataset.
         line: from an address.
         trusted: a network of one's own code that may be named, as a run named it.
 
@@ -222,8 +207,6 @@ def read_draft(name: str, line: str, trusted: str = "") -> Draft:
 
 def start(name: str, draft: Draft) -> list[str]:
     """Queue the runs of a draft; returns their ids."""
-    from crowdcore import runs
-
     started = [runs.submit(spec).id for spec in specs(name, draft)]
     forget()
     return started

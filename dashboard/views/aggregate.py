@@ -7,6 +7,7 @@ from dashboard.components import comparison
 from dashboard.components.fits import asked, chooser, follow, refused
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
+from dashboard.components.live import live
 
 PATIENCE = 1.0  # seconds in which quick fits end before anything is said of their progress
 
@@ -16,12 +17,15 @@ def draw() -> None:
     st.title("Aggregate")
     chooser()
     fits = services.start_fits(state.get("dataset"), asked())
+    with live("fits"):  # never seen
+        services.wait_for(fits.values(), PATIENCE)
+        ended = sum(fit.ended.is_set() for fit in fits.values())
+        st.markdown(f"{ended} of {len(fits)} aggregators have ended")
     if not fits:
         nothing()
         return
-    services.wait_for(fits.values(), PATIENCE)
     with st.container():  # there even when empty, so that what is below keeps its place and is not drawn anew
-        if not all(fit.ended.is_set() for fit in fits.values()):
+        if ended < len(fits):
             follow(fits)
     with st.container():
         refused(fits)

@@ -7,9 +7,9 @@ import streamlit as st
 from dashboard import state
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
-from dashboard.components.recovered import choose, epochs, matrices, ranking, sentences
+from dashboard.components.recovered import choose, contradicted, epochs, matrices, ranking, sentences
 
-TABS = {"Matrices": matrices, "Workers": ranking}
+TABS = {"Matrices": matrices, "Workers": ranking, "Contradicted tasks": contradicted}
 
 
 def draw() -> None:

@@ -7,10 +7,13 @@ import streamlit as st
 from dashboard import state
 from dashboard.components.download import download
 from dashboard.components.frame import hidden_names, page
-from dashboard.components.guard import fragment
+from dashboard.components.guard import refusals
+from dashboard.components.live import live
 from dashboard.components.run_picker import pick_runs
-from dashboard.components.text import as_text, count
+from dashboard.components.text import as_text, count, duration
 from dashboard.services import report
+
+EVERY = 0.5  # seconds between looks at what is being made
 
 
 def draw() -> None:
@@ -20,12 +23,6 @@ def draw() -> None:
         "One HTML page that needs no network, with figures to zoom and point at; or a folder with that page, a CSV of "
         "every table and an SVG of every figure. Both say with which settings, seeds and versions everything was made."
     )
-    board()
-
-
-@fragment
-def board() -> None:
-    """What it holds, and the downloads."""
     dataset, reference = state.get("dataset"), state.get("reference")
     runs = tuple(run.id for run in pick_runs("runs"))
     offered = report.parts(dataset, bool(runs))
@@ -46,8 +43,8 @@ def board() -> None:
 
 
 def takes(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], reference: str, show_names: bool) -> None:
-    """The two downloads."""
-    fault = report.drawing_fault()
+    """The two downloads, and how far the second is."""
+    folder = st.session_state.setdefault("report-folder", report.Archiving())
     with st.container(horizontal=True, vertical_alignment="center"):
         download(
             "HTML page",
@@ -59,12 +56,31 @@ def takes(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], reference
         )
         download(
             "Folder (ZIP)",
-            lambda: report.archive(dataset, runs, parts, reference, show_names, not fault),
+            lambda: folder.make(dataset, runs, parts, reference, show_names),
             f"{dataset}-report.zip",
             "application/zip",
+            on_click=folder.ask,
             icon=":material/folder_zip:",
         )
-        st.caption(as_text(fault) if fault else "Drawing the SVG files of the folder takes some seconds.")
+    making = folder.asked > folder.ended
+    with live("folder"):
+        words = "The folder was made." if folder.ended else "Drawing the figures of the folder takes some seconds."
+        st.caption("The folder is being made …" if making else as_text(report.drawing_fault() or words))
+    if making:
+        follow(folder)
+
+
+def follow(folder: report.Archiving) -> None:
+    """What is drawn now and the time left, until the folder is made."""
+
+    def look() -> None:
+        with refusals():
+            if folder.asked == folder.ended:
+                st.rerun()
+            left = "" if folder.remaining is None else f" · {duration(folder.remaining)} left"
+            st.progress(folder.share, as_text(f"{folder.words}{left}"))
+
+    st.fragment(look, run_every=EVERY)()
 
 
 def contents(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], reference: str, show_names: bool) -> None:

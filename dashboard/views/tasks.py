@@ -7,11 +7,12 @@ from dashboard import services, state
 from dashboard.components.exhibit import choose_columns, looked_at, show
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
+from dashboard.components.live import live
 from dashboard.components.media import LARGE, cards, media
 from dashboard.components.pickers import named, optional
 from dashboard.components.text import as_text, count, number, percent
 
-SHARE = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
+SHARE = st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100)
 FILTERS = ("show", "true", "given", "worker")
 
 
@@ -35,10 +36,11 @@ def listing() -> None:
     true, given = (state.one_of(key, view.classes) for key in ("true", "given"))
     listed = exhibits.tasks.tasks(view, which, true, given, state.one_of("worker", view.workers))
     found = listed.table
-    if not len(found):
-        st.info("No task passes these filters. Clear one of them to see more.", icon=":material/filter_alt_off:")
-        return
-    st.caption(f"{count(len(found), 'task')}, the most disputed first.")
+    with live("listed"):
+        if not len(found):
+            st.info("No task passes these filters. Clear one of them to see more.", icon=":material/filter_alt_off:")
+            return
+        st.caption(f"{count(len(found), 'task')}, the most disputed first.")
     if services.has_media(dataset):
         captions = [
             f"{most} · {percent(share, 0)}" for most, share in zip(found["most_given"], found["share"], strict=True)
@@ -68,7 +70,9 @@ def one() -> None:
             st.info("No worker has labelled this task.")
             return
         answers = exhibits.tasks.task_answers(view, name).table
-        st.dataframe(answers, hide_index=True, column_config={"share of labels": SHARE, view.reference: SHARE})
+        shares = ["share of labels", view.reference]
+        answers = answers.assign(**{share: 100 * answers[share] for share in shares})
+        st.dataframe(answers, hide_index=True, column_config=dict.fromkeys(shares, SHARE))
         choose_columns(view)
         show(exhibits.tasks.task_labels(view, name), "labels", file=f"{dataset}-{name}-labels", noun="label")
 

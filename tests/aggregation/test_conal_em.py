@@ -71,11 +71,11 @@ def steps(monkeypatch):
     """All parameters that a fit goes through."""
     kept = []
 
-    def next_step(self, sums, n_workers, before, original=ConalEM.next_step):
+    def m_step(self, sums, n_workers, before=None, original=ConalEM.m_step):
         kept.append(original(self, sums, n_workers, before))
         return kept[-1]
 
-    monkeypatch.setattr(ConalEM, "next_step", next_step)
+    monkeypatch.setattr(ConalEM, "m_step", m_step)
     return kept
 
 

@@ -1,4 +1,4 @@
-"""A tiny OpenID Connect provider on this machine: whoever asks is signed in as the address it was given."""
+"""A tiny OpenID Connect provider on this machine: those who ask are signed in as the addresses it was given."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ CLIENT, SECRET = "crowdcore-app", "a-client-secret-that-nobody-should-see"
 
 
 @contextmanager
-def provider(email: str) -> Iterator[str]:
+def provider(*emails: str) -> Iterator[str]:
     """The provider's address; it serves discovery, keys, the authorisation redirect and the token."""
     key = RSAKey.generate_key(2048, {"kid": "test", "use": "sig", "alg": "RS256"})
     nonces: dict[str, str] = {}
+    coming = iter(emails)
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
@@ -58,7 +59,7 @@ def provider(email: str) -> Iterator[str]:
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
-            now = int(time.time())
+            now, email = int(time.time()), next(coming)
             claims = {"iss": address, "sub": email, "aud": CLIENT, "email": email, "email_verified": True}
             claims |= {"iat": now, "exp": now + 600, "nonce": nonces["code"]}
             token = jwt.encode({"alg": "RS256", "kid": "test"}, claims, key)

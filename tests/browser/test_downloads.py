@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from plotly.colors import hex_to_rgb
 
 from crowdcore.figures import theme
+from crowdcore.figures.paper import FONT
 from tests.browser.conftest import HOSTILE
 from tests.browser.steps import heatmap, main, open_page
 
@@ -80,7 +82,7 @@ def test_hostile_names_are_shown_as_text_everywhere(page: Page) -> None:
 
 
 def test_a_journal_takes_a_figure_from_a_dark_page(page: Page) -> None:
-    """Light, 170 or 85 mm wide, cells as rectangles, text in a standard font."""
+    """Light, 170 or 85 mm wide, cells as rectangles, text in a standard font that comes with it."""
     page.emulate_media(color_scheme="dark")
     open_page(page, "/shared-mistakes?dataset=demo&reference=gold")
     frame = main(page).locator(".st-key-figure-first")
@@ -93,6 +95,7 @@ def test_a_journal_takes_a_figure_from_a_dark_page(page: Page) -> None:
         assert re.search(r'<rect width="\d+" height="\d+" fill="white"', drawing)
         assert theme_rgb(theme.INK) in drawing
         assert set(re.findall(r"font-family: (\w+)", drawing)) == {"Arial"}
+        assert f"url(data:font/woff;base64,{base64.b64encode(FONT.read_bytes()).decode()})" in drawing
         frame.get_by_role("button", name="mm wide").click()
 
 

@@ -46,9 +46,12 @@ def missed(page: Page, *controls: str) -> set[str]:
     [
         (
             "train",
-            ("Methods", "Seeds", "Epochs", "Network", "Device", "Start 3 runs", "Runs shown", "Curves", "Smoothing"),
+            (
+                *("Methods", "Seeds", "Epochs", "Network", "Device", "Start 3 runs", "Runs shown", "Curves"),
+                *("Smoothing", "Run", "Run again with …", "Use as reference", "Predictions", "Model (PyTorch)"),
+                "Model (ONNX)",
+            ),
         ),
-        ("train", ("Run", "Run again with …", "Use as reference", "Predictions", "Model (PyTorch)", "Model (ONNX)")),
         ("runs", ("Dataset", "Method", "State", "Containing", "CSV", "Open", "Compare 2", "Tags", "Put on all")),
         ("compare", ("Runs", "Choose in a table", "Accuracy", "Filter runs", "CSV")),
         ("confusions", ("Run", "Seeds", "Compare with", "Matrices", "Workers", "Diagonal", "Next page")),

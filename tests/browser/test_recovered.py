@@ -93,9 +93,10 @@ def test_two_runs_side_by_side_and_back_by_the_address(page: Page, runs: dict) -
 
 
 def test_truth_learnt_and_observed_keep_their_labels_in_a_narrow_window(page: Page, runs: dict) -> None:
+    open_page(page, f"/confusions?dataset=demo&runs={runs['conal'][0]}")
     for width in (1440, 900, 390):
         page.set_viewport_size({"width": width, "height": 900})
-        open_page(page, f"/confusions?dataset=demo&runs={runs['conal'][0]}")
+        settled(page)
         common = page.locator(".st-key-figure-common-1")
         expect(common.locator(".annotation-text").filter(has_text="truth")).to_be_visible()
         expect(common.locator(".annotation-text").filter(has_text="error")).to_have_count(1)

@@ -47,6 +47,8 @@ def test_the_epoch_is_chosen_for_what_rests_on_one(recorded: Recorded) -> None:
     scores = table(page(runs=list(runs), at="last"), "macro F1 %").set_index("run")
     shown = [100 * recorded.results[m].scores("test", "last")["accuracy"].mean() for m in METHODS]
     assert scores.loc[list(METHODS), "accuracy %"].tolist() == pytest.approx(shown)
+    spread = [100 * recorded.results[m].scores("test", "last")["accuracy"].std() for m in METHODS]
+    assert scores.loc[list(METHODS), "accuracy ±"].tolist() == pytest.approx(spread)
     assert "Predictions are not stored for the best test epoch" in words(page(runs=list(runs), at="best"))
 
 

@@ -115,6 +115,16 @@ def test_a_run_that_trains_shows_how_far_it_is() -> None:
     assert table[["epoch", "mean"]].to_numpy().tolist() == [[1, 0.5], [2, 0.75]]
 
 
+def test_a_run_in_its_first_stage_shows_how_far_it_is() -> None:
+    run = asked()
+    store.set_state(run.id, "running")
+    client = client_of(Workspace.open())
+    client.set_tag(run.id, "crowdcore.progress", '{"epoch": 0, "epochs": 120, "first_stage": [3, 10], "done": 0.02}')
+    client.set_tag(run.id, "crowdcore.device", "cpu")
+    shown = next(part.proto.text for part in page().get("progress"))
+    assert shown.replace("\\", "") == "first stage, epoch 3 of 10 · cpu"
+
+
 def test_what_comes_and_goes_above_moves_no_fragment(monkeypatch: pytest.MonkeyPatch, workspace: Path) -> None:
     """Streamlit knows a fragment by its place: were it moved, a click that is on its way to it would be lost."""
     places: set[str] = set()

@@ -10,7 +10,7 @@ import pytest
 
 from crowdcore import analysis
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.exhibits import Exhibit, confusions, omega, view, worker_skills
+from crowdcore.exhibits import Exhibit, confusions, contradicted, omega, view, worker_skills
 from crowdcore.exhibits.recovered import RunView, of_run, recovered, seeds
 from tests.browser.recorded_runs import invented
 from tests.conftest import simulate_crowd
@@ -38,6 +38,7 @@ def everything(run: RunView) -> list[Exhibit]:
         confusions.every_confusion(run),
         worker_skills.skills([run]),
         worker_skills.recovered_workers(run),
+        contradicted.contradicted_tasks(run),
         omega.omega_ranking(run),
         omega.omega_halves(run),
         omega.omega_spread(run, "class"),
@@ -101,3 +102,24 @@ def test_skills_of_several_runs_are_told_run_by_run(run: RunView) -> None:
         analysis.worker_confusion(run.dataset), other.result.worker_confusion, seeds=other.result.seeds
     )
     np.testing.assert_allclose(one["learned_skill"], expected.learned)
+
+
+@pytest.mark.parametrize("given", ["q", "probabilities"])
+def test_contradicted_tasks_are_those_with_a_class_of_no_worker(run: RunView, given: str) -> None:
+    dataset, result = run.dataset, run.result
+    train = result.split == 0
+    q = np.random.default_rng(5).dirichlet(np.full(dataset.n_classes, 0.3), (len(result.seeds), int(train.sum())))
+    result = replace(result, q=q) if given == "q" else result
+    exhibit = contradicted.contradicted_tasks(of_run(run, result, seed=1))
+    of = dict(zip(result.task.tolist(), (q if given == "q" else result.probabilities["selected"])[1], strict=False))
+    expected = {}
+    for task, p in of.items():
+        labels = set(dataset.label[dataset.task == task].tolist())
+        if labels and int(p.argmax()) not in labels:
+            expected[task] = p.max()
+    found = exhibit.table["probability"]
+    assert len(expected) > 3
+    assert set(found.index) == set(expected)
+    assert found.tolist() == sorted(map(float, expected.values()), reverse=True)
+    agreeing = (exhibit.table["class by the run"] == exhibit.table["gold"]).sum()
+    assert f"agrees with the run on {agreeing} " in exhibit.notes[1]

@@ -83,7 +83,7 @@ def test_the_smooth_line_is_declared_and_what_was_measured_stays():
     padded = np.concatenate([[np.nan], b.mean, [np.nan]])
     assert line.y == pytest.approx(np.nanmean([padded[:-2], padded[1:-1], padded[2:]], 0))
     assert "smoothed: mean of 3 epochs around each, faint: as measured" in subtitle(fig)
-    assert np.array_equal(line.customdata[:, 1].astype(float), b.mean)
+    assert np.array_equal(line.customdata[:, 2].astype(float), b.mean)
 
 
 def test_first_epochs_do_not_squash_the_rest_and_the_figure_says_so():

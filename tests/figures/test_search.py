@@ -29,7 +29,7 @@ def test_the_history_shows_what_came_to_a_result() -> None:
     assert list(points.y) == [0.5, 0.75]
     assert list(line.y) == [0.5, 0.75]
     assert points.marker.color == theme.method_color("conal")
-    assert points.customdata[0] == "lr 0.001<br>shape &lt;b&gt;"
+    assert points.customdata[0][0] == "lr 0.001<br>shape &lt;b&gt;"
 
 
 def test_importances_are_bars_the_largest_on_top() -> None:

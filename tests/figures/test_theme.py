@@ -121,3 +121,10 @@ def test_long_names_leave_room_for_the_picture():
     assert theme.short("x" * 30, 10) == "x" * 9 + "…"
     assert theme.short("&lt;b&gt;" + "x" * 30, 10) == "&lt;b&gt;" + "x" * 6 + "…"
     assert theme.short("a &amp; b", 5) == "a &amp; b"
+
+
+def test_percentages_are_written_in_one_way():
+    """``60 %``: neither Python's percent format nor that of Plotly, which leave no space."""
+    sources = [file for folder in ("crowdcore", "dashboard") for file in (ROOT / folder).rglob("*.[pj][ys]")]
+    assert len(sources) > 300
+    assert [str(file) for file in sources if "%}" in file.read_text()] == []

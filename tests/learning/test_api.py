@@ -28,6 +28,7 @@ def test_events_tell_how_it_goes(crowd):
     epochs = [e for e in events if isinstance(e, EpochEvent)]
     assert [n.message for n in notes] == ["Epochs are selected on: gold labels of the valid split."]
     assert [e.epoch for e in epochs] == [0, 1, 2, 3], "the first stage is announced as epoch 0"
+    assert [e.at for e in epochs][:2] == ["first stage, epoch 1 of 1", "epoch 1 of 3"]
     assert [e.done for e in epochs] == pytest.approx([1 / 4, 2 / 4, 3 / 4, 1])
     assert epochs[0].metrics == {}
     last = epochs[-1]

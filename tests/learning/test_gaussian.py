@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -128,3 +130,32 @@ def test_features_that_are_not_finite_are_refused():
     np.asarray(crowd.features.arrays[0])[3, 0] = np.nan
     with pytest.raises(DataError, match="NaN"):
         train(crowd, "gaussian-em", seeds=1, epochs=1, select_on="none")
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.3])
+def test_shared_mistakes_are_estimated_from_pairs_that_agree(shared):
+    rng = np.random.default_rng(0)
+    n, n_workers, n_classes, per_task = 4000, 8, 4, 3
+    gold = rng.integers(n_classes, size=n)
+    right = rng.uniform(0.5, 0.8, n_workers)
+    task = np.repeat(np.arange(n), per_task)
+    worker = np.concatenate([rng.permutation(n_workers)[:per_task] for _ in range(n)])
+    one_for_all = np.repeat(rng.random(n) < shared, per_task)  # all labels of the task are those of its first worker
+    label = np.where(rng.random(len(task)) < right[worker], gold[task], (gold[task] + 1) % n_classes)
+    label = np.where(one_for_all, np.repeat(label[::per_task], per_task), label)
+    given = Annotations(*map(torch.from_numpy, (task, worker, label)), n, n_workers, n_classes)
+    truth = torch.from_numpy(np.eye(n_classes)[gold])
+    found = given.shared_mistakes(truth, given.confusion(truth, 0.1, 0.0))
+    assert found == pytest.approx(shared, abs=0.03)
+    assert given.weight(found)[0].item() == pytest.approx(1 / (1 + 2 * found))
+
+
+def test_labels_that_share_mistakes_are_outvoted_by_features():
+    crowd = featured_crowd(400)
+    task = np.arange(400)
+    wrong = task[(crowd.gold == 1) & (task % 3 == 0)]  # every worker takes these for class 2
+    label = np.where(np.isin(crowd.task, wrong), 2, crowd.label)
+    crowd = replace(crowd, label=label.astype(crowd.label.dtype))
+    found = {s: train(crowd, "gaussian-em", seeds=1, epochs=1, shared=s, balance=0.3) for s in (None, 0.0)}
+    right = {s: (r.q[0].argmax(1) == r.gold[: r.q.shape[1]]).mean() for s, r in found.items()}
+    assert right[None] > right[0.0]

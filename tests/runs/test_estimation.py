@@ -37,7 +37,7 @@ def test_a_trial_says_it_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> No
     data = cc.read_dataset(spec.dataset)
     found = estimate(spec, data)
     assert (found.seconds, found.bytes) == (23.0, 10**9)
-    assert found.basis == "From a trial of two epochs on 25.0% of the tasks on this machine."
+    assert found.basis == "From a trial of two epochs on 25.0 % of the tasks on this machine."
     without = {k: v for k, v in spec.settings.items() if k != "epochs"}
     assert estimate(spec.model_copy(update={"settings": without}), data).seconds == 103.0
     assert len(asked) == 1

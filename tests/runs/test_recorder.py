@@ -3,13 +3,14 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from crowdcore.learning.training.events import EpochEvent
-from crowdcore.runs import RunSpec, Workspace, curves, get_run, store
+from crowdcore.runs import RunSpec, Workspace, curves, get_run, schema, store
 from crowdcore.runs.recorder import Recorder, spread
 from crowdcore.runs.schema import client_of
 
@@ -40,6 +41,17 @@ def test_means_and_standard_deviations_over_seeds(workspace: Workspace, run_id: 
     assert run.scores["loss"] == 3.0
 
 
+def test_a_first_stage_is_told_though_it_has_no_numbers(workspace: Workspace, run_id: str) -> None:
+    assert get_run(run_id).at == "starting"
+    with Recorder(workspace, run_id) as recorder:
+        recorder.listen(replace(epoch(0, (0, 1, 2)), first_stage=(3, 10), done=0.25))
+    run = get_run(run_id)
+    assert (run.at, run.epoch, run.done) == ("first stage, epoch 3 of 10", 0, 0.25)
+    with Recorder(workspace, run_id) as recorder:
+        recorder.listen(epoch(2, (0, 1, 2), loss=[1.0, 2.0, 3.0]))
+    assert get_run(run_id).at == "epoch 2 of 9"
+
+
 def test_seeds_that_come_one_after_another_meet_in_the_mean(workspace: Workspace, run_id: str) -> None:
     with Recorder(workspace, run_id) as recorder:
         for seed in range(3):
@@ -58,14 +70,17 @@ def test_epochs_of_a_checkpoint_are_not_doubled(workspace: Workspace, run_id: st
     assert [(r[0], r[2]) for r in rows(run_id)] == [(1, 2.0), (2, 3.0), (3, 6.0)]
 
 
-def test_a_database_locked_for_ten_seconds_loses_nothing(workspace: Workspace, run_id: str) -> None:
+def test_a_database_locked_for_longer_than_writers_wait_loses_nothing(
+    workspace: Workspace, run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "_WAIT", 0.3)
     held = threading.Event()
 
     def hold() -> None:
         database = sqlite3.connect(workspace.database, isolation_level=None)  # type: ignore[arg-type]
         database.execute("BEGIN EXCLUSIVE")
         held.set()
-        time.sleep(10)
+        time.sleep(3)
         database.execute("COMMIT")
         database.close()
 
@@ -80,7 +95,7 @@ def test_a_database_locked_for_ten_seconds_loses_nothing(workspace: Workspace, r
         written = time.monotonic() - began
         assert written < 1, "training waits for the record"
     holder.join()
-    assert time.monotonic() - began > 10
+    assert time.monotonic() - began > 3
     found = curves(run_id).pivot(index="epoch", columns="metric", values="mean")
     assert found["loss"].tolist() == [number + 1.0 for number in found.index]
     assert found.index.tolist() == list(range(1, 31))

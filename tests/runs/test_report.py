@@ -8,7 +8,6 @@ import re
 import zipfile
 from dataclasses import replace
 from io import BytesIO
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,6 +17,7 @@ from crowdcore import analysis
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import simulate
 from crowdcore.data.pseudonyms import pseudonyms
+from crowdcore.figures import paper
 from crowdcore.runs.report import (
     DATA_PARTS,
     RUN_PARTS,
@@ -191,28 +191,30 @@ def test_the_folder_holds_everything_and_an_older_report_makes_room(crowd, repor
 
 
 def test_figures_are_drawn_or_it_is_said_why_not(crowd, monkeypatch, tmp_path):
-    import plotly.io
-
     small = build(crowd, trained(crowd, "trace"), ["calibration"])
     drawn = []
 
-    def draw(fig, file, width, height):
-        drawn.extend(fig)
-        for path in file:
-            Path(path).write_text('<svg width="900" height="300"></svg>')
+    def draw(figures, on_progress):
+        for file, figure in figures.items():
+            file.write_text("<svg>")
+            drawn.append(figure)
+            on_progress(0.5, "half of it")
 
-    monkeypatch.setattr(plotly.io, "write_images", draw)
-    written, fault = write_report(small, tmp_path / "a")
+    monkeypatch.setattr(paper, "draw", draw)
+    told = []
+    written, fault = write_report(small, tmp_path / "a", on_progress=lambda *words: told.append(words))
     assert fault == ""
     assert [f.name for f in written if f.suffix == ".svg"] == ["01-calibration.svg"]
-    assert drawn[0].layout.paper_bgcolor == "white"
-    assert small.exhibits[0].figure.layout.paper_bgcolor is None
+    assert drawn == [small.exhibits[0].figure]
+    assert told == [(0.5, "half of it")]
 
-    def fail(fig, file, width, height):
+    def fail(figures, on_progress):
+        next(iter(figures)).write_text("<svg")
         raise RuntimeError("no browser")
 
-    monkeypatch.setattr(plotly.io, "write_images", fail)
+    monkeypatch.setattr(paper, "draw", fail)
     assert "drawing them failed: RuntimeError" in write_report(small, tmp_path / "b")[1]
+    assert not list((tmp_path / "b" / "figures").iterdir())
     monkeypatch.setattr("crowdcore.core.errors.find_spec", lambda name: None)
     written, fault = write_report(small, tmp_path / "c")
     assert "crowdcore[export]" in fault

@@ -9,7 +9,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,6 @@ from tests.browser.recorded_runs import record
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 
-Serve = Callable[..., str]
 pytestmark = pytest.mark.slow
 
 
@@ -35,44 +35,55 @@ def answer(address: str, path: str, **question: object) -> dict[str, object]:
         return json.load(reply)
 
 
-@pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Starts `mlflow` with these words; the address once it answers."""
-    started = []
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, str]:
+    """A workspace with a record of its own, and a run in it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        workspace = Workspace.open(tmp_path_factory.mktemp("workspace"))
+        crowd = replace(featured_crowd(60), name="own")
+        return workspace, record(workspace, made_up(crowd, "trace"), crowd, lr=0.25)
+
+
+@pytest.fixture(scope="module")
+def address(own: tuple[Workspace, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Of an MLflow server on the record of that workspace, as `mlflow ui` is."""
+    port, folder = free_port(), tmp_path_factory.mktemp("server")
+    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    command += ["--backend-store-uri", own[0].tracking_uri, "--artifacts-destination", str(folder / "artefacts")]
     alone = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}  # no processes for jobs that nobody asks for
-
-    def go(*words: str) -> str:
-        port = free_port()
-        command = [sys.executable, "-m", "mlflow", *words, "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
-        with (tmp_path / "server.log").open("wb") as log:
-            started.append(
-                subprocess.Popen(command, start_new_session=True, cwd=tmp_path, stdout=log, stderr=log, env=alone)
-            )
+    with (folder / "server.log").open("wb") as log:
+        process = subprocess.Popen(command, start_new_session=True, cwd=folder, stdout=log, stderr=log, env=alone)
+    try:
         end = time.monotonic() + 120
-        while time.monotonic() < end and started[-1].poll() is None:
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).close()
-                return f"http://127.0.0.1:{port}"
-            except OSError:
-                time.sleep(0.2)
-        raise RuntimeError((tmp_path / "server.log").read_text())
-
-    yield go
-    for process in started:
+        while not answers(port):
+            assert time.monotonic() < end and process.poll() is None, (folder / "server.log").read_text()
+            time.sleep(0.2)
+        yield f"http://127.0.0.1:{port}"
+    finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
-def test_a_server_keeps_the_record(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = f"sqlite:///{tmp_path / 'server.db'}"
-    address = serve("server", "--backend-store-uri", store, "--artifacts-destination", str(tmp_path / "artefacts"))
+def answers(port: int) -> bool:
+    """Whether a server has come up."""
+    try:
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_a_server_keeps_the_record(
+    address: str, own: tuple[Workspace, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
     place = Workspace.open(tmp_path / "workspace")
     crowd = featured_crowd(60)
     made = made_up(crowd, "conal")
     run = record(place, made, crowd, regularisation=1e-4)
     assert not (place.folder / "mlflow.db").exists()
-    [listed] = list_runs(workspace=place)
+    [listed] = [one for one in list_runs(workspace=place) if one.id != own[1]]
     assert listed == get_run(run, workspace=place)
     assert (listed.id, listed.state, listed.spec.settings) == (run, "finished", {"regularisation": 1e-4})
     elsewhere = Workspace.open(tmp_path / "elsewhere")  # another machine that knows the server only
@@ -85,13 +96,13 @@ def test_a_server_keeps_the_record(serve: Serve, tmp_path: Path, monkeypatch: py
     assert table["task"].tolist() == pd.Index(crowd.task_ids)[made.task].tolist()
 
 
-def test_mlflow_s_own_pages_show_the_workspace_s_runs(serve: Serve, workspace: Workspace) -> None:
-    crowd = featured_crowd(60)
-    run = record(workspace, made_up(crowd, "trace"), crowd, lr=0.25)
-    address = serve("ui", "--backend-store-uri", workspace.tracking_uri)
+def test_mlflow_s_own_pages_show_the_workspace_s_runs(address: str, own: tuple[Workspace, str]) -> None:
+    workspace, run = own
     experiments = answer(address, "experiments/search", max_results=10)["experiments"]
     ids = [one["experiment_id"] for one in experiments]
-    [shown] = answer(address, "runs/search", experiment_ids=ids)["runs"]
-    assert (shown["info"]["run_id"], shown["info"]["status"]) == (run, "FINISHED")
+    everything = answer(address, "runs/search", experiment_ids=ids)["runs"]
+    [shown] = [one for one in everything if one["info"]["run_id"] == run]
+    assert shown["info"]["status"] == "FINISHED"
     recorded = {entry["key"]: entry["value"] for entry in shown["data"]["metrics"]}
-    assert recorded["test_accuracy_selected"] == pytest.approx(get_run(run).scores["test_accuracy_selected"])
+    scores = get_run(run, workspace=workspace).scores
+    assert recorded["test_accuracy_selected"] == pytest.approx(scores["test_accuracy_selected"])

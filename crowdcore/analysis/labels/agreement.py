@@ -55,7 +55,6 @@ class Agreement:
     """All coefficients of one dataset.
 
     Attributes:
-        classes: class names.
         raw: mean over tasks of the share of pairs of labels that are equal.
         alpha: Krippendorff's alpha, nominal.
         fleiss: Fleiss' kappa for unequal numbers of labels.
@@ -115,7 +114,6 @@ def agreement(
     (infinitesimal jackknife), as its pairs of workers are too many to recompute.
 
     Args:
-        dataset: the annotations.
         resamples: bootstrap resamples, 0 = no intervals; fewer are drawn where millions of tasks all differ.
         level: of the intervals.
         seed: of the bootstrap.

@@ -33,14 +33,14 @@ def explain(
     sentences = []
     if raw >= 0.7 and ac1 - fleiss > _APART:
         sentences.append(
-            f"Two labels of a task agree in {raw:.0%} of cases, yet Fleiss' κ is only {fleiss:.2f}: {top[0]!r} takes "
-            f"{top[1]:.0%} of the labels, so κ and α expect {chance[0]:.0%} agreement by chance and leave little room "
-            f"above it (the kappa paradox). AC1 ({ac1:.2f}) expects {chance[1]:.0%}."
+            f"Two labels of a task agree in {100 * raw:.0f} % of cases, yet Fleiss' κ is only {fleiss:.2f}: {top[0]!r} "
+            f"takes {100 * top[1]:.0f} % of the labels, so κ and α expect {100 * chance[0]:.0f} % agreement by chance "
+            f"and leave little room above it (the kappa paradox). AC1 ({ac1:.2f}) expects {100 * chance[1]:.0f} %."
         )
     elif abs(ac1 - fleiss) > _APART:
         sentences.append(
             f"AC1 ({ac1:.2f}) and Fleiss' κ ({fleiss:.2f}) differ because they expect different agreement by chance: "
-            f"{chance[1]:.0%} against {chance[0]:.0%}."
+            f"{100 * chance[1]:.0f} % against {100 * chance[0]:.0f} %."
         )
     if abs(alpha - fleiss) > _APART / 3:
         sentences.append(

@@ -69,7 +69,6 @@ def label_disagreement(
     """Compare every pair of labellings task by task, in O(M² N) time and O(M N) memory.
 
     Args:
-        dataset: the annotations.
         labellings: name -> result, aggregator's name, or reference; ``"gold"`` counts as one too.
         gold: (n_tasks,) classes to judge by, -1 = do not judge; default is the gold of the annotated tasks.
             Leave out the tasks whose gold an aggregator was shown.
@@ -120,7 +119,6 @@ def label_difference(
     """The tasks that two labellings label differently, the most confident first.
 
     Args:
-        dataset: the annotations.
         first: a result, an aggregator's name, or a reference.
         second: another one.
         gold: as in `label_disagreement`.

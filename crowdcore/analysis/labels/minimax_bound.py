@@ -52,7 +52,6 @@ def minimax_bound(
     common confusion w_ir is 0. Rows of a confusion without evidence (NaN) tell nothing either.
 
     Args:
-        dataset: the annotations.
         result: workers' confusions, class prior and, for CoNAL's model, the common confusions and omega; g is the
             worker's group.
         class_distribution: (n_tasks, C) rho, such as a classifier's prediction; default the prior, alike for all tasks.

@@ -63,7 +63,6 @@ class ClassBalance:
 
     Attributes:
         reference: what was taken for the truth.
-        classes: class names.
         tasks: (C,) annotated tasks of each true class (expected number when soft).
         annotations: (C,) annotations that gave the label, on any annotated task.
     """
@@ -102,7 +101,6 @@ class AnnotationEntropy:
 
     Attributes:
         reference: what was taken for the truth.
-        classes: class names.
         entropy: (C,) nats; 0 = always the same label, log C = any label alike; NaN without annotations.
         annotations: (C,) annotations on tasks of the class (expected number when soft).
     """
@@ -126,8 +124,8 @@ def noise_rates(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> Noi
     Examples:
         >>> import crowdcore as cc
         >>> rates = cc.analysis.noise_rates(cc.load_dataset("demo"))
-        >>> f"{rates.tasks_without_truth:.2%} {rates.wrong_annotations:.2%}"
-        '0.69% 24.55%'
+        >>> f"{100 * rates.tasks_without_truth:.2f} % {100 * rates.wrong_annotations:.2f} %"
+        '0.69 % 24.55 %'
     """
     truth = resolve_reference(dataset, reference)
     right = correctness(dataset, truth)

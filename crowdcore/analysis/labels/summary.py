@@ -32,7 +32,6 @@ class Summary:
     Attributes:
         name: the dataset.
         reference: what was taken for the truth.
-        classes: class names.
         n_tasks: N, tasks without annotation included.
         n_annotated: tasks with at least one annotation.
         n_gold: annotated tasks with a gold label.
@@ -100,7 +99,6 @@ def summary(dataset: CrowdDataset, reference: ReferenceLike | None = None) -> Su
     """Counts, noise rates, balance, entropies and agreement of a dataset.
 
     Args:
-        dataset: the annotations.
         reference: what to take for the truth; None: gold where there is some, else the majority vote.
 
     Raises:

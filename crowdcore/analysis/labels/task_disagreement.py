@@ -27,7 +27,6 @@ class TaskDisagreement:
         reference_label: (n_tasks,) what the reference says, -1 where it knows nothing.
         wrong: (n_tasks,) share of the labels that differ from it, NaN where it knows nothing.
         task_ids: (n_tasks,) names.
-        classes: class names.
         reference: what was taken for the truth.
     """
 

@@ -24,7 +24,6 @@ class LargestConfusions:
         both: cells that are among both.
         recovered_share: (C, C) the recovered confusion.
         observed_share: (C, C) the observed one; NaN rows of classes without labels.
-        classes: class names.
     """
 
     recovered: IntArray

@@ -24,7 +24,6 @@ class MistakeCell:
         reference: what was taken for the truth; a soft one by its most probable classes.
         true: number of the true class.
         given: number of the given label.
-        classes: class names.
         annotations: (K,) int64 their numbers in the dataset, in order of tasks.
         workers: (W,) distinct workers, those with most annotations here first.
         worker_times: (W,) annotations of each.
@@ -56,7 +55,6 @@ def mistake_cell(dataset: CrowdDataset, reference: ReferenceLike, true: str | in
     """Who gave the label ``given`` to tasks whose true class is ``true``, and to which tasks?
 
     Args:
-        dataset: the annotations.
         reference: what to take for the truth; a soft reference counts by each task's most probable class.
         true: name or number of the true class.
         given: name or number of the given label.
@@ -109,7 +107,6 @@ def mistake_list(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> pd
     """The mistakes that were made, most shared first; for any number of classes, in O(A) memory.
 
     Args:
-        dataset: the annotations.
         reference: what to take for the truth; a soft reference counts by each task's most probable class.
 
     Returns:

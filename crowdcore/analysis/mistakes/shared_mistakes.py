@@ -41,7 +41,6 @@ class SharedMistakes:
 
     Attributes:
         reference: what was taken for the truth.
-        classes: class names.
         n_workers: R, all workers of the dataset, the denominator of ``percent``.
         percent: (C, C) ``100 / R * workers``.
         workers: (C, C) workers who gave label b to at least one task of true class a (expected number when soft).
@@ -105,7 +104,6 @@ def shared_mistakes(
     side; there the exact binomial (Clopper-Pearson) limit stands in.
 
     Args:
-        dataset: the annotations.
         reference: what to take for the truth.
         significance: test the cells.
         resamples: bootstrap resamples, 0 = no interval.

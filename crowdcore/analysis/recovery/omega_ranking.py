@@ -41,7 +41,6 @@ class OmegaRanking(FromSeeds):
         seed_correlation: mean Spearman correlation of the tasks' ω̄ between two seeds, over all seeds of the run,
             whichever is shown; NaN for a single one.
         task_ids: (n,) names.
-        classes: class names.
         reference: what was taken for the truth.
         seeds: the seeds that were combined.
     """
@@ -118,7 +117,6 @@ def omega_ranking(
     ranked by the mean over seeds. Time and memory follow the annotations.
 
     Args:
-        dataset: the annotations.
         omega: (S, n_annotations) as a `TrainingResult` has it; NaN where the model has none.
         reference: what to take for the truth.
         seeds: (S,) what the replicas are called.

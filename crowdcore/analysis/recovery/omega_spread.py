@@ -67,7 +67,6 @@ def omega_spread(
     """Distribution of the annotations' ω (their mean over seeds) per true class or per worker.
 
     Args:
-        dataset: the annotations.
         omega: (S, n_annotations) as a `TrainingResult` has it; NaN where the model has none.
         by: what to group by.
         reference: what to take for the truth; not looked at for workers.

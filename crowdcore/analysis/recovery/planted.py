@@ -26,7 +26,6 @@ class Planted:
         majority: share of the labelled tasks whose majority vote is right (ties to the lowest class).
         misleading: numbers of the classes whose tasks were given another label most often.
         n_annotations: annotations of tasks with gold.
-        classes: class names.
     """
 
     confusion: FloatArray

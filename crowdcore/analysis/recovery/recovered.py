@@ -42,7 +42,6 @@ class RecoveredConfusion(FromSeeds):
         n_annotations: (n_workers,) annotations of each worker; matrices of workers without any hold a model's start.
         seeds: the seeds that were combined.
         worker_ids: (n_workers,) names.
-        classes: class names.
     """
 
     matrices: FloatArray

@@ -26,7 +26,6 @@ class WorkerConfusion:
         matrices: (n_workers, C, C) row = true class, column = given label, rows sum to 1; NaN rows without evidence.
         counts: (n_workers, C, C) annotations behind ``matrices``; fractions where the reference is soft.
         worker_ids: (n_workers,) names.
-        classes: class names.
         reference: what was taken for the truth.
     """
 
@@ -77,7 +76,6 @@ def worker_confusion(dataset: CrowdDataset, reference: ReferenceLike = "gold") -
     With a soft reference an annotation counts towards every class by the task's posterior. Repeats count each.
 
     Args:
-        dataset: the annotations.
         reference: what to take for the truth.
 
     Raises:

@@ -31,7 +31,6 @@ class WorkerDistance:
         overlap: (n_workers, n_workers) int, classes for which both workers have evidence.
         kind: which distance.
         worker_ids: (n_workers,) names.
-        classes: class names.
         reference: what was taken for the truth.
     """
 

@@ -59,7 +59,6 @@ class WorkerQuality:
             confusion on the same classes; said only of those with so many labels that faultless ones would have
             given p <= 0.01, and not of those who answer a single label.
         worker_ids: (n_workers,) names.
-        classes: class names.
         reference: what was taken for the truth.
         notes: what to bear in mind, one sentence each.
     """

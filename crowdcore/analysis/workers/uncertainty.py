@@ -94,7 +94,6 @@ def bootstrap_confusion(
     """Percentile intervals over resamplings of the tasks with replacement, each fitted from the first fit.
 
     Args:
-        dataset: the annotations.
         aggregator: any that estimates confusions.
         known: (n_tasks,) classes to clamp, -1 = unknown.
         n_resamples: fits; the time is that of so many fits.

@@ -36,7 +36,6 @@ class WhatIf:
         reference: what was taken for the truth, empty if there was none.
         task_ids: (n_tasks,) names.
         worker_ids: (n_workers,) names.
-        classes: class names.
     """
 
     workers: IntArray
@@ -71,7 +70,6 @@ def what_if(
     """Aggregate with and without some workers.
 
     Args:
-        dataset: the annotations.
         workers: their numbers or ids.
         aggregator: a name (default settings) or an aggregator.
         reference: what accuracies are measured against; without any gold labels, "gold" gives NaN.
@@ -141,7 +139,6 @@ def without_each(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> Wi
     """Leave out each worker in turn from the majority vote (ties to the lowest class), all at once.
 
     Args:
-        dataset: the annotations.
         reference: what accuracies are measured against; without any gold labels, "gold" gives NaN.
 
     Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
@@ -11,14 +12,23 @@ import pyarrow as pa
 from crowdcore.core.types import BoolArray
 from crowdcore.data.columns import ALIASES, MappingError, plain
 from crowdcore.data.dictionary import Codes, encode, strings
-from crowdcore.data.readers._answers import left_out, without_labels
+from crowdcore.data.readers._answers import left_out, text_of, without_labels
 from crowdcore.data.readers._times import iso_time
 from crowdcore.data.readers.base import Raw, Source, read_annotations
 from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Table
 
-__all__ = ["drop_flagged", "input_roles", "only_question", "other_questions", "read_export", "read_labels"]
+__all__ = [
+    "drop_flagged",
+    "input_roles",
+    "joined",
+    "listed",
+    "only_question",
+    "other_questions",
+    "read_export",
+    "read_labels",
+]
 
 
 def only_question(questions: Iterable[str], source: Source, settings: ReadSettings, roles: Mapping[str, str]) -> str:
@@ -97,7 +107,7 @@ def read_labels(raw: Raw, choices: Callable[[str], list[str] | None], settings: 
     """
     cells = [choices(cell) for cell in raw.label.values.to_pylist()]
     merge = settings.multi_select == "keep"
-    names = ["|".join(sorted(set(c))) if c and (merge or len(set(c)) == 1) else None for c in cells]
+    names = [joined(c) if c and (merge or len(set(c)) == 1) else None for c in cells]
     several = np.array([bool(c) and n is None for c, n in zip(cells, names, strict=True)] + [False])
     nothing = np.array([c is None for c in cells] + [False])
     empty = np.array([c == [] for c in cells] + [True])
@@ -105,6 +115,24 @@ def read_labels(raw: Raw, choices: Callable[[str], list[str] | None], settings: 
     read = replace(raw, label=Codes(new.values, np.append(new.codes, np.int32(-1))[raw.label.codes]))
     reasons = {"several-choices": several, "no-class": nothing, "no-choice": empty}
     return _without(read, {code: flags[raw.label.codes] for code, flags in reasons.items()})
+
+
+def listed(cell: str) -> list[str] | None:
+    """The choices in a cell: a text, or a JSON list of them."""
+    if not cell.startswith(("[", "{")):
+        return [cell] if cell else []
+    try:
+        value = json.loads(cell)
+    except (ValueError, RecursionError):
+        return [cell]
+    names = [text_of(entry) for entry in value] if isinstance(value, list) else [None]
+    return None if None in names else [name for name in names if name]
+
+
+def joined(choices: Iterable[str]) -> str:
+    """A single choice as it is written; several, in order, with ``|`` between them."""
+    names = {*choices}
+    return "|".join(sorted(name.strip() for name in names)) if len(names) > 1 else next(iter(names))
 
 
 def drop_flagged(raw: Raw, table: Table, column: str, bad: Iterable[str], settings: ReadSettings) -> Raw:

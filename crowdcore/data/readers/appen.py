@@ -10,7 +10,15 @@ import numpy as np
 from crowdcore.core.errors import DataError
 from crowdcore.data.columns import ALIASES, assign_roles, plain
 from crowdcore.data.dictionary import Codes, encode, strings
-from crowdcore.data.readers._export import drop_flagged, only_question, other_questions, read_export, read_labels
+from crowdcore.data.readers._export import (
+    drop_flagged,
+    joined,
+    listed,
+    only_question,
+    other_questions,
+    read_export,
+    read_labels,
+)
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.report import make_finding, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
@@ -23,7 +31,7 @@ _AGGREGATED = {"_unit_id", "_trusted_judgments"}
 
 
 class Appen(Reader):
-    """The label is the field with a column ``<field>_gold`` (or the one named); a line each are several choices."""
+    """The label is the field with a column ``<field>_gold`` (or the one named); lines and JSON lists are choices."""
 
     name: ClassVar[str] = "appen"
     title: ClassVar[str] = "Appen (full report)"
@@ -53,7 +61,7 @@ class Appen(Reader):
         raw = read_export(self.name, source, settings, roles, "_created_at")
         raw = replace(raw, findings=(*raw.findings, *other_questions(fields, question)))
         raw = drop_flagged(raw, table, "_tainted", ("true",), settings)
-        return read_labels(_read_gold(raw, settings), _lines, settings)
+        return read_labels(_read_gold(raw, settings), _choices, settings)
 
 
 def _fields(columns: tuple[str, ...]) -> list[str]:
@@ -65,8 +73,9 @@ def _fields(columns: tuple[str, ...]) -> list[str]:
     return [c for c in columns if not c.startswith(("_", "orig_")) and plain(c) not in media]
 
 
-def _lines(cell: str) -> list[str]:
-    return [line for part in cell.splitlines() if (line := part.strip())]
+def _choices(cell: str) -> list[str] | None:
+    """A line each, or (from forms with scripts of their own) a JSON list."""
+    return listed(cell) if cell.startswith("[") else [line for line in cell.splitlines() if line.strip()]
 
 
 def _read_gold(raw: Raw, settings: ReadSettings) -> Raw:
@@ -74,9 +83,9 @@ def _read_gold(raw: Raw, settings: ReadSettings) -> Raw:
     gold = raw.tasks.gold if raw.tasks is not None else None
     if raw.tasks is None or gold is None:
         return raw
-    cells = [_lines(cell) for cell in gold.values.to_pylist()]
+    cells = [_choices(cell) or [] for cell in gold.values.to_pylist()]
     merge = settings.multi_select == "keep"
-    names = encode(strings("|".join(sorted(set(c))) if len(c) == 1 or merge else None for c in cells))
+    names = encode(strings(joined(c) if len(c) == 1 or (c and merge) else None for c in cells))
     known = Codes(names.values, np.append(names.codes, np.int32(-1))[gold.codes])
     rows = np.flatnonzero(np.array([len(c) > 1 and not merge for c in cells] + [False])[gold.codes])
     findings = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from crowdcore.core.errors import DataError
@@ -71,7 +73,10 @@ def _words(value: Any) -> list[str]:
 
 
 def _text(value: Any) -> str | None:
-    """The text, or the parts of a conversation with their names."""
+    """The text, or the parts of a conversation with their names: a record, or (in ConvAbuse) the JSON of one."""
+    if isinstance(value, str) and value.startswith("{"):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
     if isinstance(value, dict):
         return "\n".join(f"{name}: {part}" for name, part in value.items() if isinstance(part, str)) or None
     return text_of(value)

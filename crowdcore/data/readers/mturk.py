@@ -6,7 +6,10 @@ import json
 from dataclasses import replace
 from typing import ClassVar
 
+import numpy as np
+
 from crowdcore.core.errors import DataError
+from crowdcore.data.dictionary import Codes, strings
 from crowdcore.data.readers._crowd_form import chosen
 from crowdcore.data.readers._export import (
     drop_flagged,
@@ -18,11 +21,13 @@ from crowdcore.data.readers._export import (
 )
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.settings import ReadSettings
+from crowdcore.data.tables import Table
 
 __all__ = ["MTurk"]
 
-_ALWAYS = {"HITId", "AssignmentId", "WorkerId", "AssignmentStatus"}
+_ALWAYS = ("HITId", "WorkerId")
 _FORM = "Answer.taskAnswers"  # all answers of a form of Crowd HTML Elements, as JSON
+_PRESSED = {"": -1, "false": 0, "true": 1}
 
 
 class MTurk(Reader):
@@ -32,18 +37,20 @@ class MTurk(Reader):
     title: ClassVar[str] = "Mechanical Turk (batch results)"
 
     def fits(self, source: Source, settings: ReadSettings) -> float:
-        """The columns that Mechanical Turk always writes are there."""
-        return 0.95 if source.table is not None and set(source.table.columns) >= _ALWAYS else 0.0
+        """There are a HIT, its worker, and a status or an answer."""
+        columns = source.table.columns if source.table is not None else ()
+        own = "AssignmentStatus" in columns or any(c.startswith("Answer.") for c in columns)
+        return 0.95 if own and {*columns} >= {*_ALWAYS} else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the answers to one question."""
         table = source.need_table()
-        lacking = (_ALWAYS - {"AssignmentId", "AssignmentStatus"}) - set(table.columns)
+        lacking = {*_ALWAYS} - {*table.columns}
         if lacking:
             raise DataError(f"There is no column {min(lacking)!r}", "Batch results have one.", file=source.path)
-        columns = [c for c in table.columns if c.startswith("Answer.") and c != _FORM]
-        cells = table.encode((_FORM,))[0][_FORM].values.to_pylist() if _FORM in table.columns else []
-        forms = {cell: _answers(cell) for cell in cells}
+        given, spread = _forms(table)
+        columns = [c for c in table.columns if c.startswith("Answer.") and c not in (_FORM, *spread)]
+        forms = {cell: _answers(cell) for cell in given.values.to_pylist()}
         inside = dict.fromkeys(question for answers in forms.values() for question in answers)
         questions = [*columns, *inside]
         if not questions:
@@ -51,18 +58,43 @@ class MTurk(Reader):
             raise DataError(what, "Give the batch's results; only choices are read so far.", file=source.path)
         roles = {"task": "HITId", "worker": "WorkerId", **input_roles(table.columns, "Input.")}
         question = only_question(questions, source, settings, roles)
-        roles["label"] = question if question in columns else _FORM
+        roles["label"] = question if question in columns else next(iter(spread), _FORM)
         raw = read_export(self.name, source, settings, roles, "SubmitTime", "WorkTimeInSeconds")
         raw = replace(
             raw,
+            label=raw.label if question in columns else given,
             roles=raw.roles | {"label": question},
             columns=(*table.columns, *inside),
             findings=(*raw.findings, *other_questions(questions, question)),
         )
         raw = drop_flagged(raw, table, "AssignmentStatus", ("rejected",), settings)
         if question in columns:
-            return read_labels(raw, lambda cell: [part for name in cell.split("|") if (part := name.strip())], settings)
+            return read_labels(raw, lambda cell: [name for name in cell.split("|") if name.strip()], settings)
         return read_labels(raw, lambda cell: forms[cell].get(question, []), settings)
+
+
+def _forms(table: Table) -> tuple[Codes, tuple[str, ...]]:
+    """Each row's form as JSON, and the columns ``Answer.<question>.<button>`` that it was put together from.
+
+    A form with ``answer-format="flatten-objects"`` spreads its buttons over such columns of ``true`` and ``false``.
+    """
+    if _FORM in table.columns:
+        return table.encode((*_ALWAYS, _FORM))[0][_FORM], ()
+    split = [c for c in table.columns if c.startswith("Answer.") and c.count(".") > 1]
+    cells = table.encode((*_ALWAYS, *split))[0] if split else {}
+    said = {c: [_PRESSED.get(value.lower(), 2) for value in cells[c].values.to_pylist()] for c in split}
+    spread = tuple(c for c in split if max(said[c], default=-1) in (0, 1))
+    if not spread:
+        return Codes(strings([]), np.empty(0, np.int32)), ()
+    pressed = np.column_stack([np.array([*said[c], -1], np.int8)[cells[c].codes] for c in spread])
+    kinds, which = np.unique(pressed, axis=0, return_inverse=True)
+    forms: list[dict[str, dict[str, bool]]] = [{} for _ in kinds]
+    for column, values in zip(spread, kinds.T, strict=True):
+        question, _, button = column.removeprefix("Answer.").rpartition(".")
+        for form, value in zip(forms, values, strict=True):
+            if value >= 0:
+                form.setdefault(question, {})[button] = bool(value)
+    return Codes(strings(map(json.dumps, forms)), which.ravel().astype(np.int32)), spread
 
 
 def _answers(cell: str) -> dict[str, list[str]]:

@@ -17,6 +17,7 @@ from crowdcore.data.tables import JsonTable, identify, open_table
 
 __all__ = ["SageMaker"]
 
+_OWN = "annotationsFromAllWorkers"  # in output.manifest, by AWS's sample of a post-annotation function
 _PATTERNS = (
     "*/*.json",
     "iteration-*/*/*.json",
@@ -36,7 +37,7 @@ class _Answer(NamedTuple):
 
 
 class SageMaker(Reader):
-    """``annotations/worker-response/iteration-1/<task>/<time>.json``; output.manifest holds no worker's own label."""
+    """``annotations/worker-response/iteration-1/<task>/<time>.json``; few output.manifest hold workers' own labels."""
 
     name: ClassVar[str] = "sagemaker"
     title: ClassVar[str] = "SageMaker Ground Truth (worker responses)"
@@ -85,14 +86,15 @@ def _answers(source: Source) -> Iterator[_Answer]:
     if source.table is None:
         return
     for number, record in enumerate(records(source), 1):
-        if _is_manifest(record):
+        request = record if _is_request(record) else _passed_on(record)
+        if request is not None:
+            yield from _requested(number, request, source)
+        elif _is_manifest(record):
             what = "This is output.manifest: one consolidated label per object, and no worker's own"
             remedy = "Give the folder annotations/worker-response of the same job."
             raise DataError(what, remedy, file=source.path)
-        if _is_response(record):
+        elif _is_response(record):
             yield from _responses(number, source.path.parent.name if source.path else source.name, record, source)
-        elif _is_request(record):
-            yield from _requested(number, record, source)
         else:
             raise DataError("This is no response of a worker", file=source.path, row=number)
 
@@ -136,6 +138,14 @@ def _is_response(record: dict[str, Any]) -> bool:
 
 def _is_request(record: dict[str, Any]) -> bool:
     return "datasetObjectId" in record and isinstance(record.get("annotations"), list)
+
+
+def _passed_on(record: dict[str, Any]) -> dict[str, Any] | None:
+    """A line of output.manifest whose post-annotation function passed the workers' answers on, as a request."""
+    own = next((value[_OWN] for value in record.values() if isinstance(value, dict) and _OWN in value), None)
+    about = {"content": record.get("source"), "s3Uri": record.get("source-ref")}
+    request = {"datasetObjectId": record.get("source-ref"), "dataObject": about, "annotations": own}
+    return request if own is not None and _is_manifest(record) else None
 
 
 def _is_manifest(record: dict[str, Any]) -> bool:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import ClassVar
 
 from crowdcore.core.errors import DataError
 from crowdcore.data.columns import MappingError
-from crowdcore.data.readers._answers import text_of
 from crowdcore.data.readers._export import (
     drop_flagged,
     input_roles,
+    listed,
     only_question,
     other_questions,
     read_export,
@@ -24,6 +23,7 @@ __all__ = ["Toloka"]
 
 _ALWAYS = {"ASSIGNMENT:assignment_id", "ASSIGNMENT:worker_id"}
 _TASK = "ASSIGNMENT:task_id"
+_TIMES = ("ASSIGNMENT:submitted", "ASSIGNMENT:started")  # of a page of tasks; the web page's file has the start only
 
 
 class Toloka(Reader):
@@ -54,19 +54,8 @@ class Toloka(Reader):
         golden = question.replace("OUTPUT:", "GOLDEN:", 1)
         if golden in table.columns:
             roles["gold"] = golden
-        raw = read_export(self.name, source, settings, roles, "ASSIGNMENT:submitted")
+        when = next((name for name in _TIMES if name in table.columns), None)
+        raw = read_export(self.name, source, settings, roles, when)
         raw = replace(raw, findings=(*raw.findings, *other_questions(outputs, question)))
         raw = drop_flagged(raw, table, "ASSIGNMENT:status", ("rejected",), settings)
-        return read_labels(raw, _choices, settings)
-
-
-def _choices(cell: str) -> list[str] | None:
-    """The choices in a cell: a text, or a JSON list of them."""
-    if not cell.startswith(("[", "{")):
-        return [cell] if cell else []
-    try:
-        value = json.loads(cell)
-    except (ValueError, RecursionError):
-        return [cell]
-    names = [text_of(entry) for entry in value] if isinstance(value, list) else [None]
-    return None if None in names else [name for name in names if name]
+        return read_labels(raw, listed, settings)

@@ -139,7 +139,7 @@ def _readme(ds: CrowdDataset) -> str:
     truth = ds.truth
     assert truth is not None and truth.used_common is not None
     true = ds.gold[ds.task]
-    right = float((ds.label == true)[true >= 0].mean())
+    right, common = 100 * (ds.label == true)[true >= 0].mean(), 100 * truth.used_common.mean()
     train, valid, test = np.bincount(ds.split)
     odd = {role: worker for worker, role in zip(ds.worker_ids, truth.worker_role, strict=True)}
     copied = next(role for role in odd if role.startswith("copier"))
@@ -150,10 +150,10 @@ The images are real, the workers are not: every label was drawn by `python -m cr
 makes this folder again, byte for byte. Settings, seed and everything that generated a label are in `truth.npz`.
 
 - {ds.n_tasks} tasks: {train} to train on (labelled), {valid} to validate, {test} to test; 8 × 8 images, 64 features.
-- {ds.n_annotations} annotations by {ds.n_workers} workers, {right:.1%} of them right. The true class of {N_UNKNOWN}
+- {ds.n_annotations} annotations by {ds.n_workers} workers, {right:.1f} % of them right. The true class of {N_UNKNOWN}
   training tasks is left out, as it often is in practice.
 - All workers share a confusion (CoNAL's noise): `one` is taken for `seven`, `three` for `eight`, `four` for `nine`.
-  {truth.used_common.mean():.0%} of the annotations come from it; how likely depends on the image and on the worker.
+  {common:.0f} % of the annotations come from it; how likely depends on the image and on the worker.
 - Each worker has a confusion of their own besides.
 - {odd["random answers"]} answers at random, {odd["single answer"]} always says `one`, {odd[copied]} copies most labels
   from {copied.removeprefix("copier of ")}, and {", ".join(few)} gave only a few labels.

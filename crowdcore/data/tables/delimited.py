@@ -15,7 +15,7 @@ import pyarrow.csv as pa_csv
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data.dictionary import strings
 from crowdcore.data.formulas import unescape
-from crowdcore.data.report import plural
+from crowdcore.data.report import Finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
 from crowdcore.data.tables.content import Content
@@ -27,6 +27,7 @@ BLOCK = CELL_LIMIT  # no single row may be longer
 _DELIMITERS = (",", "\t", ";", "|", " ")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
+_UNFILLED = ["Approve", "Reject"]  # columns that Mechanical Turk names last, and for which its rows have no cells
 _NUMBER = re.compile(r"^\s*(-?[0-9]+(\.[0-9]*)?)?\s*$")
 
 
@@ -44,14 +45,19 @@ class DelimitedTable(Table):
         self._before = len(_LINE_END.findall(blank.group()))  # blank lines before the first row
         sample = content.sample[blank.end() :]
         self.delimiter = settings.delimiter or _find_delimiter(sample, content.path.suffix.lower())
-        first = next((row for row in _rows(sample, self.delimiter) if row), None)
-        if first is None:
+        rows = [row for row in _rows(sample, self.delimiter) if row]
+        if not rows:
             raise DataError("No row could be read", file=self.path)
+        first, sizes = rows[0], {len(row) for row in rows[1:]}
         numbers = len(first) > 1 and all(_NUMBER.match(cell) for cell in first)
         self.header = settings.header if settings.header is not None else not numbers
         doubts = check_quotes(content.path, self.encoding or "utf-8", self.delimiter, self.header)
         self.findings = (*content.findings, *doubts)
         names = [cell.strip() for cell in first] if self.header else [str(i + 1) for i in range(len(first))]
+        if names[-2:] == _UNFILLED and len(names) not in sizes and len(names) - 2 in sizes:
+            names = names[:-2]
+            sentence = f"The rows have no cells for the columns {' and '.join(map(repr, _UNFILLED))}"
+            self.findings += (Finding("unfilled-columns", "note", sentence, len(_UNFILLED)),)
         self.name_columns(unescape(strings(names)).to_pylist())
 
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:

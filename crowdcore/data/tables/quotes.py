@@ -45,6 +45,7 @@ def check_quotes(path: Path, encoding: str, delimiter: str, header: bool) -> tup
             if row:
                 number += 1
                 known = known or [set() for _ in row]
+                known = known[: len(row)] if number == 1 else known  # a header may name more columns than rows have
                 if reader.line_num > begun:
                     early.append((number, row))
                     if number > KNOWN_ROWS:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
-from crowdcore.data.dictionary import Codes, Whole, clean
+from crowdcore.data.dictionary import Cleaned, Codes, Whole, clean
 from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.tables.base import Arrow
@@ -17,6 +17,7 @@ from crowdcore.data.tables.base import Arrow
 __all__ = ["clean_names", "row_numbers", "string_index"]
 
 MAX_NAME = 1 << 16  # bytes
+_SHOWN, _LOOKED_AT, _LONG = 3, 100, 60  # spellings in a sentence, rows in which they are looked for, letters of each
 
 
 def clean_names(
@@ -51,13 +52,17 @@ def clean_names(
         return row_numbers(raw, chosen, about)
 
     if len(result.trimmed):
-        sentence = f"{plural(len(result.trimmed), f'{role} name')} had surrounding blanks or an unusual spelling"
-        findings.append(make_finding("trimmed", "note", sentence, rows(result.trimmed), column=column))
+        found = _respelled(codes, result)
+        said = f"{plural(len(result.trimmed), f'{role} name')} had surrounding blanks or an unusual spelling"
+        sentence = f"{said}: {'; '.join(f'{_shown(before)} is read as {after}' for before, after in found.items())}"
+        numbers = rows(result.trimmed)
+        findings.append(make_finding("trimmed", "note", sentence, numbers, column=column, examples=tuple(found)))
     if result.renumbered:
         sentence = f"Every {role} is a whole number; 1.0 was read as 1"
         findings.append(Finding("whole-numbers", "note", sentence, column=column))
     if result.merged:
-        pairs = "; ".join(f"{_shown(before)} with {after!r}" for before, after in result.merged[:3])
+        pairs = "; ".join(f"{_shown(before)} with {_shown(after)}" for before, after in result.merged[:_SHOWN])
+        pairs += " …" if len(result.merged) > _SHOWN else ""
         sentence = f"{plural(len(result.merged), 'spelling')} of {role} names merged: {pairs}"
         examples = tuple(before for before, _ in result.merged[:5])
         findings.append(
@@ -68,8 +73,19 @@ def clean_names(
     return result.codes, findings
 
 
+def _respelled(codes: Codes, result: Cleaned) -> dict[str, str]:
+    """A few names as written -> as read, quoted."""
+    found: dict[str, str] = {}
+    for row in result.trimmed[:_LOOKED_AT]:
+        code, new = int(codes.codes[row]), int(result.codes.codes[row])
+        if len(found) < _SHOWN:
+            found[codes.values[code].as_py()] = "missing" if new < 0 else _shown(result.codes.values[new].as_py())
+    return found
+
+
 def _shown(name: str) -> str:
-    """A quoted name; with escapes where it is encoded in an unusual way, since that cannot be seen."""
+    """The begin of a name, quoted; with escapes where it is encoded in an unusual way, since that cannot be seen."""
+    name = f"{name[:_LONG]}…" if len(name) > _LONG else name
     return repr(name) if unicodedata.normalize("NFC", name) == name else ascii(name)
 
 

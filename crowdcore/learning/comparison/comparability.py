@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from crowdcore.analysis.recovery.seeds_comparable import seeds_comparable
+from crowdcore.learning.comparison.features_seen import SEEN, features_seen
 from crowdcore.learning.comparison.judged import gold_on_test
 from crowdcore.learning.comparison.selected_by import WAYS, selected_by
 from crowdcore.learning.results.result import TrainingResult
@@ -34,6 +35,7 @@ def warnings(results: Mapping[str, TrainingResult]) -> list[str]:
     telling: dict[str, Callable[[TrainingResult], str]] = {
         "their data": lambda r: f"{r.dataset} {r.fingerprint[:8]}",
         "the features": lambda r: r.inputs[:8] or "not recorded",
+        "the features they saw without labels": lambda r: SEEN[features_seen(r)],
         SELECTION: lambda r: WAYS[selected_by(r.validated_on)],
         "how their classes got their names": lambda r: NAMES.get(names_by(r), names_by(r)),
         "the network": lambda r: f"{r.training.get('backbone')} {r.training.get('backbone_settings') or ''}".rstrip(),

@@ -17,6 +17,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning.comparison.comparability import NAMES, common_seeds, names_by, shown_seed, warnings
+from crowdcore.learning.comparison.features_seen import features_seen
 from crowdcore.learning.comparison.judged import TEST, Kept, ensemble
 from crowdcore.learning.comparison.selected_by import selected_by
 from crowdcore.learning.results.result import At, TrainingResult
@@ -81,6 +82,7 @@ def row(result: TrainingResult) -> dict[str, Any]:
         "selected_epoch": result.selected_epoch,
         "selected_by": selected_by(result.validated_on),
         "validated_on": result.validated_on,
+        "features_seen": features_seen(result),
         "names": names_by(result),
         "seconds": result.seconds,
         "annotations_per_second": result.annotations_per_second,

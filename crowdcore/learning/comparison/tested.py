@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from crowdcore.analysis.evaluation.paired_tests import PairedTests, paired_tests
 from crowdcore.analysis.evaluation.task_tests import TaskTests, task_tests
 from crowdcore.core.types import FloatArray
+from crowdcore.learning.comparison.features_seen import apart
 from crowdcore.learning.comparison.judged import Kept, basis, gold_on_test, judge_tasks
 from crowdcore.learning.comparison.summary import same_seeds
 from crowdcore.learning.results.result import At, TrainingResult
@@ -20,7 +21,7 @@ _NO_TASK = "These runs share no test task, so they cannot be compared task by ta
 def over_tasks(results: Mapping[str, TrainingResult], at: Kept = "selected") -> TaskTests | str:
     """Paired bootstrap and McNemar's test of every pair, over the test tasks that all were judged on."""
     judged = {name: r for name, r in results.items() if len(gold_on_test(r))}
-    why = basis(list(results.values())) or (_ALONE if len(judged) < 2 else "")
+    why = basis(list(results.values())) or (_ALONE if len(judged) < 2 else "") or apart(judged.values())
     if why:
         return why
     judged_tasks = judge_tasks(judged, at)
@@ -37,7 +38,7 @@ def seed_blocks(results: Mapping[str, TrainingResult], at: At = "selected") -> d
     """Accuracies over the seeds that all results have: two or more of either."""
     reached = same_seeds(results, at)
     shared = min((len(values) for values in reached.values()), default=0)
-    why = basis(list(results.values())) or (_ALONE if len(reached) < 2 else "")
+    why = basis(list(results.values())) or (_ALONE if len(reached) < 2 else "") or apart(results[n] for n in reached)
     if not why and shared < 2:
         common = "one" if shared else "none"
         why = f"Tests over seeds need two seeds that all runs have; these runs have {common} in common."

@@ -46,6 +46,14 @@ class EmOptions(Settings):
     smoothing: float = Field(
         default=0.1, gt=0, title="Smoothing, α", description="Pseudo-count of every cell of a worker's confusion."
     )
+    shared: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        title="Shared mistakes, η",
+        description="Share of a task's pairs of labels whose mistakes are one: m labels count as m / (1 + (m - 1) η). "
+        "0 = workers err independently; empty: estimated from pairs that agree beyond that.",
+    )
     pooling: float = Field(
         default=2.0,
         ge=0,
@@ -64,6 +72,7 @@ class GaussianFit:
         bias: (C,) log prior.
         posterior: (n, C) q of the annotated tasks.
         confusion: (R, C, C) of the workers.
+        shared: η.
         log_likelihood: (rounds,) mean over annotated tasks of ``log Σ_c p_i(c) Π_r π^{r,-i}[c, y_i^r]``, out of fold.
     """
 
@@ -72,6 +81,7 @@ class GaussianFit:
     bias: Tensor
     posterior: Tensor
     confusion: Tensor
+    shared: float
     log_likelihood: Tensor
 
     def log_probs(self, x: Tensor) -> Tensor:
@@ -91,8 +101,9 @@ def fit_gaussians(
     """Rounds of EM.
 
     Classes are fitted on annotated tasks with weights q and, from the second round on, on unlabelled ones with weights
-    p. E-step: ``q_i ∝ exp(T s_i + b) Π_r π^{r,-i}[·, y_i^r]`` with scores s out of random folds, T of the grid that
-    makes the labels most likely (times `sharpening`), and b that pulls class shares towards balance.
+    p. E-step: ``q_i ∝ exp(T s_i + b) Π_r π^{r,-i}[·, y_i^r]^w_i`` with scores s out of random folds, T of the grid that
+    makes the labels most likely (times `sharpening`), b that pulls class shares towards balance, and
+    ``w_i = 1 / (1 + (m_i - 1) η)`` for m_i labels of workers who share mistakes.
 
     Args:
         labelled: annotated tasks in the space.
@@ -104,18 +115,23 @@ def fit_gaussians(
         everything: the annotated tasks, then tasks without labels.
     """
     n, shuffle = len(labelled.x), torch.Generator().manual_seed(seed)
-    q, p, history = annotations.votes(), None, []
+    q, p, history, shared = annotations.votes(), None, [], settings.shared or 0.0
     for _ in range(settings.rounds):
         # The first round has nothing to say of unlabelled tasks yet.
         blocks, soft = (labelled, q) if everything is None or p is None else (everything, torch.cat([q, p]))
         scores = blocks.out_of_fold(soft, settings.shrinkage, settings.folds, shuffle)
-        evidence = annotations.log_evidence(q, settings.smoothing, settings.pooling)
-        temperature = sharpening * _temperature(scores[:n], evidence)
+        every = annotations.log_evidence(q, settings.smoothing, settings.pooling)
+        evidence = annotations.weight(shared) * every
+        agreed = _temperature(scores[:n], evidence)
+        temperature = sharpening * agreed
         logits = temperature * scores
         bias = _bias(logits, evidence, balance)
         log_p = log_softmax(logits + bias)
-        history.append(torch.logsumexp(log_p[:n] + evidence, 1).mean())
+        history.append(torch.logsumexp(log_p[:n] + every, 1).mean())
         q = softmax(log_p[:n] + evidence)
+        confusion = annotations.confusion(q, settings.smoothing, settings.pooling)
+        if settings.shared is None:
+            shared = annotations.shared_mistakes(softmax(agreed * scores[:n] + bias), confusion)
         if everything is not None:
             unseen = labelled.fit(q, settings.shrinkage).scores(everything.x[n:]) if p is None else scores[n:]
             p = softmax(temperature * unseen + bias)
@@ -125,7 +141,8 @@ def fit_gaussians(
         temperature,
         bias,
         q,
-        annotations.confusion(q, settings.smoothing, settings.pooling),
+        confusion,
+        shared,
         torch.stack(history),
     )
 

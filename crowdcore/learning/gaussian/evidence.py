@@ -12,6 +12,8 @@ from crowdcore.learning.networks.likelihood import expected_counts
 
 __all__ = ["Annotations"]
 
+_LIKELY = 16  # classes of a task that the expected agreement looks at
+_CELLS = 1 << 24  # cells of confusions that it holds at once
 _CHUNK = 2**18  # annotations at a time
 
 
@@ -56,6 +58,35 @@ class Annotations:
         counts = self.counts(q)
         smoothed = counts + self.prior(counts, smoothing, pooling)
         return smoothed / smoothed.sum(2, keepdim=True)
+
+    def shared_mistakes(self, p: Tensor, confusion: Tensor) -> float:
+        """η: the share of pairs of labels of one task that agree beyond what independent mistakes explain, 0 to 1.
+
+        ``Σ_i (agreeing_i - e_i) / Σ_i (pairs_i - e_i)`` with ``e_i = Σ_c p_i(c) Σ_{r<s} Σ_l π^r[c, l] π^s[c, l]``, over
+        as many tasks as a bounded memory takes, and the 16 most probable classes of each.
+
+        Args:
+            p: (n, C) of the features alone, calibrated, by classes that have not seen the task.
+            confusion: (R, C, C).
+        """
+        top, classes = p.topk(min(_LIKELY, self.n_classes), 1)
+        most = _CELLS // (top.shape[1] * self.n_classes)
+        n = min(self.n_tasks, int(self.task[most]) if most < len(self.task) else self.n_tasks)
+        some = slice(0, int(torch.searchsorted(self.task, n)))
+        task, worker, label = self.task[some], self.worker[some], self.label[some]
+        rows = confusion[worker.unsqueeze(1), classes[task]]
+        empty = rows.new_zeros(n, *rows.shape[1:])
+        together, alone = empty.index_add(0, task, rows), empty.index_add(0, task, rows * rows)
+        expected = (top[:n] / top[:n].sum(1, keepdim=True) * (together * together - alone).sum(2)).sum() / 2
+        counts = torch.bincount(task * self.n_classes + label).double()
+        labels = torch.bincount(task).double()
+        agreeing, pairs = (counts * (counts - 1)).sum() / 2, (labels * (labels - 1)).sum() / 2
+        return float(((agreeing - expected) / (pairs - expected)).nan_to_num(0).clamp(0, 1))
+
+    def weight(self, shared: float) -> Tensor:
+        """(n, 1) what a label counts where mistakes are shared: ``1 / (1 + (m_i - 1) η)`` with m_i labels of a task."""
+        labels = torch.bincount(self.task, minlength=self.n_tasks).double()
+        return (1 / (1 + (labels - 1).clamp_min(0) * shared)).unsqueeze(1)
 
     def log_evidence(self, q: Tensor, smoothing: float, pooling: float) -> Tensor:
         """``Σ_r log π^{r,-i}[c, y_i^r]``, (n, C): the task's own q is left out of its workers' confusions."""

@@ -102,7 +102,8 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings, network: nn.M
             best, found, chosen = score, fit, f"Balance {balance:g} and sharpening {sharpening:g}"
     by = f"validation accuracy ({100 * best[0]:.1f} %)" if judged else f"the labels' likelihood ({best[1]:.3f})"
     n_fits = len(balances) * len(sharpenings)
-    note = f"{chosen} were chosen among {n_fits} fits by {by}."
+    shared = f"A share of {found.shared:.2f} of the pairs of labels of one task agree in mistakes (η)."
+    note = f"{chosen} were chosen among {n_fits} fits by {by}. {shared}"
     return Chosen(space.cpu(), _on_host(found), note, None if network is None else network.cpu())
 
 

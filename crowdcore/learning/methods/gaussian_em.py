@@ -73,6 +73,7 @@ class GaussianEm(CrowdMethod):
             self.classifier.features = found.network
         self.classifier.gaussians = found.space.then(weights.float(), offsets.float())
         self.register_buffer("worker_confusion", fit.confusion.float(), persistent=False)
+        self.register_buffer("q", fit.posterior.float(), persistent=False)
 
     @classmethod
     def make_classifier(cls, network: Network, n_classes: int, n_workers: int, settings: Any) -> nn.Module:
@@ -105,8 +106,8 @@ class GaussianEm(CrowdMethod):
         return {"cross_entropy": cross_entropy(log_p, batch.target)}
 
     def recovered(self) -> Recovered:
-        """Confusions of the workers that EM found."""
-        return {"worker_confusion": self.get_buffer("worker_confusion")}
+        """Confusions of the workers that EM found, and the posterior of the training tasks."""
+        return {name: self.get_buffer(name) for name in ("worker_confusion", "q")}
 
 
 def _chosen(problem: Problem, settings: GaussianSettings) -> Chosen:

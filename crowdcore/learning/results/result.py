@@ -44,7 +44,6 @@ class TrainingResult:
         dataset: its name.
         fingerprint: its content hash.
         inputs: content hash of its features or images as they were, which its fingerprint leaves out.
-        classes: class names.
         method: registered name.
         settings: the method's settings.
         training: the trainer's settings, as used.
@@ -64,6 +63,7 @@ class TrainingResult:
         worker_weight: (S, R).
         group: (S, R) group of each worker.
         difficulty: (S, n_train) in the order of ``task``.
+        q: (S, n_train, C) float32 posterior of the training tasks' classes given features and labels, in that order.
         last: the same parts of the last epoch's model.
         kept_epochs: (K,) epochs that `recovered_at` knows besides; 0 is the start, before training.
         kept: part -> (K, S, ...) float32 at those epochs.
@@ -108,6 +108,7 @@ class TrainingResult:
     worker_weight: FloatArray | None = None
     group: IntArray | None = None
     difficulty: FloatArray | None = None
+    q: FloatArray | None = None
     last: dict[str, AnyArray] = field(default_factory=dict)
     kept_epochs: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
     kept: dict[str, AnyArray] = field(default_factory=dict)

@@ -33,6 +33,7 @@ _ARRAYS = (
     "worker_weight",
     "group",
     "difficulty",
+    "q",
     "kept_epochs",
 )
 _TABLES = ("probabilities", "last", "kept", "names", "start_loss")

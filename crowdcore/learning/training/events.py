@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from crowdcore.core.types import FloatArray
 
-__all__ = ["EpochEvent", "Event", "Listener", "NoteEvent"]
+__all__ = ["EpochEvent", "Event", "Listener", "NoteEvent", "epoch_words"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +25,7 @@ class EpochEvent:
         annotations_per_second: annotations × replicas that went through training, per second.
         done: share of the whole run that is done, 0…1.
         remaining: estimated seconds until the whole run ends.
+        first_stage: epoch of the first stage and how many it has; None after it.
     """
 
     method: str
@@ -36,6 +37,12 @@ class EpochEvent:
     annotations_per_second: float
     done: float
     remaining: float
+    first_stage: tuple[int, int] | None = None
+
+    @property
+    def at(self) -> str:
+        """Where training is, in words."""
+        return epoch_words(self.epoch, self.epochs, self.first_stage)
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,12 @@ class NoteEvent:
     """A notice, such as a fallback or a class without labels."""
 
     message: str
+
+
+def epoch_words(epoch: int, epochs: int, first_stage: tuple[int, int] | None) -> str:
+    """``epoch 3 of 10``, or ``first stage, epoch 3 of 10``."""
+    epoch, epochs = first_stage or (epoch, epochs)
+    return f"{'first stage, ' if first_stage else ''}epoch {epoch} of {epochs}"
 
 
 Event: TypeAlias = EpochEvent | NoteEvent

@@ -196,11 +196,9 @@ def _listener(
         elapsed = time.perf_counter() - session.began
         speed = problem.n_train_annotations * len(jobs) / max(seconds, 1e-9)
         remaining = elapsed * (1 - done) / done
-        session.listen(
-            EpochEvent(
-                session.method.name, seeds, max(epoch + 1, 0), training.epochs, metrics, seconds, speed, done, remaining
-            )
-        )
+        now, first = max(epoch + 1, 0), (epoch + 1 + ahead, ahead) if epoch < 0 else None
+        name, epochs = session.method.name, training.epochs
+        session.listen(EpochEvent(name, seeds, now, epochs, metrics, seconds, speed, done, remaining, first))
         session.stopped = session.stopping()
         return session.stopped
 

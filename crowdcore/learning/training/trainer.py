@@ -98,4 +98,5 @@ def _names(probabilities: FloatArray, data: Data, training: TrainSettings) -> An
 
 
 def _named(parts: dict[str, AnyArray], order: AnyArray) -> dict[str, AnyArray]:
-    return {k: renamed(v, order, -2) if k in _ROWS_ARE_CLASSES else v for k, v in parts.items()}
+    named = {k: renamed(v, order, -2) if k in _ROWS_ARE_CLASSES else v for k, v in parts.items()}
+    return named | ({"q": renamed(named["q"].astype(np.float32), order, -1)} if "q" in named else {})

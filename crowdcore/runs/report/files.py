@@ -7,20 +7,20 @@ import json
 import re
 import tempfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import crowdcore
 from crowdcore.core.errors import DataError, missing_extra
 from crowdcore.data.formulas import neutralise
 from crowdcore.exhibits import Exhibit
+from crowdcore.figures import paper
 from crowdcore.runs.report.build import Report
 from crowdcore.runs.report.page import to_html
-from crowdcore.runs.report.vector import for_paper
 
 __all__ = ["drawing_fault", "to_archive", "write_report"]
 
-_HEIGHT = 450  # pixels of a figure that says nothing of it
-_WIDTH = 900  # pixels for which a figure is laid out: 13 of them become 7 points in print
+Tell = Callable[[float, str], None]
 
 
 def drawing_fault() -> str:
@@ -28,13 +28,16 @@ def drawing_fault() -> str:
     return str(missing_extra("Drawing SVG files", "kaleido") or "")
 
 
-def write_report(report: Report, folder: Path, svg: bool = True) -> tuple[list[Path], str]:
+def write_report(
+    report: Report, folder: Path, svg: bool = True, on_progress: Tell | None = None
+) -> tuple[list[Path], str]:
     """Write ``report.html``, ``report.json``, ``tables/*.csv`` and ``figures/*.svg``.
 
     Args:
         report: what to write.
         folder: where to; made if need be. The files of an older report in it make room, others stay.
         svg: draw the figures too.
+        on_progress: called with the share of figures drawn, 0…1, and the title of the next.
 
     Returns:
         The files, and why figures were left out if they were.
@@ -53,45 +56,39 @@ def write_report(report: Report, folder: Path, svg: bool = True) -> tuple[list[P
             continue
         files.append(folder / "tables" / f"{name}.csv")
         neutralise(exhibit.table).to_csv(files[-1], index=False)
-    drawn, fault = _draw(named, folder / "figures") if svg else ([], "")
+    drawn, fault = _draw(named, folder / "figures", on_progress) if svg else ([], "")
     files += drawn
     (folder / "report.html").write_text(to_html(report), encoding="utf-8")
     (folder / "report.json").write_text(json.dumps(_facts(report, named, fault), indent=1), encoding="utf-8")
     return [folder / "report.html", folder / "report.json", *files], fault
 
 
-def to_archive(report: Report, svg: bool = True) -> bytes:
+def to_archive(report: Report, svg: bool = True, on_progress: Tell | None = None) -> bytes:
     """The same files as a ZIP."""
     packed = io.BytesIO()
     with tempfile.TemporaryDirectory() as place:
-        files, _ = write_report(report, Path(place), svg)
+        files, _ = write_report(report, Path(place), svg, on_progress)
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             for file in files:
                 archive.write(file, file.relative_to(place))
     return packed.getvalue()
 
 
-def _draw(named: dict[str, Exhibit], folder: Path) -> tuple[list[Path], str]:
-    """One SVG per figure, on white and as wide as a page; nothing, and why, where they cannot be drawn."""
+def _draw(named: dict[str, Exhibit], folder: Path, on_progress: Tell | None) -> tuple[list[Path], str]:
+    """One SVG per figure; nothing, and why, where they cannot be drawn."""
     fault = drawing_fault()
     if fault:
         return [], fault
-    import plotly.graph_objects as go
-    import plotly.io as pio
-
-    figures = {folder / f"{name}.svg": go.Figure(e.figure) for name, e in named.items() if e.figure is not None}
+    figures = {folder / f"{name}.svg": e.figure for name, e in named.items() if e.figure is not None}
     if not figures:
         return [], ""
     folder.mkdir(exist_ok=True)
-    for figure in figures.values():
-        figure.update_layout(paper_bgcolor="white", plot_bgcolor="white")
     try:
-        heights = [figure.layout.height or _HEIGHT for figure in figures.values()]
-        pio.write_images(fig=list(figures.values()), file=list(figures), width=_WIDTH, height=heights)
+        paper.draw(figures, on_progress)
     except Exception as error:  # kaleido starts a browser, and its faults are of many kinds
+        for file in figures:
+            file.unlink(missing_ok=True)
         return [], f"SVG files were left out, as drawing them failed: {type(error).__name__}."
-    for file in figures:
-        file.write_text(for_paper(file.read_text(encoding="utf-8")), encoding="utf-8")
     return list(figures), ""
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from crowdcore import analysis, exhibits
 from dashboard import services, state
 from dashboard.components.exhibit import show
-from dashboard.components.guard import fragment, refusals
+from dashboard.components.guard import fragment, refusals, refused_before
 from dashboard.components.sandbox.crowd_form import crowd_form
 from dashboard.components.text import as_text, count, number, percent
 from dashboard.services import sandbox
@@ -52,7 +52,7 @@ def _fill(name: str) -> None:
     found = sandbox.preset(name)
     if found.dataset and found.dataset != state.get("dataset"):
         if found.dataset not in services.names():
-            st.session_state["sandbox-said"] = (
+            st.session_state["refused"] = (
                 f"The preset {name} plants on {found.dataset}, which is not here. "
                 f"`crowdcore datasets` lists what is; CROWDCORE_DATA can name more folders."
             )
@@ -103,6 +103,4 @@ def _button(dataset: str, found: RecoveryPlan) -> None:
                 st.rerun()
         words = f"At most {MANY} crowds at once." if n > MANY else sandbox.plan_words(found) if n > 1 else ""
         st.caption(as_text(f"{words}{'. Shown above: the first.' if 1 < n <= MANY else ''}") or " ", width="stretch")
-    said: Any = st.session_state.pop("sandbox-said", "")
-    if said:
-        st.error(as_text(said), icon=":material/block:")
+    refused_before()

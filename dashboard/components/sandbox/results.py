@@ -9,7 +9,8 @@ import streamlit as st
 from crowdcore import exhibits
 from dashboard import services, state
 from dashboard.components.exhibit import show
-from dashboard.components.guard import fragment, refusals
+from dashboard.components.guard import attempt, fragment, refusals
+from dashboard.components.live import live
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, duration
 from dashboard.services import run_actions, sandbox, sandbox_results
@@ -58,7 +59,8 @@ def _follow(names: list[str], drawn: list[tuple[str, Run]]) -> None:
                 st.rerun()
             words = sandbox_results.crowd_words(names) if len(names) > 1 else dict.fromkeys(names, "")
             done = sum(run.has_ended for _, run in found)
-            st.progress(done / len(found), f"{done} of {count(len(found), 'run')} ended")
+            with live("ended"):
+                st.progress(done / len(found), f"{done} of {count(len(found), 'run')} ended")
             for name, run in found:
                 if run.state in ("running", "failed", "cancelled"):
                     _row(run, words[name])
@@ -73,7 +75,7 @@ def _row(run: Run, crowd: str) -> None:
     with st.container(key=f"sandbox-run-{run.id}", horizontal=True, vertical_alignment="center", gap="small"):
         words = [services.run_title(run), *([crowd] if crowd else []), run.state]
         if run.state == "running":
-            words.append(f"epoch {run.epoch} of {run.epochs}" if run.epochs else "starting")
+            words.append(run.at)
             words += [f"{duration(run.remaining)} left"] if run.remaining is not None else []
         elif run.message:
             words.append(run.message.splitlines()[0])
@@ -81,21 +83,13 @@ def _row(run: Run, crowd: str) -> None:
         if run.state in ("failed", "cancelled"):
             st.button(
                 "Resume", key=f"resume-{run.id}", icon=":material/resume:", type="tertiary",
-                on_click=_act, args=(run_actions.resume, run.id),
+                on_click=attempt, args=(run_actions.resume, run.id),
             )  # fmt: skip
 
 
 def _cancel(ids: list[str]) -> None:
     for name in ids:
-        _act(run_actions.cancel, name)
-
-
-def _act(act: object, name: str) -> None:
-    """Do it; a run that has ended meanwhile needs nothing."""
-    try:
-        act(name)  # type: ignore[operator]
-    except services.Refusal as refusal:
-        st.session_state["sandbox-said"] = str(refusal)
+        attempt(run_actions.cancel, name)
 
 
 @fragment

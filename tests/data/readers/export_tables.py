@@ -31,8 +31,12 @@ MTURK_ANSWERS = [  # HIT, worker, answer, status
 ]  # fmt: skip
 
 
-def mturk(answers: Any = MTURK_ANSWERS, header: list[str] = MTURK_HEADER) -> str:
-    """Batch results; an answer for each column ``Answer.*``."""
+def mturk(answers: Any = MTURK_ANSWERS, header: list[str] = MTURK_HEADER, reviewed: bool = False) -> str:
+    """Batch results; an answer for each column ``Answer.*``.
+
+    The rows have no cells for Approve and Reject (as in https://github.com/xiaovictoria8/Monolingual-alignment-dataset
+    and https://github.com/iai-group/sigir2024-transparentCIS), unless somebody has reviewed them.
+    """
     rows = []
     for number, (hit, worker, answer, status) in enumerate(answers):
         known = {
@@ -43,11 +47,11 @@ def mturk(answers: Any = MTURK_ANSWERS, header: list[str] = MTURK_HEADER) -> str
             "LifetimeApprovalRate": "100% (3/3)", "Input.text": TEXTS[hit],
         }  # fmt: skip
         given = answer if isinstance(answer, dict) else {"Answer.sentiment": answer}
-        rows.append([(known | given).get(name, "") for name in header])
+        rows.append([(known | given).get(name, "") for name in (header if reviewed else header[:-2])])
     return _table(header, rows)
 
 
-# https://toloka.ai/docs/guide/result-of-eval/: the file of assignments.
+# https://github.com/Toloka/docs: result-of-eval.md in its guide, and GetAssignmentsTsvParameters.Field of toloka-kit.
 TOLOKA_HEADER = [
     *("INPUT:text", "OUTPUT:result", "GOLDEN:result", "HINT:text", "HINT:default_language", "ASSIGNMENT:link"),
     *("ASSIGNMENT:task_id", "ASSIGNMENT:assignment_id", "ASSIGNMENT:worker_id", "ASSIGNMENT:status"),
@@ -73,7 +77,7 @@ TOLOKA = _table(
     "\t",
 )
 
-# https://success.appen.com/hc/en-us/articles/202703195: "Full Report" of a job with test questions.
+# "Full Report" of a job with test questions, as in https://github.com/SuLab/crowdflower_relation_verification.
 APPEN_HEADER = [
     *("_unit_id", "_created_at", "_golden", "_id", "_missed", "_started_at", "_tainted", "_channel", "_trust"),
     *("_worker_id", "_country", "_region", "_city", "_ip", "sentiment", "comment", "orig__golden", "sentiment_gold"),

@@ -57,7 +57,7 @@ STUDIO_MIN = [
     )
 ]  # fmt: skip
 
-# https://prodi.gy/docs/api-interfaces#choice
+# https://prodi.gy/docs/api-interfaces#choice, and https://github.com/TeMU-BSC/presto-nlp
 PRODIGY = [
     {
         "text": TEXTS[task], "_input_hash": int(task), "_task_hash": -int(task), "_view_id": "choice",

@@ -15,6 +15,7 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.data import examine
 from crowdcore.data.readers import readers
 from tests.data.readers import exports
+from tests.data.readers.export_tables import mturk
 
 NAMES = list(exports.COUNTS)
 MUTATIONS, SEED = 15, 0
@@ -146,7 +147,8 @@ def examined(path, **how):
 )
 def test_exports_joined_end_to_end(name, flagged, tmp_path):
     path = tmp_path / name
-    path.write_text(2 * exports.FILES[name], encoding="utf-8", newline="")
+    text = mturk(reviewed=True) if name == "mturk.csv" else exports.FILES[name]
+    path.write_text(2 * text, encoding="utf-8", newline="")
     report = examined(path)
     n_answers, n_annotations = exports.COUNTS[name]
     assert (report.n_rows, report.n_annotations) == (2 * n_answers + 1, 2 * n_annotations)

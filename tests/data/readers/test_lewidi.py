@@ -43,6 +43,17 @@ def test_the_edition_of_2025(write):
     assert data.media.columns["text"].tolist() == ["context: Hi\nresponse: Oh, hi"]
 
 
+def test_a_conversation_written_as_json(write):
+    """As in ConvAbuse, whose labels are -3 … 1."""
+    said = {"prev_agent": "Hi.", "prev_user": "hello", "agent": "How are you?", "user": "Fine"}
+    item = {**exports.LEWIDI["1"], "text": json.dumps(said), "annotations": "1,-1,-3", "annotators": "Ann2,Ann3,Ann8"}
+    data = examine(write({"1": item, "2": {**exports.LEWIDI["2"], "annotations": "0,0,1"}})).dataset()
+    assert data.media.columns["text"][0].splitlines() == [
+        "prev_agent: Hi.", "prev_user: hello", "agent: How are you?", "user: Fine"
+    ]  # fmt: skip
+    assert data.classes == ("-3", "-1", "0", "1")
+
+
 def test_every_annotator_has_one_label(write):
     item = {**exports.LEWIDI["1"], "annotators": "Ann1,Ann2"}
     with pytest.raises(DataError, match=r"^3 annotations by 2 annotators \(HS-Brexit_train.json, row 2\)"):

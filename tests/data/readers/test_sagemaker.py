@@ -75,6 +75,42 @@ def test_the_manifest_is_refused_with_the_remedy(tmp_path):
         examine(path)
 
 
+def test_a_manifest_to_which_the_answers_of_all_workers_were_passed_on(tmp_path):
+    """As the sample of a post-annotation function in aws-samples/aws-sagemaker-ground-truth-recipe does."""
+    path = tmp_path / "output.manifest"
+    about = {"type": "groundtruth/custom", "job-name": "job", "human-annotated": "yes"}
+    lines = [
+        {
+            "source-ref": f"s3://b/{task}.png", "job-metadata": about,
+            "job": {
+                "annotationsFromAllWorkers": [
+                    {
+                        "workerId": f"private.us-east-1.{who}",
+                        "annotationData": {"content": json.dumps({"reply": {"label": label}})},
+                    }
+                    for who, label in zip("AB", labels, strict=True)
+                ]
+            },
+        }
+        for task, labels in (("1", ("cat", "dog")), ("2", ("dog", "dog")))
+    ]  # fmt: skip
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    data = examine(path).dataset()
+    assert list(data.task_ids) == ["s3://b/1.png", "s3://b/2.png"]
+    assert data.label.tolist() == [0, 1, 1, 1]
+    assert data.media.columns["image"].tolist() == list(data.task_ids)
+
+
+def test_radio_buttons(tmp_path):
+    path = tmp_path / "response.json"
+    answers = [
+        {**RESPONSE, "workerId": who, "answerContent": {"yes": {"on": who == "A"}, "no": {"on": who == "B"}}}
+        for who in "AB"
+    ]
+    path.write_text(json.dumps({"answers": answers}), encoding="utf-8")
+    assert examine(path, label="buttons").dataset().classes == ("no", "yes")
+
+
 def test_several_elements_are_asked_for(tmp_path):
     path = tmp_path / "response.json"
     answer = {**RESPONSE, "answerContent": {"animal": {"label": "cat"}, "sure": {"yes": True, "no": False}}}

@@ -33,6 +33,12 @@ def test_gold_status_and_times(write):
     }  # fmt: skip
 
 
+def test_the_file_of_the_web_page_has_only_the_start(write):
+    """It lacks ``submitted`` and what follows; only the interface for programs gives them."""
+    data = examine(write(("ASSIGNMENT:submitted", "ACCEPT:comment"))).dataset(accept=True)
+    assert data.extra["timestamp"].tolist() == ["2023-01-05T11:44:01.123000"] * 4
+
+
 def test_the_only_input_is_the_task_where_no_task_is_named(write):
     assert examine(write(("ASSIGNMENT:task_id", "ASSIGNMENT:other"))).report.roles["task"] == "INPUT:text"
     path = write(("ASSIGNMENT:task_id", "INPUT:more"))

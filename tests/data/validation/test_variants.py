@@ -51,6 +51,16 @@ def test_spellings_are_found_and_named_but_kept_apart(csv):
     assert not any(group.merged for group in report.variants)
 
 
+def test_what_is_read_without_its_blanks_is_named_with_what_it_becomes(csv):
+    told = [
+        f for f in examine(csv([" cat", " dog", "cow"], ["w1", " w1", "w2"])).report.findings if f.code == "trimmed"
+    ]
+    assert [(f.level, f.count, f.column, f.examples) for f in told] == [
+        ("note", 1, "worker", (" w1",)), ("note", 2, "label", (" cat", " dog"))
+    ]  # fmt: skip
+    assert told[1].sentence.endswith("spelling: ' cat' is read as 'cat'; ' dog' is read as 'dog'")
+
+
 def test_merging_is_a_change_that_names_what_becomes_what(csv):
     path = csv(CATS)
     report = examine(path, merge_classes="variants").report

@@ -1,0 +1,193 @@
+"""`gaussian-em` on LabelMe, Music and leaves: accuracy in its three settings, calibration, ablations, learning curves.
+
+    CROWDCORE_DATA=<their folder> python -m benchmarks.gaussian [accuracy|ablation|labels|time] [seeds]
+
+Selected on the 500 validation tasks of LabelMe, on 70 of Music's 700 training songs (another 70 for every seed), on a
+ninth of leaves' training tasks (ten folds). The network has 128 ReLU units with 50 % dropout. Only `accuracy` looks at
+test splits; the other tables judge the targets by gold of the training tasks, and classifiers by validation gold.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from crowdcore.core.types import FloatArray
+from crowdcore.data import load_dataset
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.learning import train
+from crowdcore.learning.results.result import TrainingResult
+from crowdcore.learning.training import metrics
+
+HEAD = {"backbone": "mlp", "epochs": 40, "schedule": "cosine", "lr": 0.003}
+SETS = ("labelme", "music", "leaves")
+UNLABELLED = ("no", "validation", "all")
+ABLATIONS: Mapping[str, dict[str, Any]] = {
+    "as it is": {},
+    "linear space": {"gamma": 0, "dimensions": 100},
+    "γ = 1": {"gamma": 1.0},
+    "100 dimensions": {"dimensions": 100},
+    "shrinkage 0.3": {"shrinkage": 0.3},
+    "shrinkage 0.03": {"shrinkage": 0.03},
+    "5 rounds": {"rounds": 5},
+    "no balance": {"balance": 0.0},
+    "balance 1": {"balance": 1.0},
+    "sharpening 1": {"sharpening": 1.0},
+    "no pooling": {"pooling": 0.0},
+}
+
+
+def folds(name: str, seeds: int) -> Iterator[tuple[CrowdDataset, dict[str, Any]]]:
+    """The dataset and settings of each repetition."""
+    crowd = load_dataset(name)
+    if name == "labelme":
+        yield crowd, {"seeds": seeds, "select_on": "gold"}
+        return
+    if name == "music":
+        for s in range(seeds):
+            yield crowd, {"seeds": [s], "select_on": "holdout", "holdout_seed": s}
+        return
+    fold = np.random.default_rng(0).permutation(crowd.n_tasks) % 10
+    for s in range(min(seeds, 10)):
+        split = np.where(fold == s, 2, np.where(fold == (s + 1) % 10, 1, 0))
+        yield replace(crowd, split=split), {"seeds": [s], "select_on": "gold"}
+
+
+def trained(name: str, seeds: int, method: str = "gaussian-em", **settings: Any) -> list[TrainingResult]:
+    """Results of all repetitions."""
+    return [train(crowd, method, **{**HEAD, **how, **settings}) for crowd, how in folds(name, seeds)]
+
+
+def spread(values: list[FloatArray] | FloatArray) -> str:
+    """Mean ± sample deviation in per cent."""
+    flat = 100 * np.concatenate([np.atleast_1d(v) for v in values])
+    return f"{np.nanmean(flat):.2f} ± {np.nanstd(flat, ddof=1):.2f}" if len(flat) > 1 else f"{flat[0]:.2f}"
+
+
+def targets_right(result: TrainingResult) -> tuple[float, float]:
+    """Share of training tasks whose posterior q has the gold class, and its calibration error."""
+    assert result.q is not None
+    gold = result.gold[: result.q.shape[1]]
+    known = gold >= 0
+    q = result.q[:1, known].astype(np.float64)
+    return float(metrics.accuracy(q, gold[known])[0]), float(metrics.calibration_error(q, gold[known])[0])
+
+
+def accuracy(seeds: int) -> None:
+    """Test accuracy, a table per setting of what is seen without labels; the ensemble is the mean over seeds."""
+    for unlabelled in UNLABELLED:
+        print(f"\nFeatures without labels: {unlabelled}\n")
+        print("| | selected by | test | ensemble | calibration error, classifier / posterior | targets right |")
+        print("|---|---|---|---|---|---|")
+        for name in SETS:
+            for select in ("gold", "none"):
+                how = {} if select == "gold" else {"select_on": "none"}
+                found = trained(name, seeds, unlabelled=unlabelled, **how)
+                of = [targets_right(r) for r in found]
+                together = "–"
+                if name != "leaves":
+                    p = np.concatenate([r.posterior("test") for r in found]).astype(np.float64).mean(0, keepdims=True)
+                    together = spread(metrics.accuracy(p, found[0].gold[found[0].split == 2]))
+                error = spread([r.scores("test")["calibration_error"].to_numpy() for r in found])
+                print(
+                    f"| {name} | {select} | {spread([r.accuracy('test') for r in found])} | {together} | "
+                    f"{error} / {spread(np.array([e for _, e in of]))} | {spread(np.array([a for a, _ in of]))} |",
+                    flush=True,
+                )
+    print("\nGold labels in the same network\n")
+    for name in SETS:
+        print(f"{name}: {spread([r.accuracy('test') for r in trained(name, seeds, 'dl-true')])}", flush=True)
+
+
+def ablation(seeds: int) -> None:
+    """What each part gives: validation accuracy, and the share of training tasks whose target is right."""
+    print("| | " + " | ".join(f"{name}: validation | targets right" for name in SETS) + " |")
+    print("|---" * (2 * len(SETS) + 1) + "|")
+    for words, settings in ABLATIONS.items():
+        cells = []
+        for name in SETS:
+            found = trained(name, seeds, **settings)
+            cells += [
+                spread([r.accuracy("valid") for r in found]),
+                spread(np.array([targets_right(r)[0] for r in found])),
+            ]
+        print(f"| {words} | {' | '.join(cells)} |", flush=True)
+
+
+def labels(seeds: int) -> None:
+    """Learning curves: so many labels a task, or so many workers, drawn at random; targets right on training tasks."""
+    heads = ("", "kept", "labels", "votes right", "targets right", "validation", "dl-em: validation")
+    print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
+    for name in SETS[:2]:
+        crowd = load_dataset(name)
+        for kind, amount in (
+            ("labels a task", 1),
+            ("labels a task", 2),
+            ("labels a task", 3),
+            ("workers", 0.25),
+            ("workers", 0.5),
+            ("all", 0),
+        ):
+            rows: list[tuple[float, float, float, float]] = []
+            for s in range(seeds):
+                some = fewer(crowd, kind, amount, s)
+                how = {
+                    "seeds": [s],
+                    **({"select_on": "gold"} if name == "labelme" else {"select_on": "holdout", "holdout_seed": s}),
+                }
+                own, other = (train(some, method, **{**HEAD, **how}) for method in ("gaussian-em", "dl-em"))
+                votes = np.zeros((some.n_tasks, some.n_classes))
+                np.add.at(votes, (some.task, some.label), 1)
+                judged = (some.gold >= 0) & some.annotated & (some.split <= 0)
+                right = float((votes.argmax(1) == some.gold)[judged].mean())
+                rows.append((right, targets_right(own)[0], own.accuracy("valid")[0], other.accuracy("valid")[0]))
+            cells = [spread(np.array(column)) for column in zip(*rows, strict=True)]
+            print(f"| {name} | {amount or ''} {kind} | {some.n_annotations:,} | {' | '.join(cells)} |", flush=True)
+
+
+def fewer(crowd: CrowdDataset, kind: str, amount: float, seed: int) -> CrowdDataset:
+    """Some annotations of a crowd: at most so many of each task, or those of a share of the workers."""
+    rng = np.random.default_rng(seed)
+    if kind == "workers":
+        kept = rng.permutation(crowd.n_workers)[: max(1, round(amount * crowd.n_workers))]
+        keep = np.isin(crowd.worker, kept)
+    else:
+        order = np.lexsort((rng.random(crowd.n_annotations), crowd.task))
+        rank = np.empty(crowd.n_annotations, np.int64)
+        rank[order] = np.arange(crowd.n_annotations) - crowd.task_start[crowd.task[order]]
+        keep = rank < amount if amount else np.ones(crowd.n_annotations, bool)
+    return crowd.where(keep)
+
+
+def seconds(_: int) -> None:
+    """Time of the whole choice, and of training dl-em, one after the other, on all cores."""
+    for name in SETS:
+        times = {}
+        for method, settings in (("gaussian-em", {"epochs": 1}), ("gaussian-em", {}), ("dl-em", {})):
+            began = time.perf_counter()
+            trained(name, 1, method, **settings)
+            times[method, *settings] = time.perf_counter() - began
+        choice, whole, other = times.values()
+        print(f"{name}: the choice {choice:.1f} s, with its network {whole:.1f} s, dl-em {other:.1f} s", flush=True)
+
+
+PARTS = {"accuracy": accuracy, "ablation": ablation, "labels": labels, "time": seconds}
+
+
+def main() -> None:
+    torch.set_num_threads(2)
+    asked = [a for a in sys.argv[1:] if a in PARTS] or list(PARTS)
+    seeds = next((int(a) for a in sys.argv[1:] if a.isdigit()), 10)
+    for part in asked:
+        print(f"\n## {part}\n")
+        PARTS[part](seeds)
+
+
+if __name__ == "__main__":
+    main()
