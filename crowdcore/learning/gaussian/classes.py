@@ -12,7 +12,7 @@ __all__ = ["Blocks", "Classes", "fit_classes"]
 _RARE = 1e-2  # weight that every class has at least
 _RIDGE = 1e-9  # shrinkage at least, so that collinear coordinates have an inverse
 _UNUSED = 1e6  # offset of a class without any weight: its probability is 0
-_CHUNK = 8192  # tasks at a time
+_CHUNK = 2048  # tasks at a time
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,6 +97,17 @@ def text_features(dataset: CrowdDataset, dimensions: int = 200) -> tuple[CrowdDa
 
     Raises:
         DataError: no texts, or no words that two of them have.
+
+    Examples:
+        >>> import pandas as pd
+        >>> from dataclasses import replace
+        >>> import crowdcore as cc
+        >>> from crowdcore.data.dataset import Media
+        >>> demo = cc.load_dataset("demo")
+        >>> texts = pd.DataFrame({"text": [f"written {demo.classes[c]}" for c in demo.gold]})
+        >>> seen, makes = text_features(replace(demo, media=Media(columns=texts)), dimensions=5)
+        >>> makes(["a new text"]).shape
+        (1, 5)
     """
     columns = dataset.media.columns if dataset.media else None
     if columns is None or "text" not in columns:
