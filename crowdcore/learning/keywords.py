@@ -38,6 +38,7 @@ class TrainKeywords(TypedDict, total=False):
     aggregator: str
     aggregator_settings: dict[str, Any]
     balance: float | None
+    chosen: str
     connection: Literal["mw", "vw", "vw+b"]
     dimensions: int
     e_step: Literal["epoch", "batch"]

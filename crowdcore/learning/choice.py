@@ -1,0 +1,149 @@
+"""Which candidate predicts best, judged on tasks that it was not fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
+from crowdcore.learning.gaussian.evidence import Annotations
+from crowdcore.learning.networks.likelihood import log_softmax, softmax
+
+__all__ = ["Choice", "Scores", "choose", "label_likelihood"]
+
+_TEMPERATURES = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.25, 1.5, 2.0)
+_ROUNDS = 10  # of posterior and confusions
+_SMOOTHING, _POOLING = 0.1, 2.0  # of the confusions
+_RESAMPLES = 500
+_SMALLEST = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores of one candidate, task by task, out of fold.
+
+    Args:
+        candidate: method and settings, in one line.
+        right: (n_gold,) whether it names the true class of each validation task with gold.
+        likelihood: (n_train,) log-likelihood of the labels of each training task.
+    """
+
+    candidate: str
+    right: BoolArray
+    likelihood: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The candidate that was chosen.
+
+    Args:
+        scores: of all candidates.
+        chosen: number of the one that was chosen.
+        share: (n_candidates,) share of resamples of the tasks in which each is chosen.
+        tied: which candidates are within one standard error of the highest validation accuracy; all without gold.
+    """
+
+    scores: tuple[Scores, ...]
+    chosen: int
+    share: FloatArray
+    tied: BoolArray
+
+    @property
+    def table(self) -> list[dict[str, str | float | None]]:
+        """One row per candidate: ``candidate``, ``accuracy`` (None without gold), ``likelihood``, ``chosen_in``."""
+        return [
+            {
+                "candidate": s.candidate,
+                "accuracy": float(s.right.mean()) if len(s.right) else None,
+                "likelihood": float(s.likelihood.mean()),
+                "chosen_in": float(share),
+            }
+            for s, share in zip(self.scores, self.share, strict=True)
+        ]
+
+    @property
+    def sentence(self) -> str:
+        """What was chosen, why, and how surely."""
+        n_gold = len(self.scores[0].right)
+        rows = [
+            f"{row['candidate']}: "
+            + (f"accuracy {100 * row['accuracy']:.1f} %, " if isinstance(row["accuracy"], float) else "")
+            + f"log-likelihood {row['likelihood']:.3f}"
+            for row in self.table
+        ]
+        tasks = f"{n_gold:,} validation and {len(self.scores[0].likelihood):,} training tasks out of fold"
+        if n_gold and self.tied.sum() == 1:
+            why = "No other is within one standard error of its accuracy."
+        elif n_gold:
+            names = " and ".join(s.candidate for s, tied in zip(self.scores, self.tied, strict=True) if tied)
+            why = f"Accuracies of {names} are within one standard error, so the likelihood of the labels decided."
+        else:
+            why = "Without gold for validation the likelihood of the labels decided."
+        name, share = self.scores[self.chosen].candidate, self.share[self.chosen]
+        return f"Chosen: {name}, in {100 * share:.0f} % of resamples of the tasks. {why} On {tasks}: {'; '.join(rows)}."
+
+
+def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
+    """The candidate with the highest validation accuracy; within one standard error, with the likeliest labels.
+
+    Differences are paired over tasks; the bootstrap resamples validation and training tasks.
+
+    Args:
+        scores: of every candidate on the same tasks.
+        seed: of the bootstrap.
+    """
+    right = np.stack([s.right for s in scores]).astype(np.float64)
+    likelihood = np.stack([s.likelihood for s in scores])
+    rng, count = np.random.default_rng(seed), np.zeros(len(scores))
+    for _ in range(_RESAMPLES):
+        resampled = [rows[:, rng.integers(rows.shape[1], size=rows.shape[1])] for rows in (right, likelihood)]
+        count[_decide(*resampled)[0]] += 1
+    chosen, tied = _decide(right, likelihood)
+    return Choice(tuple(scores), chosen, count / _RESAMPLES, tied)
+
+
+def _decide(right: FloatArray, likelihood: FloatArray) -> tuple[int, BoolArray]:
+    """Number of the best candidate, and which ones are tied in accuracy; (K, n_gold), (K, n_train)."""
+    n = right.shape[1]
+    tied = np.ones(len(right), bool)
+    if n:
+        behind = right[right.mean(1).argmax()] - right
+        tied = behind.mean(1) <= behind.std(1) / np.sqrt(n)
+    return int(np.where(tied, likelihood.mean(1), -np.inf).argmax()), tied
+
+
+def label_likelihood(
+    probabilities: FloatArray, task: IntArray, worker: IntArray, label: IntArray, n_workers: int
+) -> FloatArray:
+    """``log Σ_c p_i(c) Π_r π^{r,-i}[c, y_i^r]`` of each task, with confusions that leave the task out.
+
+    Confusions follow from the posterior, and the posterior from them, in rounds from vote shares. Probabilities are
+    sharpened or flattened to the temperature under which the labels are most likely: those that say nothing of the
+    labels count as equal ones.
+
+    Args:
+        probabilities: (n, C) of tasks that they were not fitted on, rows sum to 1.
+        task: (A,) 0 … n - 1.
+        worker: (A,).
+        label: (A,).
+        n_workers: R.
+
+    Returns:
+        (n,) float64.
+    """
+    columns: list[AnyArray] = [np.ascontiguousarray(part, np.int64) for part in (task, worker, label)]
+    n_tasks, n_classes = probabilities.shape
+    annotations = Annotations(*map(torch.from_numpy, columns), n_tasks, n_workers, n_classes)
+    log_p = torch.from_numpy(np.log(np.maximum(probabilities, _SMALLEST)))
+    q = annotations.votes()
+    for _ in range(_ROUNDS):
+        evidence = annotations.log_evidence(q, _SMOOTHING, _POOLING)
+        tried = [log_softmax(t * log_p) + evidence for t in _TEMPERATURES]
+        joint = max(tried, key=lambda terms: float(torch.logsumexp(terms, 1).mean()))
+        q = softmax(joint)
+    found: FloatArray = torch.logsumexp(joint, 1).numpy()
+    return found
