@@ -63,11 +63,10 @@ def measure(dataset: CrowdDataset, method: str, settings: dict[str, Any], seeds:
         the trial has seen.
     """
     training, own = split_settings(methods.get(method), settings)
-    if methods.get(method).candidates:
+    candidates = methods.get(method).candidates
+    if candidates and not settings.get("chosen"):
         shared = {k: v for k, v in settings.items() if k not in own.model_fields_set}
-        return _of_trials(
-            [measure(dataset, c, shared, REPLICAS, device) for c in methods.get(method).candidates], seeds
-        )
+        return _of_trials([measure(dataset, name, shared, REPLICAS, device) for name in candidates], seeds)
     began, size = time.perf_counter(), _FIRST
     while True:
         part = _part(dataset, size)

@@ -46,7 +46,7 @@ def missed(page: Page, *controls: str) -> set[str]:
     [
         (
             "train",
-            ("Methods", "Seeds", "Epochs", "Network", "Device", "Start 3 runs", "Runs shown", "Curves", "Smoothing"),
+            ("Methods", "Seeds", "Epochs", "Network", "Device", "Start 1 run", "Runs shown", "Curves", "Smoothing"),
         ),
         ("train", ("Run", "Run again with …", "Use as reference", "Predictions", "Model (PyTorch)", "Model (ONNX)")),
         ("runs", ("Dataset", "Method", "State", "Containing", "CSV", "Open", "Compare 2", "Tags", "Put on all")),
