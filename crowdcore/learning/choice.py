@@ -66,25 +66,31 @@ class Choice:
         ]
 
     @property
-    def sentence(self) -> str:
-        """What was chosen, why, and how surely."""
-        n_gold = len(self.scores[0].right)
-        rows = [
-            f"{row['candidate']}: "
-            + (f"accuracy {100 * row['accuracy']:.1f} %, " if isinstance(row["accuracy"], float) else "")
-            + f"log-likelihood {row['likelihood']:.3f}"
-            for row in self.table
-        ]
-        tasks = f"{n_gold:,} validation and {len(self.scores[0].likelihood):,} training tasks out of fold"
-        if n_gold and self.tied.sum() == 1:
-            why = "No other is within one standard error of its accuracy."
-        elif n_gold:
-            names = " and ".join(s.candidate for s, tied in zip(self.scores, self.tied, strict=True) if tied)
-            why = f"Accuracies of {names} are within one standard error, so the likelihood of the labels decided."
-        else:
-            why = "Without gold for validation the likelihood of the labels decided."
+    def verdict(self) -> str:
+        """What was chosen, how surely, and why."""
         name, share = self.scores[self.chosen].candidate, self.share[self.chosen]
-        return f"Chosen: {name}, in {100 * share:.0f} % of resamples of the tasks. {why} On {tasks}: {'; '.join(rows)}."
+        tied = [s.candidate for s, near in zip(self.scores, self.tied, strict=True) if near]
+        if not len(self.scores[0].right):
+            why = "Without gold for validation, the likelihood of the labels decided."
+        elif len(tied) == 1:
+            why = "No other candidate is within one standard error of its validation accuracy."
+        else:
+            listed = f"{', '.join(tied[:-1])} and {tied[-1]}"
+            why = f"Validation accuracies of {listed} are within one standard error; the likelihood of the labels decided."
+        return f"Chosen: {name}, in {100 * share:.0f} % of resamples of the tasks. {why}"
+
+    @property
+    def evidence(self) -> str:
+        """The scores of all candidates."""
+        n_gold, n_train = len(self.scores[0].right), len(self.scores[0].likelihood)
+        rows = [
+            f"{s.candidate} {100 * s.right.mean():.1f} % and {s.likelihood.mean():.3f}"
+            if n_gold
+            else f"{s.candidate} {s.likelihood.mean():.3f}"
+            for s in self.scores
+        ]
+        accuracy = f"accuracy on {n_gold:,} validation tasks and " if n_gold else ""
+        return f"Out of fold, {accuracy}log-likelihood of the labels of {n_train:,} training tasks: {', '.join(rows)}."
 
 
 def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:

@@ -203,7 +203,9 @@ def train_chosen(
     candidates = [_line(candidate, own) for candidate in method.candidates]
     trained = 0.75 * REPLICAS * FOLDS * len(candidates)
     trials = Trials(problem, fit, shared, listen, should_stop, checkpoint, trained / (trained + len(seeds)))
-    choice, notes, line = None, (), own.chosen or candidates[0]
+    choice: Choice | None = None
+    notes: tuple[str, ...] = ()
+    line: str = own.chosen or candidates[0]
     if own.chosen:
         trials.share = 0.0
     elif problem.n_train < 2 * problem.n_classes:
@@ -213,7 +215,7 @@ def train_chosen(
         if choice is None:
             notes, checkpoint = (f"Stopped before all trials were done: {line} was trained for a moment.",), None
         else:
-            line, notes = choice.scores[choice.chosen].candidate, (choice.sentence,)
+            line, notes = choice.scores[choice.chosen].candidate, (choice.verdict, choice.evidence)
     for note in notes:
         listen(NoteEvent(note))
     name, settings = method_string.read(line)
