@@ -76,7 +76,7 @@ class Choice:
             why = "No other candidate is within one standard error of its validation accuracy."
         else:
             listed = f"{', '.join(tied[:-1])} and {tied[-1]}"
-            why = f"Validation accuracies of {listed} are within one standard error; the likelihood of the labels decided."
+            why = f"Accuracies of {listed} are within one standard error, and the likelihood of the labels decided."
         return f"Chosen: {name}, in {100 * share:.0f} % of resamples of the tasks. {why}"
 
     @property

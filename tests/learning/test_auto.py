@@ -75,7 +75,7 @@ def test_gold_decides_and_the_likelihood_only_among_equals():
     assert clear.share[0] > 0.99 and "No other candidate is within one standard error" in clear.verdict
     close = choose(scores([0.9, 0.9, 0.4], [-2, -1, 0]))
     assert (close.chosen, close.tied.tolist()) == (1, [True, True, False])
-    assert "accuracies of a and b are within one standard error; the likelihood" in close.verdict
+    assert "Accuracies of a and b are within one standard error" in close.verdict
     blind = choose(scores([0.9, 0.5], [-2, -1], n_gold=0))
     assert blind.chosen == 1 and blind.table[0]["accuracy"] is None
     assert "Without gold" in blind.verdict and "accuracy" not in blind.evidence
