@@ -25,10 +25,10 @@ from crowdcore.learning.training.problem import Problem
 
 __all__ = ["FOLDS", "REPLICAS", "Trials", "train_chosen"]
 
-FOLDS, REPLICAS = 4, 3
+FOLDS, REPLICAS = 4, 2
 """Folds of the tasks, and seeds of each trial."""
 _MOST = 10_000  # training tasks that trials learn from
-_TRAIN, _VALID, _TEST = range(3)
+_TRAIN, _VALID = range(2)
 
 Fit = Callable[..., TrainingResult]
 """`train` with device and features of workers."""
@@ -70,16 +70,19 @@ class Trials:
             self.fold[tasks] = rng.permutation(len(tasks)) % FOLDS
         self.began = time.perf_counter()
 
-    def choice(self, candidates: Sequence[str]) -> Choice | None:
-        """The best of some candidates, lines of method and settings; None where the run was stopped before.
+    def choice(self, candidates: Mapping[str, Mapping[str, Any]]) -> Choice | None:
+        """The best of some candidates; None where the run was stopped before.
+
+        Args:
+            candidates: lines of method and settings -> settings of their trials.
 
         Raises:
             CrowdError: no candidate could be trained.
         """
         scores, failed = [], None
-        for number, candidate in enumerate(candidates):
+        for number, (candidate, own) in enumerate(candidates.items()):
             try:
-                found = self._probabilities(candidate, number / len(candidates), 1 / len(candidates) / FOLDS)
+                found = self._probabilities(candidate, own, number / len(candidates), 1 / len(candidates) / FOLDS)
             except CrowdError as error:
                 failed = error
                 self.notes.append(f"{candidate} is no candidate here: {error}")
@@ -92,7 +95,7 @@ class Trials:
             raise failed
         return choose(scores)
 
-    def _probabilities(self, candidate: str, done: float, part: float) -> FloatArray | None:
+    def _probabilities(self, candidate: str, own: Mapping[str, Any], done: float, part: float) -> FloatArray | None:
         """(n_tasks, C) mean over replicas of every task of the folds, by networks that have not seen it."""
         dataset = self.problem.dataset
         out = np.full((dataset.n_tasks, dataset.n_classes), np.nan)
@@ -100,7 +103,7 @@ class Trials:
             if self.should_stop():
                 return None
             self.listen(NoteEvent(f"Trial of {candidate}, fold {fold + 1} of {FOLDS}."))
-            result = self._trial(candidate, fold, done + fold * part, part)
+            result = self._trial(candidate, own, fold, done + fold * part, part)
             if self.should_stop():
                 return None
             held_out = np.flatnonzero(self.fold == fold)
@@ -108,10 +111,9 @@ class Trials:
             self.seconds += result.seconds
         return out
 
-    def _trial(self, candidate: str, fold: int, done: float, part: float) -> TrainingResult:
-        name, own = method_string.read(candidate)
+    def _trial(self, candidate: str, own: Mapping[str, Any], fold: int, done: float, part: float) -> TrainingResult:
+        name, shared = method_string.read(candidate)
         folder, every = self.checkpoint or (None, 10)
-
         return self.fit(
             self._without(fold),
             name,
@@ -120,7 +122,7 @@ class Trials:
             should_stop=self.should_stop,
             checkpoint=None if folder is None else folder / "trials" / f"{candidate.replace('/', '-')} {fold}",
             checkpoint_every=every,
-            **{**self.given, "select_on": self._select_on(), **own},
+            **{**self.given, "select_on": self._select_on(), **shared, **own},
         )
 
     def listener(self, done: float, part: float, is_trial: bool = False) -> Listener:
@@ -149,14 +151,13 @@ class Trials:
         return "none" if not by else "gold" if "gold" in by else "consensus"
 
     def _without(self, fold: int) -> CrowdDataset:
-        """The dataset without labels and gold of a fold, and without gold of all that does not validate."""
+        """The dataset without labels and gold of a fold, without a test split, and with no gold but what validates."""
         problem = self.problem
         dataset, order, splits = problem.dataset, problem.order, problem.splits
         held_out = self.fold == fold
         split = np.full(dataset.n_tasks, NO_SPLIT, np.int8)
         split[self.train] = _TRAIN
         split[order[splits["valid"]]] = _VALID
-        split[order[splits["test"]]] = _TEST
         split[held_out] = NO_SPLIT
         gold = np.where(split == _VALID, dataset.gold, -1)
         part = replace(dataset, split=split, gold=gold, truth=None)
@@ -200,12 +201,12 @@ def train_chosen(
     """
     shared = {k: v for k, v in given.items() if k in TrainSettings.model_fields}
     own: Any = method.Settings(**{k: v for k, v in given.items() if k not in shared})
-    candidates = [_line(candidate, own) for candidate in method.candidates]
+    candidates = {_line(name, own): settings for name, settings in method.candidates.items()}
     trained = 0.75 * REPLICAS * FOLDS * len(candidates)
     trials = Trials(problem, fit, shared, listen, should_stop, checkpoint, trained / (trained + len(seeds)))
     choice: Choice | None = None
     notes: tuple[str, ...] = ()
-    line: str = own.chosen or candidates[0]
+    line: str = own.chosen or next(iter(candidates))
     if own.chosen:
         trials.share = 0.0
     elif problem.n_train < 2 * problem.n_classes:
