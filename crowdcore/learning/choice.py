@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.learning.gaussian.evidence import Annotations
 from crowdcore.learning.networks.likelihood import log_softmax, softmax
 
@@ -125,31 +126,37 @@ def _decide(right: FloatArray, likelihood: FloatArray) -> tuple[int, BoolArray]:
 def label_likelihood(
     probabilities: FloatArray, task: IntArray, worker: IntArray, label: IntArray, n_workers: int
 ) -> FloatArray:
-    """``log Σ_c p_i(c) Π_r π^{r,-i}[c, y_i^r]`` of each task, with confusions that leave the task out.
+    """``log Σ_c p_i(c) Π_r π^{r,-i}[c, y_i^r]`` of each task under each candidate.
 
-    Confusions follow from the posterior, and the posterior from them, in rounds from vote shares. Probabilities are
-    sharpened or flattened to the temperature under which the labels are most likely: those that say nothing of the
-    labels count as equal ones.
+    The confusions leave the task out, and are the same for all candidates: they follow from the mean of the candidates'
+    posteriors, and those from them, in rounds from vote shares. Every candidate's probabilities are sharpened or
+    flattened to the temperature under which the labels are most likely: what says nothing of the labels counts as equal
+    probabilities.
 
     Args:
-        probabilities: (n, C) of tasks that they were not fitted on, rows sum to 1.
+        probabilities: (K, n, C) of K candidates for tasks that they were not fitted on, rows sum to 1.
         task: (A,) 0 … n - 1.
         worker: (A,).
         label: (A,).
         n_workers: R.
 
     Returns:
-        (n,) float64.
+        (K, n) float64.
     """
-    columns: list[AnyArray] = [np.ascontiguousarray(part, np.int64) for part in (task, worker, label)]
-    n_tasks, n_classes = probabilities.shape
-    annotations = Annotations(*map(torch.from_numpy, columns), n_tasks, n_workers, n_classes)
-    log_p = torch.from_numpy(np.log(np.maximum(probabilities, _SMALLEST)))
+    tasks, workers, labels = (torch.from_numpy(np.array(part, np.int64)) for part in (task, worker, label))
+    n_tasks, n_classes = probabilities.shape[1:]
+    annotations = Annotations(tasks, workers, labels, n_tasks, n_workers, n_classes)
+    each = [torch.from_numpy(np.log(np.maximum(p, _SMALLEST))) for p in probabilities]
     q = annotations.votes()
     for _ in range(_ROUNDS):
         evidence = annotations.log_evidence(q, _SMOOTHING, _POOLING)
-        tried = [log_softmax(t * log_p) + evidence for t in _TEMPERATURES]
-        joint = max(tried, key=lambda terms: float(torch.logsumexp(terms, 1).mean()))
-        q = softmax(joint)
-    found: FloatArray = torch.logsumexp(joint, 1).numpy()
+        joint = torch.stack([_at_best_temperature(log_p, evidence) for log_p in each])
+        q = softmax(joint).mean(0)
+    found: FloatArray = torch.logsumexp(joint, 2).numpy()
     return found
+
+
+def _at_best_temperature(log_p: Tensor, evidence: Tensor) -> Tensor:
+    """log of the joint probability of class and labels, (n, C)."""
+    tried = [log_softmax(t * log_p) + evidence for t in _TEMPERATURES]
+    return max(tried, key=lambda joint: float(torch.logsumexp(joint, 1).mean()))

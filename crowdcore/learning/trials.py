@@ -79,7 +79,7 @@ class Trials:
         Raises:
             CrowdError: no candidate could be trained.
         """
-        scores, failed = [], None
+        tried, failed = {}, None
         for number, (candidate, own) in enumerate(candidates.items()):
             try:
                 found = self._probabilities(candidate, own, number / len(candidates), 1 / len(candidates) / FOLDS)
@@ -90,10 +90,10 @@ class Trials:
                 continue
             if found is None:
                 return None
-            scores.append(self._scores(candidate, found))
-        if not scores and failed is not None:
+            tried[candidate] = found
+        if not tried and failed is not None:
             raise failed
-        return choose(scores)
+        return choose(self._scores(tried))
 
     def _probabilities(self, candidate: str, own: Mapping[str, Any], done: float, part: float) -> FloatArray | None:
         """(n_tasks, C) mean over replicas of every task of the folds, by networks that have not seen it."""
@@ -163,18 +163,22 @@ class Trials:
         part = replace(dataset, split=split, gold=gold, truth=None)
         return part.where(((split == _TRAIN) | (split == _VALID))[dataset.task])
 
-    def _scores(self, candidate: str, found: FloatArray) -> Scores:
+    def _scores(self, tried: Mapping[str, FloatArray]) -> list[Scores]:
         dataset, position = self.problem.dataset, np.full(self.problem.dataset.n_tasks, -1, np.int64)
         position[self.train] = np.arange(len(self.train))
         used = position[dataset.task] >= 0
         likelihood = label_likelihood(
-            found[self.train],
+            np.stack([found[self.train] for found in tried.values()]),
             position[dataset.task[used]],
             dataset.worker[used],
             dataset.label[used],
             dataset.n_workers,
         )
-        return Scores(candidate, found[self.judged].argmax(1) == dataset.gold[self.judged], likelihood)
+        gold = dataset.gold[self.judged]
+        return [
+            Scores(candidate, found[self.judged].argmax(1) == gold, of_labels)
+            for (candidate, found), of_labels in zip(tried.items(), likelihood, strict=True)
+        ]
 
 
 def train_chosen(

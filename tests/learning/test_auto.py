@@ -18,8 +18,8 @@ RUN = {"epochs": 2, "batch_size": 32, "backbone_settings": {"hidden": 8}, "devic
 TEMPERATURES = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.25, 1.5, 2.0)
 
 
-def by_hand(p: np.ndarray, task: np.ndarray, worker: np.ndarray, label: np.ndarray, n_workers: int) -> np.ndarray:
-    n, n_classes = p.shape
+def by_hand(each: np.ndarray, task: np.ndarray, worker: np.ndarray, label: np.ndarray, n_workers: int) -> np.ndarray:
+    n, n_classes = each.shape[1:]
     q = np.stack([np.bincount(label[task == i], minlength=n_classes) / (task == i).sum() for i in range(n)])
     for _ in range(10):
         counts = np.zeros((n_workers, n_classes, n_classes))
@@ -33,28 +33,27 @@ def by_hand(p: np.ndarray, task: np.ndarray, worker: np.ndarray, label: np.ndarr
             without[:, y] -= q[i]
             smoothed = without + prior
             evidence[i] += np.log(smoothed[:, y] / smoothed.sum(1))
-        tried = [p**t / (p**t).sum(1, keepdims=True) * np.exp(evidence) for t in TEMPERATURES]
-        joint = max(tried, key=lambda terms: np.log(terms.sum(1)).mean())
-        q = joint / joint.sum(1, keepdims=True)
-    return np.log(joint.sum(1))
+        joint = []
+        for p in each:
+            tried = [p**t / (p**t).sum(1, keepdims=True) * np.exp(evidence) for t in TEMPERATURES]
+            joint.append(max(tried, key=lambda terms: np.log(terms.sum(1)).mean()))
+        q = np.mean([terms / terms.sum(1, keepdims=True) for terms in joint], 0)
+    return np.log(np.stack(joint).sum(2))
 
 
 def test_the_likelihood_is_that_of_the_formula():
     rng = np.random.default_rng(0)
     task, worker, label = np.repeat(np.arange(20), 2), np.tile([0, 1], 20), rng.integers(3, size=40)
-    p = rng.dirichlet(np.ones(3), 20)
-    np.testing.assert_allclose(label_likelihood(p, task, worker, label, 2), by_hand(p, task, worker, label, 2))
+    each = rng.dirichlet(np.ones(3), (2, 20))
+    np.testing.assert_allclose(label_likelihood(each, task, worker, label, 2), by_hand(each, task, worker, label, 2))
 
 
 def test_probabilities_that_know_more_make_labels_likelier():
     crowd = featured_crowd(n_tasks=400, per_task=2)
-    task, worker, label = (np.asarray(part) for part in (crowd.task, crowd.worker, crowd.label))
     n, rng = int(crowd.task.max()) + 1, np.random.default_rng(1)
     truth = np.full((n, 3), 0.1) + 0.7 * np.eye(3)[crowd.gold[:n]]
-    wrong, equal = truth[rng.permutation(n)], np.full((n, 3), 1 / 3)
-    known, shuffled, nothing = (
-        label_likelihood(p, task, worker, label, crowd.n_workers).mean() for p in (truth, wrong, equal)
-    )
+    each = np.stack([truth, truth[rng.permutation(n)], np.full((n, 3), 1 / 3)])
+    known, shuffled, nothing = label_likelihood(each, crowd.task, crowd.worker, crowd.label, crowd.n_workers).mean(1)
     assert known > nothing + 0.1
     assert shuffled == pytest.approx(nothing, abs=0.02), "what says nothing of the labels is flattened"
 
