@@ -19,6 +19,7 @@ _TEMPERATURES = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.25, 1.5, 
 _ROUNDS = 10  # of posterior and confusions
 _SMOOTHING, _POOLING = 0.1, 2.0  # of the confusions
 _RESAMPLES = 500
+_CLEAR = 2.0  # standard errors of a paired difference in accuracy that exclude a candidate
 _SMALLEST = 1e-12
 
 
@@ -45,7 +46,7 @@ class Choice:
         scores: of all candidates.
         chosen: number of the one that was chosen.
         share: (n_candidates,) share of resamples of the tasks in which each is chosen.
-        tied: which candidates are within one standard error of the highest validation accuracy; all without gold.
+        tied: which candidates are within two standard errors of the highest validation accuracy; all without gold.
     """
 
     scores: tuple[Scores, ...]
@@ -74,10 +75,10 @@ class Choice:
         if not len(self.scores[0].right):
             why = "Without gold for validation, the likelihood of the labels decided."
         elif len(tied) == 1:
-            why = "No other candidate is within one standard error of its validation accuracy."
+            why = "No other candidate is within two standard errors of its validation accuracy."
         else:
             listed = f"{', '.join(tied[:-1])} and {tied[-1]}"
-            why = f"Accuracies of {listed} are within one standard error, and the likelihood of the labels decided."
+            why = f"Accuracies of {listed} are within two standard errors, and the likelihood of the labels decided."
         return f"Chosen: {name}, in {100 * share:.0f} % of resamples of the tasks. {why}"
 
     @property
@@ -95,7 +96,7 @@ class Choice:
 
 
 def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
-    """The candidate with the highest validation accuracy; within one standard error, with the likeliest labels.
+    """The candidate with the highest validation accuracy; within two standard errors, with the likeliest labels.
 
     Differences are paired over tasks; the bootstrap resamples validation and training tasks.
 
@@ -119,7 +120,7 @@ def _decide(right: FloatArray, likelihood: FloatArray) -> tuple[int, BoolArray]:
     tied = np.ones(len(right), bool)
     if n:
         behind = right[right.mean(1).argmax()] - right
-        tied = behind.mean(1) <= behind.std(1) / np.sqrt(n)
+        tied = behind.mean(1) <= _CLEAR * behind.std(1) / np.sqrt(n)
     return int(np.where(tied, likelihood.mean(1), -np.inf).argmax()), tied
 
 

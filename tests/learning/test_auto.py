@@ -70,10 +70,10 @@ def scores(accuracies: list[float], likelihoods: list[float], n_gold: int = 100)
 def test_gold_decides_and_the_likelihood_only_among_equals():
     clear = choose(scores([0.9, 0.5], [-2, -1]))
     assert (clear.chosen, clear.tied.tolist()) == (0, [True, False])
-    assert clear.share[0] > 0.99 and "No other candidate is within one standard error" in clear.verdict
+    assert clear.share[0] > 0.99 and "No other candidate is within two standard errors" in clear.verdict
     close = choose(scores([0.9, 0.9, 0.4], [-2, -1, 0]))
     assert (close.chosen, close.tied.tolist()) == (1, [True, True, False])
-    assert "Accuracies of a and b are within one standard error" in close.verdict
+    assert "Accuracies of a and b are within two standard errors" in close.verdict
     blind = choose(scores([0.9, 0.5], [-2, -1], n_gold=0))
     assert blind.chosen == 1 and blind.table[0]["accuracy"] is None
     assert "Without gold" in blind.verdict and "accuracy" not in blind.evidence

@@ -39,7 +39,7 @@ class Auto(CrowdMethod):
     """Stands for the method that trials choose among gaussian-em, dl-em and conal.
 
     Every candidate is fitted without a fold of the tasks and predicts that fold. Gold of validation tasks chooses;
-    where accuracies are within one standard error, or without gold, the likelihood of the crowd's labels does.
+    where accuracies are within two standard errors, or without gold, the likelihood of the crowd's labels does.
     """
 
     name: ClassVar[str] = "auto"
