@@ -19,6 +19,7 @@ _TEMPERATURES = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.25, 1.5, 
 _ROUNDS = 10  # of posterior and confusions
 _SMOOTHING, _POOLING = 0.1, 2.0  # of the confusions
 _RESAMPLES = 500
+_FEW = 0.8  # times the highest agreement with the labels: less is that of clusters that are no classes
 _CLEAR = 2.0  # standard errors of a paired difference in accuracy that exclude a candidate
 _SMALLEST = 1e-12
 
@@ -31,11 +32,13 @@ class Scores:
         candidate: method and settings, in one line.
         right: (n_gold,) whether it names the true class of each validation task with gold.
         likelihood: (n_train,) log-likelihood of the labels of each training task.
+        agreement: share of labels that are what it predicts.
     """
 
     candidate: str
     right: BoolArray
     likelihood: FloatArray
+    agreement: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +49,7 @@ class Choice:
         scores: of all candidates.
         chosen: number of the one that was chosen.
         share: (n_candidates,) share of resamples of the tasks in which each is chosen.
-        tied: which candidates are within two standard errors of the highest validation accuracy; all without gold.
+        tied: which candidates are within two standard errors of the highest validation accuracy, or all without gold.
     """
 
     scores: tuple[Scores, ...]
@@ -98,7 +101,8 @@ class Choice:
 def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
     """The candidate with the highest validation accuracy; within two standard errors, with the likeliest labels.
 
-    Differences are paired over tasks; the bootstrap resamples validation and training tasks.
+    A candidate that agrees with the labels less than 0.8 times as often as another is left aside: its clusters are not
+    the classes. Differences are paired over tasks; the bootstrap resamples validation and training tasks.
 
     Args:
         scores: of every candidate on the same tasks.
@@ -106,21 +110,23 @@ def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
     """
     right = np.stack([s.right for s in scores]).astype(np.float64)
     likelihood = np.stack([s.likelihood for s in scores])
+    agreement = np.array([s.agreement for s in scores])
+    allowed = agreement >= _FEW * agreement.max()
     rng, count = np.random.default_rng(seed), np.zeros(len(scores))
     for _ in range(_RESAMPLES):
         resampled = [rows[:, rng.integers(rows.shape[1], size=rows.shape[1])] for rows in (right, likelihood)]
-        count[_decide(*resampled)[0]] += 1
-    chosen, tied = _decide(right, likelihood)
+        count[_decide(*resampled, allowed)[0]] += 1
+    chosen, tied = _decide(right, likelihood, allowed)
     return Choice(tuple(scores), chosen, count / _RESAMPLES, tied)
 
 
-def _decide(right: FloatArray, likelihood: FloatArray) -> tuple[int, BoolArray]:
-    """Number of the best candidate, and which ones are tied in accuracy; (K, n_gold), (K, n_train)."""
+def _decide(right: FloatArray, likelihood: FloatArray, allowed: BoolArray) -> tuple[int, BoolArray]:
+    """Number of the best candidate, and which ones the likelihood decides among; (K, n_gold), (K, n_train), (K,)."""
     n = right.shape[1]
-    tied = np.ones(len(right), bool)
+    tied = allowed
     if n:
-        behind = right[right.mean(1).argmax()] - right
-        tied = behind.mean(1) <= _CLEAR * behind.std(1) / np.sqrt(n)
+        behind = right[np.where(allowed, right.mean(1), -1.0).argmax()] - right
+        tied = allowed & (behind.mean(1) <= _CLEAR * behind.std(1) / np.sqrt(n))
     return int(np.where(tied, likelihood.mean(1), -np.inf).argmax()), tied
 
 

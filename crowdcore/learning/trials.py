@@ -70,19 +70,16 @@ class Trials:
             self.fold[tasks] = rng.permutation(len(tasks)) % FOLDS
         self.began = time.perf_counter()
 
-    def choice(self, candidates: Mapping[str, Mapping[str, Any]]) -> Choice | None:
-        """The best of some candidates; None where the run was stopped before.
-
-        Args:
-            candidates: lines of method and settings -> settings of their trials.
+    def choice(self, candidates: Sequence[str]) -> Choice | None:
+        """The best of some candidates, lines of method and settings; None where the run was stopped before.
 
         Raises:
             CrowdError: no candidate could be trained.
         """
         tried, failed = {}, None
-        for number, (candidate, own) in enumerate(candidates.items()):
+        for number, candidate in enumerate(candidates):
             try:
-                found = self._probabilities(candidate, own, number / len(candidates), 1 / len(candidates) / FOLDS)
+                found = self._probabilities(candidate, number / len(candidates), 1 / len(candidates) / FOLDS)
             except CrowdError as error:
                 failed = error
                 self.notes.append(f"{candidate} is no candidate here: {error}")
@@ -95,7 +92,7 @@ class Trials:
             raise failed
         return choose(self._scores(tried))
 
-    def _probabilities(self, candidate: str, own: Mapping[str, Any], done: float, part: float) -> FloatArray | None:
+    def _probabilities(self, candidate: str, done: float, part: float) -> FloatArray | None:
         """(n_tasks, C) mean over replicas of every task of the folds, by networks that have not seen it."""
         dataset = self.problem.dataset
         out = np.full((dataset.n_tasks, dataset.n_classes), np.nan)
@@ -103,7 +100,7 @@ class Trials:
             if self.should_stop():
                 return None
             self.listen(NoteEvent(f"Trial of {candidate}, fold {fold + 1} of {FOLDS}."))
-            result = self._trial(candidate, own, fold, done + fold * part, part)
+            result = self._trial(candidate, fold, done + fold * part, part)
             if self.should_stop():
                 return None
             held_out = np.flatnonzero(self.fold == fold)
@@ -111,8 +108,8 @@ class Trials:
             self.seconds += result.seconds
         return out
 
-    def _trial(self, candidate: str, own: Mapping[str, Any], fold: int, done: float, part: float) -> TrainingResult:
-        name, shared = method_string.read(candidate)
+    def _trial(self, candidate: str, fold: int, done: float, part: float) -> TrainingResult:
+        name, own = method_string.read(candidate)
         folder, every = self.checkpoint or (None, 10)
         return self.fit(
             self._without(fold),
@@ -122,7 +119,7 @@ class Trials:
             should_stop=self.should_stop,
             checkpoint=None if folder is None else folder / "trials" / f"{candidate.replace('/', '-')} {fold}",
             checkpoint_every=every,
-            **{**self.given, "select_on": self._select_on(), **shared, **own},
+            **{**self.given, "select_on": self._select_on(), **own},
         )
 
     def listener(self, done: float, part: float, is_trial: bool = False) -> Listener:
@@ -167,17 +164,14 @@ class Trials:
         dataset, position = self.problem.dataset, np.full(self.problem.dataset.n_tasks, -1, np.int64)
         position[self.train] = np.arange(len(self.train))
         used = position[dataset.task] >= 0
-        likelihood = label_likelihood(
-            np.stack([found[self.train] for found in tried.values()]),
-            position[dataset.task[used]],
-            dataset.worker[used],
-            dataset.label[used],
-            dataset.n_workers,
-        )
+        task, worker, label = position[dataset.task[used]], dataset.worker[used], dataset.label[used]
+        each = np.stack([found[self.train] for found in tried.values()])
+        likelihood = label_likelihood(each, task, worker, label, dataset.n_workers)
+        agreement = (each.argmax(2)[:, task] == label).mean(1)
         gold = dataset.gold[self.judged]
         return [
-            Scores(candidate, found[self.judged].argmax(1) == gold, of_labels)
-            for (candidate, found), of_labels in zip(tried.items(), likelihood, strict=True)
+            Scores(candidate, found[self.judged].argmax(1) == gold, likelihood[k], float(agreement[k]))
+            for k, (candidate, found) in enumerate(tried.items())
         ]
 
 
@@ -205,12 +199,12 @@ def train_chosen(
     """
     shared = {k: v for k, v in given.items() if k in TrainSettings.model_fields}
     own: Any = method.Settings(**{k: v for k, v in given.items() if k not in shared})
-    candidates = {_line(name, own): settings for name, settings in method.candidates.items()}
+    candidates = [_line(name, own) for name in method.candidates]
     trained = 0.75 * REPLICAS * FOLDS * len(candidates)
     trials = Trials(problem, fit, shared, listen, should_stop, checkpoint, trained / (trained + len(seeds)))
     choice: Choice | None = None
     notes: tuple[str, ...] = ()
-    line: str = own.chosen or next(iter(candidates))
+    line: str = own.chosen or candidates[0]
     if own.chosen:
         trials.share = 0.0
     elif problem.n_train < 2 * problem.n_classes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -79,6 +81,12 @@ def test_gold_decides_and_the_likelihood_only_among_equals():
     assert "Without gold" in blind.verdict and "accuracy" not in blind.evidence
 
 
+def test_clusters_that_are_no_classes_are_left_aside():
+    likelier, other = scores([0.9, 0.8], [-1, -2], n_gold=0)
+    assert choose([likelier, other]).chosen == 0
+    assert choose([replace(likelier, agreement=0.5), replace(other, agreement=0.7)]).chosen == 1
+
+
 def test_a_close_race_is_said_to_be_unsure():
     race = choose(scores([0.5, 0.5], [-1, -1.001], n_gold=0))
     assert race.share.sum() == pytest.approx(1)
@@ -117,7 +125,7 @@ def test_a_trial_sees_neither_the_labels_nor_the_gold_of_its_fold():
 @pytest.fixture
 def simple(monkeypatch):
     """Candidates that train in a moment."""
-    monkeypatch.setattr(methods.get("auto"), "candidates", {"dl-em": {}, "dl-mv": {}})
+    monkeypatch.setattr(methods.get("auto"), "candidates", ("dl-em", "dl-mv"))
 
 
 def test_a_candidate_that_fails_is_left_out_and_said(simple, monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -46,11 +45,7 @@ class Auto(CrowdMethod):
     title: ClassVar[str] = "Chosen by trials"
     paper: ClassVar[str] = "crowdcore"
     Settings: ClassVar[type[Settings]] = AutoSettings
-    candidates: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "gaussian-em": {"balance": 0.0, "sharpening": 1.0},  # one fit for each trial instead of six
-        "dl-em": {},
-        "conal": {},
-    }
+    candidates: ClassVar[tuple[str, ...]] = ("gaussian-em", "dl-em", "conal")
 
     def __new__(cls, problem: Problem, settings: Any, network: Network) -> CrowdMethod:  # type: ignore[misc]
         """A module of the chosen method."""
@@ -72,6 +67,6 @@ class Auto(CrowdMethod):
 
 def _chosen(settings: Any) -> tuple[type[CrowdMethod], Settings]:
     """The chosen method, the first candidate before trials, and its settings."""
-    name, own = method_string.read(settings.chosen or next(iter(Auto.candidates)))
+    name, own = method_string.read(settings.chosen or Auto.candidates[0])
     method = methods.get(name)
     return method, method.Settings(**{k: v for k, v in own.items() if k in method.Settings.model_fields})
