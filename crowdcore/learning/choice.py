@@ -114,8 +114,8 @@ def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
     allowed = agreement >= _FEW * agreement.max()
     rng, count = np.random.default_rng(seed), np.zeros(len(scores))
     for _ in range(_RESAMPLES):
-        resampled = [rows[:, rng.integers(rows.shape[1], size=rows.shape[1])] for rows in (right, likelihood)]
-        count[_decide(*resampled, allowed)[0]] += 1
+        gold, labels = (rows[:, rng.integers(rows.shape[1], size=rows.shape[1])] for rows in (right, likelihood))
+        count[_decide(gold, labels, allowed)[0]] += 1
     chosen, tied = _decide(right, likelihood, allowed)
     return Choice(tuple(scores), chosen, count / _RESAMPLES, tied)
 
