@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -22,6 +23,7 @@ from crowdcore.learning.training.events import Listener, NoteEvent
 from crowdcore.learning.training.loop import Replica
 from crowdcore.learning.training.problem import Problem, make_problem
 from crowdcore.learning.training.schedule import Job, Session, run_jobs
+from crowdcore.learning.trials import train_chosen
 
 __all__ = ["split_settings", "sweep", "train"]
 
@@ -149,10 +151,16 @@ def _train(
     method = methods.get(method_name)
     split = [split_settings(method, point) for point in points]
     device = resolve_device(device_name)
+    listen, stop = on_event or (lambda event: None), should_stop or (lambda: False)
+    if method.candidates:
+        fit = partial(train, device=device_name, worker_features=worker_features)
+        posed = [make_problem(dataset, t, backbones.wants_images(t.backbone), worker_features) for t, _ in split]
+        return [
+            train_chosen(fit, problem, method, point, seeds, listen, stop, checkpoint)
+            for problem, point in zip(posed, points, strict=True)
+        ]
     jobs = [Job(t, Replica(own, seed), k) for k, (t, own) in enumerate(split) for seed in seeds]
-    session = Session(
-        dataset, method, device, on_event or (lambda event: None), should_stop or (lambda: False), checkpoint
-    )
+    session = Session(dataset, method, device, listen, stop, checkpoint)
     problems: dict[str, Problem] = {}
     for training, _ in split:
         key = training.model_dump_json()

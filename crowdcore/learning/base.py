@@ -67,6 +67,8 @@ class CrowdMethod(nn.Module):
     """Whether what it recovers changes while it trains."""
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Value of the setting ``variant`` -> settings, own and the trainer's, used where the caller gives none."""
+    candidates: ClassVar[tuple[str, ...]] = ()
+    """Methods of which trials choose the one that trains, for a method that only chooses."""
 
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
         super().__init__()

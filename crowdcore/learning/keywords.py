@@ -39,6 +39,7 @@ class TrainKeywords(TypedDict, total=False):
     aggregator_settings: dict[str, Any]
     alternate: int
     balance: float | None
+    chosen: str
     connection: Literal["mw", "vw", "vw+b"]
     dimensions: int
     e_step: Literal["epoch", "batch"]

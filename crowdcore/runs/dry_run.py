@@ -19,6 +19,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
 from crowdcore.learning import methods, split_settings, train
 from crowdcore.learning.training.events import EpochEvent, Event
+from crowdcore.learning.trials import FOLDS, REPLICAS
 from crowdcore.runs.datasets import open_dataset
 from crowdcore.runs.forkserver import give_way
 from crowdcore.runs.usage import Processors, peak_bytes, process_age
@@ -61,7 +62,11 @@ def measure(dataset: CrowdDataset, method: str, settings: dict[str, Any], seeds:
         ``seconds_per_epoch`` (all seeds), ``bytes``, ``epochs`` (when none are asked for), ``share`` of the tasks that
         the trial has seen.
     """
-    training, _ = split_settings(methods.get(method), settings)
+    training, own = split_settings(methods.get(method), settings)
+    candidates = methods.get(method).candidates
+    if candidates and not settings.get("chosen"):
+        shared = {k: v for k, v in settings.items() if k not in own.model_fields_set}
+        return _of_trials([measure(dataset, name, shared, REPLICAS, device) for name in candidates], seeds)
     began, size = time.perf_counter(), _FIRST
     while True:
         part = _part(dataset, size)
@@ -84,6 +89,14 @@ def measure(dataset: CrowdDataset, method: str, settings: dict[str, Any], seeds:
         "epochs": training.epochs,
         "share": share,
     }
+
+
+def _of_trials(parts: list[dict[str, float]], seeds: int) -> dict[str, float]:
+    """What it takes to try all candidates, without a fold each time, and to train the slowest of them."""
+    tried = (FOLDS - 1) * sum(part["seconds_per_epoch"] for part in parts)
+    slowest = max(part["seconds_per_epoch"] for part in parts) * math.ceil(seeds / REPLICAS)
+    most = {key: max(part[key] for part in parts) for key in ("bytes", "epochs")}
+    return {"seconds_per_epoch": tried + slowest, **most, "share": min(part["share"] for part in parts)}
 
 
 def _part(dataset: CrowdDataset, size: int) -> CrowdDataset:

@@ -142,7 +142,7 @@ def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
     if stop.cancelled:
         when = f"after epoch {int(result.last_epoch.max())}" if result.seconds else "in its first stage"
         return CANCELLED, f"Cancelled {when}; what was learnt by then is kept."
-    return FINISHED, ""
+    return FINISHED, result.notes[0] if result.tried else ""
 
 
 def _describe(workspace: Workspace, run: Run, spec: RunSpec, settings: dict[str, Any]) -> None:

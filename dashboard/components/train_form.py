@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KEPT", "form", "prefill", "refusal_of", "shared_settings"]
 
-SUGGESTED = ("crowd-layer", "trace", "conal")
+SUGGESTED = ("auto",)
 APART = ("epochs", "backbone", "backbone_settings")  # settings of the trainer that have their own place
 KEPT: dict[str, Any] = {"persist_state": "session"}  # fields outlive a visit to another page
 SEEDS_HELP = (

@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 _PATIENCE = 180.0  # seconds
-FIRST = ("crowd-layer", "trace", "conal")
+FIRST = ("auto", "crowd-layer", "trace", "conal")
 _BOUNDS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
     ("minimum", "at least", operator.ge),
     ("exclusiveMinimum", "more than", operator.gt),
@@ -84,7 +84,7 @@ def _described(stamp: str) -> dict[str, Any]:
 
 
 def learners() -> dict[str, str]:
-    """Name -> title of every learning method, the papers' comparison first."""
+    """Name -> title of every learning method, the one suggested and the papers' comparison first."""
     found = _described(_stamp())["methods"]
     names = [*(name for name in FIRST if name in found), *(name for name in found if name not in FIRST)]
     return {name: found[name]["title"] for name in names}

@@ -47,7 +47,7 @@ def missed(page: Page, *controls: str) -> set[str]:
         (
             "train",
             (
-                *("Methods", "Seeds", "Epochs", "Network", "Device", "Start 3 runs", "Runs shown", "Curves"),
+                *("Methods", "Seeds", "Epochs", "Network", "Device", "Start 1 run", "Runs shown", "Curves"),
                 *("Smoothing", "Run", "Run again with …", "Use as reference", "Predictions", "Model (PyTorch)"),
                 "Model (ONNX)",
             ),

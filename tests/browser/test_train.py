@@ -127,7 +127,7 @@ def until(holds: Callable[[], bool], page: Page) -> None:
 def finished(lab: Lab, browser: Browser) -> dict[str, Run]:
     """Method -> finished run: all three started together, the tab reloaded, one cancelled and started again."""
     with opened(browser, lab) as page:
-        open_page(page, "/train?dataset=labelme")
+        open_page(page, "/train?dataset=labelme" + "".join(f"&methods={method}" for method in METHODS))
         expect(main(page).get_by_text("Nothing has been trained on labelme yet")).to_be_visible()
         started = begin(page, EPOCHS)
         assert [lab.runs()[name].spec.method for name in started] == list(METHODS)

@@ -20,10 +20,10 @@ from tests.dashboard.train_page import asked, button, page, words
 pytestmark = pytest.mark.usefixtures("trainable_crowd")
 
 
-def test_an_untouched_page_offers_the_papers_comparison() -> None:
+def test_an_untouched_page_suggests_that_trials_choose() -> None:
     test = page()
-    assert test.multiselect(key="train-methods").value == ["crowd-layer", "trace", "conal"]
-    assert button(test, "Start 3 runs").disabled is False
+    assert test.multiselect(key="train-methods").value == ["auto"]
+    assert button(test, "Start 1 run").disabled is False
     assert "Nothing has been trained on crowd yet" in words(test)
 
 

@@ -1,4 +1,4 @@
-"""Runs that try two starts of the noise layers."""
+"""Runs that try several starts of the noise layers, or several methods."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 import crowdcore as cc
-from crowdcore.runs import Run, curves, train_process
+from crowdcore.runs import Run, curves, get_run, result, train_process
 
 Make, Train = Callable[..., Run], Callable[[Run], int]
 
@@ -22,3 +22,14 @@ def test_of_two_starts_the_record_has_the_curves_of_the_one_that_is_kept(make: M
     losses = table[table["metric"] == "loss"]
     np.testing.assert_allclose(losses["mean"], expected.curves["loss"].mean(1))
     np.testing.assert_allclose(losses["std"], expected.curves["loss"].std(1, ddof=1))
+
+
+def test_of_several_candidates_the_record_has_the_curves_of_the_one_that_was_chosen(make: Make, train: Train) -> None:
+    run = make("auto", seeds=(0, 3), epochs=2)
+    assert train(run) == train_process.FINISHED
+    found, expected = get_run(run.id), result(run.id)
+    assert found.message.startswith(f"Chosen: {expected.settings['chosen']}")
+    assert (found.epoch, found.done) == (2, 1.0)
+    table = curves(run.id)
+    losses = table[table["metric"] == "loss"]
+    np.testing.assert_allclose(losses["mean"], expected.curves["loss"].mean(1))

@@ -79,6 +79,7 @@ class TrainingResult:
         device: where it ran.
         versions: package -> version.
         notes: what one should know, one sentence each.
+        tried: the candidates of a method that chooses, a row each; see `candidates`.
     """
 
     dataset: str
@@ -120,6 +121,16 @@ class TrainingResult:
     device: str = "cpu"
     versions: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    tried: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def candidates(self) -> pd.DataFrame:
+        """Candidates of a method that chooses: their scores out of fold, and how often resamples choose them.
+
+        Columns: candidate, accuracy (of validation tasks with gold), likelihood (mean log-likelihood of the labels of a
+        training task), chosen_in (share of resamples); empty for other methods.
+        """
+        return pd.DataFrame(list(self.tried), columns=["candidate", "accuracy", "likelihood", "chosen_in"])
 
     def recovered_at(self, at: Literal["selected", "last"] | int = "selected") -> RecoveredAt:
         """Confusions and ω of the selected or the last epoch's model, or of one of ``kept_epochs``.

@@ -83,6 +83,7 @@ def conclude(
         start_loss=start_loss,
         seconds=seconds,
         annotations_per_second=work / seconds if seconds else 0.0,
+        tried=(),
         device=session.device_name,
         versions={
             "crowdcore": crowdcore.__version__,

@@ -138,7 +138,8 @@ def test_what_is_recovered_follows_the_conventions(name):
 
 def test_it_learns(name):
     crowd = featured_crowd(n_tasks=300, n_workers=8, per_task=3)
-    result = train(crowd, name, seeds=2, epochs=40, batch_size=32, lr=0.01, select_on="gold")
+    chosen = {"chosen": "dl-em"} if methods.get(name).candidates else {}
+    result = train(crowd, name, seeds=2, epochs=40, batch_size=32, lr=0.01, select_on="gold", **chosen)
     assert result.accuracy("test").min() > 0.7
     assert result.curves["loss"][-1].mean() < result.curves["loss"][0].mean()
 

@@ -15,6 +15,7 @@ from tests.learning.methods import oracle
 KNOWN = np.random.default_rng(5).standard_normal((N_WORKERS, 2)).astype(np.float32)
 
 CASES = {
+    "auto": [({"chosen": "dl-mv targets=hard"}, oracle.target_cross_entropy)],
     "dl-mv": [({}, oracle.target_cross_entropy), ({"targets": "hard"}, oracle.target_cross_entropy)],
     "dl-ds": [({}, oracle.target_cross_entropy)],
     "dl-glad": [({}, oracle.target_cross_entropy)],

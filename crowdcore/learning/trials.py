@@ -1,0 +1,245 @@
+"""Trials: every candidate is fitted without a fold of the tasks and predicts that fold; the best one then trains."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crowdcore.core import method_string
+from crowdcore.core.errors import CrowdError
+from crowdcore.core.settings import Settings
+from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.dataset import NO_SPLIT, CrowdDataset
+from crowdcore.learning import methods
+from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.choice import Choice, Scores, choose, label_likelihood
+from crowdcore.learning.results.result import TrainingResult
+from crowdcore.learning.settings import TrainSettings
+from crowdcore.learning.training.events import EpochEvent, Event, Listener, NoteEvent
+from crowdcore.learning.training.problem import Problem
+
+__all__ = ["FOLDS", "REPLICAS", "Trials", "train_chosen"]
+
+FOLDS, REPLICAS = 4, 2
+"""Folds of the tasks, and seeds of each trial."""
+_MOST = 10_000  # training tasks that trials learn from
+_TRAIN, _VALID = range(2)
+
+Fit = Callable[..., TrainingResult]
+"""`train` with device and features of workers."""
+
+
+@dataclass
+class Trials:
+    """All that the trials of one run share.
+
+    Args:
+        problem: what the run learns from.
+        fit: trains.
+        given: settings of the trainer that were asked for.
+        listen: gets the progress, as that of a first stage.
+        should_stop: asked between trials, and by them after every epoch.
+        checkpoint: folder and epochs between writes, or None; finished trials are read from it.
+        share: of the whole run that the trials take.
+    """
+
+    problem: Problem
+    fit: Fit
+    given: Mapping[str, Any]
+    listen: Listener
+    should_stop: Callable[[], bool]
+    checkpoint: tuple[Path, int] | None
+    share: float
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        problem, rng = self.problem, np.random.default_rng(0)
+        train, valid = problem.order[problem.splits["train"]], problem.order[problem.splits["valid"]]
+        known = valid[problem.valid_label >= 0]
+        self.train: IntArray = np.sort(rng.permutation(train)[:_MOST])
+        by_gold = "gold" in problem.validated_on and len(known) >= 2 * FOLDS
+        self.judged: IntArray = known if by_gold else known[:0]
+        self.fold: IntArray = np.full(problem.dataset.n_tasks, -1, np.int64)
+        for tasks in (self.train, self.judged):
+            self.fold[tasks] = rng.permutation(len(tasks)) % FOLDS
+        self.began = time.perf_counter()
+
+    def choice(self, candidates: Sequence[str]) -> Choice | None:
+        """The best of some candidates, lines of method and settings; None where the run was stopped before.
+
+        Raises:
+            CrowdError: no candidate could be trained.
+        """
+        tried, failed = {}, None
+        for number, candidate in enumerate(candidates):
+            try:
+                found = self._probabilities(candidate, number / len(candidates), 1 / len(candidates) / FOLDS)
+            except CrowdError as error:
+                failed = error
+                self.notes.append(f"{candidate} is no candidate here: {error}")
+                self.listen(NoteEvent(self.notes[-1]))
+                continue
+            if found is None:
+                return None
+            tried[candidate] = found
+        if not tried and failed is not None:
+            raise failed
+        return choose(self._scores(tried))
+
+    def _probabilities(self, candidate: str, done: float, part: float) -> FloatArray | None:
+        """(n_tasks, C) mean over replicas of every task of the folds, by networks that have not seen it."""
+        dataset = self.problem.dataset
+        out = np.full((dataset.n_tasks, dataset.n_classes), np.nan)
+        for fold in range(FOLDS):
+            if self.should_stop():
+                return None
+            self.listen(NoteEvent(f"Trial of {candidate}, fold {fold + 1} of {FOLDS}."))
+            result = self._trial(candidate, fold, done + fold * part, part)
+            if self.should_stop():
+                return None
+            held_out = np.flatnonzero(self.fold == fold)
+            out[held_out] = result.mean_posterior(dataset.n_tasks)[held_out]
+            self.seconds += result.seconds
+        return out
+
+    def _trial(self, candidate: str, fold: int, done: float, part: float) -> TrainingResult:
+        name, own = method_string.read(candidate)
+        folder, every = self.checkpoint or (None, 10)
+        return self.fit(
+            self._without(fold),
+            name,
+            seeds=REPLICAS,
+            on_event=self.listener(self.share * done, self.share * part, is_trial=True),
+            should_stop=self.should_stop,
+            checkpoint=None if folder is None else folder / "trials" / f"{candidate.replace('/', '-')} {fold}",
+            checkpoint_every=every,
+            **{**self.given, "select_on": self._select_on(), **own},
+        )
+
+    def listener(self, done: float, part: float, is_trial: bool = False) -> Listener:
+        """Passes events on with the progress of the whole run; trials have no metrics, and their notices are left out.
+
+        Args:
+            done: share of the run that was done before.
+            part: share of the run that takes place now.
+            is_trial: whether it is a trial.
+        """
+
+        def listen(event: Event) -> None:
+            if isinstance(event, EpochEvent):
+                now = done + part * event.done
+                remaining = (time.perf_counter() - self.began) * (1 - now) / now
+                event = replace(event, done=now, remaining=remaining)
+                self.listen(replace(event, epoch=0, metrics={}) if is_trial else event)
+            elif not is_trial:
+                self.listen(event)
+
+        return listen
+
+    def _select_on(self) -> str:
+        """What selects epochs of trials: the same labels that select those of the run."""
+        by = self.problem.validated_on
+        return "none" if not by else "gold" if "gold" in by else "consensus"
+
+    def _without(self, fold: int) -> CrowdDataset:
+        """The dataset without labels and gold of a fold, without a test split, and with no gold but what validates."""
+        problem = self.problem
+        dataset, order, splits = problem.dataset, problem.order, problem.splits
+        held_out = self.fold == fold
+        split = np.full(dataset.n_tasks, NO_SPLIT, np.int8)
+        split[self.train] = _TRAIN
+        split[order[splits["valid"]]] = _VALID
+        split[held_out] = NO_SPLIT
+        gold = np.where(split == _VALID, dataset.gold, -1)
+        part = replace(dataset, split=split, gold=gold, truth=None)
+        return part.where(((split == _TRAIN) | (split == _VALID))[dataset.task])
+
+    def _scores(self, tried: Mapping[str, FloatArray]) -> list[Scores]:
+        dataset, position = self.problem.dataset, np.full(self.problem.dataset.n_tasks, -1, np.int64)
+        position[self.train] = np.arange(len(self.train))
+        used = position[dataset.task] >= 0
+        task, worker, label = position[dataset.task[used]], dataset.worker[used], dataset.label[used]
+        each = np.stack([found[self.train] for found in tried.values()])
+        likelihood = label_likelihood(each, task, worker, label, dataset.n_workers)
+        agreement = (each.argmax(2)[:, task] == label).mean(1)
+        gold = dataset.gold[self.judged]
+        return [
+            Scores(candidate, found[self.judged].argmax(1) == gold, likelihood[k], float(agreement[k]))
+            for k, (candidate, found) in enumerate(tried.items())
+        ]
+
+
+def train_chosen(
+    fit: Fit,
+    problem: Problem,
+    method: type[CrowdMethod],
+    given: Mapping[str, Any],
+    seeds: Sequence[int],
+    listen: Listener,
+    should_stop: Callable[[], bool],
+    checkpoint: tuple[Path, int] | None,
+) -> TrainingResult:
+    """Choose among the candidates of a method, and train the one chosen.
+
+    Args:
+        fit: trains a method on a dataset.
+        problem: what the run learns from.
+        method: the one with candidates; its setting ``chosen`` makes trials needless.
+        given: settings that were asked for, the trainer's and the method's.
+        seeds: of the run.
+        listen: gets the events.
+        should_stop: asked after every epoch.
+        checkpoint: folder and epochs between writes, or None.
+    """
+    shared = {k: v for k, v in given.items() if k in TrainSettings.model_fields}
+    own: Any = method.Settings(**{k: v for k, v in given.items() if k not in shared})
+    candidates = [_line(name, own) for name in method.candidates]
+    trained = 0.75 * REPLICAS * FOLDS * len(candidates)
+    trials = Trials(problem, fit, shared, listen, should_stop, checkpoint, trained / (trained + len(seeds)))
+    choice: Choice | None = None
+    notes: tuple[str, ...] = ()
+    line: str = own.chosen or candidates[0]
+    if own.chosen:
+        trials.share = 0.0
+    elif problem.n_train < 2 * problem.n_classes:
+        notes = (f"There are too few training tasks for trials: {line} was trained.",)
+    else:
+        choice = trials.choice(candidates)
+        if choice is None:
+            notes, checkpoint = (f"Stopped before all trials were done: {line} was trained for a moment.",), None
+        else:
+            line, notes = choice.scores[choice.chosen].candidate, (choice.verdict, choice.evidence)
+    for note in notes:
+        listen(NoteEvent(note))
+    name, settings = method_string.read(line)
+    result = fit(
+        problem.dataset,
+        name,
+        seeds=seeds,
+        on_event=trials.listener(trials.share, 1 - trials.share),
+        should_stop=should_stop,
+        checkpoint=checkpoint and checkpoint[0],
+        checkpoint_every=checkpoint[1] if checkpoint else 10,
+        **{**shared, **settings},
+    )
+    return replace(
+        result,
+        method=method.name,
+        settings={**own.model_dump(), "chosen": line},
+        tried=tuple(choice.table) if choice else (),
+        seconds=result.seconds + trials.seconds,
+        notes=(*notes, *trials.notes, *result.notes),
+    )
+
+
+def _line(candidate: str, own: Settings) -> str:
+    """A candidate with the settings that it shares with the method that chooses."""
+    known = methods.get(candidate).Settings.model_fields
+    usual = type(own)()
+    return method_string.spell(candidate, {k: v for k, v in own if k in known and v != getattr(usual, k)})
