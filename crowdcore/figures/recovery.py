@@ -199,7 +199,7 @@ def _wrapped(words: str, most: int = 30) -> str:
     return "<br>".join(lines)
 
 
-def _axis(measure: str) -> dict[str, object]:
+def _axis(measure: str) -> Mapping[str, object]:
     return theme.PERCENT if "accuracy" in measure else {}
 
 
