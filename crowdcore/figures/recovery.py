@@ -197,8 +197,8 @@ def _wrapped(words: str, most: int = 30) -> str:
     return "<br>".join(lines)
 
 
-def _axis(measure: str) -> dict[str, object]:
-    return dict(theme.PERCENT) if "accuracy" in measure else {}
+def _axis(measure: str) -> Mapping[str, object]:
+    return theme.PERCENT if "accuracy" in measure else {}
 
 
 def _written(measure: str, values: Iterable[float]) -> list[str]:

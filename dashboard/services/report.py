@@ -83,6 +83,7 @@ class Archiving:
         share: of the figures that are drawn, 0…1.
         words: what goes on.
         began: time (monotonic) at which drawing began.
+        until: time (monotonic) at which it may end; 0 while nothing is known.
     """
 
     asked: int = 0
@@ -90,6 +91,7 @@ class Archiving:
     share: float = 0.0
     words: str = ""
     began: float = 0.0
+    until: float = 0.0
 
     def ask(self) -> None:
         """Note that somebody asks for it."""
@@ -100,7 +102,7 @@ class Archiving:
         from crowdcore.runs.report import to_archive
 
         try:
-            self.share, self.words = 0.0, "Putting it together"
+            self.share, self.words, self.until = 0.0, "Putting it together", 0.0
             found = report(name, runs, chosen, which, show_names)
             self.began = time.monotonic()
             return to_archive(found, not drawing_fault(), self._tell)
@@ -109,11 +111,13 @@ class Archiving:
 
     def _tell(self, share: float, title: str) -> None:
         self.share, self.words = share, f"Drawing {title}"
+        if share:
+            self.until = self.began + (time.monotonic() - self.began) / share
 
     @property
     def remaining(self) -> float | None:
         """Seconds left, as far as one can say."""
-        return (time.monotonic() - self.began) * (1 - self.share) / self.share if self.share else None
+        return max(self.until - time.monotonic(), 0.0) if self.until else None
 
 
 def command_line(name: str, runs: Names, chosen: Names, which: str, show_names: bool) -> str:

@@ -12,6 +12,7 @@ import pytest
 import crowdcore as cc
 from crowdcore.exhibits import comparison as exhibits
 from crowdcore.exhibits.label_differences import prediction_disagreement
+from crowdcore.figures import paper
 from crowdcore.learning.comparison import summary as comparison
 from crowdcore.runs import Workspace, delete, rename
 from crowdcore.runs.artefacts import keep_result
@@ -166,14 +167,29 @@ def test_the_report_page_says_what_it_holds_and_how_to_make_it_elsewhere(recorde
     assert "Nothing has been trained" in words(page("report", dataset="demo"))
 
 
-def test_the_downloads_are_the_report(recorded: Recorded) -> None:
+def test_the_downloads_are_the_report(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = report.Archiving()
+    told = []
+
+    def draw(figures, on_progress):
+        for file in figures:
+            file.write_text("<svg>")
+        assert folder.remaining is None
+        on_progress(0.25, "the second of four")
+        told.append((folder.share, folder.words))
+        assert folder.remaining is not None
+
+    monkeypatch.setattr(paper, "draw", draw)
+    folder.ask()
     asked = ("crowd", tuple(recorded.of(*METHODS)), ("accuracy", "overview"), "majority-vote", False)
     text = report.page(*asked).decode()
     assert "worker 1" in text
     assert "w001" not in text
-    with zipfile.ZipFile(io.BytesIO(report.archive(*asked, svg=False))) as archive:
+    with zipfile.ZipFile(io.BytesIO(folder.make(*asked))) as archive:
         facts = json.loads(archive.read("report.json"))
         assert archive.read("report.html").decode() == text
+    assert told == [(0.25, "Drawing the second of four")]
+    assert folder.asked == folder.ended
     assert facts["reference"] == "majority-vote"
     assert [run["command"] for run in facts["runs"]] == [
         f"crowdcore train crowd --method {m} --seeds 3 --device cpu" for m in METHODS

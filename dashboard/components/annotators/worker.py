@@ -31,7 +31,7 @@ def worker() -> None:
     for label, value, hint in (
         ("Annotations", f"{found['annotations']:,}", None),
         ("Accuracy", percent(found["accuracy"]), f"95 % interval {low} to {high}"),
-        ("Skill", number(found["skill"]), "Mean of the diagonal of the confusion"),
+        ("Skill", percent(found["skill"]), "Mean of the diagonal of the confusion"),
         ("Bits per label", number(found["bits per label"], 2), f"Of {found['bits possible']:.2f} possible"),
         ("Agreement κ", number(found["agreement κ"], 2), "With the others on the same tasks, beyond chance"),
     ):
