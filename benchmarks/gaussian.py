@@ -1,17 +1,17 @@
 """`gaussian-em` on LabelMe, Music and leaves: accuracy in its three settings, calibration, ablations, learning curves.
 
-    CROWDCORE_DATA=<their folder> python -m benchmarks.gaussian [accuracy|ablation|labels|time] [seeds]
+    CROWDCORE_DATA=<their folder> python -m benchmarks.gaussian [part …] [dataset …] [seeds]
 
 Selected on the 500 validation tasks of LabelMe, on 70 of Music's 700 training songs (another 70 for every seed), on a
-ninth of leaves' training tasks (ten folds). The network has 128 ReLU units with 50 % dropout. Only `accuracy` looks at
-test splits; the other tables judge the targets by gold of the training tasks, and classifiers by validation gold.
+ninth of leaves' training tasks (ten folds). Only `accuracy` looks at test splits; `ablation` and `labels` (learning
+curves) judge the targets by gold of the training tasks, and classifiers by validation gold.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -79,13 +79,13 @@ def targets_right(result: TrainingResult) -> tuple[float, float]:
     return float(metrics.accuracy(q, gold[known])[0]), float(metrics.calibration_error(q, gold[known])[0])
 
 
-def accuracy(seeds: int) -> None:
+def accuracy(sets: Sequence[str], seeds: int) -> None:
     """Test accuracy, a table per setting of what is seen without labels; the ensemble is the mean over seeds."""
     for unlabelled in UNLABELLED:
         print(f"\nFeatures without labels: {unlabelled}\n")
         print("| | selected by | test | ensemble | calibration error, classifier / posterior | targets right |")
         print("|---|---|---|---|---|---|")
-        for name in SETS:
+        for name in sets:
             for select in ("gold", "none"):
                 how = {} if select == "gold" else {"select_on": "none"}
                 found = trained(name, seeds, unlabelled=unlabelled, **how)
@@ -101,17 +101,17 @@ def accuracy(seeds: int) -> None:
                     flush=True,
                 )
     print("\nGold labels in the same network\n")
-    for name in SETS:
+    for name in sets:
         print(f"{name}: {spread([r.accuracy('test') for r in trained(name, seeds, 'dl-true')])}", flush=True)
 
 
-def ablation(seeds: int) -> None:
+def ablation(sets: Sequence[str], seeds: int) -> None:
     """What each part gives: validation accuracy, and the share of training tasks whose target is right."""
-    print("| | " + " | ".join(f"{name}: validation | targets right" for name in SETS) + " |")
-    print("|---" * (2 * len(SETS) + 1) + "|")
+    print("| | " + " | ".join(f"{name}: validation | targets right" for name in sets) + " |")
+    print("|---" * (2 * len(sets) + 1) + "|")
     for words, settings in ABLATIONS.items():
         cells = []
-        for name in SETS:
+        for name in sets:
             found = trained(name, seeds, **settings)
             cells += [
                 spread([r.accuracy("valid") for r in found]),
@@ -120,11 +120,11 @@ def ablation(seeds: int) -> None:
         print(f"| {words} | {' | '.join(cells)} |", flush=True)
 
 
-def labels(seeds: int) -> None:
+def labels(sets: Sequence[str], seeds: int) -> None:
     """Learning curves: so many labels a task, or so many workers, drawn at random; targets right on training tasks."""
     heads = ("", "kept", "labels", "votes right", "targets right", "validation", "dl-em: validation")
     print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
-    for name in SETS[:2]:
+    for name in sets:
         crowd = load_dataset(name)
         for kind, amount in (
             ("labels a task", 1),
@@ -165,9 +165,9 @@ def fewer(crowd: CrowdDataset, kind: str, amount: float, seed: int) -> CrowdData
     return crowd.where(keep)
 
 
-def seconds(_: int) -> None:
+def seconds(sets: Sequence[str], _: int) -> None:
     """Time of the whole choice, and of training dl-em, one after the other, on all cores."""
-    for name in SETS:
+    for name in sets:
         times = {}
         for method, settings in (("gaussian-em", {"epochs": 1}), ("gaussian-em", {}), ("dl-em", {})):
             began = time.perf_counter()
@@ -183,10 +183,11 @@ PARTS = {"accuracy": accuracy, "ablation": ablation, "labels": labels, "time": s
 def main() -> None:
     torch.set_num_threads(2)
     asked = [a for a in sys.argv[1:] if a in PARTS] or list(PARTS)
+    sets = [a for a in sys.argv[1:] if a in SETS] or list(SETS)
     seeds = next((int(a) for a in sys.argv[1:] if a.isdigit()), 10)
     for part in asked:
         print(f"\n## {part}\n")
-        PARTS[part](seeds)
+        PARTS[part](sets, seeds)
 
 
 if __name__ == "__main__":
