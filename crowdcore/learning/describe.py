@@ -40,7 +40,9 @@ def _method(method: type[CrowdMethod]) -> dict[str, Any]:
 
 
 def _recovered(method: type[CrowdMethod]) -> list[str]:
-    """The parts that a method says it recovers of a small crowd, and ``omega`` if it has one."""
+    """The parts that a method, or the one it chooses, recovers of a small crowd, and ``omega`` if it has one."""
+    if method.candidates:
+        return list(dict.fromkeys(part for name in method.candidates for part in _recovered(methods.get(name))))
     [module] = make_replicas(_small_problem(), method, [Replica(method.Settings(), 0)], TrainSettings())
     return [*module.recovered(), *(["omega"] if method.omega is not CrowdMethod.omega else [])]
 

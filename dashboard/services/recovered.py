@@ -24,7 +24,8 @@ def recovering(part: str) -> list[str]:
 
 def without(method: str, part: str) -> str:
     """What to say of a method that does not recover a part."""
-    return f"{method} {_PARTS[part]}. Methods that do: {', '.join(recovering(part))}."
+    others = [name for name in recovering(part) if name != method]
+    return f"This run of {method} {_PARTS[part]}. Methods that do: {', '.join(others)}."
 
 
 def besides(name: str, offered: list[Run]) -> dict[str, str]:

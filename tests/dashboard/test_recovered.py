@@ -222,8 +222,8 @@ def test_workers_come_in_pages(found: SimpleNamespace) -> None:
 @pytest.mark.parametrize(
     ("page", "method", "sentence"),
     [
-        ("confusions", "dl-mv", "dl-mv recovers no confusions. Methods that do: conal, trace."),
-        ("omega", "trace", "trace does not tell common from individual noise. Methods that do: conal."),
+        ("confusions", "dl-mv", "This run of dl-mv recovers no confusions. Methods that do: conal, trace."),
+        ("omega", "trace", "This run of trace does not tell common from individual noise. Methods that do: conal."),
     ],
 )
 def test_what_a_method_lacks_is_said(found: SimpleNamespace, page: str, method: str, sentence: str) -> None:

@@ -51,3 +51,8 @@ def test_every_method_says_which_parts_of_a_result_it_fills(told):
     assert set(found["conal"]["recovers"]) == {"common_confusion", "worker_confusion", "omega"}
     assert found["single-cm"]["recovers"] == ["common_confusion"]
     assert found["dl-true"]["recovers"] == []
+
+
+def test_a_method_that_chooses_recovers_what_its_candidates_do(told):
+    parts = {part for name in methods.get("auto").candidates for part in told["methods"][name]["recovers"]}
+    assert {"worker_confusion", "common_confusion", "omega", "q"} <= set(told["methods"]["auto"]["recovers"]) == parts
