@@ -39,6 +39,9 @@ def accuracy(runs: Runs) -> None:
         _tabled(compare.shown(exhibits.comparison.cost, dataset, runs), "cost", "run")
         return
     _tabled(compare.shown(exhibits.comparison.accuracies, dataset, runs), "accuracy", "run")
+    tried = compare.shown(exhibits.comparison.candidates, dataset, runs)
+    if tried is not None:
+        _tabled(tried, "candidates", "run", heading=True)
     at = _epoch()
     _drawn(compare.shown(exhibits.comparison.seeds, dataset, runs, at), "seeds")
     if at == "best":

@@ -34,6 +34,8 @@ FORMATS = {
     **dict.fromkeys(("skill correlation", "skill correlation ±", "ω correlation", "ω correlation ±"), "%.3f"),
     **dict.fromkeys((f"{w} error{sign}" for w in ("common", "own", "effective") for sign in ("", " ±")), "%.3f"),
     **dict.fromkeys(("common moved", "common moved ±", "own moved", "own moved ±"), "%.3f"),
+    **dict.fromkeys(("validation %", "chosen in %"), "%.1f"),
+    "log-likelihood of a task's labels": "%.3f",
     **dict.fromkeys(("difference (points)", "change (points)"), "%+.2f"),
     **dict.fromkeys(("from %", "to %"), "%.2f"),
     **dict.fromkeys(("p", "adjusted p", "McNemar p", "McNemar adjusted p"), "%.2g"),

@@ -88,6 +88,9 @@ def annotators(of: Material) -> Iterator[Exhibit]:
 def accuracy(of: Material) -> Iterator[Exhibit]:
     """Selected, last and best, seed by seed, and what may be said of differences."""
     yield exhibits.accuracies(of.results)
+    tried = exhibits.candidates(of.results)
+    if tried is not None:
+        yield tried
     if basis([*of.results.values()]):
         return
     yield exhibits.seeds(of.results)

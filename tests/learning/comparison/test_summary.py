@@ -293,3 +293,16 @@ def test_runs_that_saw_features_without_labels_stand_apart(crowd):
     alike = {name: results[name] for name in ("none", "none either")}
     assert "features without labels" not in exhibits.accuracies(alike).table
     assert not exhibits.over_seeds(alike).table.empty
+
+
+def test_candidates_of_a_method_that_chooses(crowd):
+    tried = [
+        {"candidate": "dl-em", "accuracy": None, "likelihood": -1.5, "chosen_in": 0.75},
+        {"candidate": "conal", "accuracy": None, "likelihood": -2.0, "chosen_in": 0.25},
+    ]
+    results = {"auto": replace(made_up(crowd, "dl-em"), tried=tuple(tried)), "trace": made_up(crowd, "trace")}
+    table = exhibits.candidates(results).table
+    assert table["chosen in %"].tolist() == [75, 25]
+    assert table["candidate"].tolist() == ["dl-em", "conal"]
+    assert "validation %" not in table, "no gold validated"
+    assert exhibits.candidates({"trace": results["trace"]}) is None
