@@ -181,7 +181,7 @@ PARTS = {"accuracy": accuracy, "ablation": ablation, "labels": labels, "time": s
 
 
 def main() -> None:
-    torch.set_num_threads(2)
+    torch.set_num_threads(1)
     asked = [a for a in sys.argv[1:] if a in PARTS] or list(PARTS)
     sets = [a for a in sys.argv[1:] if a in SETS] or list(SETS)
     seeds = next((int(a) for a in sys.argv[1:] if a.isdigit()), 10)
