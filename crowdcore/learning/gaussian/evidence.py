@@ -13,7 +13,7 @@ from crowdcore.learning.networks.likelihood import expected_counts
 __all__ = ["Annotations"]
 
 _LIKELY = 16  # classes of a task that the expected agreement looks at
-_CELLS = 1 << 24  # cells of confusions that it holds at once
+_CELLS = 1 << 21  # cells of confusions that it holds at once
 _CHUNK = 2**18  # annotations at a time
 
 
@@ -69,15 +69,15 @@ class Annotations:
             p: (n, C) of the features alone, calibrated, by classes that have not seen the task.
             confusion: (R, C, C).
         """
-        top, classes = p.topk(min(_LIKELY, self.n_classes), 1)
-        most = _CELLS // (top.shape[1] * self.n_classes)
-        n = min(self.n_tasks, int(self.task[most]) if most < len(self.task) else self.n_tasks)
-        some = slice(0, int(torch.searchsorted(self.task, n)))
-        task, worker, label = self.task[some], self.worker[some], self.label[some]
+        likely = min(_LIKELY, self.n_classes)
+        step = max(1, -(-len(self.task) * likely * self.n_classes // _CELLS))  # evenly spaced tasks are enough
+        top, classes = p[::step].topk(likely, 1)
+        n, some = len(top), self.task % step == 0
+        task, worker, label = self.task[some] // step, self.worker[some], self.label[some]
         rows = confusion[worker.unsqueeze(1), classes[task]]
         empty = rows.new_zeros(n, *rows.shape[1:])
         together, alone = empty.index_add(0, task, rows), empty.index_add(0, task, rows * rows)
-        expected = (top[:n] / top[:n].sum(1, keepdim=True) * (together * together - alone).sum(2)).sum() / 2
+        expected = (top / top.sum(1, keepdim=True) * (together * together - alone).sum(2)).sum() / 2
         counts = torch.bincount(task * self.n_classes + label).double()
         labels = torch.bincount(task).double()
         agreeing, pairs = (counts * (counts - 1)).sum() / 2, (labels * (labels - 1)).sum() / 2
