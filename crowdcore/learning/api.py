@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -163,16 +164,25 @@ def _train(
     session = Session(dataset, method, device, listen, stop, checkpoint)
     problems: dict[str, Problem] = {}
     for training, _ in split:
-        key = training.model_dump_json()
+        key = _problem_key(training)
         if key not in problems:
             images = backbones.wants_images(training.backbone)
             problems[key] = make_problem(dataset, training, images, worker_features, str(device))
             for note in problems[key].notes:
                 session.listen(NoteEvent(note))
+
+    def problem_of(training: TrainSettings) -> Problem:
+        return replace(problems[_problem_key(training)], training=training)  # what was fitted once is shared
+
     with deterministic_kernels(any(t.deterministic for t, _ in split)):
-        outcomes = run_jobs(session, jobs, lambda t: problems[t.model_dump_json()])
+        outcomes = run_jobs(session, jobs, problem_of)
     return [
-        conclude(problems[training.model_dump_json()], method, training, own, point, session)
+        conclude(problem_of(training), method, training, own, point, session)
         for k, (training, own) in enumerate(split)
         if (point := [(j.replica, o) for j, o in outcomes if j.point == k])
     ]
+
+
+def _problem_key(training: TrainSettings) -> str:
+    fields = {"select_on", "names", "holdout", "holdout_seed", "standardise", "backbone"}
+    return training.model_dump_json(include=fields)

@@ -11,7 +11,8 @@ from sklearn.decomposition import KernelPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from crowdcore.core.errors import DataError
-from crowdcore.learning import train
+from crowdcore.learning import sweep, train
+from crowdcore.learning.gaussian.alternate import fit_alternating
 from crowdcore.learning.gaussian.classes import Blocks, fit_classes
 from crowdcore.learning.gaussian.em import EmOptions, fit_gaussians
 from crowdcore.learning.gaussian.evidence import Annotations
@@ -159,3 +160,16 @@ def test_labels_that_share_mistakes_are_outvoted_by_features():
     found = {s: train(crowd, "gaussian-em", seeds=1, epochs=1, shared=s, balance=0.3) for s in (None, 0.0)}
     right = {s: (r.q[0].argmax(1) == r.gold[: r.q.shape[1]]).mean() for s, r in found.items()}
     assert right[None] > right[0.0]
+
+
+@pytest.mark.parametrize(("alternate", "fits"), [(0, 1), (1, 2)])
+def test_points_of_a_sweep_share_the_fit_unless_its_networks_differ(monkeypatch, alternate, fits):
+    asked = []
+
+    def counted(problem, settings):
+        asked.append(problem.training.lr)
+        return fit_alternating(problem, settings)
+
+    monkeypatch.setattr("crowdcore.learning.methods.gaussian_em.fit_alternating", counted)
+    sweep(featured_crowd(60), "gaussian-em", {"lr": [0.001, 0.01]}, seeds=1, epochs=1, alternate=alternate)
+    assert asked == [0.001, 0.01][:fits]

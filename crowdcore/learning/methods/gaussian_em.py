@@ -113,4 +113,6 @@ class GaussianEm(CrowdMethod):
 def _chosen(problem: Problem, settings: GaussianSettings) -> Chosen:
     """Fitted once for all replicas of a problem."""
     key = f"gaussian {settings.model_dump_json(include=set(GaussianSettings.model_fields))}"
+    if settings.alternate:
+        key += problem.training.model_dump_json()  # its networks are trained as these say
     return problem.once(key, lambda: fit_alternating(problem, settings))
