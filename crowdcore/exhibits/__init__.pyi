@@ -15,6 +15,7 @@ from . import (
     recovery_study as recovery_study,
     tasks as tasks,
     training as training,
+    tried as tried,
     worker_skills as worker_skills,
     workers as workers,
 )

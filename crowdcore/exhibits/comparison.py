@@ -33,7 +33,6 @@ __all__ = [
     "accuracies",
     "along",
     "calibration",
-    "candidates",
     "classes",
     "cost",
     "curve_metrics",
@@ -83,28 +82,6 @@ def accuracies(results: Results) -> Exhibit:
             "no best epoch, as predictions are not stored for every epoch."
         )
     return Exhibit("accuracy", "Test accuracy", None, _told(rows), (*notes, *comparison.warnings(results)))
-
-
-def candidates(results: Results) -> Exhibit | None:
-    """What methods that choose tried, and how well it did on tasks it was not fitted on; None where none chose."""
-    tables = [r.candidates.assign(run=name) for name, r in results.items() if r.tried]
-    if not tables:
-        return None
-    found = pd.concat(tables, ignore_index=True)
-    table = pd.DataFrame(
-        {
-            "run": found["run"],
-            "candidate": found["candidate"],
-            "validation %": 100 * found["accuracy"].astype(float),
-            "log-likelihood of a task's labels": found["likelihood"],
-            "chosen in %": 100 * found["chosen_in"],
-        }
-    )
-    notes = (
-        "Of tasks that the candidate was not fitted on. Chosen in: share of resamples of these tasks in which it would "
-        "be chosen; it says nothing of what all candidates get wrong together.",
-    )
-    return Exhibit("candidates", "Candidates that were tried", None, _told(table), notes)
 
 
 def seeds(results: Results, at: At = "selected") -> Exhibit:

@@ -39,7 +39,7 @@ def accuracy(runs: Runs) -> None:
         _tabled(compare.shown(exhibits.comparison.cost, dataset, runs), "cost", "run")
         return
     _tabled(compare.shown(exhibits.comparison.accuracies, dataset, runs), "accuracy", "run")
-    tried = compare.shown(exhibits.comparison.candidates, dataset, runs)
+    tried = compare.shown(exhibits.tried.candidates, dataset, runs)
     if tried is not None:
         _tabled(tried, "candidates", "run", heading=True)
     at = _epoch()

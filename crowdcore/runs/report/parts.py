@@ -25,6 +25,7 @@ from crowdcore.exhibits import (
 )
 from crowdcore.exhibits.mistakes import shared_mistakes
 from crowdcore.exhibits.recovered import RunView, of_run
+from crowdcore.exhibits.tried import candidates
 from crowdcore.exhibits.workers import worker_distances, worker_ranking
 from crowdcore.figures.heatmap import MAX_CELLS
 from crowdcore.learning.comparison import variation
@@ -88,7 +89,7 @@ def annotators(of: Material) -> Iterator[Exhibit]:
 def accuracy(of: Material) -> Iterator[Exhibit]:
     """Selected, last and best, seed by seed, and what may be said of differences."""
     yield exhibits.accuracies(of.results)
-    tried = exhibits.candidates(of.results)
+    tried = candidates(of.results)
     if tried is not None:
         yield tried
     if basis([*of.results.values()]):

@@ -277,32 +277,3 @@ def test_every_name_is_escaped_for_plotly_and_kept_for_the_table(crowd):
             "\\u003e", ">"
         )
     assert hostile in " ".join(exhibits.classes(results).table["class"])
-
-
-def test_runs_that_saw_features_without_labels_stand_apart(crowd):
-    results = {
-        name: made_up(crowd, "gaussian-em", draw=k, settings={"unlabelled": seen})
-        for k, (name, seen) in enumerate([("all of them", "all"), ("none", "no"), ("none either", "no")])
-    }
-    assert exhibits.accuracies(results).table["run"].drop_duplicates().tolist()[0] == "none"
-    assert exhibits.accuracies(results).table["features without labels"].iloc[-1] == "all, the test features too"
-    for shown in exhibits.tests(results):
-        assert shown.table.empty
-        assert "cannot be tested against each other" in shown.notes[0]
-    assert any("the features they saw without labels" in words for words in comparison.warnings(results))
-    alike = {name: results[name] for name in ("none", "none either")}
-    assert "features without labels" not in exhibits.accuracies(alike).table
-    assert not exhibits.over_seeds(alike).table.empty
-
-
-def test_candidates_of_a_method_that_chooses(crowd):
-    tried = [
-        {"candidate": "dl-em", "accuracy": None, "likelihood": -1.5, "chosen_in": 0.75},
-        {"candidate": "conal", "accuracy": None, "likelihood": -2.0, "chosen_in": 0.25},
-    ]
-    results = {"auto": replace(made_up(crowd, "dl-em"), tried=tuple(tried)), "trace": made_up(crowd, "trace")}
-    table = exhibits.candidates(results).table
-    assert table["chosen in %"].tolist() == [75, 25]
-    assert table["candidate"].tolist() == ["dl-em", "conal"]
-    assert "validation %" not in table, "no gold validated"
-    assert exhibits.candidates({"trace": results["trace"]}) is None

@@ -1,0 +1,31 @@
+"""Runs that saw features without labels stand apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from crowdcore.exhibits import comparison as exhibits
+from crowdcore.learning.comparison import summary as comparison
+from tests.learning.helpers import featured_crowd
+from tests.learning.made_up import made_up
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    return featured_crowd(200)
+
+
+def test_runs_that_saw_features_without_labels_stand_apart(crowd):
+    results = {
+        name: made_up(crowd, "gaussian-em", draw=k, settings={"unlabelled": seen})
+        for k, (name, seen) in enumerate([("all of them", "all"), ("none", "no"), ("none either", "no")])
+    }
+    assert exhibits.accuracies(results).table["run"].drop_duplicates().tolist()[0] == "none"
+    assert exhibits.accuracies(results).table["features without labels"].iloc[-1] == "all, the test features too"
+    for shown in exhibits.tests(results):
+        assert shown.table.empty
+        assert "cannot be tested against each other" in shown.notes[0]
+    assert any("the features they saw without labels" in words for words in comparison.warnings(results))
+    alike = {name: results[name] for name in ("none", "none either")}
+    assert "features without labels" not in exhibits.accuracies(alike).table
+    assert not exhibits.over_seeds(alike).table.empty
