@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import re
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import psutil
 from playwright.async_api import Browser, Page, TimeoutError, async_playwright, expect
 
 from benchmarks.dashboard import DRAWN, STOPWATCH, verdict
@@ -115,11 +115,10 @@ async def user(
     await context.close()
 
 
-def resident(pid: int) -> float:
-    """Resident memory of a process in MB."""
-    found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
-    assert found is not None
-    return int(found[1]) / 1024
+def cpu_seconds(process: psutil.Process) -> float:
+    """CPU seconds of a process so far."""
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 async def crowd_of_users(address: str, pid: int, dataset: str, sessions: int, seconds: float) -> Seen:
@@ -128,12 +127,18 @@ async def crowd_of_users(address: str, pid: int, dataset: str, sessions: int, se
         browser = await playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
         door = asyncio.Lock()
         await user(browser, address, dataset, 0, door, asyncio.Barrier(1), 15, Seen())  # warm: what all sessions share
-        before = resident(pid)
-        ready = asyncio.Barrier(sessions)
+        server = psutil.Process(pid)
+        before = server.memory_info().rss / 1e6
+        ready = asyncio.Barrier(sessions + 1)
         users = (user(browser, address, dataset, n, door, ready, seconds, seen) for n in range(sessions))
-        ended = await asyncio.gather(*users, return_exceptions=True)
+        at_once = asyncio.gather(*users, return_exceptions=True)
+        await ready.wait()
+        busy, began = cpu_seconds(server), time.monotonic()
+        ended = await at_once
+        share = (cpu_seconds(server) - busy) / (time.monotonic() - began)
         seen.errors += [f"session {n}: {fault}" for n, fault in enumerate(ended) if fault is not None]
-        print(f"Server: {before:.0f} MB before, {(resident(pid) - before) / sessions:.1f} MB more per session")
+        more = (server.memory_info().rss / 1e6 - before) / sessions
+        print(f"Server: {before:.0f} MB before, {more:.1f} MB more per session, {share:.2f} of a core during clicks")
         await browser.close()
     return seen
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crowdcore.core.errors import missing_extra
+from crowdcore.figures.theme import copied
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -57,7 +58,7 @@ async def _draw(figures: Mapping[Path, go.Figure], tell: Callable[[float, str], 
     async with Kaleido(mathjax=False) as browser:
         for done, (file, figure) in enumerate(figures.items()):
             tell(done / len(figures), unescape(figure.layout.title.text or file.stem))
-            shown = type(figure)(figure).update_layout(paper_bgcolor="white", plot_bgcolor="white")
+            shown = copied(figure).update_layout(paper_bgcolor="white", plot_bgcolor="white")
             size = {"width": _LAYOUT, "height": figure.layout.height or _HEIGHT}
             if file.suffix == ".png":
                 size |= {"format": "png", "scale": _WIDTH / _INCH * _DPI / _LAYOUT}

@@ -25,6 +25,7 @@ __all__ = [
     "TEMPLATE",
     "WARN",
     "Look",
+    "copied",
     "figure",
     "legend_below",
     "looks",
@@ -144,6 +145,11 @@ def figure(*traces: object, title: str = "", subtitle: str = "", **layout: objec
     if title:
         fig.update_layout(title={"text": title, "subtitle": {"text": subtitle, "font": {"size": 12}}})
     return fig
+
+
+def copied(figure: go.Figure) -> go.Figure:
+    """A copy of a figure that other threads may be drawing: ``Figure(figure)`` takes its types away for a moment."""
+    return type(figure)([trace.to_plotly_json() for trace in figure.data], figure.layout.to_plotly_json())
 
 
 def method_color(name: str) -> str:

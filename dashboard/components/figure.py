@@ -54,6 +54,8 @@ def _component() -> Callable[..., Any]:
 
 def _titled(drawn: go.Figure) -> go.Figure:
     """The figure without its title and subtitle, which are written above it, where lines may break."""
+    from crowdcore.figures.theme import copied
+
     title = drawn.layout.title
     words = [html.unescape(text.replace("<br>", " · ")) for text in (title.text, title.subtitle.text) if text]
     if not words:
@@ -61,7 +63,7 @@ def _titled(drawn: go.Figure) -> go.Figure:
     st.markdown("  \n".join([f"**{as_text(words[0])}**", *(f":small[{as_text(text)}]" for text in words[1:])]))
     saved = _TITLE + _LINE * (title.subtitle.text or "").count("<br>")
     margin, height = drawn.layout.margin.t or _MARGIN, drawn.layout.height or _HEIGHT
-    return type(drawn)(drawn).update_layout(title=None, meta=words, height=height - saved, margin_t=margin - saved)
+    return copied(drawn).update_layout(title=None, meta=words, height=height - saved, margin_t=margin - saved)
 
 
 def figure(

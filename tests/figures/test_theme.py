@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import re
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 from plotly.colors import hex_to_rgb
 
@@ -128,3 +130,24 @@ def test_percentages_are_written_in_one_way():
     sources = [file for folder in ("crowdcore", "dashboard") for file in (ROOT / folder).rglob("*.[pj][ys]")]
     assert len(sources) > 300
     assert [str(file) for file in sources if "%}" in file.read_text()] == []
+
+
+def test_a_copy_leaves_the_figure_untouched_at_every_moment():
+    # 40 browsers at once: one copied the cached figure of another, whose heatmap had no type for that moment.
+    class Untouched(dict):
+        def refuse(self, *_: object) -> None:
+            raise AssertionError("the figure was changed")
+
+        def __deepcopy__(self, memo: dict) -> dict:
+            return {key: deepcopy(value, memo) for key, value in self.items()}
+
+        pop = __setitem__ = __delitem__ = update = clear = refuse
+
+    fig = theme.figure(go.Heatmap(z=np.eye(3)), go.Scatter(x=[0, 1], y=[1, 0]), title="Cells", subtitle="of a test")
+    fig._data = [Untouched(trace) for trace in fig._data]
+    copy = theme.copied(fig)
+    copy.update_layout(title=None).data[0].z = None
+    assert [trace.type for trace in fig.data] == [trace.type for trace in copy.data] == ["heatmap", "scatter"]
+    assert fig.layout.title.text == "Cells" and np.array_equal(fig.data[0].z, np.eye(3))
+    with pytest.raises(AssertionError, match="was changed"):
+        go.Figure(fig)  # should plotly mend this, `copied` is needless
