@@ -9,6 +9,7 @@ import pytest
 import torch
 from sklearn.decomposition import KernelPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from torch import nn
 
 from crowdcore.core.errors import DataError
 from crowdcore.learning import sweep, train
@@ -17,6 +18,7 @@ from crowdcore.learning.gaussian.classes import Blocks, fit_classes
 from crowdcore.learning.gaussian.em import EmOptions, fit_gaussians
 from crowdcore.learning.gaussian.evidence import Annotations
 from crowdcore.learning.gaussian.space import Space, fit_space
+from crowdcore.learning.methods.gaussian_em import WithGaussians
 from tests.learning.helpers import featured_crowd
 
 
@@ -123,6 +125,17 @@ def test_it_says_what_chose_its_settings_and_predicts_anew():
     assert any(note.startswith("Balance ") and "validation accuracy" in note for note in result.notes)
     blind = train(crowd, "gaussian-em", seeds=1, epochs=2, select_on="none", batch_size=32, balance=0.3)
     assert any("sharpening 1 were chosen among 1 fits by the labels' likelihood" in note for note in blind.notes)
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.3])
+def test_a_network_that_learnt_smoothed_targets_is_put_back(spread):
+    q = torch.tensor([[0.8, 0.15, 0.05], [1.0, 0.0, 0.0]], dtype=torch.float64)
+    smoothed = ((1 - spread) * q + spread / 3).clamp_min(1e-30).log()
+    both = WithGaussians(nn.Embedding.from_pretrained(smoothed), nn.Identity(), spread)
+    gaussians = torch.tensor([[0.2, 0.2, 0.6], [0.5, 0.5, 0.0]], dtype=torch.float64)
+    both.gaussians = nn.Embedding.from_pretrained(gaussians.clamp_min(1e-30).log())
+    mixed = both(torch.arange(2)).exp()
+    np.testing.assert_allclose(mixed, (q + gaussians) / 2, atol=1e-8)
 
 
 def test_features_that_are_not_finite_are_refused():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from pydantic import Field
 from torch import Tensor, nn
 
@@ -15,39 +14,45 @@ from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.gaussian.alternate import fit_alternating, without_last_layer
 from crowdcore.learning.gaussian.fit import Chosen, GaussianSettings
 from crowdcore.learning.gaussian.space import Space
-from crowdcore.learning.networks.likelihood import log_softmax
+from crowdcore.learning.networks.likelihood import log_softmax, softmax
 from crowdcore.learning.networks.targets import cross_entropy
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["GaussianEm", "GaussianEmSettings"]
+__all__ = ["GaussianEm", "GaussianEmSettings", "WithGaussians"]
+
+_SMALLEST = 1e-9  # probability, before both are mixed
 
 
 class GaussianEmSettings(GaussianSettings):
     """Settings of the method."""
 
     label_smoothing: float = Field(
-        default=0.1, ge=0, lt=1, title="Label smoothing", description="Share of the targets that is spread evenly."
+        default=0.05, ge=0, lt=1, title="Label smoothing", description="Share of the targets that is spread evenly."
     )
 
 
-class _WithGaussians(nn.Module):
+class WithGaussians(nn.Module):
     """A network beside Gaussian classes: the mean of their probabilities.
+
+    A network that learnt smoothed targets ``(1 - ε) q + ε / C`` says as much: its probabilities are put back.
 
     Args:
         network: what is trained.
         features: what makes the Gaussians' features from inputs.
+        spread: ε.
     """
 
-    def __init__(self, network: nn.Module, features: nn.Module) -> None:
+    def __init__(self, network: nn.Module, features: nn.Module, spread: float) -> None:
         super().__init__()
-        self.network, self.features, self.gaussians = network, features, Space()
+        self.network, self.features, self.gaussians, self.spread = network, features, Space(), spread
 
     def forward(self, x: Tensor) -> Tensor:
         """log of the mean probability, (B, *input shape) -> (B, C)."""
-        gaussians = log_softmax(self.gaussians(self.features(x)))
-        mean: Tensor = torch.logaddexp(log_softmax(self.network(x)), gaussians) - np.log(2)
-        return mean
+        smoothed = softmax(self.network(x))
+        p = ((smoothed - self.spread / smoothed.shape[1]) / (1 - self.spread)).clamp_min(_SMALLEST)
+        both: Tensor = p / p.sum(1, keepdim=True) + softmax(self.gaussians(self.features(x)))
+        return (both / 2).log()
 
 
 class GaussianEm(CrowdMethod):
@@ -79,7 +84,7 @@ class GaussianEm(CrowdMethod):
     def make_classifier(cls, network: Network, n_classes: int, n_workers: int, settings: Any) -> nn.Module:
         """A network, and room for Gaussian classes."""
         features = without_last_layer(network(n_classes)) if settings.alternate else nn.Identity()
-        return _WithGaussians(network(n_classes), features)
+        return WithGaussians(network(n_classes), features, settings.label_smoothing)
 
     @classmethod
     def targets(cls, problem: Problem, settings: Any) -> AnyArray:
