@@ -26,7 +26,7 @@ from crowdcore.runs import Run, Workspace
 from tests.browser.app_server import APP, start, wait_until_up
 from tests.browser.steps import LISTEN, main, open_page, settled
 
-EPOCHS, MANY = 6, 400
+EPOCHS, MANY = 15, 400
 SOON, LONG = 60_000, 240_000  # milliseconds that a busy machine may take to begin, and to train
 METHODS = ("crowd-layer", "trace", "conal")
 
