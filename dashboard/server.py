@@ -24,6 +24,7 @@ HERE = Path(__file__).parent
 if "dashboard" not in sys.modules:  # this folder, also where the user's own has a dashboard.py
     sys.path.insert(0, str(HERE.parent))
 
+import crowdcore.core.garbage  # noqa: E402, F401
 from crowdcore.core.confined import start_helper  # noqa: E402
 from crowdcore.data.tour import DEMO  # noqa: E402
 from dashboard.access import AccessError, sign_in_settings  # noqa: E402

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import crowdcore.core.garbage  # noqa: F401
 from crowdcore.data.dataset import CrowdDataset
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ import sys
 
 import typer
 
+import crowdcore.core.garbage  # noqa: F401
 from crowdcore.cli.aggregate import aggregate
 from crowdcore.cli.analyse import distances, info, mistakes, quality
 from crowdcore.cli.app import app as run_app

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+import crowdcore.core.garbage  # noqa: F401
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows

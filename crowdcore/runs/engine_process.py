@@ -21,6 +21,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import crowdcore.core.garbage  # noqa: F401
 from crowdcore.core.errors import CrowdError
 from crowdcore.runs.cluster import JOIN, cluster_security, tls
 from crowdcore.runs.files import EngineFiles, write_json

@@ -23,6 +23,7 @@ __all__ = ["NICE", "Forked", "give_way", "preload"]
 NICE = 2
 """How much training gives way to other programs: beside one that never rests, it gets two fifths of a core."""
 _PACKAGES = (
+    "crowdcore.core.garbage",
     "crowdcore.runs",
     "mlflow",
     "mlflow.artifacts",

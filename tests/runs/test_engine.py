@@ -213,10 +213,15 @@ def test_an_engine_that_is_only_starting_is_stopped(tmp_path):
 
 
 def test_an_engine_without_work_ends_and_one_that_is_elsewhere_is_left(tmp_path, monkeypatch):
-    with workspace_at(tmp_path, CROWDCORE_ENGINE_IDLE="10") as workspace:
+    with workspace_at(tmp_path, CROWDCORE_ENGINE_IDLE="5") as workspace:
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda _: runs.ensure_engine(workspace=workspace), range(16)))
-        state = until(lambda: (s := runs.engine_state(workspace=workspace)).workers and s, 60, "the engine is up")
+
+        def up() -> runs.EngineState | None:
+            runs.ensure_engine(workspace=workspace)  # which keeps it from ending meanwhile
+            return state if (state := runs.engine_state(workspace=workspace)).workers else None
+
+        state = until(up, 60, "the engine is up")
         assert state.address.startswith("tls://127.0.0.1:")
         assert [(w.device, w.slots, w.busy) for w in state.workers] == [("cpu", 1, 0)] or "cuda" in str(state)
         assert len(processes(workspace, ENGINE)) == 1
