@@ -197,3 +197,63 @@ def generalized_em(s: State) -> float:
                 joint *= pi[r, :, y]
         total -= np.log(joint.sum())
     return total / s.n
+
+
+def max_mig(s: State) -> float:
+    prior = np.exp(s["log_prior"])
+    h = np.array([s.p(i) for i in range(s.n)])
+    g = np.array([s["bias"].copy() for _ in range(s.n)])
+    for i, r, y in s.annotations:
+        g[i] += s["weight"][r][:, y]
+    g = np.array([softmax(row) for row in g])
+    k = np.array([[np.sum(h[i] * g[j] / prior) for j in range(s.n)] for i in range(s.n)])
+    others = [k[i, j] for i in range(s.n) for j in range(s.n) if i != j]
+    return -(1 + np.mean(np.log(np.diag(k)))) + np.mean(others)
+
+
+def unionnet(s: State, variant: str) -> float:
+    n_workers, n_classes, _ = s["weight"].shape
+    stacked = np.concatenate([s["weight"][r] for r in range(n_workers)], 1)
+    total = 0.0
+    for i, r, y in s.annotations:
+        if variant == "a":
+            u = softmax(s.p(i) @ stacked)
+        else:
+            u = s.p(i) @ np.array([softmax(stacked[c]) for c in range(n_classes)])
+        total -= np.log(u[r * n_classes + y])
+    return total / s.n
+
+
+def geocrowdnet(s: State, volume: str) -> float:
+    pi = stochastic(s["logits"])
+    n_workers, n_classes, _ = pi.shape
+    nll = [-np.log((s.p(i) @ pi[r])[y]) for i, r, y in s.annotations]
+    if volume == "f":
+        gram = sum(np.outer(s.p(i), s.p(i)) for i in range(s.n)) / s.n
+    else:
+        gram = sum(pi[r] @ pi[r].T for r in range(n_workers)) / n_workers
+    return np.mean(nll) - float(s["strength"]) * np.log(np.linalg.det(gram + 1e-4 * np.eye(n_classes)))
+
+
+def posterior_cross_entropy(s: State) -> float:
+    return -np.mean([s["q"][i] @ np.log(s.p(i)) for i in range(s.n)])
+
+
+def head(s: State, i: int, r: int) -> Array:
+    net = "classifier.network."
+    hidden = np.maximum(s.x[i] @ s[net + "hidden.weight"] + s[net + "hidden.bias"], 0)
+    logits = hidden @ s[net + "output.weight"] + s[net + "output.bias"]
+    return softmax(logits.reshape(len(s["classifier.weight"]), -1)[r])
+
+
+def doctor_net(s: State) -> float:
+    return -np.mean([np.log(head(s, i, r)[y]) for i, r, y in s.annotations])
+
+
+def mixing(s: State) -> float:
+    w, total = softmax(s["classifier.weight"]), 0.0
+    for i, _, y in s.annotations:
+        own = {r for j, r, _ in s.annotations if j == i}
+        others = [r for r in range(len(w)) if r not in own]
+        total -= np.log(sum(w[r] * head(s, i, r)[y] for r in others) / sum(w[r] for r in others))
+    return total / len(s.annotations)

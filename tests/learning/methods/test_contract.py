@@ -64,9 +64,12 @@ def test_missing_annotations_contribute_exactly_nothing(name):
 
 
 def permute(tensor: torch.Tensor, order: np.ndarray, size: int) -> torch.Tensor:
-    """Every axis of length ``size`` reordered."""
+    """Every axis of length ``size`` reordered; one of R·C outputs counts workers, and for each its classes."""
     for axis in range(tensor.dim()):
-        if tensor.shape[axis] == size:
+        if tensor.shape[axis] == N_WORKERS * N_CLASSES:
+            grid = permute(torch.arange(N_WORKERS * N_CLASSES).view(N_WORKERS, N_CLASSES), order, size)
+            tensor = tensor.index_select(axis, grid.flatten())
+        elif tensor.shape[axis] == size:
             tensor = tensor.index_select(axis, torch.from_numpy(order))
     return tensor
 

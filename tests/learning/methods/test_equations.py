@@ -7,12 +7,13 @@ import pytest
 import torch
 
 from crowdcore.core.errors import SettingError
-from crowdcore.learning import methods
+from crowdcore.learning import methods, train
 from crowdcore.learning.base import EpochContext
 from tests.learning.helpers import N_WORKERS, built, featured_crowd, gradients, numerical_gradient, objective
 from tests.learning.methods import oracle
 
 KNOWN = np.random.default_rng(5).standard_normal((N_WORKERS, 2)).astype(np.float32)
+
 
 CASES = {
     "auto": [({"chosen": "dl-mv targets=hard"}, oracle.target_cross_entropy)],
@@ -46,6 +47,11 @@ CASES = {
         ({"normalise": "both"}, lambda s: oracle.conal_groups(s, "both")),
     ],
     "generalized-em": [({}, oracle.generalized_em), ({"smoothing": 2.0}, oracle.generalized_em)],
+    "max-mig": [({}, oracle.max_mig), ({"prior": "votes"}, oracle.max_mig)],
+    "doctor-net": [({}, oracle.doctor_net)],
+    "unionnet": [({"variant": v}, lambda s, v=v: oracle.unionnet(s, v)) for v in "ab"],
+    "mbem": [({}, oracle.posterior_cross_entropy)],
+    "geocrowdnet": [({"volume": v, "strength": 0.3}, lambda s, v=v: oracle.geocrowdnet(s, v)) for v in "fw"],
 }
 FLAT = [(name, settings, expected) for name, cases in CASES.items() for settings, expected in cases]
 
@@ -61,7 +67,7 @@ def test_loss_and_gradient_are_those_of_the_equations(name, settings, expected):
 
 
 def test_every_method_has_an_equation_to_compare_with():
-    assert {*CASES, "dl-em"} == set(methods.names())
+    assert {*CASES, "dl-em", "wdn"} == set(methods.names())
 
 
 def test_conal_takes_worker_features():
@@ -168,3 +174,60 @@ def test_generalised_em_has_the_gradient_of_em_with_a_fresh_posterior():
     marginal, _, _ = built("generalized-em", crowd)
     for name, gradient in gradients(em, batch).items():
         np.testing.assert_allclose(gradient, gradients(marginal, batch)[name], rtol=1e-6, atol=1e-10)
+
+
+def test_the_prior_of_max_mig_is_uniform_or_the_mean_vote():
+    module, problem, _ = built("max-mig", featured_crowd(n_tasks=40), prior="votes")
+    np.testing.assert_allclose(module.log_prior.exp(), problem.votes().mean(0), rtol=1e-6)
+    module, _, _ = built("max-mig", featured_crowd(n_tasks=40))
+    np.testing.assert_allclose(module.log_prior.exp(), 1 / 3, rtol=1e-6)
+
+
+def test_mbem_estimates_confusions_from_hard_predictions():
+    module, _, batch = built("mbem", featured_crowd(n_tasks=40), smoothing=0.5, rounds=2, epochs=10)
+    state = oracle.State(module, batch)
+    p = np.array([state.p(i) for i in range(state.n)])
+    hard = np.eye(3)[p.argmax(1)]
+    counts = oracle.m_step(hard, state.annotations, state["counts"].shape)
+    pi, share = oracle.em_confusion(counts, 0.5), hard.sum(0) + 0.5
+    q = np.tile(share, (state.n, 1))
+    for i, r, y in state.annotations:
+        q[i] *= pi[r, :, y]
+    votes = module.q.numpy().copy()
+    with torch.no_grad():
+        for epoch in (0, 4, 6):
+            module.start_epoch(EpochContext(epoch, torch.tensor(np.log(p)), batch.row, batch.worker, batch.label))
+        np.testing.assert_array_equal(module.q.numpy(), votes, err_msg="nothing happens within a round")
+        module.start_epoch(EpochContext(5, torch.tensor(np.log(p)), batch.row, batch.worker, batch.label))
+    np.testing.assert_allclose(module.q.numpy(), q / q.sum(1, keepdims=True), rtol=1e-6)
+
+
+def test_the_weights_of_doctors_are_learnt_on_tasks_of_others_and_change_nothing_else():
+    module, _, batch = built("wdn", featured_crowd(n_tasks=40), epochs=10, mixing_epochs=0.3)
+    terms, state = module.loss(batch), oracle.State(module, batch)
+    assert terms["cross_entropy"].item() == pytest.approx(oracle.doctor_net(state), rel=1e-10)
+    assert terms["mixing"].item() == pytest.approx(oracle.mixing(state), rel=1e-10)
+    w = oracle.softmax(state["classifier.weight"])
+    mixture = [np.log(sum(w[r] * oracle.head(state, i, r) for r in range(N_WORKERS))) for i in range(state.n)]
+    np.testing.assert_allclose(module.log_probs(batch.features).detach().numpy(), mixture, rtol=1e-10)
+    found = gradients(module, batch)
+    for parameter in found:
+        term = oracle.mixing if parameter == "classifier.weight" else oracle.doctor_net
+        where, slopes = numerical_gradient(lambda term=term: term(oracle.State(module, batch)), module, parameter)
+        np.testing.assert_allclose(found[parameter].flatten().numpy()[where], slopes, rtol=1e-4, atol=2e-9)
+    for epoch in (6, 7):
+        module.start_epoch(EpochContext(epoch, batch.features, batch.row, batch.worker, batch.label))
+        moves = {name for name, gradient in gradients(module, batch).items() if (gradient != 0).any()}
+        assert moves == (set(found) if epoch == 6 else {"classifier.weight"})
+
+
+def test_a_frozen_network_does_not_move():
+    settings = {"epochs": 4, "batch_size": 8, "select_on": "none", "schedule": "constant", "mixing_epochs": 0.5}
+    crowd = featured_crowd(n_tasks=40)
+    last = train(crowd, "wdn", seeds=1, **settings).model
+    settings = {**settings, "epochs": 2}
+    del settings["mixing_epochs"]
+    first = train(crowd, "doctor-net", seeds=1, **settings).model
+    for name in first.keys() - {"classifier.network.dropout.calls"}:
+        np.testing.assert_allclose(last[name], first[name], rtol=1e-5, atol=1e-7)
+    assert np.ptp(last["classifier.weight"]) > 0.01
