@@ -39,9 +39,9 @@ class StartSettings(NoiseLayerSettings):
     start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"] = Field(
         default="dawid-skene",
         title="Start of the noise layers",
-        description="Identity; confusions under the vote shares; or a first stage that learns one confusion per worker, "
-        "from Dawid-Skene's estimates or with trace regularisation; best-of: both stages, of which the lower training "
-        "loss is kept.",
+        description="Identity; confusions under the vote shares; or a first stage that learns one confusion per "
+        "worker, from Dawid-Skene's estimates or with trace regularisation; best-of: both stages, of which the lower "
+        "training loss is kept.",
         json_schema_extra=swept,
     )
     start_epochs: float = Field(

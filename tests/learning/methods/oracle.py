@@ -257,3 +257,44 @@ def mixing(s: State) -> float:
         others = [r for r in range(len(w)) if r not in own]
         total -= np.log(sum(w[r] * head(s, i, r)[y] for r in others) / sum(w[r] for r in others))
     return total / len(s.annotations)
+
+
+def crowdlab(s: State, labels: Any, n_workers: int) -> tuple[Array, Array]:
+    """The ensemble (n, C) and the workers' weights."""
+    p = np.array([s.p(i) for i in range(s.n)])
+    of_task = [[(r, y) for i, r, y in labels if i == j] for j in range(s.n)]
+    consensus = []
+    for i, given in enumerate(of_task):
+        votes = [sum(y == c for _, y in given) for c in range(p.shape[1])]
+        consensus.append(max(range(len(votes)), key=lambda c: (votes[c], p[i][c])))  # noqa: B023
+    several = [i for i in range(s.n) if len(of_task[i]) > 1]
+    right = np.mean([np.mean([y == consensus[i] for _, y in of_task[i]]) for i in several])
+    commonest = np.bincount(consensus).argmax()
+    chance = 1 - np.mean([consensus[i] == commonest for i in several])
+    weight = np.empty(n_workers)
+    for r in range(n_workers):
+        pairs = [y == z for i in several for q, y in of_task[i] for t, z in of_task[i] if q == r and t != r]
+        weight[r] = max(1 - (1 - np.mean(pairs)) / chance, 1e-6)
+    own = max(1 - (1 - np.mean([p[i].argmax() == consensus[i] for i in several])) / chance, 1e-6)
+    own *= np.sqrt(np.mean([len(given) for given in of_task]))
+    q = own * p
+    for i, given in enumerate(of_task):
+        for r, y in given:
+            q[i] += weight[r] * np.array(
+                [right if c == y else (1 - right) / (p.shape[1] - 1) for c in range(p.shape[1])]
+            )
+    return q / q.sum(1, keepdims=True), weight
+
+
+def crowdar(s: State) -> float:
+    total, trust = 0.0, float(s["trust"])
+    for i, r, y in s.annotations:
+        p = s.p(i)
+        hidden = sigmoid(s.x[i] @ s["difficulty.0.weight"] + s["difficulty.0.bias"])
+        difficulty = sigmoid(hidden @ s["difficulty.2.weight"] + s["difficulty.2.bias"])
+        m = sigmoid(softplus(s["slope"]) @ ((sigmoid(s["expertise"][r]) - difficulty) * p) + float(s["offset"]))
+        target = np.full(len(p), (1 - m) / len(p))
+        target[y] += m
+        total -= trust * target @ np.log(softmax(p @ s["matrices.weight"][r]))
+        total -= (1 - trust) * np.log(m if p.argmax() == y else 1 - m)
+    return total / len(s.annotations)

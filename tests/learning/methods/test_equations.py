@@ -52,6 +52,8 @@ CASES = {
     "unionnet": [({"variant": v}, lambda s, v=v: oracle.unionnet(s, v)) for v in "ab"],
     "mbem": [({}, oracle.posterior_cross_entropy)],
     "geocrowdnet": [({"volume": v, "strength": 0.3}, lambda s, v=v: oracle.geocrowdnet(s, v)) for v in "fw"],
+    "crowdlab": [({"folds": 0}, oracle.posterior_cross_entropy)],
+    "crowdar": [({}, oracle.crowdar), ({"trust": 0.4}, oracle.crowdar)],
 }
 FLAT = [(name, settings, expected) for name, cases in CASES.items() for settings, expected in cases]
 
@@ -231,3 +233,15 @@ def test_a_frozen_network_does_not_move():
     for name in first.keys() - {"classifier.network.dropout.calls"}:
         np.testing.assert_allclose(last[name], first[name], rtol=1e-5, atol=1e-7)
     assert np.ptp(last["classifier.weight"]) > 0.01
+
+
+@pytest.mark.parametrize("per_task", [2, 3])
+def test_crowdlab_weighs_network_and_workers_by_agreement(per_task):
+    module, _, batch = built("crowdlab", featured_crowd(n_tasks=40, per_task=per_task), folds=0)
+    state = oracle.State(module, batch)
+    q, weight = oracle.crowdlab(state, state.annotations, N_WORKERS)
+    log_p = torch.tensor(np.log([state.p(i) for i in range(state.n)]))
+    with torch.no_grad():
+        module.start_epoch(EpochContext(1, log_p, batch.row, batch.worker, batch.label))
+    np.testing.assert_allclose(module.worker_weight.numpy(), weight, rtol=1e-9)
+    np.testing.assert_allclose(module.q.numpy(), q, rtol=1e-9)
