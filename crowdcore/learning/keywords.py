@@ -59,6 +59,7 @@ class TrainKeywords(TypedDict, total=False):
     prior: Literal["uniform", "votes"]
     rank: int | None
     regularisation: float
+    right: float
     rounds: int
     shared: float | None
     sharpening: float | None

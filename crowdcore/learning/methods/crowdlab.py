@@ -28,8 +28,8 @@ class CrowdlabSettings(FoldSettings):
         ge=0,
         le=20,
         title="Folds of the ensemble",
-        description="Number of networks, each trained without one fold of the tasks; a task's ensemble uses the network "
-        "that has not seen it, and predictions are averaged. 0 = one network, not out of fold.",
+        description="Number of networks, each trained without one fold of the tasks; a task's ensemble uses the "
+        "network that has not seen it, and predictions are averaged. 0 = one network, not out of fold.",
     )
 
 
@@ -61,7 +61,7 @@ class Crowdlab(PosteriorTrained):
             return
         task, worker, label = context.task, context.worker, context.label
         p = context.log_probs.exp()
-        n, n_classes = p.shape
+        n_classes = self.n_classes
         given = one_hot(label, n_classes).to(p.dtype)
         votes = torch.zeros_like(p).index_add(0, task, given)
         size = votes.sum(-1)

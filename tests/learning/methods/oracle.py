@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 Array = Any
 
@@ -266,7 +267,7 @@ def crowdlab(s: State, labels: Any, n_workers: int) -> tuple[Array, Array]:
     consensus = []
     for i, given in enumerate(of_task):
         votes = [sum(y == c for _, y in given) for c in range(p.shape[1])]
-        consensus.append(max(range(len(votes)), key=lambda c: (votes[c], p[i][c])))  # noqa: B023
+        consensus.append(max(range(len(votes)), key=lambda c: (votes[c], p[i][c])))
     several = [i for i in range(s.n) if len(of_task[i]) > 1]
     right = np.mean([np.mean([y == consensus[i] for _, y in of_task[i]]) for i in several])
     commonest = np.bincount(consensus).argmax()
@@ -298,3 +299,31 @@ def crowdar(s: State) -> float:
         total -= trust * target @ np.log(softmax(p @ s["matrices.weight"][r]))
         total -= (1 - trust) * np.log(m if p.argmax() == y else 1 - m)
     return total / len(s.annotations)
+
+
+def task_confusion(s: State, x: Array, e: Array) -> Array:
+    net = "confusion."
+    v = ((x - s[net + "centre"]) * s[net + "scale"]) @ s[net + "task.weight"] + s[net + "task.bias"]
+    inner = np.concatenate([e, v, e * v]) @ s[net + "inner.weight"] + s[net + "inner.bias"]
+    h = np.maximum(e + np.maximum(inner, 0) @ s[net + "outer.weight"] + s[net + "outer.bias"], 0)
+    logits = s[net + "bias"] + sum(h[q] * s[net + "output"][q] for q in range(len(h)))
+    return np.array([softmax(row) for row in logits])
+
+
+def madl(s: State, embeddings: Array | None = None) -> float:
+    e, gamma = s["confusion.worker"], float(s["bandwidth"])
+    fixed = e if embeddings is None else embeddings
+    density = [sum(np.exp(-gamma * np.sum((a - b) ** 2)) for b in fixed) for a in fixed]
+    w = 1 / np.array(density)
+    w *= len(e) / w.sum()
+    nll = [-w[r] * np.log((s.p(i) @ task_confusion(s, s.x[i], e[r]))[y]) for i, r, y in s.annotations]
+    return np.mean(nll) - gamma_log_density(gamma)
+
+
+def gamma_log_density(x: float) -> float:
+    return stats.gamma.logpdf(x, 1.25, scale=1 / 0.25)
+
+
+def annot_mix(s: State) -> float:
+    e = s["confusion.worker"]
+    return -np.mean([np.log((s.p(i) @ task_confusion(s, s.x[i], e[r]))[y]) for i, r, y in s.annotations])

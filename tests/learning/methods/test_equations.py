@@ -53,6 +53,7 @@ CASES = {
     "mbem": [({}, oracle.posterior_cross_entropy)],
     "geocrowdnet": [({"volume": v, "strength": 0.3}, lambda s, v=v: oracle.geocrowdnet(s, v)) for v in "fw"],
     "crowdlab": [({"folds": 0}, oracle.posterior_cross_entropy)],
+    "annot-mix": [({}, oracle.annot_mix)],
     "crowdar": [({}, oracle.crowdar), ({"trust": 0.4}, oracle.crowdar)],
 }
 FLAT = [(name, settings, expected) for name, cases in CASES.items() for settings, expected in cases]
@@ -69,7 +70,7 @@ def test_loss_and_gradient_are_those_of_the_equations(name, settings, expected):
 
 
 def test_every_method_has_an_equation_to_compare_with():
-    assert {*CASES, "dl-em", "wdn"} == set(methods.names())
+    assert {*CASES, "dl-em", "wdn", "madl"} == set(methods.names())
 
 
 def test_conal_takes_worker_features():
@@ -245,3 +246,38 @@ def test_crowdlab_weighs_network_and_workers_by_agreement(per_task):
         module.start_epoch(EpochContext(1, log_p, batch.row, batch.worker, batch.label))
     np.testing.assert_allclose(module.worker_weight.numpy(), weight, rtol=1e-9)
     np.testing.assert_allclose(module.q.numpy(), q, rtol=1e-9)
+
+
+def test_madl_counts_workers_who_are_alike_for_less():
+    module, _, batch = built("madl", featured_crowd(n_tasks=40))
+    fixed = module.confusion.worker.detach().numpy().copy()
+    assert objective(module, batch).item() == pytest.approx(oracle.madl(oracle.State(module, batch)), rel=1e-10)
+    found = gradients(module, batch)
+    for parameter in found:
+        where, slopes = numerical_gradient(lambda: oracle.madl(oracle.State(module, batch), fixed), module, parameter)
+        np.testing.assert_allclose(found[parameter].flatten().numpy()[where], slopes, rtol=1e-4, atol=2e-9)
+
+
+def test_annot_mix_mixes_inputs_workers_and_labels(monkeypatch):
+    module, _, batch = built("annot-mix", featured_crowd(n_tasks=40), backbone_settings={"hidden": 7, "dropout": 0.0})
+    n = len(batch.row)
+    order, share = np.random.default_rng(0).random((2, n))
+    monkeypatch.setattr(module.random, "uniform", lambda shape: torch.tensor(np.array([order, share])))
+    state, total = oracle.State(module, batch), 0.0
+    e = state["confusion.worker"]
+    for a, b in enumerate(np.argsort(order)):
+        (i, r, y), (j, q, z) = state.annotations[a], state.annotations[b]
+        x = share[a] * state.x[i] + (1 - share[a]) * state.x[j]
+        state.x = np.vstack([state.x, x])
+        u = state.p(-1) @ oracle.task_confusion(state, x, share[a] * e[r] + (1 - share[a]) * e[q])
+        total -= share[a] * np.log(u[y]) + (1 - share[a]) * np.log(u[z])
+    assert objective(module.train(), batch).item() == pytest.approx(total / n, rel=1e-10)
+    more = batch._replace(
+        row=torch.cat([batch.row, torch.zeros(4, dtype=torch.int64)]),
+        worker=torch.cat([batch.worker, torch.zeros(4, dtype=torch.int64)]),
+        label=torch.cat([batch.label, torch.zeros(4, dtype=torch.int64)]),
+        weight=torch.cat([batch.weight, torch.zeros(4, dtype=torch.float64)]),
+    )
+    padded = np.concatenate([np.array([order, share]), np.full((2, 4), 0.1)], 1)
+    monkeypatch.setattr(module.random, "uniform", lambda shape: torch.tensor(padded))
+    assert objective(module, more).item() == pytest.approx(total / n, rel=1e-10)
