@@ -65,6 +65,7 @@ class TrainKeywords(TypedDict, total=False):
     sharpening: float | None
     shrinkage: float
     smoothing: float
+    sparsity: float
     start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"]
     start_epochs: float
     strength: float

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-import torch
 from pydantic import Field
 from torch import Tensor
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import Network, swept
+from crowdcore.learning.networks.volume import log_volume
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.start import NoiseLayerSettings
 from crowdcore.learning.training.worker_model import WorkerModel
 
 __all__ = ["GeoCrowdNet", "GeoCrowdNetSettings"]
-
-_RIDGE = 1e-4  # keeps the volume of fewer tasks than classes, and its gradient, finite
 
 
 class GeoCrowdNetSettings(NoiseLayerSettings):
@@ -76,8 +74,7 @@ class GeoCrowdNet(WorkerModel):
         """Cross-entropy of the labels, minus the volume."""
         p, confusion = self.log_probs(batch.features).exp(), self.confusion()
         gram = p.T @ p / len(p) if self.volume == "f" else (confusion @ confusion.transpose(1, 2)).mean(0)
-        volume = torch.logdet(gram + _RIDGE * torch.eye(self.n_classes, dtype=p.dtype, device=p.device))
         return {
             "cross_entropy": -batch.mean(self.log_likelihood(p, confusion, batch)),
-            "volume": -self.strength * volume,
+            "volume": -self.strength * log_volume(gram),
         }

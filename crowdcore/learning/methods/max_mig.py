@@ -22,10 +22,10 @@ class MaxMigSettings(StartSettings):
     """Settings of Max-MIG."""
 
     noise_lr: float = Field(
-        default=1.0,
+        default=10.0,
         gt=0,
         title="Learning rate of the aggregator",
-        description="As a multiple of the classifier's; the paper's is 1.",
+        description="As a multiple of the classifier's; 1 in the authors' code.",
     )
     start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"] = Field(
         default="votes",

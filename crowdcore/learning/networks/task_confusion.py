@@ -56,4 +56,5 @@ class TaskConfusion(nn.Module):
 
     def typical(self) -> Tensor:
         """(R, C, C) confusions on a task whose features are the mean ones."""
-        return self(self.worker, self.task.bias.expand(len(self.worker), -1)).exp()
+        log_confusion: Tensor = self(self.worker, self.task.bias.expand(len(self.worker), -1))
+        return log_confusion.exp()

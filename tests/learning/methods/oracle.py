@@ -327,3 +327,15 @@ def gamma_log_density(x: float) -> float:
 def annot_mix(s: State) -> float:
     e = s["confusion.worker"]
     return -np.mean([np.log((s.p(i) @ task_confusion(s, s.x[i], e[r]))[y]) for i, r, y in s.annotations])
+
+
+def coinnet(s: State) -> float:
+    pi, nll, energy = stochastic(s["logits"]), [], np.zeros(s.n)
+    for a, (i, r, y) in enumerate(s.annotations):
+        e = s["outlier"][a] - s["outlier"][a].mean()
+        u = np.clip(s.p(i) @ pi[r] + e, 1e-10, 1 - 1e-10)
+        nll.append(-np.log(u[y] / u.sum()))
+        energy[i] += e @ e
+    gram = sum(np.outer(s.p(i), s.p(i)) for i in range(s.n)) / s.n
+    volume = np.log(np.linalg.det(gram + 1e-4 * np.eye(pi.shape[1])))
+    return np.mean(nll) - float(s["strength"]) * volume + float(s["sparsity"]) * np.mean((energy + 1e-10) ** 0.2)

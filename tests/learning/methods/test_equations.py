@@ -53,6 +53,7 @@ CASES = {
     "mbem": [({}, oracle.posterior_cross_entropy)],
     "geocrowdnet": [({"volume": v, "strength": 0.3}, lambda s, v=v: oracle.geocrowdnet(s, v)) for v in "fw"],
     "crowdlab": [({"folds": 0}, oracle.posterior_cross_entropy)],
+    "coinnet": [({"strength": 0.3, "sparsity": 0.5}, oracle.coinnet)],
     "annot-mix": [({}, oracle.annot_mix)],
     "crowdar": [({}, oracle.crowdar), ({"trust": 0.4}, oracle.crowdar)],
 }
@@ -281,3 +282,23 @@ def test_annot_mix_mixes_inputs_workers_and_labels(monkeypatch):
     padded = np.concatenate([np.array([order, share]), np.full((2, 4), 0.1)], 1)
     monkeypatch.setattr(module.random, "uniform", lambda shape: torch.tensor(padded))
     assert objective(module, more).item() == pytest.approx(total / n, rel=1e-10)
+
+
+def test_an_outlier_of_coinnet_belongs_to_its_annotation_whatever_the_batch():
+    module, problem, whole = built("coinnet", featured_crowd(n_tasks=40))
+    order = torch.randperm(problem.n_train, generator=torch.Generator().manual_seed(0))
+    of_task = [torch.nonzero(whole.row == i).flatten() for i in order]
+    entry = torch.cat(of_task)
+    row = torch.repeat_interleave(torch.arange(len(order)), torch.tensor([len(a) for a in of_task]))
+    batch = whole._replace(
+        features=whole.features[order],
+        task=whole.task[order],
+        row=row,
+        worker=whole.worker[entry],
+        label=whole.label[entry],
+    )
+    torch.testing.assert_close(module.outliers(batch), module.outliers(whole)[entry])
+    expected = torch.stack(
+        [module.outliers(whole)[whole.row == i].square().sum().sqrt() for i in range(problem.n_train)]
+    )
+    torch.testing.assert_close(module.recovered()["difficulty"], expected)
