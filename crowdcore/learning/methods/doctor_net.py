@@ -30,4 +30,4 @@ class DoctorNet(CrowdMethod):
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Cross-entropy of every label with its worker's head."""
-        return {"cross_entropy": self.classifier.own_loss(self.classifier.each(batch.features), batch)}
+        return {"cross_entropy": self.classifier.own_loss(self.classifier.logits(batch.features), batch)}

@@ -81,17 +81,17 @@ class Wdn(CrowdMethod):
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Cross-entropy of every label with its worker's head, until frozen; and with the mixture of other workers."""
-        log_p = self.classifier.each(batch.features)
-        n, n_workers = log_p.shape[:2]
-        labelled = torch.zeros(n * n_workers, dtype=log_p.dtype, device=log_p.device)
+        logits = self.classifier.logits(batch.features)
+        n, n_workers = logits.shape[:2]
+        labelled = torch.zeros(n * n_workers, dtype=logits.dtype, device=logits.device)
         labelled = labelled.index_add(0, batch.row * n_workers + batch.worker, batch.weight)
         others = softmax(self.classifier.weight) * (labelled.view(n, n_workers) == 0)
-        mixture = torch.einsum("br,brc->bc", others, log_p.detach().exp())
+        mixture = torch.einsum("br,brc->bc", others, softmax(logits.detach()))
         given = take_rows(mixture, batch.row).gather(-1, batch.label.unsqueeze(-1)).squeeze(-1)
         share = take_rows(others.sum(-1, keepdim=True), batch.row).squeeze(-1)
         log_m = torch.where(share > 0, given, 1).log() - torch.where(share > 0, share, 1).log()
         return {
-            "cross_entropy": (1 - self.frozen) * self.classifier.own_loss(log_p, batch),
+            "cross_entropy": (1 - self.frozen) * self.classifier.own_loss(logits, batch),
             "mixing": -batch.mean(log_m),
         }
 

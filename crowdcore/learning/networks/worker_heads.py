@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from crowdcore.learning.base import Network
-from crowdcore.learning.networks.likelihood import log_softmax
+from crowdcore.learning.networks.likelihood import log_label, log_softmax
 from crowdcore.learning.networks.ops import take_rows
 from crowdcore.learning.training.data import Batch
 
@@ -32,16 +32,18 @@ class WorkerHeads(nn.Module):
         else:
             self.register_buffer("weight", torch.zeros(n_workers), persistent=False)
 
-    def each(self, features: Tensor) -> Tensor:
-        """log p of every head, (B, *input shape) -> (B, R, C)."""
-        return log_softmax(self.network(features).unflatten(-1, self.shape))
+    def logits(self, features: Tensor) -> Tensor:
+        """Of every head, (B, *input shape) -> (B, R, C)."""
+        logits: Tensor = self.network(features).unflatten(-1, self.shape)
+        return logits
 
     def forward(self, features: Tensor) -> Tensor:
         """log of the mixture, (B, *input shape) -> (B, C)."""
-        return torch.logsumexp(self.each(features) + log_softmax(self.weight).unsqueeze(-1), -2)
+        log_p = log_softmax(self.logits(features))
+        return torch.logsumexp(log_p + log_softmax(self.weight).unsqueeze(-1), -2)
 
-    def own_loss(self, log_p: Tensor, batch: Batch) -> Tensor:
-        """``-mean log p_i^r(y_i^r)``: every head learns its own worker's labels; log_p as `each` gives it."""
+    def own_loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        """``-mean log p_i^r(y_i^r)``: every head learns its own worker's labels; from `logits`."""
         n_workers, n_classes = self.shape
-        own = take_rows(log_p.reshape(-1, n_classes), batch.row * n_workers + batch.worker)
-        return -batch.mean(own.gather(-1, batch.label.unsqueeze(-1)).squeeze(-1))
+        own = take_rows(logits.reshape(-1, n_classes), batch.row * n_workers + batch.worker)
+        return -batch.mean(log_label(own, batch.label))
