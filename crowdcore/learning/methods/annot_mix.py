@@ -70,7 +70,7 @@ class AnnotMix(CrowdMethod):
         x = batch.features.index_select(0, batch.row)
         if not self.training:
             return {"cross_entropy": -batch.mean(_picked(self.log_labels(x, e), batch.label))}
-        order, share = self.random.uniform((2, len(batch.row))).to(e.dtype).unbind(0)
+        order, share = self.random.uniform_rows(len(batch.row), 2).to(e.dtype).unbind(-1)
         partner = (order + 2 * (1 - batch.weight)).argsort()  # padding, which is last, has padding for partners
         mixed = share.view(-1, *[1] * (x.dim() - 1))
         x = mixed * x + (1 - mixed) * x.index_select(0, partner)

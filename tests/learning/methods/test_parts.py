@@ -97,7 +97,7 @@ def test_annot_mix_mixes_inputs_workers_and_labels(monkeypatch):
     module, _, batch = built("annot-mix", featured_crowd(n_tasks=40), backbone_settings={"hidden": 7, "dropout": 0.0})
     n = len(batch.row)
     order, share = np.random.default_rng(0).random((2, n))
-    monkeypatch.setattr(module.random, "uniform", lambda shape: torch.tensor(np.array([order, share])))
+    monkeypatch.setattr(module.random, "uniform_rows", lambda n, k: torch.tensor(np.array([order, share]).T))
     state, total = oracle.State(module, batch), 0.0
     e = state["confusion.worker"]
     for a, b in enumerate(np.argsort(order)):
@@ -114,7 +114,7 @@ def test_annot_mix_mixes_inputs_workers_and_labels(monkeypatch):
         weight=torch.cat([batch.weight, torch.zeros(4, dtype=torch.float64)]),
     )
     padded = np.concatenate([np.array([order, share]), np.full((2, 4), 0.1)], 1)
-    monkeypatch.setattr(module.random, "uniform", lambda shape: torch.tensor(padded))
+    monkeypatch.setattr(module.random, "uniform_rows", lambda n, k: torch.tensor(padded.T))
     assert objective(module, more).item() == pytest.approx(total / n, rel=1e-10)
 
 
