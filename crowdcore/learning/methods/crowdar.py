@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -27,6 +27,19 @@ _RELIABILITY = ("difficulty.", "expertise", "slope", "offset")
 class CrowdArSettings(StartSettings):
     """Settings of CrowdAR."""
 
+    noise_lr: float = Field(
+        default=1.0,
+        gt=0,
+        title="Learning rate of the matrices",
+        description="As a multiple of the classifier's; the paper's is 1.",
+    )
+    start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"] = Field(
+        default="identity",
+        title="Start of the matrices",
+        description="Identity (Cao 2023); confusions under the vote shares; or a first stage that learns one confusion "
+        "per worker; best-of: both stages, of which the lower training loss is kept.",
+        json_schema_extra=swept,
+    )
     trust: float = Field(
         default=0.9,
         ge=0,
