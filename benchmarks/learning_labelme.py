@@ -116,6 +116,8 @@ def main() -> None:
                 row = f"{method} ({peer})"
                 reached[row] = reached.get(row, False) or least[-1]
             print(f"{line}  [{time.perf_counter() - start:.0f} s]", flush=True)
+        if not reached:
+            continue
         below = [row for row, ok in reached.items() if not ok]
         met = "MET" if not below else f"NOT MET by {', '.join(below)}"
         print(
