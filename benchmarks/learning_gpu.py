@@ -38,6 +38,12 @@ METHODS = (
     "crowd-layer",
     "trace",
     "conal",
+    "max-mig",
+    "wdn",
+    "unionnet",
+    "geocrowdnet",
+    "annot-mix",
+    "coinnet",
 )
 GPU = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if GPU else "cpu")

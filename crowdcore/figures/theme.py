@@ -185,11 +185,13 @@ def looks(methods: Sequence[str]) -> list[Look]:
         seen[method] += 1
     colors: dict[tuple[int, bool, str], str] = {}
     taken: Counter[str] = Counter()
-    for group in sorted(set(groups)):
+    for group, size in sorted(Counter(groups).items()):
         own = [method_color(group[2])] if group[0] == 0 else []
         others = sorted(PALETTE, key=lambda color: taken[_family(color)])
-        colors[group] = next((color for color in (*own, *others) if color not in colors.values()), others[0])
-        taken[_family(colors[group])] += 1
+        free = [color for color in (*own, *others) if color not in colors.values()]
+        with_room = [color for color in free if taken[_family(color)] + size <= len(_DASHES)]
+        colors[group] = (with_room or others)[0]
+        taken[_family(colors[group])] += size
     drawn: Counter[str] = Counter()
     found = []
     for color in (colors[group] for group in groups):

@@ -95,6 +95,11 @@ class CrowdMethod(nn.Module):
         """Learning rate of a parameter, as a multiple of the trainer's: `noise_lr` outside the classifier."""
         return 1.0 if parameter.startswith("classifier.") else float(getattr(settings, "noise_lr", 1.0))
 
+    @classmethod
+    def begins_phase(cls, settings: Any, epoch: int, epochs: int) -> bool:
+        """Whether another objective begins with this epoch (from 0): the optimiser then forgets its moments."""
+        return False
+
     def start_from(self, confusion: Tensor) -> None:
         """Begin with these confusions of the workers, (R, C, C); overridden by methods with a `start`."""
         raise NotImplementedError

@@ -49,23 +49,28 @@ class TrainKeywords(TypedDict, total=False):
     initial_scale: float
     label_smoothing: float
     leave_one_out: bool
+    mixing_epochs: float
     n_groups: int
     noise_lr: float
     normalise: Literal["none", "worker", "both"]
     omega_input: Literal["features", "task"]
     omega_lr: float
     pooling: float
+    prior: Literal["uniform", "votes"]
     rank: int | None
     regularisation: float
+    right: float
     rounds: int
     shared: float | None
     sharpening: float | None
     shrinkage: float
     smoothing: float
-    start: Literal["identity", "dawid-skene", "trace", "best-of"]
+    sparsity: float
+    start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"]
     start_epochs: float
     strength: float
     targets: Literal["soft", "hard"]
     trust: float
     unlabelled: Literal["no", "validation", "all"]
-    variant: Literal["mixture", "paper", "authors"]
+    variant: Literal["mixture", "paper", "authors", "a", "b"]
+    volume: Literal["f", "w"]

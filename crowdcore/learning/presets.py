@@ -88,6 +88,19 @@ _BASELINES: list[tuple[str, dict[str, Any]]] = [
     ("conal", {}),
     ("conal", {"start": "best-of"}),
     ("conal", {"variant": "paper"}),
+    ("max-mig", {}),
+    ("doctor-net", {}),
+    ("wdn", {}),
+    ("unionnet", {"variant": "a"}),
+    ("unionnet", {"variant": "b"}),
+    ("mbem", {}),
+    ("geocrowdnet", {"volume": "f"}),
+    ("geocrowdnet", {"volume": "w"}),
+    ("crowdlab", {}),
+    ("crowdar", {}),
+    ("madl", {}),
+    ("annot-mix", {}),
+    ("coinnet", {}),
 ]
 _TITLES = {"labelme": "LabelMe", "music": "Music"}
 _HELD_OUT = {

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
-from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
-from crowdcore.learning.base import CrowdMethod, EpochContext, Network, Recovered, swept
+from crowdcore.learning.base import EpochContext, Network, Recovered, swept
 from crowdcore.learning.networks.likelihood import (
     expected_counts,
     gather_rows,
@@ -20,14 +18,13 @@ from crowdcore.learning.networks.likelihood import (
     map_confusion,
     posterior,
 )
-from crowdcore.learning.training.cross_fitting import CrossFitted
-from crowdcore.learning.training.data import Batch
+from crowdcore.learning.training.posterior_trained import FoldSettings, PosteriorTrained
 from crowdcore.learning.training.problem import Problem
 
 __all__ = ["EmSettings", "ExpectationMaximisation"]
 
 
-class EmSettings(Settings):
+class EmSettings(FoldSettings):
     """Settings of EM."""
 
     leave_one_out: bool = Field(
@@ -35,15 +32,6 @@ class EmSettings(Settings):
         title="Leave-one-out confusions",
         description="Leave a task's own labels out of the confusions in its E-step.",
     )
-    folds: int = Field(
-        default=0,
-        ge=0,
-        le=20,
-        title="Folds of the E-step",
-        description="Number of networks, each trained without one fold of the tasks; the E-step of a task uses the "
-        "network that has not seen it, and predictions are averaged. 0 = one network; K networks take K times as long.",
-    )
-
     smoothing: float = Field(
         default=0.1,
         gt=0,
@@ -53,7 +41,7 @@ class EmSettings(Settings):
     )
 
 
-class ExpectationMaximisation(CrowdMethod):
+class ExpectationMaximisation(PosteriorTrained):
     """Posterior and expected counts, from vote shares at first, re-estimated at the start of every later epoch.
 
     E-step ``q_i(c) ∝ p_i(c) Π_r π^r[c, y_i^r]``, M-step ``π^r[c, l] ∝ α + Σ_i q_i(c) 1[y_i^r = l]``.
@@ -62,50 +50,15 @@ class ExpectationMaximisation(CrowdMethod):
     Settings: ClassVar[type[Settings]] = EmSettings
 
     smoothing: Tensor
-    fold: Tensor
-    q: Tensor
     counts: Tensor
 
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
         super().__init__(problem, settings, network)
         self.leave_one_out = settings.leave_one_out
-        if settings.folds:
-            self.state("fold", torch.randperm(problem.n_train) % settings.folds)
         self.keep("smoothing", settings.smoothing)
-        votes = torch.from_numpy(problem.votes()).float()
         n = problem.n_train_annotations
         task, worker, label = (torch.from_numpy(a[:n]) for a in (problem.task, problem.worker, problem.label))
-        self.state("q", votes)
-        self.register_buffer("counts", expected_counts(votes[task], worker, label, self.n_workers).contiguous())
-
-    @classmethod
-    def make_classifier(cls, network: Network, n_classes: int, n_workers: int, settings: Any) -> nn.Module:
-        """One network, or one per fold.
-
-        Raises:
-            SettingError: a single fold.
-        """
-        if settings.folds == 1:
-            raise SettingError("folds", "be 0 (one network) or at least 2", 1)
-        return CrossFitted(network, n_classes, settings.folds) if settings.folds else network(n_classes)
-
-    def train_log_probs(self, features: Tensor, task: Tensor) -> Tensor:
-        """Of the network that has not seen the task, where there are folds."""
-        if not isinstance(self.classifier, CrossFitted):
-            return self.log_probs(features)
-        index = self.fold.index_select(0, task).reshape(-1, 1, 1).expand(-1, 1, self.n_classes)
-        return self.classifier.each(features).gather(1, index).squeeze(1)
-
-    def target_loss(self, batch: Batch, loss: Callable[[Tensor], Tensor]) -> Tensor:
-        """Mean over tasks of a loss per task, (B, C) log p -> (B,); every network learns from the folds not its own."""
-        if not isinstance(self.classifier, CrossFitted):
-            return loss(self.log_probs(batch.features)).mean()
-        fold = self.fold.index_select(0, batch.task)
-        total = torch.zeros((), dtype=batch.features.dtype, device=batch.features.device)
-        for k, log_p in enumerate(self.classifier.each(batch.features).unbind(-2)):
-            seen = (fold != k).to(log_p.dtype)
-            total = total + (seen * loss(log_p)).sum() / seen.sum().clamp_min(1)
-        return total
+        self.register_buffer("counts", expected_counts(self.q[task], worker, label, self.n_workers).contiguous())
 
     def evidence(self, batch_q: Tensor, row: Tensor, worker: Tensor, label: Tensor, weight: Tensor) -> Tensor:
         """``Σ_r log π^r[c, y_i^r]`` of tasks with posterior (B, C), their own labels left out if wished -> (B, C)."""

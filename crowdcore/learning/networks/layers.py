@@ -63,6 +63,11 @@ class Random(nn.Module):
         u: Tensor = ((low / 256 + mid) / 256 + high) / 256
         return u.view(shape)
 
+    def uniform_rows(self, n: int, k: int) -> Tensor:
+        """(n, k) as `uniform`, the first rows the same whatever n is: for rows of which some are padding."""
+        high, mid, low = self.draw(3 * n * k).to(torch.float32).view(n, k, 3).unbind(-1)
+        return ((low / 256 + mid) / 256 + high) / 256
+
 
 class Dropout(Random):
     """Inverted dropout with masks of the replica's own.

@@ -14,7 +14,7 @@ from crowdcore.learning.networks.rows import normalise
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["OmegaNetwork"]
+__all__ = ["OmegaNetwork", "centre_and_scale"]
 
 _REACH = 5.0  # standard deviation of the scaled features times the root of their number
 _SAMPLE = 4096  # training tasks that centre and scale are taken from
@@ -42,7 +42,7 @@ class OmegaNetwork(nn.Module):
         self.bias = nn.Parameter(torch.zeros(())) if free else None
         self.scaled = free and source == "features"
         if self.scaled:
-            for name, value in zip(("centre", "scale"), _centre_and_scale(problem), strict=True):
+            for name, value in zip(("centre", "scale"), centre_and_scale(problem), strict=True):
                 self.register_buffer(name, value, persistent=False)
         n_in, self.source, self.normalise = math.prod(problem.input_shape), source, normalise
         self.n_train = problem.n_train
@@ -85,7 +85,7 @@ class OmegaNetwork(nn.Module):
         return t if self.bias is None else t + self.bias
 
 
-def _centre_and_scale(problem: Problem) -> tuple[Tensor, Tensor]:
+def centre_and_scale(problem: Problem) -> tuple[Tensor, Tensor]:
     """(n_in,) mean of the prepared features of some training tasks, and `_REACH` / (standard deviation · √n_in)."""
     some = problem.order[: problem.n_train][:: -(-problem.n_train // _SAMPLE)]
     rows = torch.from_numpy(np.ascontiguousarray(problem.rows[some]))

@@ -18,7 +18,7 @@ from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.checkpoint import Checkpoint
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.loop import OnEpoch, Replica, make_replicas, run_epochs
-from crowdcore.learning.training.start import NoiseLayerSettings, dawid_skene_confusion
+from crowdcore.learning.training.start import NoiseLayerSettings, counted_confusion, dawid_skene_confusion
 from crowdcore.learning.training.worker_model import WorkerModel
 
 __all__ = ["first_stage_epochs", "start_modules"]
@@ -33,7 +33,7 @@ class _Settings(NoiseLayerSettings):
 
 def first_stage_epochs(method: type[CrowdMethod], settings: Any, training: TrainSettings) -> int:
     """Epochs that the first stage adds."""
-    if issubclass(method, WorkerModel) or getattr(settings, "start", "identity") == "identity":
+    if issubclass(method, WorkerModel) or getattr(settings, "start", "identity") not in _STRENGTH:
         return 0
     return max(1, round(float(settings.start_epochs) * training.epochs))
 
@@ -58,9 +58,10 @@ def start_modules(
         members = [s for s, r in enumerate(stack) if getattr(r.settings, "start", "identity") == start]
         if start == "identity":
             continue
-        if issubclass(method, WorkerModel):
+        if start == "votes" or issubclass(method, WorkerModel):
+            aggregator = "majority-vote" if start == "votes" else "dawid-skene"
             for s in members:
-                modules[s].start_from(torch.from_numpy(dawid_skene_confusion(data.problem)).float())
+                modules[s].start_from(torch.from_numpy(counted_confusion(data.problem, aggregator)).float())
             continue
         settings: Any = stack[members[0]].settings
         first = _Settings(noise_lr=settings.noise_lr, strength=_STRENGTH[start])

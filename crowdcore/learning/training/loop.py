@@ -120,6 +120,8 @@ def run_epochs(
         if prepares:
             _start_epoch(replicas, data, epoch)
         optimiser.start_epoch(epoch)
+        if method.begins_phase(stack[0].settings, epoch, training.epochs):
+            optimiser.forget()
         losses = steps.epoch(epoch)
         measured = {"loss": losses.sum(0), **dict(zip(steps.terms, losses, strict=True)), **evaluation()}
         metrics = fetch(measured)

@@ -1,4 +1,4 @@
-"""Initial worker matrices: identity, Dawid-Skene's estimates, or the result of a first stage."""
+"""Initial worker matrices: identity, an aggregator's estimates, or the result of a first stage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crowdcore.core.types import FloatArray
 from crowdcore.learning.base import swept
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["NoiseLayerSettings", "StartSettings", "dawid_skene_confusion", "split_confusion"]
+__all__ = ["NoiseLayerSettings", "StartSettings", "counted_confusion", "dawid_skene_confusion", "split_confusion"]
 
 _POOLED = 1.0  # annotations per row that the pooled confusion counts for
 _SMALLEST = 1e-3  # entries of a start are at least this, so that gradients reach them
@@ -36,11 +36,12 @@ class StartSettings(NoiseLayerSettings):
     candidates: ClassVar[tuple[str, ...]] = ("dawid-skene", "trace")
     """The starts that best-of tries."""
 
-    start: Literal["identity", "dawid-skene", "trace", "best-of"] = Field(
+    start: Literal["identity", "votes", "dawid-skene", "trace", "best-of"] = Field(
         default="dawid-skene",
         title="Start of the noise layers",
-        description="Identity; or a first stage that learns one confusion per worker, from Dawid-Skene's estimates "
-        "or with trace regularisation; best-of: both stages, of which the lower training loss is kept.",
+        description="Identity; confusions under the vote shares; or a first stage that learns one confusion per "
+        "worker, from Dawid-Skene's estimates or with trace regularisation; best-of: both stages, of which the lower "
+        "training loss is kept.",
         json_schema_extra=swept,
     )
     start_epochs: float = Field(
@@ -48,18 +49,23 @@ class StartSettings(NoiseLayerSettings):
         gt=0,
         le=1,
         title="Epochs of the first stage",
-        description="As a share of the epochs, in addition to them; not used if the start is the identity.",
+        description="As a share of the epochs, in addition to them; not used if the start is the identity or votes.",
     )
 
 
 def dawid_skene_confusion(problem: Problem) -> FloatArray:
-    """(R, C, C) confusions under Dawid-Skene's posterior of the training tasks, each drawn to the pooled one.
+    """(R, C, C) `counted_confusion` under Dawid-Skene's posterior."""
+    return counted_confusion(problem, "dawid-skene")
+
+
+def counted_confusion(problem: Problem, aggregator: str) -> FloatArray:
+    """(R, C, C) confusions under an aggregator's posterior of the training tasks, each drawn to the pooled one.
 
     ``π^r[c, l] ∝ n^r_cl + κ π̄[c, l]`` with expected counts n and κ = 1, so that workers with few labels start like
     the crowd; entries are at least 0.001 before rows are scaled to sum 1.
     """
     n, (n_workers, n_classes) = problem.n_train_annotations, (problem.n_workers, problem.n_classes)
-    q = problem.votes("dawid-skene")[problem.task[:n]]
+    q = problem.votes(aggregator)[problem.task[:n]]
     given = np.zeros((n_workers * n_classes, n_classes))
     np.add.at(given, problem.worker[:n] * n_classes + problem.label[:n], q)
     counts = given.reshape(n_workers, n_classes, n_classes).transpose(0, 2, 1)

@@ -39,14 +39,16 @@ class WorkerModel(CrowdMethod):
         """V^r at which π^r is this."""
         self.logits.copy_(torch.expm1(confusion).log())
 
+    def log_likelihood(self, p: Tensor, confusion: Tensor, batch: Batch) -> Tensor:
+        """(A,) ``log (p_i π^r)[y_i^r]`` from (B, C) and (R, C, C)."""
+        (of_task,) = gather_rows(batch.row, p)
+        return (of_task * given_label(confusion, batch.worker, batch.label)).sum(-1).clamp_min(1e-30).log()
+
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Tanno et al. 2019, eq. 4; the mean is over a batch's tasks."""
-        confusion = self.confusion()
-        of_tasks = self.log_probs(batch.features).exp()
-        (p,) = gather_rows(batch.row, of_tasks)
-        explained = (p * given_label(confusion, batch.worker, batch.label)).sum(-1).clamp_min(1e-30)
+        p, confusion = self.log_probs(batch.features).exp(), self.confusion()
         return {
-            "cross_entropy": -(batch.weight * explained.log()).sum() / of_tasks.shape[-2],
+            "cross_entropy": -(batch.weight * self.log_likelihood(p, confusion, batch)).sum() / len(p),
             "trace": self.strength * confusion.diagonal(dim1=-2, dim2=-1).sum(),
         }
 

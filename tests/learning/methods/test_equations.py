@@ -10,9 +10,10 @@ from crowdcore.core.errors import SettingError
 from crowdcore.learning import methods
 from crowdcore.learning.base import EpochContext
 from tests.learning.helpers import N_WORKERS, built, featured_crowd, gradients, numerical_gradient, objective
-from tests.learning.methods import oracle
+from tests.learning.methods import oracle, oracle_peers
 
 KNOWN = np.random.default_rng(5).standard_normal((N_WORKERS, 2)).astype(np.float32)
+
 
 CASES = {
     "auto": [({"chosen": "dl-mv targets=hard"}, oracle.target_cross_entropy)],
@@ -46,6 +47,15 @@ CASES = {
         ({"normalise": "both"}, lambda s: oracle.conal_groups(s, "both")),
     ],
     "generalized-em": [({}, oracle.generalized_em), ({"smoothing": 2.0}, oracle.generalized_em)],
+    "max-mig": [({}, oracle_peers.max_mig), ({"prior": "votes"}, oracle_peers.max_mig)],
+    "doctor-net": [({}, oracle_peers.doctor_net)],
+    "unionnet": [({"variant": v}, lambda s, v=v: oracle_peers.unionnet(s, v)) for v in "ab"],
+    "mbem": [({}, oracle_peers.posterior_cross_entropy)],
+    "geocrowdnet": [({"volume": v, "strength": 0.3}, lambda s, v=v: oracle_peers.geocrowdnet(s, v)) for v in "fw"],
+    "crowdlab": [({"folds": 0}, oracle_peers.posterior_cross_entropy)],
+    "coinnet": [({"strength": 0.3, "sparsity": 0.5}, oracle_peers.coinnet)],
+    "annot-mix": [({}, oracle_peers.annot_mix)],
+    "crowdar": [({}, oracle_peers.crowdar), ({"trust": 0.4}, oracle_peers.crowdar)],
 }
 FLAT = [(name, settings, expected) for name, cases in CASES.items() for settings, expected in cases]
 
@@ -61,7 +71,7 @@ def test_loss_and_gradient_are_those_of_the_equations(name, settings, expected):
 
 
 def test_every_method_has_an_equation_to_compare_with():
-    assert {*CASES, "dl-em"} == set(methods.names())
+    assert {*CASES, "dl-em", "wdn", "madl"} == set(methods.names())
 
 
 def test_conal_takes_worker_features():

@@ -1,0 +1,80 @@
+"""GeoCrowdNet: stochastic confusions, with a volume that makes them identifiable."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+from torch import Tensor
+
+from crowdcore.core.settings import Settings
+from crowdcore.learning.base import Network, swept
+from crowdcore.learning.networks.volume import log_volume
+from crowdcore.learning.training.data import Batch
+from crowdcore.learning.training.problem import Problem
+from crowdcore.learning.training.start import NoiseLayerSettings
+from crowdcore.learning.training.worker_model import WorkerModel
+
+__all__ = ["GeoCrowdNet", "GeoCrowdNetSettings"]
+
+
+class GeoCrowdNetSettings(NoiseLayerSettings):
+    """Settings of GeoCrowdNet."""
+
+    volume: Literal["f", "w"] = Field(
+        default="f",
+        title="Volume",
+        description="Of the predictions of a batch's tasks (F), or of the workers' confusions (W).",
+    )
+    strength: float = Field(
+        default=0.01,
+        ge=0,
+        title="Strength of the volume, λ",
+        description="λ of the logarithm of the volume (Ibrahim 2023, eq. 8 and 9); 0 = without regularisation.",
+        json_schema_extra=swept,
+    )
+    noise_lr: float = Field(
+        default=10.0,
+        gt=0,
+        title="Learning rate of the noise layers",
+        description="As a multiple of the classifier's: noise layers must move by several logits to be learnt.",
+    )
+    candidates: ClassVar[tuple[str, ...]] = ("identity", "dawid-skene")
+
+    start: Literal["identity", "votes", "dawid-skene", "best-of"] = Field(
+        default="dawid-skene",
+        title="Start of the confusions",
+        description="Near the identity (Ibrahim), at the estimates under the vote shares, at Dawid-Skene's; best-of: "
+        "the first and the last, of which the lower training loss is kept.",
+        json_schema_extra=swept,
+    )
+
+
+class GeoCrowdNet(WorkerModel):
+    """``-mean log (p_i π^r)[y_i^r] - λ log det(V + ε I)`` with stochastic π^r, means over annotations.
+
+    F: ``V = mean_i p_iᵀ p_i`` over a batch's tasks (a batch with fewer tasks than classes would have volume 0: ε = 1e-4
+    keeps it finite); the paper's sum over tasks differs by a constant. W: ``V = Σ_r π^r π^rᵀ / R``, the same whatever
+    the batch. ``π^r ∝ softplus(V^r)`` as in trace regularisation.
+    """
+
+    name: ClassVar[str] = "geocrowdnet"
+    title: ClassVar[str] = "GeoCrowdNet"
+    paper: ClassVar[str] = (
+        "Ibrahim, Nguyen, Fu: Deep Learning From Crowdsourced Labels: Coupled Cross-Entropy Minimization, "
+        "Identifiability, and Regularization, ICLR 2023"
+    )
+    Settings: ClassVar[type[Settings]] = GeoCrowdNetSettings
+
+    def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
+        super().__init__(problem, settings, network)
+        self.volume = settings.volume
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Cross-entropy of the labels, minus the volume."""
+        p, confusion = self.log_probs(batch.features).exp(), self.confusion()
+        gram = p.T @ p / len(p) if self.volume == "f" else (confusion @ confusion.transpose(1, 2)).mean(0)
+        return {
+            "cross_entropy": -batch.mean(self.log_likelihood(p, confusion, batch)),
+            "volume": -self.strength * log_volume(gram),
+        }

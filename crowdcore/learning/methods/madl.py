@@ -1,0 +1,84 @@
+"""MaDL: confusions that depend on worker and task, with workers who are alike counted for less."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from crowdcore.core.settings import Settings
+from crowdcore.learning.base import CrowdMethod, Network, Recovered
+from crowdcore.learning.networks.likelihood import gather_rows
+from crowdcore.learning.networks.task_confusion import TaskConfusion
+from crowdcore.learning.training.data import Batch
+from crowdcore.learning.training.problem import Problem
+
+__all__ = ["Madl", "MadlSettings"]
+
+_ALPHA, _BETA = 1.25, 0.25  # of the bandwidth's Gamma prior, whose mode is 1
+
+
+class MadlSettings(Settings):
+    """Settings of MaDL."""
+
+    embedding: int = Field(
+        default=16, ge=1, title="Embedding size", description="Dimension of the embeddings of tasks and workers."
+    )
+    right: float = Field(
+        default=0.8,
+        gt=0,
+        lt=1,
+        title="Probability of a right label, η",
+        description="η of every worker at the start (Herde 2023, eq. 19).",
+    )
+    noise_lr: float = Field(
+        default=1.0,
+        gt=0,
+        title="Learning rate of the workers' model",
+        description="As a multiple of the classifier's; the paper's is 1.",
+    )
+
+
+class Madl(CrowdMethod):
+    """``-mean w_r log Σ_c p_i(c) π_i^r[c, y_i^r] - log Gamma(γ | 1.25, 0.25)`` with confusions of worker and task.
+
+    Worker weights ``w_r ∝ 1 / Σ_s exp(-γ ‖e_r - e_s‖²)``, scaled to sum R, from the embeddings of `TaskConfusion`,
+    which get no gradient from them (eq. 21-26). The full variant of the paper; a task's embedding is a linear map of
+    its features, and the product of both embeddings is taken by element. The weights take memory R².
+    """
+
+    name: ClassVar[str] = "madl"
+    title: ClassVar[str] = "Multi-annotator deep learning (MaDL)"
+    paper: ClassVar[str] = "Herde, Huseljic, Sick: Multi-annotator Deep Learning, TMLR 2023"
+    Settings: ClassVar[type[Settings]] = MadlSettings
+
+    def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
+        super().__init__(problem, settings, network)
+        self.confusion = TaskConfusion(problem, settings.embedding, settings.right)
+        self.bandwidth = nn.Parameter(torch.tensor((_ALPHA - 1) / _BETA))
+
+    def worker_weight(self) -> Tensor:
+        """(R,) w."""
+        e = self.confusion.worker.detach()
+        square = e.square().sum(-1)
+        distance = (square.unsqueeze(1) + square - 2 * e @ e.T).clamp_min(0)
+        w = 1 / torch.exp(-self.bandwidth.clamp_min(1e-3) * distance).sum(-1)
+        return self.n_workers * w / w.sum()
+
+    def loss(self, batch: Batch) -> dict[str, Tensor]:
+        """Weighted cross-entropy of the labels, and the prior of the bandwidth."""
+        log_p, v = gather_rows(batch.row, self.log_probs(batch.features), self.confusion.task_embedding(batch.features))
+        (e,) = gather_rows(batch.worker, self.confusion.worker)
+        log_label = torch.logsumexp(log_p.unsqueeze(-1) + self.confusion(e, v), -2)
+        given = log_label.gather(-1, batch.label.unsqueeze(-1)).squeeze(-1)
+        (weight,) = gather_rows(batch.worker, self.worker_weight().unsqueeze(-1))
+        gamma = self.bandwidth.clamp_min(1e-3)
+        prior = _ALPHA * math.log(_BETA) - math.lgamma(_ALPHA) + (_ALPHA - 1) * gamma.log() - _BETA * gamma
+        return {"cross_entropy": -batch.mean(weight.squeeze(-1) * given), "bandwidth": -prior}
+
+    def recovered(self) -> Recovered:
+        """Confusions on a task with mean features, and the workers' weights."""
+        return {"worker_confusion": self.confusion.typical(), "worker_weight": self.worker_weight()}
