@@ -19,7 +19,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
 from crowdcore.learning.training.device import resolve_device
 
-__all__ = ["vgg16_features"]
+__all__ = ["vgg16_features", "weights_file"]
 
 _SIZE, _MEAN, _SCALE = 224, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _HASHED = 1000  # images that go into the cache's key
@@ -56,6 +56,11 @@ def vgg16_features(
     row_of[present] = np.arange(len(present))
     part_of = np.where(images.present, 0, -1).astype(np.int8)
     return replace(dataset, features=Rows((file,), part_of, row_of))
+
+
+def weights_file() -> Path:
+    """Where torchvision keeps VGG-16's weights, there or not."""
+    return Path(torch.hub.get_dir()) / "checkpoints" / "vgg16-397923af.pth"
 
 
 def _key(dataset: CrowdDataset, images: Rows) -> str:
@@ -97,10 +102,10 @@ def _convolutions() -> nn.Module:
     except ModuleNotFoundError as error:
         raise need_extra("Pretrained features", "torchvision") from error
     weights = VGG16_Weights.IMAGENET1K_V1
+    place = weights_file()
     try:
         network: nn.Module = vgg16(weights=weights).features
     except (URLError, OSError) as error:
-        place = Path(torch.hub.get_dir()) / "checkpoints" / weights.url.rsplit("/", 1)[-1]
         raise CrowdError(
             f"The pretrained weights could not be fetched from {weights.url}: {error}. Put that file at {place}, or "
             "train a backbone on the images themselves."
