@@ -31,7 +31,9 @@ def embed(
         str, typer.Option(help="Embeddings of your own: a .npy file in the order of tasks, or a further column.")
     ] = "",
     model: Annotated[str, typer.Option(help="For sentences: a model of sentence-transformers that is here.")] = "",
-    side: Annotated[int, typer.Option(help="For pixels: pixels of a side.")] = SIDE,
+    side: Annotated[
+        int | None, typer.Option(help=f"For pixels: of a side; default: as the first image has, {SIDE} at most.")
+    ] = None,
     allow_urls: Annotated[bool, typer.Option("--allow-urls", help="Fetch images that are addresses.")] = False,
     device: Device = "auto",
     json: Json = False,

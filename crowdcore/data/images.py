@@ -27,8 +27,9 @@ __all__ = ["FORMATS", "SIDE", "SUFFIXES", "image_names", "is_address", "read_ima
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")  # that Pillow reads by itself
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 SIDE = 64
-"""Pixels of a side, unless another number is asked for."""
+"""Pixels of a side at most, unless another number is asked for."""
 _SIDES = (8, 1024)
+_SMALLEST = 16  # that networks for images take
 _BYTES = 100 << 20  # of a file
 _AT_ONCE = 256  # files for one child process
 _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA")  # whose colours are plain
@@ -50,7 +51,7 @@ def is_address(name: str) -> bool:
 
 def read_images(
     dataset: CrowdDataset,
-    side: int = SIDE,
+    side: int | None = None,
     *,
     accept: bool = False,
     allow_urls: bool = False,
@@ -63,7 +64,7 @@ def read_images(
 
     Args:
         dataset: tasks with a column ``image``: paths within the folder of the table.
-        side: pixels.
+        side: pixels; default: the shorter side of the first image, between 16 and `SIDE`.
         accept: leave tasks without a usable image without pixels; ``notes`` of the dataset say which.
         allow_urls: fetch images that are addresses.
         cache: folder for pixels; default next to the downloaded datasets.
@@ -76,13 +77,14 @@ def read_images(
     names = image_names(dataset)
     if names is None:
         raise DataError(f"{dataset.name} has no images", "Add a column `image` with paths to tasks.* or to the table.")
-    if not _SIDES[0] <= side <= _SIDES[1]:
+    if side is not None and not _SIDES[0] <= side <= _SIDES[1]:
         raise SettingError("side", f"be between {_SIDES[0]} and {_SIDES[1]}", side)
     from crowdcore.data.catalogue import cache_folder
 
     folder = Path(cache) if cache is not None else cache_folder().parent / "images"
     base = (dataset.media.folder if dataset.media else None) or Path()
     files = [_file(base.resolve(), name, folder, allow_urls) for name in names]
+    side = side or _usual_side([path for path, _ in files if path])
     file = folder / f"{_key(files, side)}.npy"
     if not file.is_file() or not file.with_suffix(".json").is_file():
         _decode_all(files, side, file)
@@ -187,6 +189,22 @@ def _decode(files: list[str], side: int) -> tuple[AnyArray, list[str]]:
             return np.zeros((1, side, side, 3), np.uint8), [f"{Path(files[0]).name}: {error}"]
     alone = [_decode([file], side) for file in files]
     return np.concatenate([pixels for pixels, _ in alone]), [reason for _, told in alone for reason in told]
+
+
+def _usual_side(files: list[str]) -> int:
+    found = next((n for file in files if (n := run_confined(shorter_side, file))), SIDE)
+    return min(max(found, _SMALLEST), SIDE)
+
+
+def shorter_side(file: str) -> int:
+    """Pixels, from an image's header; 0: it is no image."""
+    from PIL import Image
+
+    try:
+        with Image.open(file, formats=FORMATS) as image:
+            return min(image.size)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return 0
 
 
 def decode_files(files: Sequence[str], side: int) -> tuple[AnyArray, list[str]]:

@@ -94,7 +94,8 @@ def _strata(dataset: CrowdDataset) -> IntArray:
 def _most_frequent(of: IntArray, value: IntArray, n: int) -> IntArray:
     """(n,) the most frequent value of each; the smallest of several."""
     width = int(value.max(initial=0)) + 1
-    return np.bincount(of.astype(np.int64) * width + value, minlength=n * width).reshape(n, width).argmax(1)
+    counts: IntArray = np.bincount(of.astype(np.int64) * width + value, minlength=n * width).reshape(n, width)
+    return np.asarray(counts.argmax(1))
 
 
 def _every(n: int, share: float, start: float) -> BoolArray:

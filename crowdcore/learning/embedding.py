@@ -17,7 +17,7 @@ from crowdcore.core.errors import CrowdError, DataError, SettingError
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.data.arrays import open_array
 from crowdcore.data.dataset import CrowdDataset, Media
-from crowdcore.data.images import SIDE, image_names, read_images, refuse_unless
+from crowdcore.data.images import image_names, read_images, refuse_unless
 from crowdcore.data.rows import Rows
 from crowdcore.data.subset import take_tasks
 from crowdcore.learning.networks.texts import TextFeatures, text_features
@@ -72,7 +72,7 @@ def embed(
     *,
     given: str | Path = "",
     model: str = "",
-    side: int = SIDE,
+    side: int | None = None,
     accept: bool = False,
     allow_urls: bool = False,
     device: str = "auto",
@@ -85,7 +85,7 @@ def embed(
         kind: one of `KINDS`; "auto" is the first of `kinds_of`, or "given".
         given: for "given": a .npy file with a row per task, in their order, or a further column of the annotations.
         model: for "sentences": name or folder of a model of sentence-transformers that is here.
-        side: for "pixels": of an image.
+        side: for "pixels": see `read_images`.
         accept: leave out tasks whose text is empty, or whose image cannot be used.
         allow_urls: fetch images that are addresses.
         device: for networks.

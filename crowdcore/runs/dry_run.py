@@ -19,8 +19,8 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
 from crowdcore.learning import methods, split_settings, train
 from crowdcore.learning.training.events import EpochEvent, Event
-from crowdcore.learning.trials import FOLDS, REPLICAS
 from crowdcore.learning.training.inputs import with_inputs
+from crowdcore.learning.trials import FOLDS, REPLICAS
 from crowdcore.runs.datasets import open_dataset
 from crowdcore.runs.forkserver import give_way
 from crowdcore.runs.usage import Processors, peak_bytes, process_age

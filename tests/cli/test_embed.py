@@ -114,4 +114,5 @@ def test_binary_annotators_are_planted_on_a_folder_of_two_classes(crowdcore, ref
     small = ("--train", "backbone=cnn", "--train", 'backbone_settings={"width": 4}', "--train", "select_on=none")
     crowdcore("simulate", "rodrigues", "--on", tmp_path / "pets", "-m", "crowd-layer", *small, "--epochs", 1)
     write_pictures(tmp_path / "pets" / "cow", [2])
-    assert "3 classes, but this simulation is made for two" in refused("simulate", "rodrigues", "--on", tmp_path / "pets")
+    said = refused("simulate", "rodrigues", "--on", tmp_path / "pets")
+    assert "3 classes, but this simulation is made for two" in said
