@@ -156,7 +156,7 @@ def _key(files: list[tuple[str, str]], side: int) -> str:
     """Depends on where the files are, how large, and when they were written."""
     digest = hashlib.blake2b(str(side).encode(), digest_size=12)
     for path, fault in files:
-        found = os.stat(path) if path else None
+        found = Path(path).stat() if path else None
         digest.update(f"\x1f{path}\x1f{fault}\x1f{found and (found.st_size, found.st_mtime_ns)}".encode())
     return digest.hexdigest()
 

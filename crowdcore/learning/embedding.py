@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +20,11 @@ from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.images import image_names, read_images, refuse_unless
 from crowdcore.data.rows import Rows
 from crowdcore.data.subset import take_tasks
-from crowdcore.learning.networks.texts import TextFeatures, text_features
+from crowdcore.learning.networks.weights import weights_file
 from crowdcore.learning.training.inputs import refuse_not_finite
+
+if TYPE_CHECKING:
+    from crowdcore.learning.networks.texts import TextFeatures
 
 __all__ = ["KINDS", "Embedded", "embed", "estimate_seconds", "kinds_of"]
 
@@ -59,8 +62,6 @@ def kinds_of(dataset: CrowdDataset) -> list[str]:
     stored = dataset.media.images if dataset.media else None
     named = image_names(dataset) is not None
     if stored is not None or named:
-        from crowdcore.learning.networks.pretrained import weights_file
-
         own = ["pixels"] if named else []
         kinds += ["vgg16", *own] if weights_file().is_file() else [*own, "vgg16"]
     return kinds
@@ -121,6 +122,8 @@ def embed(
     if kind in ("tfidf", "sentences"):
         dataset = _with_texts(dataset, accept)
         if kind == "tfidf":
+            from crowdcore.learning.networks.texts import text_features
+
             return Embedded((made := text_features(dataset))[0], kind, made[1])
         return Embedded(_with_features(dataset, _sentences(_texts(dataset), model, device)), kind)
     if "vgg16" not in kinds:

@@ -165,9 +165,7 @@ def ask_split(path: str, mapping: dict[str, Any], told: ImportReport) -> None:
             mapping[setting] = value / 100 if setting.endswith("share") else value
 
     with st.expander("Validation and test tasks", expanded=False):
-        st.caption(
-            "Drawn at random, as many of every class; tasks with the same value in a column can be kept together."
-        )
+        st.caption("Drawn at random, by class; tasks with the same value in a column can be kept together.")
         with st.container(horizontal=True):
             for setting, label, most in (
                 ("valid_share", "Validation (%)", 90),

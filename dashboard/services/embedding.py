@@ -58,7 +58,9 @@ def embedding_kinds(name: str) -> list[str]:
 
 def embedding_seconds(name: str, kind: str) -> float | None:
     """About how long a kind takes; None where a trial tells nothing."""
-    seconds: float | None = _planned(name, dataset(name).fingerprint, kind)["seconds"]
+    fingerprint = dataset(name).fingerprint
+    usual = _planned(name, fingerprint, "auto")
+    seconds: float | None = (usual if usual["kind"] == kind else _planned(name, fingerprint, kind))["seconds"]
     return seconds
 
 

@@ -17,9 +17,10 @@ from crowdcore.core.errors import CrowdError, DataError, need_extra
 from crowdcore.data.catalogue import cache_folder
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
+from crowdcore.learning.networks.weights import weights_file
 from crowdcore.learning.training.device import resolve_device
 
-__all__ = ["vgg16_features", "weights_file"]
+__all__ = ["vgg16_features"]
 
 _SIZE, _MEAN, _SCALE = 224, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _HASHED = 1000  # images that go into the cache's key
@@ -56,11 +57,6 @@ def vgg16_features(
     row_of[present] = np.arange(len(present))
     part_of = np.where(images.present, 0, -1).astype(np.int8)
     return replace(dataset, features=Rows((file,), part_of, row_of))
-
-
-def weights_file() -> Path:
-    """Where torchvision keeps VGG-16's weights, there or not."""
-    return Path(torch.hub.get_dir()) / "checkpoints" / "vgg16-397923af.pth"
 
 
 def _key(dataset: CrowdDataset, images: Rows) -> str:
