@@ -9,7 +9,6 @@ import typer
 
 from crowdcore.cli._options import Accept, DatasetName, Device, Json, Read, open_dataset
 from crowdcore.cli._output import print_json
-from crowdcore.core.errors import DataError
 from crowdcore.data.images import SIDE
 
 __all__ = ["embed"]
@@ -50,15 +49,14 @@ def embed(
 
     ds = open_dataset(dataset, accept, read)
     if target is None:
-        kinds = [kind] if kind != "auto" else ["given"] if given else embedding.kinds_of(ds)
-        if not kinds:
-            raise DataError(f"{ds.name} has neither texts nor images to make features from", "Pass --given.")
+        kind = kind if kind != "auto" else "given" if given else embedding.usual_kind(ds)
+        kinds = embedding.kinds_of(ds)
         seconds = embedding.estimate_seconds(
-            ds, kinds[0], given=given, model=model, side=side, allow_urls=allow_urls, device=device
+            ds, kind, given=given, model=model, side=side, allow_urls=allow_urls, device=device
         )
-        facts = {"dataset": ds.name, "tasks": ds.n_tasks, "kind": kinds[0], "kinds": kinds, "seconds": seconds}
+        facts = {"dataset": ds.name, "tasks": ds.n_tasks, "kind": kind, "kinds": kinds, "seconds": seconds}
         how_long = "" if seconds is None else f", about {max(1, round(seconds)):,} s"
-        print_json(facts) if json else print(f"{ds.name}: {embedding.KINDS[kinds[0]]}, {ds.n_tasks} tasks{how_long}")
+        print_json(facts) if json else print(f"{ds.name}: {embedding.KINDS[kind]}, {ds.n_tasks} tasks{how_long}")
         return
     found = embedding.embed(
         ds, kind, given=given, model=model, side=side, accept=accept, allow_urls=allow_urls, device=device

@@ -26,7 +26,7 @@ from crowdcore.learning.training.inputs import refuse_not_finite
 if TYPE_CHECKING:
     from crowdcore.learning.networks.texts import TextFeatures
 
-__all__ = ["KINDS", "Embedded", "embed", "estimate_seconds", "kinds_of"]
+__all__ = ["KINDS", "Embedded", "embed", "estimate_seconds", "kinds_of", "usual_kind"]
 
 KINDS = {
     "tfidf": "TF-IDF and singular vectors of the texts",
@@ -62,9 +62,25 @@ def kinds_of(dataset: CrowdDataset) -> list[str]:
     stored = dataset.media.images if dataset.media else None
     named = image_names(dataset) is not None
     if stored is not None or named:
-        own = ["pixels"] if named else []
-        kinds += ["vgg16", *own] if weights_file().is_file() else [*own, "vgg16"]
+        kinds += [*(["vgg16"] if weights_file().is_file() else []), *(["pixels"] if named else [])]
     return kinds
+
+
+def usual_kind(dataset: CrowdDataset) -> str:
+    """The first of `kinds_of`.
+
+    Raises:
+        DataError: there is none.
+    """
+    if kinds := kinds_of(dataset):
+        return kinds[0]
+    if dataset.media is not None and dataset.media.images is not None:
+        place = f"For pretrained features put VGG-16's weights at {weights_file()}."
+        raise DataError(f"{dataset.name} has pixels, which networks are trained on as they are", place)
+    raise DataError(
+        f"{dataset.name} has neither texts nor images to make features from",
+        "Add a column `text` or `image`, or give embeddings of your own (--given).",
+    )
 
 
 def embed(
@@ -107,14 +123,8 @@ def embed(
         ...     embed(demo, given=f"{folder}/mine.npy").dataset.features.shape
         (1797, 3)
     """
-    kinds = kinds_of(dataset)
     if kind == "auto":
-        kind = "given" if given else next(iter(kinds), "auto")
-    if kind == "auto":
-        raise DataError(
-            f"{dataset.name} has neither texts nor images to make features from",
-            "Add a column `text` or `image`, or give embeddings of your own.",
-        )
+        kind = "given" if given else usual_kind(dataset)
     if kind not in KINDS:
         raise SettingError("kind", f"be auto or one of {', '.join(KINDS)}", kind)
     if kind == "given":
@@ -126,8 +136,6 @@ def embed(
 
             return Embedded((made := text_features(dataset))[0], kind, made[1])
         return Embedded(_with_features(dataset, _sentences(_texts(dataset), model, device)), kind)
-    if "vgg16" not in kinds:
-        raise DataError(f"{dataset.name} has no images", "Add a column `image` with paths to its tasks.")
     stored = dataset.media.images if dataset.media else None
     if kind == "pixels" or stored is None:
         pixels = side if kind == "pixels" else _IMAGENET
