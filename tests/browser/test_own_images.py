@@ -32,7 +32,7 @@ def test_300_pictures_are_trained_on_after_five_clicks(browser: Browser, tmp_pat
             page = context.new_page()
             open_page(page, "/?dataset=demo&view=Open+a+file")
             with page.expect_file_chooser() as chooser:
-                main(page).get_by_role("button", name="Upload").click()  # 1
+                main(page).get_by_test_id("stFileUploader").locator("button").click()  # 1
             chooser.value.set_files(files=[archive])
             main(page).get_by_role("button", name="Open it").click()  # 2
             expect(main(page).get_by_role("heading", name="votes")).to_be_visible(timeout=SOON)
