@@ -28,7 +28,8 @@ def test_300_pictures_are_trained_on_after_five_clicks(browser: Browser, tmp_pat
         with serving(environment=environment) as address:
             context = browser.new_context(viewport={"width": 1440, "height": 900}, base_url=address)
             context.set_default_timeout(SOON)
-            context.add_init_script(LISTEN + COUNT)
+            context.add_init_script(LISTEN)
+            context.add_init_script(COUNT)
             page = context.new_page()
             open_page(page, "/?dataset=demo&view=Open+a+file")
             with page.expect_file_chooser() as chooser:
@@ -45,8 +46,9 @@ def test_300_pictures_are_trained_on_after_five_clicks(browser: Browser, tmp_pat
                 page.get_by_label(field, exact=True).first.fill(value)
                 page.keyboard.press("Enter")
                 settled(page)
+            expect(main(page).get_by_text("of memory")).to_be_visible(timeout=LONG)  # no trial may outlive the app
             start.click()  # 5
-            expect(main(page).get_by_text("finished").first).to_be_visible(timeout=LONG)
+            expect(main(page).get_by_text("Finished.", exact=True).first).to_be_attached(timeout=LONG)
             assert page.evaluate("window.clicks") == 5
             context.close()
         (run,) = runs.list_runs(workspace=workspace)
