@@ -16,6 +16,7 @@ from crowdcore.cli.analyse import distances, info, mistakes, quality
 from crowdcore.cli.app import app as run_app
 from crowdcore.cli.compare import compare
 from crowdcore.cli.datasets import datasets
+from crowdcore.cli.embed import embed
 from crowdcore.cli.examine import examine
 from crowdcore.cli.export import export
 from crowdcore.cli.fetch import fetch
@@ -54,6 +55,7 @@ for command in (
     scheduler,
     fetch,
     export,
+    embed,
 ):
     app.command()(command)
 app.command("app")(run_app)

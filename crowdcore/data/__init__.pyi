@@ -16,6 +16,7 @@ from .frames import (
     examine_frame as examine_frame,
     from_frame as from_frame,
 )
+from .images import read_images as read_images
 from .report import (
     Finding as Finding,
     ImportReport as ImportReport,
@@ -23,6 +24,8 @@ from .report import (
 )
 from .rows import Rows as Rows
 from .settings import ReadSettings as ReadSettings
+from .splitting import split_tasks as split_tasks
+from .subset import take_tasks as take_tasks
 from .validation import (
     Import as Import,
     examine as examine,

@@ -54,6 +54,10 @@ class ReadSettings(Settings):
     flagged: Literal["keep", "drop"] = Field(
         default="keep", description="Annotations that a tool marks as rejected or not trusted: keep, or leave out."
     )
+    valid_share: float = Field(default=0.0, ge=0, lt=1, description="Share of tasks to draw for validation.")
+    test_share: float = Field(default=0.0, ge=0, lt=1, description="Share of tasks to draw for the test.")
+    split_seed: int = Field(default=0, ge=0, description="Seed of that draw.")
+    group: str | None = Field(default=None, description="Further column whose tasks stay in one split.")
     name: str | None = Field(default=None, description="What to call the dataset; default the file's name.")
 
     def __init__(self, **settings: Any) -> None:

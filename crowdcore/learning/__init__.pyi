@@ -5,6 +5,7 @@ from .api import (
     train as train,
 )
 from .classifier import CrowdClassifier as CrowdClassifier
+from .embedding import Embedded as Embedded, embed as embed
 from .networks.texts import TextFeatures as TextFeatures, text_features as text_features
 from .recovery.plan import RecoveryPlan as RecoveryPlan
 from .recovery.study import (

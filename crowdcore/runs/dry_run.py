@@ -20,6 +20,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
 from crowdcore.learning import methods, split_settings, train
 from crowdcore.learning.training.events import EpochEvent, Event
+from crowdcore.learning.training.inputs import with_inputs
 from crowdcore.learning.trials import FOLDS, REPLICAS
 from crowdcore.runs.datasets import open_dataset
 from crowdcore.runs.forkserver import give_way
@@ -120,7 +121,7 @@ def main() -> None:
     processors = Processors()
     order = json.load(sys.stdin)
     try:
-        dataset = open_dataset(order.pop("dataset"), Workspace.open())
+        dataset = with_inputs(open_dataset(order.pop("dataset"), Workspace.open()))
         startup = process_age() * processors.share()
         found = measure(dataset, **order)
     except CrowdError as error:

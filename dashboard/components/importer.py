@@ -14,7 +14,7 @@ from dashboard.components.text import as_text, count
 from dashboard.components.variants import merging, open_questions
 
 if TYPE_CHECKING:
-    from crowdcore.data import Import
+    from crowdcore.data import Import, ImportReport
 
 __all__ = ["importer"]
 
@@ -30,7 +30,8 @@ def importer() -> None:
     st.markdown(
         "A table with one row per label (**task, worker, label**, optionally **gold**) as CSV, TSV, JSON lines or "
         "Parquet; a table of tasks × workers; an export of Mechanical Turk, Toloka, Appen, SageMaker Ground Truth, "
-        "Label Studio, Prodigy, doccano, Argilla or LightTag; or a ZIP of a dataset folder."
+        "Label Studio, Prodigy, doccano, Argilla or LightTag; or a ZIP of a dataset folder, of a table with the images "
+        "that its column **image** names, or of a folder of images for each class."
     )
     path = chosen_file()
     if path is None:
@@ -60,6 +61,7 @@ def importer() -> None:
         if found.report.format == "wide":
             ask_wide(path, mapping, found.report.columns)
         ask_tool(path, mapping, {finding.code for finding in found.report.findings})
+    ask_split(path, mapping, found.report)
     changes = len(found.report.changes)
     label = f"Accept {count(changes, 'change')} and open" if changes else "Open it"
     if st.button(label, type="primary", icon=":material/check:"):
@@ -149,6 +151,35 @@ def ask_tool(path: str, mapping: dict[str, Any], found: Collection[str]) -> None
                 state.show(key, mapping.get(setting, next(iter(options))))
                 names = options.__getitem__
                 st.selectbox(label, list(options), format_func=names, key=key, on_change=chosen, args=(setting, key))
+
+
+def ask_split(path: str, mapping: dict[str, Any], told: ImportReport) -> None:
+    """How many tasks validate and test, where the file does not say."""
+    if "split" in told.roles:
+        return
+
+    def chosen(setting: str, key: str) -> None:
+        value = st.session_state[key]
+        mapping.pop(setting, None)
+        if value:
+            mapping[setting] = value / 100 if setting.endswith("share") else value
+
+    with st.expander("Validation and test tasks", expanded=False):
+        st.caption("Drawn at random, by class; tasks with the same value in a column can be kept together.")
+        with st.container(horizontal=True):
+            for setting, label, most in (
+                ("valid_share", "Validation (%)", 90),
+                ("test_share", "Test (%)", 90),
+                ("split_seed", "Seed of the draw", None),
+            ):
+                key = f"{setting}-{path}"
+                held = mapping.get(setting, 0)
+                state.show(key, round(100 * held) if most else held)
+                st.number_input(label, 0, most, key=key, on_change=chosen, args=(setting, key), width=150)
+            key = f"group-{path}"
+            state.show(key, mapping.get("group"))
+            others = [c for c in told.columns if c not in told.roles.values()]
+            st.selectbox("Keep together", others, index=None, key=key, on_change=chosen, args=("group", key))
 
 
 def report(found: Import) -> None:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["KEPT", "form", "prefill", "refusal_of", "shared_settings"]
 
-SUGGESTED = ("auto",)
 APART = ("epochs", "backbone", "backbone_settings")  # settings of the trainer that have their own place
 KEPT: dict[str, Any] = {"persist_state": "session"}  # fields outlive a visit to another page
 SEEDS_HELP = (
@@ -42,7 +41,7 @@ def form() -> None:
     if st.session_state["train-refused"]:
         st.error(as_text(st.session_state["train-refused"]), icon=":material/block:")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        before = state.get_many("methods") or list(SUGGESTED)
+        before = state.get_many("methods") or services.suggested(dataset)
         lines = _methods(before)
         _preset(dataset)
     draft, problem = shared_settings("train", held, lines)

@@ -3,6 +3,7 @@
 from crowdcore.core import errors
 from dashboard.services._cache import *
 from dashboard.services.datasets import *
+from dashboard.services.embedding import *
 from dashboard.services.estimates import *
 from dashboard.services.fits import *
 from dashboard.services.items import *

@@ -25,6 +25,7 @@ __all__ = [
     "close_to_others",
     "dataset",
     "fitting",
+    "forget_dataset",
     "note_of",
     "private_folder",
     "upload_folder",
@@ -115,6 +116,11 @@ def dataset(name: str) -> CrowdDataset:
         _recent.clear()  # one is enough to speed up a run, and keeps nothing else alive
         _recent[name] = time.monotonic(), opened
     return opened
+
+
+def forget_dataset() -> None:
+    """Look up anew whether files have changed."""
+    _recent.clear()
 
 
 def _looked_up(name: str) -> CrowdDataset:

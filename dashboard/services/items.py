@@ -20,7 +20,6 @@ __all__ = ["Item", "has_media", "item", "task_number"]
 
 _CHARACTERS = 200_000  # of a text; what is longer is cut
 _BYTES = 100 << 20  # a larger file is not opened
-_FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")  # that Pillow reads by itself
 
 
 @dataclass(frozen=True)
@@ -70,12 +69,13 @@ def _opened(media: Media, path: object) -> Image | None:
     from PIL import Image
 
     from crowdcore.data.arrays import MAX_PIXELS
+    from crowdcore.data.images import FORMATS
 
     file = _inside(media, path)
     if file is None:
         return None
     try:
-        picture = Image.open(file, formats=_FORMATS)
+        picture = Image.open(file, formats=FORMATS)
         if picture.width * picture.height > MAX_PIXELS:
             return None
         return picture.convert("RGB")

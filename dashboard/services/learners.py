@@ -21,6 +21,7 @@ import streamlit as st
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.runs.files import read_json, write_json
 from dashboard.services._cache import dataset
+from dashboard.services.embedding import embeddable
 
 __all__ = [
     "about_backbone",
@@ -32,6 +33,7 @@ __all__ = [
     "learners",
     "setting_title",
     "settings_in_words",
+    "suggested",
     "training_schema",
     "untrainable",
     "value_in_words",
@@ -120,13 +122,21 @@ def untrainable(name: str) -> str:
             "It has no annotations, so there is nothing to learn from. Open a file on the Data page that has a label "
             "per row: task, worker, label."
         )
+    if noun := embeddable(name):
+        return f"It has {noun}, but no features yet: the page Train makes them."
     if opened.features is None and (opened.media is None or opened.media.images is None):
         return (
-            "It has neither features nor images, so a classifier has nothing to look at. Bring a ZIP of a dataset "
-            "folder to the Data page, with `features_train.npy` (a row per task, in the order of `tasks.csv`) or "
-            "`images_train.npz`, and the same for other splits. Without them the labels can still be aggregated."
+            "It has neither features nor images, so a classifier has nothing to look at. Bring a table with a column "
+            "`text`, a ZIP of a table with a column `image` and those files, or a ZIP of a dataset folder with "
+            "`features_train.npy` (a row per task, in the order of `tasks.csv`) to the Data page. Without them the "
+            "labels can still be aggregated."
         )
     return ""
+
+
+def suggested(name: str) -> list[str]:
+    """Methods to begin with: `auto`, but CoNAL where each of its trials would train a network on images."""
+    return ["auto"] if dataset(name).features is not None else ["conal"]
 
 
 def backbones(name: str) -> dict[str, str]:

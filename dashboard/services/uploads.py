@@ -14,6 +14,7 @@ import streamlit as st
 
 from crowdcore.core.confined import run_confined, start_helper
 from crowdcore.core.errors import DataError
+from crowdcore.data.readers.folder import is_dataset_folder
 from crowdcore.data.unpack import unpack_zip
 from dashboard.services._cache import close_to_others, fitting, private_folder, workspace
 from dashboard.services.kept_uploads import digest_of, free_title, kept_file, note_dataset, note_file
@@ -25,6 +26,7 @@ __all__ = ["MAPPED", "accept", "examine", "get_ready", "receive", "receive_again
 
 MAPPED = ("task", "worker", "label", "gold")
 _CHUNK = 1 << 20
+_TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 
 
 def get_ready() -> None:
@@ -77,12 +79,14 @@ def _to_read(file: Path) -> str:
 
 
 def _unpacked(archive: Path) -> Path:
-    """The folder that a ZIP holds; its only folder if it holds nothing else."""
+    """The folder that a ZIP holds (its only folder if it holds nothing else), or the only table beside images there."""
     target = archive.with_name(archive.stem + ".unpacked")
     if not target.exists():
         run_confined(unpack_zip, archive, target)
     inside = [child for child in target.iterdir() if child.name != "__MACOSX"]
-    return inside[0] if len(inside) == 1 else target
+    folder = inside[0] if len(inside) == 1 and inside[0].is_dir() else target
+    tables = [] if is_dataset_folder(folder) else [c for c in folder.iterdir() if c.suffix.lower() in _TABLES]
+    return tables[0] if len(tables) == 1 else folder
 
 
 @st.cache_resource(show_spinner="Reading the file …", max_entries=4)

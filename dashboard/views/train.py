@@ -3,6 +3,7 @@
 import streamlit as st
 
 from dashboard import services, state
+from dashboard.components.embedding_form import embedding_form
 from dashboard.components.frame import page
 from dashboard.components.one_run import one_run
 from dashboard.components.run_board import board
@@ -21,7 +22,8 @@ def draw() -> None:
         return
     why = services.untrainable(state.get("dataset"))
     if why:
-        nothing_to_learn(why)
+        noun = services.embeddable(state.get("dataset"))
+        embedding_form(noun) if noun else nothing_to_learn(why)
         if not services.runs_of(state.get("dataset")):
             return
     else:

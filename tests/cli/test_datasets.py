@@ -2,15 +2,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
-
-import numpy as np
-import pandas as pd
 
 import crowdcore as cc
-from crowdcore.data.dataset import Media
-from crowdcore.data.writers import write_folder
-from crowdcore.learning import TextFeatures
 
 
 def test_datasets_lists_what_the_library_finds(crowdcore) -> None:
@@ -66,14 +59,3 @@ def test_a_file_that_is_not_there_is_one_clear_line(refused, tmp_path) -> None:
 def test_an_unknown_way_to_read_is_refused(refused, tmp_path) -> None:
     (tmp_path / "v.csv").write_text("task,worker,label\na,w1,x\n", encoding="utf-8")
     assert "lable" in refused("info", tmp_path / "v.csv", "--read", "lable=x")
-
-
-def test_features_of_texts_are_written_with_what_makes_them(run, crowdcore, tmp_path):
-    crowd = cc.load_dataset("demo")
-    texts = pd.DataFrame({"text": [f"{crowd.classes[g]} and more" for g in crowd.gold]}, index=range(crowd.n_tasks))
-    write_folder(replace(crowd, features=None, media=Media(columns=texts)), tmp_path / "texts")
-    crowdcore("export", tmp_path / "texts", tmp_path / "out", "--features", "tfidf")
-    written, makes = cc.read_dataset(tmp_path / "out"), TextFeatures.load(tmp_path / "out" / "text_features.npz")
-    np.testing.assert_allclose(np.array(written.features), makes(texts["text"].tolist()), atol=1e-6)
-    assert run("export", tmp_path / "texts", tmp_path / "votes.csv", "--features", "tfidf").code == 2
-    assert run("export", tmp_path / "texts", tmp_path / "again", "--features", "words").code == 2

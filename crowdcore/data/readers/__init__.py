@@ -33,7 +33,10 @@ def find_reader(source: Source, settings: ReadSettings) -> Reader:
         need_roles(assign_roles(source.table, settings), ("task", "worker", "label"), columns, source.path)
         raise MappingError("The columns do not fit any format", columns, {}, source.path, "task=…, worker=…, label=…")
     if source.content is not None and source.content.kind == "folder":
-        remedy = "A dataset folder holds annotations.* (task, worker, label) or classes.txt and tasks.*."
+        remedy = (
+            "A dataset folder holds annotations.* (task, worker, label) or classes.txt and tasks.*; a folder of images "
+            "holds a subfolder for each class."
+        )
         raise DataError("This folder holds no dataset", remedy, file=source.path)
     raise DataError(f"No format fits. Known: {', '.join(readers)}", "Name one with format=….", file=source.path)
 

@@ -10,7 +10,8 @@ from pydantic import Field
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import IntArray
-from crowdcore.data.dataset import SPLITS, CrowdDataset, Media
+from crowdcore.data.dataset import SPLITS, CrowdDataset
+from crowdcore.data.subset import take_tasks
 
 __all__ = ["TaskChoice"]
 
@@ -54,23 +55,12 @@ class TaskChoice(Settings):
         if self.n_train is not None and not len(parts[1]):
             parts[0] = parts[0][: self.n_train]  # a dataset without splits trains on all it has
         rows = np.sort(np.concatenate(parts))
-        nothing: IntArray = np.empty(0, np.int32)
-        media = dataset.media
-        if media is not None:
-            columns = None if media.columns is None else media.columns.iloc[rows].reset_index(drop=True)
-            media = Media(None if media.images is None else media.images.take(rows), columns, media.folder)
+        tasks = take_tasks(dataset.where(np.zeros(dataset.n_annotations, bool)), rows)
         return replace(
-            dataset,
+            tasks,
             classes=tuple(dataset.classes[c] for c in codes),
-            task_ids=dataset.task_ids[rows],
             worker_ids=dataset.worker_ids[:0],
-            task=nothing,
-            worker=nothing,
-            label=nothing,
             gold=gold[rows],
-            split=dataset.split[rows],
-            features=None if dataset.features is None else dataset.features.take(rows),
-            media=media,
             extra=None,
             file_row=None,
             truth=None,

@@ -8,11 +8,12 @@ import numpy as np
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
-from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.dataset import SPLITS, CrowdDataset
 from crowdcore.data.dictionary import Codes, Whole, strings
 from crowdcore.data.readers.base import Raw
 from crowdcore.data.report import Finding, ImportReport, Level, make_finding, plural
 from crowdcore.data.settings import ReadSettings
+from crowdcore.data.splitting import split_tasks
 from crowdcore.data.validation.accepted_rows import accepted_rows
 from crowdcore.data.validation.annotations import Annotations
 from crowdcore.data.validation.attach import (
@@ -90,6 +91,9 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
         file_row=attach_file_row(raw, given.rows),
         notes=tuple(str(finding) for finding in findings),
     )
+    if settings.valid_share or settings.test_share:
+        dataset, noticed = _divided(dataset, settings)
+        findings += noticed
     report = ImportReport(
         source=name,
         format=raw.format,
@@ -110,6 +114,21 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
         variants=tuple(variants for part in merged.values() for variants in part.variants),
     )
     return report, dataset
+
+
+def _divided(dataset: CrowdDataset, settings: ReadSettings) -> tuple[CrowdDataset, list[Finding]]:
+    """The splits that the settings ask for."""
+    shares = settings.valid_share, settings.test_share
+    dataset = split_tasks(dataset, *shares, seed=settings.split_seed, group=settings.group)
+    train, valid, test = np.bincount(dataset.split, minlength=len(SPLITS))
+    together = f", with {settings.group!r} kept together" if settings.group else ""
+    found = Finding(
+        "split-drawn",
+        "note",
+        f"Drawn at random, by class{together} (seed {settings.split_seed}): {train:,} tasks train, {valid:,} validate, "
+        f"{test:,} test",
+    )
+    return replace(dataset, notes=(*dataset.notes, str(found))), [found]
 
 
 @dataclass(frozen=True, eq=False)

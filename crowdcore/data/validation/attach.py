@@ -22,11 +22,11 @@ __all__ = ["RESERVED", "attach_extra", "attach_file_row", "attach_media", "attac
 
 RESERVED = ("task", "worker", "label", "gold", "split", "file_row")  # columns of the tables that we write
 
-_FILES = {"features": ("features{}.npy",), "images": ("images{}.npz", "jpeg{}.npz")}
+_FILES = {"features": ("features{}.npy",), "images": ("images{}.npy", "images{}.npz", "jpeg{}.npz")}
 
 
 def attach_rows(folder: Path | None, kind: str, split: IntArray, n_listed: int) -> Rows | None:
-    """``features_<split>.npy`` or ``images_<split>.npz`` (or ``jpeg_<split>.npz``) of a folder, unopened.
+    """``features_<split>.npy`` or ``images_<split>.npy`` (or ``.npz``, or ``jpeg_<split>.npz``) of a folder, unopened.
 
     A file without ``_<split>`` belongs to the tasks without a split. Rows follow the list of tasks.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import NO_SPLIT, SPLITS
 from crowdcore.data.dictionary import Codes
 from crowdcore.data.formulas import unescape
+from crowdcore.data.images import SUFFIXES
 from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.tables.base import Arrow
@@ -22,6 +24,7 @@ from crowdcore.data.validation.names import row_numbers
 __all__ = ["TaskList", "media_columns", "number_tasks", "per_task", "split_codes"]
 
 _SPLIT_WORDS = {"train": 0, "training": 0, "valid": 1, "validation": 1, "val": 1, "dev": 1, "test": 2, "testing": 2}
+_IMAGE = f"(?i)({'|'.join(map(re.escape, SUFFIXES))})$"
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +116,10 @@ def split_codes(split: Codes, raw: Raw, tasks: TaskList) -> tuple[IntArray, list
 
 
 def media_columns(about: RawTasks | None, tasks: TaskList) -> pd.DataFrame | None:
-    """Text, image and audio of each task, the first that is given; missing where there is none."""
+    """Text, image and audio of each task, the first that is given; missing where there is none.
+
+    Where no image is given and all tasks are called like image files, those files are the images.
+    """
     columns = {}
     for kind, codes in (about.media if about else {}).items():
         values = unescape(codes.values) if about and about.escaped else codes.values
@@ -121,4 +127,6 @@ def media_columns(about: RawTasks | None, tasks: TaskList) -> pd.DataFrame | Non
         numbers, _ = per_task(tasks, np.where(filled[codes.codes], codes.codes, -1), len(tasks.ids))
         if (numbers >= 0).any():
             columns[kind] = values.take(pa.array(numbers, mask=numbers < 0)).to_pandas()
+    if "image" not in columns and len(tasks.ids) and pc.all(pc.match_substring_regex(tasks.ids, _IMAGE)).as_py():
+        columns["image"] = tasks.ids.to_pandas()
     return pd.DataFrame(columns) if columns else None

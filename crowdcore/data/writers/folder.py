@@ -77,8 +77,12 @@ def _fill(dataset: CrowdDataset, folder: Path, table: TableFormat, readme: str |
         for ending, rows in _parts(dataset, dataset.features, "features").items():
             np.save(folder / f"features{ending}.npy", rows, allow_pickle=False)
     if dataset.media is not None and dataset.media.images is not None:
+        mapped = dataset.media.columns is not None and "image" in dataset.media.columns  # read from files: a cache
         for ending, rows in _parts(dataset, dataset.media.images, "images").items():
-            np.savez_compressed(folder / f"images{ending}.npz", images=rows)
+            if mapped:
+                np.save(folder / f"images{ending}.npy", rows, allow_pickle=False)
+            else:
+                np.savez_compressed(folder / f"images{ending}.npz", images=rows)
     if dataset.file_row is not None:
         np.save(folder / "file_row.npy", dataset.file_row, allow_pickle=False)
     _copy_media(dataset, folder)

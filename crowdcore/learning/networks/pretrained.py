@@ -17,6 +17,7 @@ from crowdcore.core.errors import CrowdError, DataError, need_extra
 from crowdcore.data.catalogue import cache_folder
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
+from crowdcore.learning.networks.weights import weights_file
 from crowdcore.learning.training.device import resolve_device
 
 __all__ = ["vgg16_features"]
@@ -97,10 +98,10 @@ def _convolutions() -> nn.Module:
     except ModuleNotFoundError as error:
         raise need_extra("Pretrained features", "torchvision") from error
     weights = VGG16_Weights.IMAGENET1K_V1
+    place = weights_file()
     try:
         network: nn.Module = vgg16(weights=weights).features
     except (URLError, OSError) as error:
-        place = Path(torch.hub.get_dir()) / "checkpoints" / weights.url.rsplit("/", 1)[-1]
         raise CrowdError(
             f"The pretrained weights could not be fetched from {weights.url}: {error}. Put that file at {place}, or "
             "train a backbone on the images themselves."

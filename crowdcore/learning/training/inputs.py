@@ -12,12 +12,13 @@ import pandas as pd
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.images import image_names, read_images
 from crowdcore.data.rows import Rows
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Preparation", "input_rows", "prepare_on", "refuse_not_finite"]
+__all__ = ["Preparation", "input_rows", "prepare_on", "refuse_not_finite", "with_inputs"]
 
 _SAMPLE = 2e7  # numbers from which mean and scale are estimated
 
@@ -64,17 +65,32 @@ class Preparation:
 def input_rows(dataset: CrowdDataset, images: bool) -> Rows:
     """The rows a network takes: images for one that wants images, else features, else what there is.
 
+    Image files that tasks name are read where there is nothing else.
+
     Raises:
-        DataError: there is neither.
+        DataError: there is neither, or image files cannot be used.
     """
+    dataset = with_inputs(dataset)
     pictures = dataset.media.images if dataset.media else None
     rows = (pictures or dataset.features) if images else (dataset.features or pictures)
     if rows is None:
         raise DataError(
             f"{dataset.name} has no features, so no classifier can be trained on it",
-            "Add features_<split>.npy (or images), or aggregate the labels with crowdcore.aggregation instead.",
+            "Make some with `crowdcore embed`, add features_<split>.npy (or images), or aggregate the labels with "
+            "crowdcore.aggregation instead.",
         )
     return rows
+
+
+def with_inputs(dataset: CrowdDataset) -> CrowdDataset:
+    """The dataset, its image files read if it has neither features nor pixels.
+
+    Raises:
+        DataError: image files cannot be used.
+    """
+    pictures = dataset.media.images if dataset.media else None
+    some = dataset.features is not None or pictures is not None
+    return dataset if some or image_names(dataset) is None else read_images(dataset)
 
 
 def refuse_not_finite(rows: AnyArray, tasks: pd.Index[str]) -> None:

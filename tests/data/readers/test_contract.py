@@ -11,6 +11,7 @@ import pytest
 from crowdcore.core.errors import CrowdError
 from crowdcore.data import examine
 from crowdcore.data.readers import readers
+from tests.data.pictures import write_pictures
 from tests.data.readers import exports
 
 LONG = "task,worker,label\nt1,w1,a\nt1,w2,b\nt2,w1,b\n"
@@ -42,6 +43,9 @@ def samples(tmp_path):
     files["prodigy.jsonl"].write_text("".join(json.dumps(r) + "\n" for r in PRODIGY), encoding="utf-8")
     files["folder"].mkdir()
     (files["folder"] / "annotations.csv").write_text(LONG, encoding="utf-8")
+    for code, name in enumerate(("a", "b")):
+        write_pictures(tmp_path / "image-folder" / name, [code])
+    files["image-folder"] = tmp_path / "image-folder"
     (tmp_path / "exports").mkdir()
     files = exports.write(tmp_path / "exports") | files
     return {name.partition(".")[0]: path for name, path in files.items()}
@@ -60,6 +64,9 @@ class TestEveryReader:
     def test_reads_its_sample(self, name, samples):
         ds = examine(samples[name]).dataset(accept=True)
         assert ds.n_classes == 2
+        if name == "image-folder":  # has true classes and no annotations
+            assert ds.gold.tolist() == [0, 1] and ds.media.columns["image"].tolist() == ["a/p000.png", "b/p000.png"]
+            return
         assert ds.n_workers in {2, 3}
         assert ds.n_annotations in {2, 3, 4, 5}
 

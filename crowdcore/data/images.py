@@ -1,0 +1,245 @@
+"""Images in files of their own: examined in a child process, made squares of one size, kept memory-mapped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.core.confined import ConfinedError, run_confined
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.types import AnyArray
+from crowdcore.data.arrays import MAX_PIXELS
+from crowdcore.data.dataset import CrowdDataset, Media
+from crowdcore.data.report import plural
+from crowdcore.data.rows import Rows
+
+__all__ = ["FORMATS", "SIDE", "SUFFIXES", "image_names", "is_address", "read_images", "refuse_unless", "square"]
+
+FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")  # that Pillow reads by itself
+SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
+SIDE = 64
+"""Pixels of a side at most, unless another number is asked for."""
+_SIDES = (8, 1024)
+_SMALLEST = 16  # that networks for images take
+_BYTES = 100 << 20  # of a file
+_AT_ONCE = 256  # files for one child process
+_MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA")  # whose colours are plain
+_NAMED = 10  # faults that a sentence names
+
+
+def image_names(dataset: CrowdDataset) -> pd.Series | None:
+    """(n_tasks,) path or address of each task's image, missing where it has none; None: the dataset names no images."""
+    columns = dataset.media.columns if dataset.media else None
+    if columns is None or "image" not in columns:
+        return None
+    return columns["image"].reindex(range(dataset.n_tasks))
+
+
+def is_address(name: str) -> bool:
+    """Whether an image lies on a server."""
+    return re.match(r"[a-z]+://", name, re.IGNORECASE) is not None
+
+
+def read_images(
+    dataset: CrowdDataset,
+    side: int | None = None,
+    *,
+    accept: bool = False,
+    allow_urls: bool = False,
+    cache: Path | str | None = None,
+) -> CrowdDataset:
+    """The dataset with the pixels of the image files that its tasks name, (n_tasks, side, side, 3) uint8.
+
+    The middle square of each image is scaled to ``side`` and kept in the cache, from where it is memory-mapped. Files
+    are opened in a child process of bounded memory and time.
+
+    Args:
+        dataset: tasks with a column ``image``: paths within the folder of the table.
+        side: pixels; default: the shorter side of the first image, between 16 and `SIDE`.
+        accept: leave tasks without a usable image without pixels; ``notes`` of the dataset say which.
+        allow_urls: fetch images that are addresses.
+        cache: folder for pixels; default next to the downloaded datasets.
+
+    Raises:
+        DataError: no image column, or images that are missing, empty, damaged, huge, animated, CMYK or elsewhere, and
+            that was not accepted; or none is left.
+        SettingError: a side that cannot be.
+    """
+    names = image_names(dataset)
+    if names is None:
+        raise DataError(f"{dataset.name} has no images", "Add a column `image` with paths to tasks.* or to the table.")
+    if side is not None and not _SIDES[0] <= side <= _SIDES[1]:
+        raise SettingError("side", f"be between {_SIDES[0]} and {_SIDES[1]}", side)
+    from crowdcore.data.catalogue import cache_folder
+
+    folder = Path(cache) if cache is not None else cache_folder().parent / "images"
+    base = (dataset.media.folder if dataset.media else None) or Path()
+    files = [_file(base.resolve(), name, folder, allow_urls) for name in names]
+    side = side or _usual_side([path for path, _ in files if path])
+    file = folder / f"{_key(files, side)}.npy"
+    if not file.is_file() or not file.with_suffix(".json").is_file():
+        _decode_all(files, side, file)
+    reasons: list[str] = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
+    faulty = {str(dataset.task_ids[i]): reason for i, reason in enumerate(reasons) if reason}
+    note = refuse_unless(accept, faulty, dataset.n_tasks, "image")
+    part_of = np.where([bool(reason) for reason in reasons], -1, 0).astype(np.int8)
+    rows = Rows((file,), part_of, np.arange(dataset.n_tasks, dtype=np.int64))
+    return replace(dataset, media=replace(dataset.media or Media(), images=rows), notes=(*dataset.notes, *note))
+
+
+def refuse_unless(accept: bool, faulty: dict[str, str], n_tasks: int, noun: str) -> tuple[str, ...]:
+    """What is left out, as a note (none: nothing is).
+
+    Args:
+        accept: whether tasks may be left out.
+        faulty: task id -> what is wrong with its image or text.
+        n_tasks: of how many.
+        noun: "image" or "text".
+
+    Raises:
+        DataError: tasks would be left out, and that was not accepted; or all would.
+    """
+    if not faulty:
+        return ()
+    listed = "; ".join(f"{task!r}: {reason}" for task, reason in list(faulty.items())[:_NAMED])
+    more = f"; and {len(faulty) - _NAMED:,} more" if len(faulty) > _NAMED else ""
+    what = f"{len(faulty):,} of {plural(n_tasks, 'task')} cannot be used for want of a usable {noun} ({listed}{more})"
+    if len(faulty) == n_tasks:
+        raise DataError(what, "No task is left.")
+    if not accept:
+        raise DataError(what, "Correct them, or pass accept=True (--accept) to leave these tasks out.")
+    return (f"Left out: {what}.",)
+
+
+def _file(base: Path, name: object, cache: Path, allow_urls: bool) -> tuple[str, str]:
+    """The file of an image, and why there is none."""
+    if not isinstance(name, str) or not name.strip():
+        return "", "no image is named"
+    if is_address(name):
+        if allow_urls and name.lower().startswith(("http://", "https://")):
+            return _fetched(name, cache / "fetched")
+        return "", f"{name} is an address, which is not fetched"
+    try:
+        file = (base / name).resolve()
+        if not file.is_relative_to(base):
+            return "", f"{name} leads out of the folder"
+        if not file.is_file():
+            return "", f"{name} is missing"
+    except (OSError, ValueError):  # no path at all, such as a picture's own bytes as text
+        return "", "what is named is no path"
+    return str(file), ""
+
+
+def _fetched(address: str, folder: Path) -> tuple[str, str]:
+    from crowdcore.data.sources._download import DownloadError, download
+
+    file = folder / hashlib.blake2b(address.encode(), digest_size=12).hexdigest()
+    try:
+        if not file.is_file():
+            folder.mkdir(parents=True, exist_ok=True)
+            download(address, file, limit=_BYTES)
+    except (DownloadError, ValueError) as error:
+        return "", str(error)
+    return str(file), ""
+
+
+def _key(files: list[tuple[str, str]], side: int) -> str:
+    """Depends on where the files are, how large, and when they were written."""
+    digest = hashlib.blake2b(str(side).encode(), digest_size=12)
+    for path, fault in files:
+        found = Path(path).stat() if path else None
+        digest.update(f"\x1f{path}\x1f{fault}\x1f{found and (found.st_size, found.st_mtime_ns)}".encode())
+    return digest.hexdigest()
+
+
+def _decode_all(files: list[tuple[str, str]], side: int, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_suffix(f".{os.getpid()}.part")
+    reasons = [fault for _, fault in files]
+    there = [i for i, (path, _) in enumerate(files) if path]
+    pixels = np.lib.format.open_memmap(partial, "w+", np.uint8, (len(files), side, side, 3))
+    try:
+        for first in range(0, len(there), _AT_ONCE):
+            some = there[first : first + _AT_ONCE]
+            pixels[some], told = _decode([files[i][0] for i in some], side)
+            for i, reason in zip(some, told, strict=True):
+                reasons[i] = reason
+        pixels.flush()
+        target.with_suffix(".json").write_text(json.dumps(reasons), encoding="utf-8")
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _decode(files: list[str], side: int) -> tuple[AnyArray, list[str]]:
+    """Pixels, and faults, of some files; one that takes a child process down is found by itself."""
+    try:
+        return run_confined(decode_files, files, side)
+    except ConfinedError as error:
+        if len(files) == 1:
+            return np.zeros((1, side, side, 3), np.uint8), [f"{Path(files[0]).name}: {error}"]
+    alone = [_decode([file], side) for file in files]
+    return np.concatenate([pixels for pixels, _ in alone]), [reason for _, told in alone for reason in told]
+
+
+def _usual_side(files: list[str]) -> int:
+    found = next((n for file in files if (n := run_confined(shorter_side, file))), SIDE)
+    return min(max(found, _SMALLEST), SIDE)
+
+
+def shorter_side(file: str) -> int:
+    """Pixels, from an image's header; 0: it is no image."""
+    from PIL import Image
+
+    try:
+        with Image.open(file, formats=FORMATS) as image:
+            return min(image.size)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return 0
+
+
+def decode_files(files: Sequence[str], side: int) -> tuple[AnyArray, list[str]]:
+    """(n, side, side, 3) uint8 pixels of image files, and what is wrong with each ("": nothing)."""
+    pixels, reasons = np.zeros((len(files), side, side, 3), np.uint8), []
+    for i, file in enumerate(files):
+        found = square(Path(file), side)
+        if not isinstance(found, str):
+            pixels[i] = found
+        reasons.append(found if isinstance(found, str) else "")
+    return pixels, reasons
+
+
+def square(file: Path, side: int) -> AnyArray | str:
+    """(side, side, 3) uint8, the middle square of an image scaled; or what is wrong with the file."""
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
+    size = file.stat().st_size
+    if not size:
+        return f"{file.name} is empty (zero bytes)"
+    if size > _BYTES:
+        return f"{file.name} has {size >> 20:,} MiB; at most {_BYTES >> 20} MiB are opened"
+    try:
+        with Image.open(file, formats=FORMATS) as image:
+            if image.width * image.height > MAX_PIXELS:
+                return f"{file.name} has {image.width:,} × {image.height:,} pixels; at most {MAX_PIXELS:,} are decoded"
+            if image.format != "MPO" and getattr(image, "n_frames", 1) > 1:
+                return f"{file.name} is animated, or has several pages"
+            if image.mode not in _MODES:
+                return f"{file.name} has the colours {image.mode}, not RGB or grey"
+            image.draft("RGB", (side, side))
+            upright = ImageOps.exif_transpose(image).convert("RGB")
+            return np.asarray(ImageOps.fit(upright, (side, side), Image.Resampling.BILINEAR))
+    except Image.DecompressionBombError:
+        return f"{file.name} has too many pixels; at most {MAX_PIXELS:,} are decoded"
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError, EOFError, zlib.error) as error:
+        reason = "it is no image" if isinstance(error, UnidentifiedImageError) else " ".join(str(error).split())[:100]
+        return f"{file.name} cannot be decoded: {reason}"

@@ -1,0 +1,248 @@
+"""Features for the tasks of a dataset: from its texts, its images, or embeddings of one's own."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crowdcore.core.errors import CrowdError, DataError, SettingError
+from crowdcore.core.types import AnyArray, FloatArray
+from crowdcore.data.arrays import open_array
+from crowdcore.data.dataset import CrowdDataset, Media
+from crowdcore.data.images import image_names, read_images, refuse_unless
+from crowdcore.data.rows import Rows
+from crowdcore.data.subset import take_tasks
+from crowdcore.learning.networks.weights import weights_file
+from crowdcore.learning.training.inputs import refuse_not_finite
+
+if TYPE_CHECKING:
+    from crowdcore.learning.networks.texts import TextFeatures
+
+__all__ = ["KINDS", "Embedded", "embed", "estimate_seconds", "kinds_of", "usual_kind"]
+
+KINDS = {
+    "tfidf": "TF-IDF and singular vectors of the texts",
+    "sentences": "Sentence embeddings of the texts",
+    "vgg16": "VGG-16 features of the images, pretrained on ImageNet",
+    "pixels": "Pixels of the images, for a network from scratch",
+    "given": "Embeddings of one's own",
+}
+"""Name -> what it is."""
+_IMAGENET = 224  # pixels
+_SAMPLE = {"tfidf": 200, "sentences": 20, "vgg16": 8, "pixels": 20}  # tasks that tell how long all will take
+
+
+@dataclass(frozen=True, eq=False)
+class Embedded:
+    """A dataset with something to look at.
+
+    Args:
+        dataset: with features or pixels for every task; tasks that have none were left out.
+        kind: one of `KINDS`.
+        texts: what makes the same features from new texts, for TF-IDF.
+    """
+
+    dataset: CrowdDataset
+    kind: str
+    texts: TextFeatures | None = None
+
+
+def kinds_of(dataset: CrowdDataset) -> list[str]:
+    """Kinds that a dataset's texts or images allow, the usual one first: a pretrained network only where it is here."""
+    columns = dataset.media.columns if dataset.media else None
+    kinds = ["tfidf", "sentences"] if columns is not None and "text" in columns else []
+    stored = dataset.media.images if dataset.media else None
+    named = image_names(dataset) is not None
+    if stored is not None or named:
+        kinds += [*(["vgg16"] if weights_file().is_file() else []), *(["pixels"] if named else [])]
+    return kinds
+
+
+def usual_kind(dataset: CrowdDataset) -> str:
+    """The first of `kinds_of`.
+
+    Raises:
+        DataError: there is none.
+    """
+    if kinds := kinds_of(dataset):
+        return kinds[0]
+    if dataset.media is not None and dataset.media.images is not None:
+        place = f"For pretrained features put VGG-16's weights at {weights_file()}."
+        raise DataError(f"{dataset.name} has pixels, which networks are trained on as they are", place)
+    raise DataError(
+        f"{dataset.name} has neither texts nor images to make features from",
+        "Add a column `text` or `image`, or give embeddings of your own (--given).",
+    )
+
+
+def embed(
+    dataset: CrowdDataset,
+    kind: str = "auto",
+    *,
+    given: str | Path = "",
+    model: str = "",
+    side: int | None = None,
+    accept: bool = False,
+    allow_urls: bool = False,
+    device: str = "auto",
+    cache: Path | None = None,
+) -> Embedded:
+    """Give a dataset what a classifier can look at.
+
+    Args:
+        dataset: tasks with texts or images.
+        kind: one of `KINDS`; "auto" is the first of `kinds_of`, or "given".
+        given: for "given": a .npy file with a row per task, in their order, or a further column of the annotations.
+        model: for "sentences": name or folder of a model of sentence-transformers that is here.
+        side: for "pixels": see `read_images`.
+        accept: leave out tasks whose text is empty, or whose image cannot be used.
+        allow_urls: fetch images that are addresses.
+        device: for networks.
+        cache: folder for pixels; default next to the downloaded datasets.
+
+    Raises:
+        DataError: there is nothing to make features from, or tasks would be left out and that was not accepted.
+        SettingError: no such kind.
+        CrowdError: a library, a model or weights are not here.
+
+    Examples:
+        >>> import numpy as np
+        >>> from tempfile import TemporaryDirectory
+        >>> import crowdcore as cc
+        >>> demo = cc.load_dataset("demo")
+        >>> with TemporaryDirectory() as folder:
+        ...     np.save(f"{folder}/mine.npy", np.zeros((demo.n_tasks, 3), np.float32))
+        ...     embed(demo, given=f"{folder}/mine.npy").dataset.features.shape
+        (1797, 3)
+    """
+    if kind == "auto":
+        kind = "given" if given else usual_kind(dataset)
+    if kind not in KINDS:
+        raise SettingError("kind", f"be auto or one of {', '.join(KINDS)}", kind)
+    if kind == "given":
+        return Embedded(_with_features(dataset, _given(dataset, given)), kind)
+    if kind in ("tfidf", "sentences"):
+        dataset = _with_texts(dataset, accept)
+        if kind == "tfidf":
+            from crowdcore.learning.networks.texts import text_features
+
+            return Embedded((made := text_features(dataset))[0], kind, made[1])
+        return Embedded(_with_features(dataset, _sentences(_texts(dataset), model, device)), kind)
+    stored = dataset.media.images if dataset.media else None
+    if kind == "pixels" or stored is None:
+        pixels = side if kind == "pixels" else _IMAGENET
+        dataset = _present(read_images(dataset, pixels, accept=accept, allow_urls=allow_urls, cache=cache))
+    if kind == "vgg16":
+        from crowdcore.learning.networks.pretrained import vgg16_features
+
+        seen = vgg16_features(dataset, device=device, cache=cache)
+        media = dataset.media if stored is not None else replace(dataset.media or Media(), images=None)
+        dataset = replace(seen, media=media)
+    return Embedded(dataset, kind)
+
+
+def estimate_seconds(dataset: CrowdDataset, kind: str, **settings: Any) -> float | None:
+    """Seconds that `embed` will take, from a trial on some tasks; None where these tell nothing.
+
+    Raises:
+        DataError: all tasks were tried, and `embed` would refuse them.
+    """
+    n = min(_SAMPLE.get(kind, dataset.n_tasks), dataset.n_tasks)
+    some = take_tasks(dataset, np.unique(np.linspace(0, dataset.n_tasks - 1, n).astype(np.int64)))
+    with TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        try:
+            embed(some, kind, **{**settings, "accept": True, "cache": Path(folder)})
+        except DataError:
+            if some.n_tasks == dataset.n_tasks:
+                raise
+            return None
+        return (time.perf_counter() - began) * dataset.n_tasks / some.n_tasks
+
+
+def _present(dataset: CrowdDataset) -> CrowdDataset:
+    """Only the tasks with an image."""
+    images = dataset.media.images if dataset.media else None
+    assert images is not None
+    return dataset if images.present.all() else take_tasks(dataset, np.flatnonzero(images.present))
+
+
+def _texts(dataset: CrowdDataset) -> list[str]:
+    columns = dataset.media.columns if dataset.media else None
+    if columns is None or "text" not in columns:
+        raise DataError(f"{dataset.name} has no texts", "Add a column `text` to tasks.* or to the table.")
+    return [str(text) for text in columns["text"].reindex(range(dataset.n_tasks)).fillna("")]
+
+
+def _with_texts(dataset: CrowdDataset, accept: bool) -> CrowdDataset:
+    """Only the tasks with a text that is not blank."""
+    blank = np.array([not text.strip() for text in _texts(dataset)], bool)
+    faulty = {str(task): "the text is empty" for task in dataset.task_ids[blank]}
+    note = refuse_unless(accept, faulty, dataset.n_tasks, "text")
+    kept = take_tasks(dataset, np.flatnonzero(~blank)) if note else dataset
+    return replace(kept, notes=(*dataset.notes, *note))
+
+
+def _with_features(dataset: CrowdDataset, features: FloatArray) -> CrowdDataset:
+    refuse_not_finite(features, dataset.task_ids)
+    return replace(dataset, features=Rows.from_array(features))
+
+
+def _sentences(texts: Sequence[str], model: str, device: str) -> FloatArray:
+    """(n, D) float32 by a model of sentence-transformers; nothing is fetched."""
+    try:
+        library: Any = importlib.import_module("sentence_transformers")
+    except ModuleNotFoundError:
+        what = "Sentence embeddings need the package 'sentence_transformers', which is not installed"
+        raise CrowdError(f"{what}: pip install sentence-transformers, or use --kind tfidf.") from None
+    from crowdcore.learning.training.device import resolve_device
+
+    if not model:
+        raise SettingError("model", "name a model, or its folder", model)
+    try:
+        network = library.SentenceTransformer(model, device=str(resolve_device(device)), local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise CrowdError(f"The model {model!r} is not on this machine, and nothing is fetched: {error}") from error
+    return np.asarray(network.encode(list(texts)), np.float32)
+
+
+def _given(dataset: CrowdDataset, given: str | Path) -> FloatArray:
+    """(n_tasks, D) float32 from a file, or from a further column of the annotations."""
+    if Path(given).suffix == ".npy":
+        rows = np.asarray(open_array(Path(given)))
+        if rows.ndim < 2 or len(rows) != dataset.n_tasks or rows.dtype.kind not in "fiu":
+            what = f"It holds {rows.dtype} of shape {rows.shape} for {dataset.n_tasks:,} tasks"
+            raise DataError(what, "There must be a row of numbers per task, in their order.", file=Path(given))
+        return rows.astype(np.float32)
+    columns = () if dataset.extra is None else tuple(dataset.extra)
+    if str(given) not in columns:
+        raise SettingError("given", "be a .npy file or a further column of the annotations", str(given), f"{columns}.")
+    assert dataset.extra is not None
+    if not dataset.annotated.all():
+        raise DataError(f"The column {str(given)!r} says nothing of tasks without annotations", "Give a .npy file.")
+    first = dataset.extra[str(given)].iloc[dataset.task_start[:-1]]
+    rows_of = [_numbers(cell, task, str(given)) for cell, task in zip(first, dataset.task_ids, strict=True)]
+    if len({len(row) for row in rows_of}) > 1:
+        raise DataError(f"The embeddings in {str(given)!r} differ in length", "All must have the same.")
+    return np.stack(rows_of)
+
+
+def _numbers(cell: Any, task: str, column: str) -> AnyArray:
+    """A list of numbers, or one written as ``[0.1, 0.2]`` or ``0.1 0.2``."""
+    try:
+        if isinstance(cell, str):
+            cell = json.loads(cell) if cell.lstrip().startswith("[") else cell.replace(",", " ").split()
+        row = np.asarray(cell, np.float32)
+    except (ValueError, TypeError):
+        row = np.empty((0, 0), np.float32)
+    if row.ndim != 1 or not len(row):
+        raise DataError(f"The embedding of task {task!r} is no list of numbers", "Write [0.1, 0.2].", column=column)
+    return row

@@ -1,0 +1,45 @@
+"""Features for a dataset that has texts or images only: how, how long, and what would be left out."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import services, state
+from dashboard.components.text import as_text, duration
+
+__all__ = ["embedding_form"]
+
+_HINT = "Correct them, or pass accept=True (--accept) to leave these tasks out."
+
+
+def embedding_form(noun: str) -> None:
+    """Offer to make features of ``noun``, such as "300 images"."""
+    dataset = state.get("dataset")
+    st.markdown(f"A classifier learns from the **{noun}** once they are prepared.")
+    kinds = services.embedding_kinds(dataset)
+    kind = kinds[0]
+    if len(kinds) > 1:
+        kind = st.selectbox("How", kinds, format_func=services.KIND_TITLES.__getitem__, key=f"embed-{dataset}")
+    refused = st.session_state.get("embed-refused", ("", ""))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button(f"Prepare {noun}", type="primary", icon=":material/build:"):
+            _make(dataset, kind, False)
+        seconds = services.embedding_seconds(dataset, kind)
+        about = "" if seconds is None else f"About **{duration(seconds)}**. "
+        st.caption(f"{about}{services.KIND_TITLES[kind]}.", width="stretch")
+    if refused[0] == dataset:
+        st.error(as_text(refused[1].removesuffix(_HINT)), icon=":material/broken_image:")
+        if _HINT in refused[1] and st.button("Leave these tasks out and go on", icon=":material/content_cut:"):
+            _make(dataset, kind, True)
+
+
+def _make(dataset: str, kind: str, accept: bool) -> None:
+    try:
+        with st.spinner("Preparing …"):
+            opened = services.embed(dataset, kind, accept)
+    except services.Refusal as refusal:
+        st.session_state["embed-refused"] = (dataset, services.without_server_paths(str(refusal)))
+    else:
+        st.session_state.pop("embed-refused", None)
+        state.put(dataset=opened)
+    st.rerun()

@@ -1,0 +1,117 @@
+"""Features for datasets that have texts or images: what can be made, how long it takes, and making it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+import streamlit as st
+
+from crowdcore.core.errors import CrowdError
+from crowdcore.data.images import image_names
+from crowdcore.runs.files import write_json
+from dashboard.services._cache import (
+    NOTE,
+    close_to_others,
+    dataset,
+    forget_dataset,
+    note_of,
+    private_folder,
+    upload_folder,
+    workspace,
+)
+from dashboard.services.kept_uploads import free_title, note_dataset, title
+
+__all__ = ["KIND_TITLES", "embed", "embeddable", "embedding_kinds", "embedding_seconds"]
+
+KIND_TITLES = {
+    "tfidf": "TF-IDF of the texts",
+    "vgg16": "VGG-16, pretrained on ImageNet",
+    "pixels": "Pixels, for a network from scratch",
+}
+"""Kinds of features that the app makes, and in words."""
+
+
+def embeddable(name: str) -> str:
+    """The texts or images, in words, of a dataset without features; "" if it has neither, or features."""
+    opened = dataset(name)
+    if opened.features is not None or opened.media is None or opened.media.images is not None:
+        return ""
+    columns = opened.media.columns
+    named = image_names(opened)
+    found = columns["text"] if columns is not None and "text" in columns else named
+    if found is None or not found.notna().any():
+        return ""
+    n, noun = int(found.notna().sum()), "image" if found is named else "text"
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def embedding_kinds(name: str) -> list[str]:
+    """Kinds that the app can make here, the usual one first; a pretrained network only where its weights are here."""
+    kinds = _planned(name, dataset(name).fingerprint, "auto")["kinds"]
+    return [kind for kind in kinds if kind in KIND_TITLES and (kind != "vgg16" or kinds[0] == kind)]
+
+
+def embedding_seconds(name: str, kind: str) -> float | None:
+    """About how long a kind takes; None where a trial tells nothing."""
+    fingerprint = dataset(name).fingerprint
+    usual = _planned(name, fingerprint, "auto")
+    seconds: float | None = (usual if usual["kind"] == kind else _planned(name, fingerprint, kind))["seconds"]
+    return seconds
+
+
+@st.cache_data(show_spinner="Looking at a few of them …", max_entries=100)
+def _planned(name: str, fingerprint: str, kind: str) -> dict[str, Any]:
+    return _command(name, "--kind", kind)
+
+
+def embed(name: str, kind: str, accept: bool) -> str:
+    """Give a dataset features; an upload gets them itself, of another dataset a copy in the workspace does.
+
+    Args:
+        name: the dataset.
+        kind: one of `KIND_TITLES`.
+        accept: leave out tasks whose text or image cannot be used.
+
+    Returns:
+        The name to open it by.
+
+    Raises:
+        CrowdError: tasks would be left out and that was not accepted, or there is nothing to make features from.
+    """
+    folder, home = upload_folder(name), private_folder(workspace() / "datasets")
+    slug = re.sub(r"[^\w-]+", "-", name)
+    called = name if folder else f"{slug}-{kind}"
+    made, gone = home / f".{slug}.{kind}", home / f".{slug}.replaced"
+    for left in (made, gone):
+        shutil.rmtree(left, ignore_errors=True)
+    told = _command(name, str(made), "--kind", kind, *(["--accept"] if accept else []))
+    if folder:
+        note = note_of(folder)
+        write_json(made / NOTE, {**note, "notes": [*note.get("notes", ()), *told["notes"]]})
+        folder.rename(gone)
+    else:
+        note_dataset(made, free_title(f"{title(name)} ({kind})"), "", {}, tuple(told["notes"]))
+        if (home / called).exists():
+            (home / called).rename(gone)
+    made.rename(home / called)
+    shutil.rmtree(gone, ignore_errors=True)
+    close_to_others(home / called)
+    forget_dataset()
+    return called
+
+
+def _command(name: str, *arguments: str) -> dict[str, Any]:
+    """What `crowdcore embed` says, run as a process of its own."""
+    given = str(upload_folder(name) or name)
+    command = [sys.executable, "-m", "crowdcore", "embed", given, *arguments, "--json"]
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    if told.returncode:
+        last = (told.stderr.strip().splitlines() or ["Features could not be made."])[-1]
+        raise CrowdError(last.removeprefix("crowdcore: "))
+    found: dict[str, Any] = json.loads(told.stdout)
+    return found

@@ -1,0 +1,118 @@
+"""`crowdcore embed`: features from texts, images and embeddings of one's own; and training on image files directly."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdcore as cc
+from crowdcore.data.dataset import Media
+from crowdcore.data.writers import write_folder
+from crowdcore.learning import TextFeatures
+from tests.conftest import simulate_crowd
+from tests.data.pictures import write_pictures
+
+
+@pytest.fixture(autouse=True)
+def nothing_here(tmp_path, monkeypatch):
+    """The user's cache, and no pretrained weights, in the test's folder."""
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda *_args: str(tmp_path / "cache"))
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """Sixty texts that say the class; the last one is blank."""
+    crowd = simulate_crowd(60)
+    words = [f"{('red', 'green', 'blue', 'grey')[g % 4]} and more" for g in crowd.gold[:-1]]
+    columns = pd.DataFrame({"text": [*words, "  "]}, index=range(60))
+    write_folder(replace(crowd, media=Media(columns=columns)), tmp_path / "texts")
+    return tmp_path / "texts", words
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """Votes on forty pictures, by their names, in a CSV beside them."""
+    crowd = simulate_crowd(40)
+    names = write_pictures(tmp_path / "photos", crowd.gold.tolist())
+    frame = crowd.annotations.assign(image=np.array(names)[crowd.task])[["image", "worker", "label"]]
+    frame.to_csv(tmp_path / "photos" / "votes.csv", index=False)
+    return tmp_path / "photos" / "votes.csv"
+
+
+def test_empty_texts_are_named_and_features_come_with_what_makes_them(texts, run, crowdcore, refused, tmp_path):
+    folder, words = texts
+    assert "1 of 60 tasks cannot be used" in (said := refused("embed", folder, tmp_path / "out")), said
+    assert "'t00059': the text is empty" in said
+    assert crowdcore("embed", folder)["kind"] == "tfidf"
+    told = crowdcore("embed", folder, tmp_path / "out", "--accept")
+    assert told["tasks"] == 59 and "t00059" in told["notes"][0]
+    written, makes = cc.read_dataset(tmp_path / "out"), TextFeatures.load(tmp_path / "out" / "text_features.npz")
+    np.testing.assert_allclose(np.array(written.features), makes(words), atol=1e-6)
+    assert "be auto or one of" in refused("embed", folder, tmp_path / "again", "--kind", "words")
+
+
+def test_sentences_are_embedded_by_a_model_that_is_here(texts, refused, crowdcore, monkeypatch, tmp_path):
+    sentences = ("embed", texts[0], tmp_path / "out", "--accept", "--kind", "sentences")
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    assert "not installed" in refused(*sentences)
+
+    class Model:
+        def __init__(self, name, device, local_files_only):
+            if name != "mine" or not local_files_only:
+                raise OSError(name)
+
+        def encode(self, given):
+            return np.array([[len(text), 1.0] for text in given])
+
+    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=Model))
+    assert "not on this machine" in refused(*sentences, "--model", "theirs")
+    crowdcore(*sentences, "--model", "mine")
+    features = np.array(cc.read_dataset(tmp_path / "out").features)
+    assert features[:, 0].tolist() == [len(text) for text in texts[1]]
+
+
+def test_embeddings_of_ones_own_come_from_a_file_or_a_column(crowdcore, refused, tmp_path):
+    crowd = simulate_crowd(20)
+    own = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
+    frame = crowd.annotations.assign(vector=[f"[{a}, {b}, {c}]" for a, b, c in own[crowd.task]])
+    frame.to_csv(tmp_path / "votes.csv", index=False)
+    np.save(tmp_path / "own.npy", own)
+    for out, given in (("file", tmp_path / "own.npy"), ("column", "vector")):
+        crowdcore("embed", tmp_path / "votes.csv", tmp_path / out, "--given", given)
+        np.testing.assert_allclose(np.array(cc.read_dataset(tmp_path / out).features), own, rtol=1e-6)
+    np.save(tmp_path / "short.npy", own[1:])
+    assert "There must be a row" in refused("embed", tmp_path / "votes.csv", "--given", tmp_path / "short.npy")
+    assert "further column" in refused("embed", tmp_path / "votes.csv", tmp_path / "no", "--given", "words")
+    assert "neither texts nor images" in refused("embed", tmp_path / "votes.csv", tmp_path / "no")
+
+
+def test_images_beside_a_table_are_kept_as_pixels_and_trained_on(photos, crowdcore, refused, tmp_path):
+    assert crowdcore("embed", photos)["kind"] == "pixels"  # the pretrained weights are not here
+    crowdcore("embed", photos, tmp_path / "out", "--side", 16, "--read", "test_share=0.25")
+    made = cc.read_dataset(tmp_path / "out")
+    assert made.media.images.shape == (40, 16, 16, 3) and isinstance(made.media.images.arrays[0], np.memmap)
+    assert (made.split == 2).sum() == 10
+    small = ("--set", "backbone=cnn", "--set", 'backbone_settings={"width": 4}', "--seeds", 1, "--epochs", 1)
+    assert crowdcore("train", photos, "-m", "dl-mv", *small, "--set", "select_on=none")["method"] == "dl-mv"
+    (photos.parent / "p003.png").write_bytes(b"")
+    assert "'p003.png': p003.png is empty (zero bytes)" in refused("train", photos, *small)
+
+
+def test_binary_annotators_are_planted_on_a_folder_of_two_classes(crowdcore, refused, tmp_path):
+    for code, name in enumerate(("cat", "dog")):
+        write_pictures(tmp_path / "pets" / name, [code] * 15)
+    planted = crowdcore("simulate", "rodrigues", "--on", tmp_path / "pets", "--out", tmp_path / "crowd")
+    assert planted["annotations"] == 150
+    crowd = cc.read_dataset(tmp_path / "crowd")
+    assert crowd.media.columns["image"][0] == "cat/p000.png"
+    small = ("--train", "backbone=cnn", "--train", 'backbone_settings={"width": 4}', "--train", "select_on=none")
+    crowdcore("simulate", "rodrigues", "--on", tmp_path / "pets", "-m", "crowd-layer", *small, "--epochs", 1)
+    write_pictures(tmp_path / "pets" / "cow", [2])
+    said = refused("simulate", "rodrigues", "--on", tmp_path / "pets")
+    assert "3 classes, but this simulation is made for two" in said
