@@ -41,6 +41,7 @@ class TrainKeywords(TypedDict, total=False):
     balance: float | None
     chosen: str
     connection: Literal["mw", "vw", "vw+b"]
+    correction_rate: float
     dimensions: int
     e_step: Literal["epoch", "batch"]
     embedding: int
@@ -49,6 +50,8 @@ class TrainKeywords(TypedDict, total=False):
     initial_scale: float
     label_smoothing: float
     leave_one_out: bool
+    meta_layers: Literal["all", "last"]
+    meta_size: int | None
     n_groups: int
     noise_lr: float
     normalise: Literal["none", "worker", "both"]
@@ -69,3 +72,4 @@ class TrainKeywords(TypedDict, total=False):
     trust: float
     unlabelled: Literal["no", "validation", "all"]
     variant: Literal["mixture", "paper", "authors"]
+    warm_up: float

@@ -18,7 +18,7 @@ from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.checkpoint import Checkpoint
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.loop import OnEpoch, Replica, make_replicas, run_epochs
-from crowdcore.learning.training.start import NoiseLayerSettings, dawid_skene_confusion
+from crowdcore.learning.training.start import DirectStartSettings, NoiseLayerSettings, dawid_skene_confusion
 from crowdcore.learning.training.worker_model import WorkerModel
 
 __all__ = ["first_stage_epochs", "start_modules"]
@@ -33,7 +33,7 @@ class _Settings(NoiseLayerSettings):
 
 def first_stage_epochs(method: type[CrowdMethod], settings: Any, training: TrainSettings) -> int:
     """Epochs that the first stage adds."""
-    if issubclass(method, WorkerModel) or getattr(settings, "start", "identity") == "identity":
+    if _starts_directly(settings) or getattr(settings, "start", "identity") == "identity":
         return 0
     return max(1, round(float(settings.start_epochs) * training.epochs))
 
@@ -53,16 +53,15 @@ def start_modules(
         Whether all stages came to their end; False when ``on_epoch`` stopped one.
     """
     whole, started = True, False
-    method = type(modules[0])
     for start in dict.fromkeys(getattr(r.settings, "start", "identity") for r in stack):
         members = [s for s, r in enumerate(stack) if getattr(r.settings, "start", "identity") == start]
         if start == "identity":
             continue
-        if issubclass(method, WorkerModel):
+        settings: Any = stack[members[0]].settings
+        if _starts_directly(settings):
             for s in members:
                 modules[s].start_from(torch.from_numpy(dawid_skene_confusion(data.problem)).float())
             continue
-        settings: Any = stack[members[0]].settings
         first = _Settings(noise_lr=settings.noise_lr, strength=_STRENGTH[start])
         replicas = [Replica(first, stack[s].seed) for s in members]
         epochs = first_stage_epochs(method, settings, training)
@@ -72,6 +71,11 @@ def start_modules(
         whole = _run(data, mine, replicas, part, start, on_epoch, own, should_stop, started) and whole
         started, should_stop = True, should_stop if whole else (lambda: True)
     return whole
+
+
+def _starts_directly(settings: Any) -> bool:
+    """Whether the method takes Dawid-Skene's estimates itself."""
+    return isinstance(settings, DirectStartSettings)
 
 
 def _run(

@@ -20,7 +20,7 @@ from crowdcore.learning.training.outcome import Outcome
 
 __all__ = ["train_stack"]
 
-_ROWS_ARE_CLASSES = ("worker_confusion", "common_confusion")
+_ROWS_ARE_CLASSES = ("worker_confusion", "common_confusion", "correction")
 
 
 def train_stack(
