@@ -31,7 +31,7 @@ class _Settings(NoiseLayerSettings):
     strength: float = Field(default=0.0, description="λ of the sum of traces.")
 
 
-def first_stage_epochs(method: type[CrowdMethod], settings: Any, training: TrainSettings) -> int:
+def first_stage_epochs(settings: Any, training: TrainSettings) -> int:
     """Epochs that the first stage adds."""
     if _starts_directly(settings) or getattr(settings, "start", "identity") == "identity":
         return 0
@@ -64,7 +64,7 @@ def start_modules(
             continue
         first = _Settings(noise_lr=settings.noise_lr, strength=_STRENGTH[start])
         replicas = [Replica(first, stack[s].seed) for s in members]
-        epochs = first_stage_epochs(method, settings, training)
+        epochs = first_stage_epochs(settings, training)
         part = training.model_copy(update={"epochs": epochs, "names": "as-trained", "patience": None})
         own = None if checkpoint is None else replace(checkpoint, folder=checkpoint.folder / start)
         mine = [modules[s] for s in members]
