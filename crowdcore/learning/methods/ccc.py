@@ -216,10 +216,7 @@ class Ccc(CrowdMethod):
         return -rate * gradient
 
     def recovered(self) -> Recovered:
-        """Confusions of T + V, V as each worker has it, and groups."""
+        """Confusions of T + V, how far they are from those of T, and groups."""
         v = torch.stack([of.index_select(0, g) for of, g in zip(self.correction, self.group, strict=True)])
-        return {
-            "worker_confusion": torch.softmax(self.matrices + v, -1).mean(0),
-            "correction": v.mean(0),
-            "group": self.group[0],
-        }
+        corrected, plain = (torch.softmax(t, -1).mean(0) for t in (self.matrices + v, self.matrices))
+        return {"worker_confusion": corrected, "correction": corrected - plain, "group": self.group[0]}
