@@ -17,7 +17,7 @@ LR, GAMMA = 0.3, 0.4
 def prepared(**settings):
     """A method whose epoch after the warm-up has begun, and its batch with a batch of the meta sets."""
     settings = {"lr": LR, "correction_rate": GAMMA, "n_groups": 2, "warm_up": 0.0, "meta_size": 9, **settings}
-    module, problem, batch = built("ccc", featured_crowd(n_tasks=20), **settings)
+    module, _, batch = built("ccc", featured_crowd(n_tasks=20), **settings)
     with torch.no_grad():
         log_p = module.train_log_probs(batch.features, batch.task)
         module.start_epoch(EpochContext(0, log_p, batch.row, batch.worker, batch.label))
