@@ -22,8 +22,8 @@ Network = Callable[[int], nn.Module]
 Recovered = dict[str, Tensor]
 """Parts among ``common_confusion`` (C, C) or (G, C, C), ``worker_confusion`` (R, C, C), ``correction`` (R, C, C) the
 part of it that is a correction (rows sum to 0), ``worker_weight`` (R,), ``group`` (R,), ``difficulty`` (n_train,) and
-``q`` (n_train, C), the posterior of the training tasks; confusions have row = true class, column = given label, rows sum
-to 1."""
+``q`` (n_train, C), the posterior of the training tasks; confusions have row = true class, column = given label, rows
+sum to 1."""
 
 
 class EpochContext(NamedTuple):

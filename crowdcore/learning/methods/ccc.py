@@ -209,7 +209,7 @@ class Ccc(CrowdMethod):
             log_p = log_softmax(logits(theta, features))
             known = (label >= 0).to(log_p.dtype)
             picked = log_p.gather(-1, label.clamp_min(0).unsqueeze(-1)).squeeze(-1)
-            return -(known * picked).sum() / known.sum()
+            return -(known * picked).sum() / known.sum().clamp_min(1)
 
         gradient = grad(meta_loss)(torch.zeros_like(self.correction[k]))
         rate = self.correction_rate * matrices.max() / gradient.abs().max().clamp_min(1e-30)
