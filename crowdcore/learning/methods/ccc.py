@@ -211,9 +211,9 @@ class Ccc(CrowdMethod):
             picked = log_p.gather(-1, label.clamp_min(0).unsqueeze(-1)).squeeze(-1)
             return -(known * picked).sum() / known.sum().clamp_min(1)
 
-        gradient = grad(meta_loss)(torch.zeros_like(self.correction[k]))
-        rate = self.correction_rate * matrices.max() / gradient.abs().max().clamp_min(1e-30)
-        return -rate * gradient
+        gradient: Tensor = grad(meta_loss)(torch.zeros_like(self.correction[k]))
+        v: Tensor = -self.correction_rate * matrices.max() / gradient.abs().max().clamp_min(1e-30) * gradient
+        return v
 
     def recovered(self) -> Recovered:
         """Confusions of T + V, how far they are from those of T, and groups."""

@@ -55,8 +55,11 @@ class Steps:
         if self.replicas.method.extra is CrowdMethod.extra:
             return ()
         with torch.no_grad():
-            task, label = self.replicas.call("extra", number, self.feed.n_batches) or (None, None)
-        return () if task is None else (task if self.feed.data.resident else task.cpu(), label)
+            found = self.replicas.call("extra", number, self.feed.n_batches)
+        if not found:
+            return ()
+        task, label = found
+        return (task if self.feed.data.resident else task.cpu(), label)
 
     def _run(self, index: tuple[Tensor, ...], n: int, *extra: Tensor) -> Tensor:
         """One step on the batch that ``index`` names; (n_terms, S) terms of the loss."""
