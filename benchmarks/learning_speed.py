@@ -10,6 +10,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +23,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning import methods
 from crowdcore.learning.api import split_settings
 from crowdcore.learning.training.data import Data, Feed
-from crowdcore.learning.training.loop import Replica, make_replicas
+from crowdcore.learning.training.loop import Replica, make_replicas, start_epoch
 from crowdcore.learning.training.optimiser import Optimiser
 from crowdcore.learning.training.problem import make_problem
 from crowdcore.learning.training.replicas import Replicas
@@ -99,10 +100,12 @@ def authors_epoch(crowd: CrowdDataset, batch_size: int) -> Callable[[], None]:
     return epoch
 
 
-def our_epoch(crowd: CrowdDataset, batch_size: int, seeds: int, variant: str) -> Callable[[], None]:
-    """One epoch of ours, ``seeds`` replicas side by side."""
-    method = methods.get("conal")
-    training, own = split_settings(method, {"variant": variant, "batch_size": batch_size})
+def our_epoch(
+    crowd: CrowdDataset, batch_size: int, seeds: int, name: str = "conal", **settings: Any
+) -> Callable[[], None]:
+    """One epoch of ours, ``seeds`` replicas side by side; nothing is evaluated."""
+    method = methods.get(name)
+    training, own = split_settings(method, {"batch_size": batch_size, **settings})
     problem = make_problem(crowd, training)
     data = Data(problem, torch.device("cpu"))
     replicas = Replicas(make_replicas(problem, method, [Replica(own, s) for s in range(seeds)], training), data.device)
@@ -114,6 +117,7 @@ def our_epoch(crowd: CrowdDataset, batch_size: int, seeds: int, variant: str) ->
 
     def epoch() -> None:
         number = next(count)
+        start_epoch(replicas, data, number)
         optimiser.start_epoch(number)
         steps.epoch(number)
 
@@ -165,11 +169,11 @@ def main() -> None:
     for batch_size in (1024, 64):
         tasks = {
             "authors": authors_epoch(crowd, batch_size),
-            "ours, authors' variant": our_epoch(crowd, batch_size, 1, "authors"),
-            "ours, mixture": our_epoch(crowd, batch_size, 1, "mixture"),
-            "ours": our_epoch(crowd, batch_size, 1, "paper"),
-            "ours ×5": our_epoch(crowd, batch_size, 5, "paper"),
-            "ours ×10": our_epoch(crowd, batch_size, 10, "paper"),
+            "ours, authors' variant": our_epoch(crowd, batch_size, 1, variant="authors"),
+            "ours, mixture": our_epoch(crowd, batch_size, 1, variant="mixture"),
+            "ours": our_epoch(crowd, batch_size, 1, variant="paper"),
+            "ours ×5": our_epoch(crowd, batch_size, 5, variant="paper"),
+            "ours ×10": our_epoch(crowd, batch_size, 10, variant="paper"),
             "products": products(crowd, batch_size),
         }
         ms = milliseconds(tasks)
@@ -185,7 +189,21 @@ def main() -> None:
         )
         if batch_size == 1024:
             verdict("step / its matrix products", ms["ours"] / ms["products"], 3, False)
+    coupled(crowd)
     sys.stdout.flush()
+
+
+def coupled(crowd: CrowdDataset) -> None:
+    """What an epoch of CCC costs beside one of the crowd layer, grouping and meta sets included."""
+    for batch_size in (128, 64):
+        ms = milliseconds(
+            {
+                "crowd-layer": our_epoch(crowd, batch_size, 1, "crowd-layer"),
+                "ccc": our_epoch(crowd, batch_size, 1, "ccc", warm_up=0.0),
+            }
+        )
+        print(f"LabelMe, batches of {batch_size}, ms per epoch: " + ", ".join(f"{k} {v:.2f}" for k, v in ms.items()))
+        verdict("CCC's epoch per model / the crowd layer's", ms["ccc"] / 2 / ms["crowd-layer"], 4, False)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from . import (
     confusion_sources as confusion_sources,
     confusions as confusions,
     contradicted as contradicted,
+    corrections as corrections,
     fits as fits,
     label_differences as label_differences,
     mistakes as mistakes,

@@ -20,9 +20,10 @@ Network = Callable[[int], nn.Module]
 """Makes a fresh backbone with so many outputs."""
 
 Recovered = dict[str, Tensor]
-"""Parts among ``common_confusion`` (C, C) or (G, C, C), ``worker_confusion`` (R, C, C), ``worker_weight`` (R,),
-``group`` (R,), ``difficulty`` (n_train,) and ``q`` (n_train, C), the posterior of the training tasks; confusions have
-row = true class, column = given label, rows sum to 1."""
+"""Parts among ``common_confusion`` (C, C) or (G, C, C), ``worker_confusion`` (R, C, C), ``correction`` (R, C, C) the
+part of it that is a correction (rows sum to 0), ``worker_weight`` (R,), ``group`` (R,), ``difficulty`` (n_train,) and
+``q`` (n_train, C), the posterior of the training tasks; confusions have row = true class, column = given label, rows
+sum to 1."""
 
 
 class EpochContext(NamedTuple):
@@ -30,7 +31,7 @@ class EpochContext(NamedTuple):
 
     Attributes:
         epoch: number of the epoch that starts, from 0.
-        log_probs: (n_train, C) `CrowdMethod.train_log_probs`, in evaluation mode.
+        log_probs: (n_train, C) `CrowdMethod.train_log_probs`, in evaluation mode; of the shape that it returns.
         task: (A,) training task of each annotation, ascending.
         worker: (A,).
         label: (A,).
@@ -118,6 +119,14 @@ class CrowdMethod(nn.Module):
 
     def start_epoch(self, context: EpochContext) -> None:
         """Called before every epoch if overridden: E-steps, grouping; state changes in place."""
+
+    def extra(self, epoch: int, n_steps: int) -> tuple[Tensor, Tensor] | None:
+        """Training tasks whose inputs an epoch's steps get besides their batches, (n_steps, ...) each with a label.
+
+        Called after `start_epoch` if overridden. Step k finds them as ``batch.extra`` (..., *input shape) and
+        ``batch.extra_label``; None for an epoch without.
+        """
+        return None
 
     def recovered(self) -> Recovered:
         """Recovered parameters of the crowd; only parts that the method has."""

@@ -41,6 +41,7 @@ class TrainKeywords(TypedDict, total=False):
     balance: float | None
     chosen: str
     connection: Literal["mw", "vw", "vw+b"]
+    correction_rate: float
     dimensions: int
     e_step: Literal["epoch", "batch"]
     embedding: int
@@ -49,6 +50,8 @@ class TrainKeywords(TypedDict, total=False):
     initial_scale: float
     label_smoothing: float
     leave_one_out: bool
+    meta_layers: Literal["all", "last"]
+    meta_size: int | None
     mixing_epochs: float
     n_groups: int
     noise_lr: float
@@ -74,3 +77,4 @@ class TrainKeywords(TypedDict, total=False):
     unlabelled: Literal["no", "validation", "all"]
     variant: Literal["mixture", "paper", "authors", "a", "b"]
     volume: Literal["f", "w"]
+    warm_up: float

@@ -62,8 +62,11 @@ _PROTOCOL: dict[str, dict[str, Any]] = {  # network of 128 ReLU units with 50 % 
 }
 _AUTHORS = {"variant": "authors", "lr": 1e-2, "batch_size": 1024, "schedule": "constant"}  # as CoNAL's authors run it
 _OWN: dict[str, list[tuple[str, dict[str, Any]]]] = {
-    "labelme": [("conal", {"lr": 5e-3}), ("conal", {**_AUTHORS, "epochs": 100})],
-    "music": [("conal", {**_AUTHORS, "epochs": 200, "normalise": "worker", "embedding": 80})],
+    "labelme": [("conal", {"lr": 5e-3}), ("conal", {**_AUTHORS, "epochs": 100}), ("ccc", {})],
+    "music": [
+        ("conal", {**_AUTHORS, "epochs": 200, "normalise": "worker", "embedding": 80}),
+        ("ccc", {"correction_rate": 0.3, "n_groups": 20, "meta_size": 160}),  # as CCC's Table 3 and text have it
+    ],
 }
 _BASELINES: list[tuple[str, dict[str, Any]]] = [
     ("dl-mv", {}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from crowdcore.learning.networks.ops import worker_product
 from crowdcore.learning.networks.volume import log_volume
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.start import NoiseLayerSettings
+from crowdcore.learning.training.start import DirectStartSettings
 from crowdcore.learning.training.worker_model import WorkerModel
 
 __all__ = ["CoinNet", "CoinNetSettings"]
@@ -24,7 +24,7 @@ __all__ = ["CoinNet", "CoinNetSettings"]
 _LEAST = 1e-10
 
 
-class CoinNetSettings(NoiseLayerSettings):
+class CoinNetSettings(DirectStartSettings):
     """Settings of COINNet."""
 
     strength: float = Field(
@@ -46,15 +46,6 @@ class CoinNetSettings(NoiseLayerSettings):
         gt=0,
         title="Learning rate of the noise layers",
         description="As a multiple of the classifier's: noise layers must move by several logits to be learnt.",
-    )
-    candidates: ClassVar[tuple[str, ...]] = ("identity", "dawid-skene")
-
-    start: Literal["identity", "votes", "dawid-skene", "best-of"] = Field(
-        default="dawid-skene",
-        title="Start of the confusions",
-        description="Near the identity (Nguyen), at the estimates under the vote shares, at Dawid-Skene's; best-of: "
-        "the first and the last, of which the lower training loss is kept.",
-        json_schema_extra=swept,
     )
 
 

@@ -12,13 +12,13 @@ from crowdcore.learning.base import Network, swept
 from crowdcore.learning.networks.volume import log_volume
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.start import NoiseLayerSettings
+from crowdcore.learning.training.start import DirectStartSettings
 from crowdcore.learning.training.worker_model import WorkerModel
 
 __all__ = ["GeoCrowdNet", "GeoCrowdNetSettings"]
 
 
-class GeoCrowdNetSettings(NoiseLayerSettings):
+class GeoCrowdNetSettings(DirectStartSettings):
     """Settings of GeoCrowdNet."""
 
     volume: Literal["f", "w"] = Field(
@@ -38,15 +38,6 @@ class GeoCrowdNetSettings(NoiseLayerSettings):
         gt=0,
         title="Learning rate of the noise layers",
         description="As a multiple of the classifier's: noise layers must move by several logits to be learnt.",
-    )
-    candidates: ClassVar[tuple[str, ...]] = ("identity", "dawid-skene")
-
-    start: Literal["identity", "votes", "dawid-skene", "best-of"] = Field(
-        default="dawid-skene",
-        title="Start of the confusions",
-        description="Near the identity (Ibrahim), at the estimates under the vote shares, at Dawid-Skene's; best-of: "
-        "the first and the last, of which the lower training loss is kept.",
-        json_schema_extra=swept,
     )
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from pydantic import Field
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import swept
-from crowdcore.learning.training.start import NoiseLayerSettings
+from crowdcore.learning.training.start import DirectStartSettings
 from crowdcore.learning.training.worker_model import WorkerModel
 
 __all__ = ["Trace", "TraceSettings"]
 
 
-class TraceSettings(NoiseLayerSettings):
+class TraceSettings(DirectStartSettings):
     """Settings of trace regularisation."""
 
     strength: float = Field(
@@ -29,15 +29,6 @@ class TraceSettings(NoiseLayerSettings):
         gt=0,
         title="Learning rate of the noise layers",
         description="As a multiple of the classifier's: noise layers must move by several logits to be learnt.",
-    )
-    candidates: ClassVar[tuple[str, ...]] = ("identity", "dawid-skene")
-
-    start: Literal["identity", "dawid-skene", "best-of"] = Field(
-        default="dawid-skene",
-        title="Start of the confusions",
-        description="Near the identity (Tanno), at Dawid-Skene's estimates, or both, of which the lower training loss "
-        "is kept.",
-        json_schema_extra=swept,
     )
 
 

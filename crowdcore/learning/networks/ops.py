@@ -85,7 +85,7 @@ class _WorkerProduct(Function):
 
 def _add_rows(n: int, index: Tensor, rows: Tensor) -> Tensor:
     """(n, k) with each of ``rows`` (A, k) added to row ``index`` of it."""
-    return torch.zeros(n, rows.shape[1], dtype=rows.dtype, device=rows.device).index_add_(0, index, rows)
+    return rows.new_zeros(n, rows.shape[1]).index_add_(0, index, rows)
 
 
 def _in_front(size: int, dims: tuple[int | None, ...], *tensors: Tensor) -> tuple[Tensor, ...]:

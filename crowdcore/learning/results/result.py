@@ -62,6 +62,7 @@ class TrainingResult:
         omega: (S, n_annotations) aligned with the dataset; NaN where the model has none.
         worker_weight: (S, R).
         group: (S, R) group of each worker.
+        correction: (S, R, C, C) how much of ``worker_confusion`` is a correction (CCC); rows sum to 0.
         difficulty: (S, n_train) in the order of ``task``.
         q: (S, n_train, C) float32 posterior of the training tasks' classes given features and labels, in that order.
         last: the same parts of the last epoch's model.
@@ -108,6 +109,7 @@ class TrainingResult:
     omega: FloatArray | None = None
     worker_weight: FloatArray | None = None
     group: IntArray | None = None
+    correction: FloatArray | None = None
     difficulty: FloatArray | None = None
     q: FloatArray | None = None
     last: dict[str, AnyArray] = field(default_factory=dict)

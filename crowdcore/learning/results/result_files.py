@@ -32,6 +32,7 @@ _ARRAYS = (
     "omega",
     "worker_weight",
     "group",
+    "correction",
     "difficulty",
     "q",
     "kept_epochs",

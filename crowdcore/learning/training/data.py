@@ -29,6 +29,8 @@ class Batch(NamedTuple):
         label: (A,).
         weight: (A,) 1, or 0 for padding.
         target: (B, C) or (B,) what `CrowdMethod.targets` gave, or None.
+        extra: (..., *input shape) of the tasks that `CrowdMethod.extra` asked for; None without, and outside training.
+        extra_label: (...) what it gave with them.
     """
 
     features: Tensor
@@ -38,6 +40,8 @@ class Batch(NamedTuple):
     label: Tensor
     weight: Tensor
     target: Tensor | None
+    extra: Tensor | None = None
+    extra_label: Tensor | None = None
 
     def mean(self, values: Tensor) -> Tensor:
         """Mean of (A,) values over the annotations, padding left out."""

@@ -18,7 +18,12 @@ from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.checkpoint import Checkpoint
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.loop import OnEpoch, Replica, make_replicas, run_epochs
-from crowdcore.learning.training.start import NoiseLayerSettings, counted_confusion, dawid_skene_confusion
+from crowdcore.learning.training.start import (
+    DirectStartSettings,
+    NoiseLayerSettings,
+    counted_confusion,
+    dawid_skene_confusion,
+)
 from crowdcore.learning.training.worker_model import WorkerModel
 
 __all__ = ["first_stage_epochs", "start_modules"]
@@ -31,9 +36,9 @@ class _Settings(NoiseLayerSettings):
     strength: float = Field(default=0.0, description="λ of the sum of traces.")
 
 
-def first_stage_epochs(method: type[CrowdMethod], settings: Any, training: TrainSettings) -> int:
+def first_stage_epochs(settings: Any, training: TrainSettings) -> int:
     """Epochs that the first stage adds."""
-    if issubclass(method, WorkerModel) or getattr(settings, "start", "identity") not in _STRENGTH:
+    if _starts_directly(settings) or getattr(settings, "start", "identity") not in _STRENGTH:
         return 0
     return max(1, round(float(settings.start_epochs) * training.epochs))
 
@@ -53,26 +58,30 @@ def start_modules(
         Whether all stages came to their end; False when ``on_epoch`` stopped one.
     """
     whole, started = True, False
-    method = type(modules[0])
     for start in dict.fromkeys(getattr(r.settings, "start", "identity") for r in stack):
         members = [s for s, r in enumerate(stack) if getattr(r.settings, "start", "identity") == start]
         if start == "identity":
             continue
-        if start == "votes" or issubclass(method, WorkerModel):
+        settings: Any = stack[members[0]].settings
+        if start == "votes" or _starts_directly(settings):
             aggregator = "majority-vote" if start == "votes" else "dawid-skene"
             for s in members:
                 modules[s].start_from(torch.from_numpy(counted_confusion(data.problem, aggregator)).float())
             continue
-        settings: Any = stack[members[0]].settings
         first = _Settings(noise_lr=settings.noise_lr, strength=_STRENGTH[start])
         replicas = [Replica(first, stack[s].seed) for s in members]
-        epochs = first_stage_epochs(method, settings, training)
+        epochs = first_stage_epochs(settings, training)
         part = training.model_copy(update={"epochs": epochs, "names": "as-trained", "patience": None})
         own = None if checkpoint is None else replace(checkpoint, folder=checkpoint.folder / start)
         mine = [modules[s] for s in members]
         whole = _run(data, mine, replicas, part, start, on_epoch, own, should_stop, started) and whole
         started, should_stop = True, should_stop if whole else (lambda: True)
     return whole
+
+
+def _starts_directly(settings: Any) -> bool:
+    """Whether the method takes Dawid-Skene's estimates itself."""
+    return isinstance(settings, DirectStartSettings)
 
 
 def _run(

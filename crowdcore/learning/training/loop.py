@@ -27,7 +27,7 @@ from crowdcore.learning.training.replicas import Replicas
 from crowdcore.learning.training.selection import Selection
 from crowdcore.learning.training.steps import Steps
 
-__all__ = ["DivergedError", "OnEpoch", "Replica", "Trained", "make_replicas", "mean_loss", "run_epochs"]
+__all__ = ["DivergedError", "OnEpoch", "Replica", "Trained", "make_replicas", "mean_loss", "run_epochs", "start_epoch"]
 
 _DIVERGED = 1e6  # a mean loss beyond this is no longer learning
 _WORTH_RECORDING = 100  # steps
@@ -111,14 +111,12 @@ def run_epochs(
     history: dict[str, list[FloatArray]] = {}
     start = 0 if checkpoint is None else checkpoint.read(replicas, optimiser, selection, history, kept)
     evaluation.begin_at(kept.at.get(0, {}))
-    prepares = method.start_epoch is not CrowdMethod.start_epoch
     saved = time.perf_counter()
     for epoch in range(start, training.epochs):
         if not selection.active.any() or (epoch == start and (start > 0 or started) and should_stop()):
             break
         began = time.perf_counter()
-        if prepares:
-            _start_epoch(replicas, data, epoch)
+        start_epoch(replicas, data, epoch)
         optimiser.start_epoch(epoch)
         if method.begins_phase(stack[0].settings, epoch, training.epochs):
             optimiser.forget()
@@ -167,7 +165,10 @@ def _may_record(data: Data, method: type[CrowdMethod], training: TrainSettings) 
     return training.record and pure and capturable and data.resident and n_steps >= _WORTH_RECORDING
 
 
-def _start_epoch(replicas: Replicas, data: Data, epoch: int) -> None:
+def start_epoch(replicas: Replicas, data: Data, epoch: int) -> None:
+    """Let the methods prepare an epoch (from 0), if they do."""
+    if replicas.method.start_epoch is CrowdMethod.start_epoch:
+        return
     problem = data.problem
     n, device = problem.n_train_annotations, data.device
     log_probs = predict(replicas, data, slice(0, problem.n_train), training_tasks=True)

@@ -11,7 +11,17 @@ from torch import Tensor
 
 from crowdcore.learning.settings import TrainSettings
 
-__all__ = ["Optimiser"]
+__all__ = ["Optimiser", "learning_rate"]
+
+
+def learning_rate(training: TrainSettings, epoch: int) -> float:
+    """Learning rate of an epoch (from 0) by the schedule."""
+    share = epoch / training.epochs
+    if training.schedule == "cosine":
+        return training.lr * (1 + math.cos(math.pi * share)) / 2
+    if training.schedule == "step":
+        return training.lr * 0.1 ** ((share >= 0.5) + (share >= 0.75))
+    return training.lr
 
 
 class Optimiser:
@@ -66,19 +76,11 @@ class Optimiser:
 
     def start_epoch(self, epoch: int) -> None:
         """Set the learning rate of an epoch (from 0), and forget if that is wished."""
-        lr = self.training.lr * self._factor(epoch)
+        lr = learning_rate(self.training, epoch)
         for group in self._inner.param_groups:
             group["lr"].fill_(lr * group["rate"])
         if self.training.restart_optimizer:
             self.forget()
-
-    def _factor(self, epoch: int) -> float:
-        share = epoch / self.training.epochs
-        if self.training.schedule == "cosine":
-            return (1 + math.cos(math.pi * share)) / 2
-        if self.training.schedule == "step":
-            return 0.1 ** ((share >= 0.5) + (share >= 0.75))
-        return 1.0
 
     def step(self) -> None:
         """Apply the gradients."""

@@ -189,7 +189,7 @@ def _listener(
     session: Session, jobs: Sequence[Job], training: TrainSettings, problem: Problem, n_jobs: int
 ) -> Callable[[int, dict[str, FloatArray], float], bool]:
     seeds = tuple(job.replica.seed for job in jobs)
-    ahead = max(first_stage_epochs(session.method, job.replica.settings, training) for job in jobs)
+    ahead = max(first_stage_epochs(job.replica.settings, training) for job in jobs)
 
     def on_epoch(epoch: int, metrics: dict[str, FloatArray], seconds: float) -> bool:
         done = session.done + len(jobs) / n_jobs * (epoch + 1 + ahead) / (training.epochs + ahead)

@@ -13,7 +13,14 @@ from crowdcore.core.types import FloatArray
 from crowdcore.learning.base import swept
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["NoiseLayerSettings", "StartSettings", "counted_confusion", "dawid_skene_confusion", "split_confusion"]
+__all__ = [
+    "DirectStartSettings",
+    "NoiseLayerSettings",
+    "StartSettings",
+    "counted_confusion",
+    "dawid_skene_confusion",
+    "split_confusion",
+]
 
 _POOLED = 1.0  # annotations per row that the pooled confusion counts for
 _SMALLEST = 1e-3  # entries of a start are at least this, so that gradients reach them
@@ -27,6 +34,21 @@ class NoiseLayerSettings(Settings):
         gt=0,
         title="Learning rate of the noise layers",
         description="As a multiple of the classifier's: noise layers must move by several logits to be learnt.",
+    )
+
+
+class DirectStartSettings(NoiseLayerSettings):
+    """Settings of methods that are a model of the workers themselves and need no first stage."""
+
+    candidates: ClassVar[tuple[str, ...]] = ("identity", "dawid-skene")
+    """The starts that best-of tries."""
+
+    start: Literal["identity", "votes", "dawid-skene", "best-of"] = Field(
+        default="dawid-skene",
+        title="Start of the confusions",
+        description="Near the identity, at the estimates under the vote shares, at Dawid-Skene's; best-of: the first "
+        "and the last, of which the lower training loss is kept.",
+        json_schema_extra=swept,
     )
 
 

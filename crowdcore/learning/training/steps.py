@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.training.data import Batch, Feed, Index
 from crowdcore.learning.training.optimiser import Optimiser
 from crowdcore.learning.training.program import Program
@@ -39,17 +40,30 @@ class Steps:
 
     def epoch(self, number: int) -> Tensor:
         """Train one epoch; (n_terms, S) mean terms of the loss, still on the device."""
+        extra = self._extra(number)
         self.replicas.train(True)
         if self._whole is not None:
-            return self._run((), self.feed.n).clone()
+            return self._run((), self.feed.n, *(e[:, 0] for e in extra)).clone()
         parts = []
-        for index in self.feed.epoch(number):
+        for k, index in enumerate(self.feed.epoch(number)):
             n = index.task.shape[1]
-            parts.append(self._run(tuple(index), n) * (n / self.feed.n))
+            parts.append(self._run(tuple(index), n, *(e[:, k] for e in extra)) * (n / self.feed.n))
         return torch.stack(parts).sum(0)
 
-    def _run(self, index: tuple[Tensor, ...], n: int) -> Tensor:
+    def _extra(self, number: int) -> tuple[Tensor, ...]:
+        """What an epoch's steps get besides their batches, (S, n_steps, ...) tasks and labels; () for nothing."""
+        if self.replicas.method.extra is CrowdMethod.extra:
+            return ()
+        with torch.no_grad():
+            found = self.replicas.call("extra", number, self.feed.n_batches)
+        if not found:
+            return ()
+        task, label = found
+        return (task if self.feed.data.resident else task.cpu(), label)
+
+    def _run(self, index: tuple[Tensor, ...], n: int, *extra: Tensor) -> Tensor:
         """One step on the batch that ``index`` names; (n_terms, S) terms of the loss."""
+        index = (*extra, *index)
         if not self.record:
             return self._step(index)
         key = (n, *(i.shape[-1] for i in index))
@@ -61,9 +75,13 @@ class Steps:
         return self._recorded[key](index)
 
     def _step(self, index: tuple[Tensor, ...]) -> Tensor:
-        batch = self._whole if self._whole is not None else self.feed.data.batch(Index(*index))
-        axes: Any = [None if field is None else 0 for field in batch]
-        terms = self.replicas.call("loss", batch, in_dims=None if self.feed.shared else (Batch(*axes),))
+        extra = index[: len(index) % 3]
+        batch = self._whole if self._whole is not None else self.feed.data.batch(Index(*index[len(extra) :]))
+        if extra:
+            batch = batch._replace(extra=self.feed.data.inputs(extra[0]), extra_label=extra[1])
+        own = batch._fields if self._whole is None else ("extra", "extra_label")
+        axes: Any = [0 if name in own and field is not None else None for name, field in batch._asdict().items()]
+        terms = self.replicas.call("loss", batch, in_dims=(Batch(*axes),))
         self.terms = tuple(terms)
         losses = list(terms.values())
         ones = [torch.ones_like(loss) for loss in losses]

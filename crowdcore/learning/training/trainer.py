@@ -20,7 +20,7 @@ from crowdcore.learning.training.outcome import Outcome
 
 __all__ = ["train_stack"]
 
-_ROWS_ARE_CLASSES = ("worker_confusion", "common_confusion")
+_ROWS_ARE_CLASSES = ("worker_confusion", "common_confusion", "correction")
 
 
 def train_stack(
@@ -49,7 +49,7 @@ def train_stack(
     modules = make_replicas(data.problem, method, stack, training)
     started = False
     if checkpoint is None or not checkpoint.exists:
-        started = any(first_stage_epochs(method, r.settings, training) for r in stack)
+        started = any(first_stage_epochs(r.settings, training) for r in stack)
         if not start_modules(data, modules, stack, training, on_epoch, checkpoint, should_stop):
             checkpoint, should_stop = None, lambda: True  # what goes on later goes on with the first stage
     trained = run_epochs(data, modules, stack, training, on_epoch, checkpoint, should_stop, started)

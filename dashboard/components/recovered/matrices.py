@@ -110,9 +110,11 @@ def one(choice: Choice, scale: Scale) -> None:
     if view.seed != exhibits.recovered.EACH:
         dark = st.context.theme.type == "dark"
         minus = exhibits.confusions.confusion_difference(view, who, choice.beside, dark=dark)
-        if minus is not None:
-            with board.cell():
-                show(minus, "difference", file=choice.file(minus), cell=marked)
+        correction = exhibits.corrections.confusion_correction(view, who, dark=dark) if who >= 0 else None
+        for key, drawn in (("difference", minus), ("correction", correction)):
+            if drawn is not None:
+                with board.cell():
+                    show(drawn, key, file=choice.file(drawn), cell=marked)
     tasks(view, who, names[who], marked)
 
 

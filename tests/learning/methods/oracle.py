@@ -1,10 +1,11 @@
-"""The methods' losses transcribed from the equations: loops over annotations, float64 NumPy, nothing shared."""
+"""The methods' losses transcribed from the equations: loops over annotations, float64, nothing shared."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import torch
 
 Array = Any
 
@@ -38,9 +39,9 @@ class State:
     def __getitem__(self, name: str) -> Array:
         return self.tensors[name]
 
-    def p(self, i: int) -> Array:
-        """softmax(f(x_i)) of the network with one hidden layer, without dropout."""
-        beside = "classifier.network" if "classifier.network.hidden.weight" in self.tensors else "classifier"
+    def p(self, i: int, network: str = "classifier.network") -> Array:
+        """softmax(f(x_i)) of a network with one hidden layer, without dropout."""
+        beside = network if f"{network}.hidden.weight" in self.tensors else "classifier"
         hidden = np.maximum(self.x[i] @ self[f"{beside}.hidden.weight"] + self[f"{beside}.hidden.bias"], 0)
         return softmax(hidden @ self[f"{beside}.output.weight"] + self[f"{beside}.output.bias"])
 
@@ -115,6 +116,54 @@ def crowd_layer_over(s: State) -> float:
         hidden = softmax(s.p(i) @ s["first.weight"][r])
         nll.append(-np.log(softmax(hidden @ s["second.weight"][r])[y]))
     return np.mean(nll)
+
+
+def ccc(s: State, variant: str, corrected: Array | None = None) -> float:
+    matrices = s["matrices"] if corrected is None else corrected
+    total = 0.0
+    for k in range(2):
+        for i, r, y in s.annotations:
+            of_labels = softmax(s.p(i, f"classifier.networks.{k}") @ matrices[k, r])
+            total -= np.log(of_labels[y] + (1e-5 if variant == "authors" else 0))
+    return total / len(s.annotations)
+
+
+def distilled(s: State, k: int, per_class: int, variant: str) -> list[list[int]]:
+    """For every class, what the other model is surest of among those with that label."""
+    sets = []
+    for c in range(s["matrices"].shape[-1]):
+        given = [i for i, _, y in s.annotations if y == c]
+        tasks = given if variant == "authors" else sorted(set(given))
+        sets.append(sorted(tasks, key=lambda i: -s.p(i, f"classifier.networks.{1 - k}")[c])[:per_class])
+    return sets
+
+
+def correction(s: State, k: int, layers: str, meta: list[tuple[int, int]], lr: float, gamma: float) -> Array:
+    """V: central differences of the meta loss after a virtual step whose gradient is a loop's, by autograd."""
+    names = ["hidden.weight", "hidden.bias", "output.weight", "output.bias"]
+    theta = [torch.tensor(s[f"classifier.networks.{k}.{name}"], requires_grad=True) for name in names]
+    x, group = torch.tensor(s.x), s["group"][k]
+    n_groups, c = s["correction"].shape[1:3]
+
+    def p(weights: Any, i: int) -> Any:
+        return torch.softmax(torch.relu(x[i] @ weights[0] + weights[1]) @ weights[2] + weights[3], 0)
+
+    def meta_loss(v: Array) -> float:
+        terms = []
+        for i, r, y in s.annotations:
+            logits = p(theta, i) @ torch.tensor(s["matrices"][k, r] + v[group[r]])
+            terms.append(-torch.log_softmax(logits, 0)[y])
+        slopes = torch.autograd.grad(torch.stack(terms).mean(), theta)
+        moves = [layers == "all" or name.startswith("output") for name in names]
+        virtual = [w - lr * g if move else w for w, g, move in zip(theta, slopes, moves, strict=True)]
+        return -np.mean([p(virtual, i)[y].log().item() for i, y in meta])
+
+    gradient, step = np.zeros((n_groups, c, c)), 1e-4
+    for at in np.ndindex(gradient.shape):
+        e = np.zeros_like(gradient)
+        e[at] = step
+        gradient[at] = (meta_loss(e) - meta_loss(-e)) / (2 * step)
+    return -gamma * s["matrices"][k].max() / np.abs(gradient).max() * gradient
 
 
 def omega(s: State, i: int, r: int, source: str, scaled: str, known: Array | None = None) -> float:

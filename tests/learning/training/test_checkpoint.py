@@ -27,7 +27,13 @@ def same(a, b):
 
 @pytest.mark.parametrize(
     ("method", "stack", "record"),
-    [("conal", "all", True), ("conal", "none", False), ("dl-em", "none", True), ("crowd-layer", "all", False)],
+    [
+        ("conal", "all", True),
+        ("conal", "none", False),
+        ("dl-em", "none", True),
+        ("crowd-layer", "all", False),
+        ("ccc", "all", False),
+    ],
 )
 def test_resume_is_bit_for_bit(tmp_path, monkeypatch, method, stack, record):
     monkeypatch.setattr("crowdcore.learning.training.loop._WORTH_RECORDING", 1)
