@@ -226,8 +226,14 @@ def carried_sums(
     carried = np.bincount(at, part, len(pair))
     of, given = np.divmod(pair, n_classes)
     cell_of = truth[of].astype(np.int64) * n_classes + given
-    sums = (np.bincount(cell_of, x, n_cells) for x in (carried, carried**2, per_task[of] * carried))
-    return CarriedSums(*sums, np.bincount(cell, part**2, n_cells), labels, labels_squared)
+    return CarriedSums(
+        np.bincount(cell_of, carried, n_cells),
+        np.bincount(cell_of, carried**2, n_cells),
+        np.bincount(cell_of, per_task[of] * carried, n_cells),
+        np.bincount(cell, part**2, n_cells),
+        labels,
+        labels_squared,
+    )
 
 
 def repeats(task: IntArray, worker: IntArray, n_workers: int) -> BoolArray:
