@@ -217,23 +217,26 @@ def carried_sums(
         return CarriedSums(*by_cell, *by_class)
     per_task = np.bincount(task, minlength=len(truth)).astype(np.float64)
     known = truth >= 0
-    labels, labels_squared = (np.bincount(truth[known], per_task[known] ** k, n_classes) for k in (1, 2))
     wrong = np.flatnonzero((truth[task] >= 0) & (truth[task] != label))
     task, worker, label = task[wrong], worker[wrong], label[wrong]
     cell = truth[task].astype(np.int64) * n_classes + label
     part = share[np.searchsorted(triples.cell * n_workers + triples.worker, cell * n_workers + worker)]
     pair, at = np.unique(task.astype(np.int64) * n_classes + label, return_inverse=True)
-    carried = np.bincount(at, part, len(pair))
+    carried = _sums(at, part, len(pair))
     of, given = np.divmod(pair, n_classes)
     cell_of = truth[of].astype(np.int64) * n_classes + given
     return CarriedSums(
-        np.bincount(cell_of, carried, n_cells),
-        np.bincount(cell_of, carried**2, n_cells),
-        np.bincount(cell_of, per_task[of] * carried, n_cells),
-        np.bincount(cell, part**2, n_cells),
-        labels,
-        labels_squared,
+        _sums(cell_of, carried, n_cells),
+        _sums(cell_of, carried**2, n_cells),
+        _sums(cell_of, per_task[of] * carried, n_cells),
+        _sums(cell, part**2, n_cells),
+        *(_sums(truth[known], per_task[known] ** k, n_classes) for k in (1, 2)),
     )
+
+
+def _sums(at: IntArray, values: FloatArray, n: int) -> FloatArray:
+    """(n,) float64 sums of the values at each place; also of none."""
+    return np.asarray(np.bincount(at, values, n), np.float64)
 
 
 def repeats(task: IntArray, worker: IntArray, n_workers: int) -> BoolArray:

@@ -13,11 +13,11 @@ import numpy as np
 
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["count_partners", "fill_pairs", "fit_step"]
+__all__ = ["count_partners", "fill_pairs"]
 
 _compiled = numba.njit(nogil=True, cache=True, boundscheck=False)
-_MOST = 1e250
-_RAREST = 0.005  # least chance of being wrong alike that the crowd's numbers of labels can show
+_MOST = 1e250  # of a product of hints
+_RAREST, _SHOWN = 0.001, 0.06  # least chance of being wrong alike, and of what n labels can show: _SHOWN / n
 
 
 @_compiled
@@ -36,55 +36,6 @@ def count_partners(
                     last[worker[k]] = r
                     partners[r] += 1
     return partners
-
-
-@_compiled
-def fit_step(
-    task_start: IntArray,
-    row: IntArray,
-    wrong: IntArray,
-    label: IntArray,
-    hint: FloatArray,
-    right: FloatArray,
-    prior: FloatArray,
-    slope: FloatArray,
-    alone: float,
-    n_classes: int,
-    level: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """One EM step of `task_types`: expected tasks of each type (D, 2), each row's gradient and curvature (rows,).
-
-    Fills ``level`` (n_tasks, D), the likelihood of each task's right and wrong labels up to a factor.
-    """
-    n_levels = right.shape[1]
-    number = np.zeros((n_levels, 2))
-    gradient, curvature = np.zeros(len(right)), np.zeros(len(right))
-    foil, likelihood = np.ones(n_classes), np.empty(n_levels)
-    for i in range(len(task_start) - 1):
-        first, last = task_start[i], task_start[i + 1]
-        level[i] = 0.0
-        toward, foiled = float(n_classes - 1), 1.0 / max(n_classes - 1, 1)
-        for j in range(first, last):
-            for d in range(n_levels):
-                level[i, d] += np.log(1 - right[row[j], d] if wrong[j] else right[row[j], d])
-            if wrong[j]:
-                before = foil[label[j]]
-                foil[label[j]] = min(before * hint[j], _MOST)
-                toward += foil[label[j]] - before
-                foiled *= alone
-        level[i] = np.exp(level[i] - level[i].max())
-        foiled *= toward
-        likelihood[:] = level[i] * (prior[:, 0] + prior[:, 1] * foiled)
-        total = likelihood.sum()
-        number[:, 0] += level[i] * prior[:, 0] / total
-        number[:, 1] += level[i] * prior[:, 1] * foiled / total
-        for j in range(first, last):
-            foil[label[j]] = 1.0
-            for d in range(n_levels):
-                p, q = right[row[j], d], slope[d] * likelihood[d] / total
-                gradient[row[j]] += q * (1 - wrong[j] - p)
-                curvature[row[j]] += slope[d] * q * p * (1 - p)
-    return number, gradient, curvature
 
 
 @_compiled
@@ -185,7 +136,9 @@ def fill_pairs(
                         moment[s, 3] += alike / total
                         moment[s, 4] += (both + alike) / total
                         outcome = 2 if label[j] != label[k] else wrong[j]
-                        _add_copying(outcome, mean / total, mean_other / total, both / total, alike / total, moment[s])
+                        known = min(row_size[mine], row_size[row[k]])
+                        alike = max(alike / total, _SHOWN / known, _RAREST)
+                        _add_copying(outcome, mean / total, mean_other / total, both / total, alike, moment[s])
                 for k in range(task_start[i], task_start[i + 1]):
                     foil[label[k]] = 1.0
                 p += 1
@@ -212,7 +165,6 @@ def _add_copying(outcome: int, p: float, q: float, right: float, alike: float, m
     Outcomes: 0 both right, 1 wrong alike, 2 neither; ``right`` and ``alike`` are the chances of the first two, p and
     q those of either being right.
     """
-    alike = max(alike, _RAREST)
     right = min(right, 1 - alike)
     first = np.log(0.5 + 0.5 * max(p * q, right**2) ** 0.5 / max(right, _RAREST))
     second = np.log(0.5 + 0.5 * max((1 - p) * (1 - q), alike**2) ** 0.5 / alike)

@@ -114,8 +114,8 @@ def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> P
     ``log(1/2 + √(p_i^r p_i^s) / (2 A_i))`` where both are right (p: chance of being right), likewise where they are
     wrong alike, and ``log(1/2)`` elsewhere. Its mean, variance and skewness follow exactly from A_i and B_i; its tail
     is that of a Pearson III distribution, with half a step of log 2 for continuity. What exceeds that is more than the
-    crowd's own habit: copying, a shared teacher, one person with two accounts. ``B_i`` counts as at least 1/200: the
-    labels of a crowd cannot show that it is smaller.
+    crowd's own habit: copying, a shared teacher, one person with two accounts. ``B_i`` counts as at least 0.06 / n,
+    where n is the smaller number of labels that the two gave in the class, and 1/1000: n labels cannot show less.
 
     Pairs that could not reach ``p_value`` <= 0.05 even if wrong alike on all shared tasks have none (NaN); that
     depends on the margins only, so it costs no validity. Time grows with Σ_i n_i² (n_i: workers of task i), memory
@@ -167,7 +167,7 @@ def _pairs(dataset: CrowdDataset, truth: Reference) -> tuple[IntArray, IntArray,
     from crowdcore.core import kernels_pairs_numba as kernels  # compiled loops are loaded when needed
 
     labels = _labels(dataset, truth)
-    types = fit_task_types(labels, kernels)
+    types = fit_task_types(labels)
     by_worker = np.argsort(labels.row, kind="stable")
     worker_start = np.searchsorted(labels.worker[by_worker], np.arange(dataset.n_workers + 1))
     partners = kernels.count_partners(labels.task_start, labels.task, labels.worker, by_worker, worker_start)

@@ -84,7 +84,8 @@ def sharing_p_values(cell: IntArray, worker: IntArray, times: IntArray, n_classe
     score[order] = patterns.score
     of = np.repeat(np.arange(len(patterns.made)), patterns.made)
     mean, square = (np.bincount(of, patterns.score.astype(float) ** k) / n_labels for k in (1, 2))
-    return SharingTest(p_value, expected, score, np.bincount(patterns.true, square - mean**2, n_classes))
+    variance = np.bincount(patterns.true, square - mean**2, n_classes).astype(np.float64)
+    return SharingTest(p_value, expected, score, variance)
 
 
 class _Patterns:

@@ -8,7 +8,6 @@ that class, and on a task with foil f with ``φ [b = f] + (1 - φ) w_ra(b)``. Ev
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -73,25 +72,27 @@ class TaskTypes:
     crowd: FloatArray
 
 
-def fit_task_types(labels: Labels, kernels: Any) -> TaskTypes:
+def fit_task_types(labels: Labels) -> TaskTypes:
     """Fit by EM over the tasks' types, with a Newton step for β in each iteration."""
+    from crowdcore.core.kernels_task_types_numba import fit_step  # compiled loops are loaded when needed
+
     of, n_rows, n = labels, len(labels.row_true), labels.n_classes
-    n_wrong = np.bincount(of.row, of.wrong, n_rows)
+    n_wrong = np.bincount(of.row, of.wrong, n_rows).astype(np.float64)
     n_right = of.row_size - n_wrong
     beta = np.log((n_right + 0.5) / (n_wrong + 0.5))
     prior = np.outer(np.exp(-(_LEVELS**2) / 4), [0.9, 0.1 if n > 2 else 0.0])
     prior /= prior.sum()
     cell = of.row_true[of.row] * n + of.label
-    crowd = np.bincount(cell, of.wrong, n**2).reshape(n, n)
-    crowd /= np.maximum(crowd.sum(1, keepdims=True), 1)
+    seen = np.bincount(cell, of.wrong, n**2).reshape(n, n).astype(np.float64)
+    crowd = seen / np.maximum(seen.sum(1, keepdims=True), 1)
     hint, level = _hints(of, n_wrong, crowd), np.empty((len(of.task_start) - 1, len(_LEVELS)))
     given = of.task_start, of.row, of.wrong, of.label, hint
     for _ in range(_STEPS):
-        number, gradient, curvature = kernels.fit_step(*given, _chance(beta), prior, _SLOPES, ALONE, n, level)
+        number, gradient, curvature = fit_step(*given, _chance(beta), prior, _SLOPES, ALONE, n, level)
         prior = number / max(number.sum(), 1e-300)
         beta = np.clip(beta + np.clip(gradient / np.maximum(curvature, 1e-9), -1, 1), -_MOST, _MOST)
     right = _chance(beta)
-    kernels.fit_step(*given, right, prior, _SLOPES, ALONE, n, level)
+    fit_step(*given, right, prior, _SLOPES, ALONE, n, level)
     return TaskTypes(right, prior, level, hint, crowd)
 
 

@@ -19,8 +19,8 @@ def sampled_confusion(
     dataset: CrowdDataset,
     *,
     known: IntArray | None = None,
-    n_samples: int = 400,
-    burn_in: int = 100,
+    n_samples: int = 1000,
+    burn_in: int = 300,
     level: float = 0.95,
     seed: int = 0,
 ) -> ConfusionIntervals:

@@ -24,7 +24,8 @@ def pairs() -> None:
     if beyond:
         st.warning(
             f"Tested was agreement, right or wrong alike, given skill and difficulty: **{count(beyond, 'pair')}** of "
-            "annotators agree more than both explain (q ≤ 0.05). They may copy, have shared a teacher, or be one person.",
+            "annotators agree more than both explain (q ≤ 0.05). They may copy, have shared a teacher, or be one "
+            "person.",
             icon=":material/group:",
         )
     else:
