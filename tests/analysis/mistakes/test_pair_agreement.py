@@ -21,7 +21,7 @@ def test_unequal_tasks_and_workers_make_no_pairs(design, tasks):
     p = np.concatenate([r.p_beyond for r in found])
     assert np.nanmean(p <= 0.05) <= 0.06
     expected, seen = (sum(getattr(r, k).sum() for r in found) for k in ("expected_agreed", "agreed"))
-    assert seen == pytest.approx(expected, rel=0.03)
+    assert seen == pytest.approx(expected, rel=0.03 if design == DENSE else 0.1)
 
 
 @pytest.mark.parametrize("tasks", ["alike", "unequal, foils"])

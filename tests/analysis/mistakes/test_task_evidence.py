@@ -54,18 +54,18 @@ def test_compiled_sums_are_the_same(monkeypatch):
 
 
 def test_one_task_with_wrong_gold_is_no_shared_mistake_and_many_tasks_are():
-    """Fifteen workers, three mistakes each: one task misleads all of them, or each of ten tasks some of them."""
+    """Fifteen workers, three mistakes each: one task misleads all of them, or each of 24 tasks some of them."""
     rng = np.random.default_rng(0)
     task, worker = np.repeat(np.arange(30), 15), np.tile(np.arange(15), 30)
     alone = np.where(task == 0, 1, np.where(rng.random(450) < 0.1, rng.integers(1, 6, 450), 0))
-    many = np.where((task < 10) & (rng.random(450) < 0.3), 1, np.where(task == 0, 0, alone))
-    one, ten = (
+    many = np.where((task < 24) & (rng.random(450) < 0.2), 1, np.where(task == 0, 0, alone))
+    one, several = (
         shared_mistakes(make_crowd(task, worker, label, 30, 15, 6, np.zeros(30, int))) for label in (alone, many)
     )
     assert one.p_workers[0, 1] < 1e-4 < 0.05 < one.p_value[0, 1]
     assert one.carriers[0, 1] < 4
-    assert ten.q_value[0, 1] < 0.01
-    assert ten.carriers[0, 1] > 8
+    assert several.q_value[0, 1] < 0.01
+    assert several.carriers[0, 1] > 8
 
 
 @pytest.mark.parametrize("fooled", ["2 % wrong gold", "10 % foils"])
