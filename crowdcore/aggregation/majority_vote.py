@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -9,12 +10,14 @@ from pydantic import Field
 
 from crowdcore.aggregation.base import AggregationResult, Aggregator
 from crowdcore.core.kernels import vote_counts
-from crowdcore.core.types import IntArray
+from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 
 class MajorityVote(Aggregator):
     """Vote shares, ``q_i(c) = #{r : y_i^r = c} / #{r : y_i^r}``, or (hard) all mass on the most voted class.
+
+    A tie between classes is a label that the votes do not decide; how many there are, and who wins them, is noted.
 
     Examples:
         >>> import crowdcore as cc
@@ -33,7 +36,9 @@ class MajorityVote(Aggregator):
         description="Put all mass on the winner instead of keeping vote shares.",
     )
     ties: Literal["lowest", "random"] = Field(
-        default="lowest", title="Ties go to", description="Who wins a tie (hard votes)."
+        default="lowest",
+        title="Ties go to",
+        description="Who wins a tie; published figures take the lowest class.",
     )
     seed: int = Field(default=0, ge=0, title="Seed of the tie-break", description="Seed of the random tie-break.")
 
@@ -43,13 +48,20 @@ class MajorityVote(Aggregator):
             clamped = np.flatnonzero(known >= 0)
             votes[clamped] = 0
             votes[clamped, known[clamped]] = 1
+        key = votes + 0.5 * np.random.default_rng(self.seed).random(votes.shape) if self.ties == "random" else votes
+        winner = key.argmax(1)
         if self.hard:
-            key = votes
-            if self.ties == "random":
-                key = votes + 0.5 * np.random.default_rng(self.seed).random(votes.shape)
-            winner = key.argmax(1)
             posterior = np.zeros_like(votes)
             posterior[np.arange(len(votes)), winner] = 1.0
         else:
             posterior = votes / np.maximum(votes.sum(1, keepdims=True), 1)
-        return self.result(dataset, posterior, known=known)
+        result = self.result(dataset, posterior, known=known, notes=self._ties(votes))
+        return replace(result, labels=np.where(result.labels < 0, -1, winner).astype(np.int32))
+
+    def _ties(self, votes: FloatArray) -> tuple[str, ...]:
+        """How many tasks with labels are tied, and who wins them."""
+        top = votes.max(1)
+        tied = int(((votes == top[:, None]).sum(1)[top > 0] > 1).sum())
+        to = "to the lowest class" if self.ties == "lowest" else f"by a draw with seed {self.seed}"
+        other = ': the order of the classes decides; `ties="random"` draws them' if self.ties == "lowest" else ""
+        return (f"{tied:,} of {int((top > 0).sum()):,} tasks are tied and go {to}{other}.",) if tied else ()

@@ -137,6 +137,7 @@ from .workers.quality import (
     WorkerQuality as WorkerQuality,
     worker_quality as worker_quality,
 )
+from .workers.sampled_confusion import sampled_confusion as sampled_confusion
 from .workers.uncertainty import (
     ConfusionIntervals as ConfusionIntervals,
     bootstrap_confusion as bootstrap_confusion,

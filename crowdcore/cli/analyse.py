@@ -64,7 +64,7 @@ def mistakes(
         return
     frame = result.frame()
     wrong = frame[frame["true"] != frame["given"]].sort_values("percent", ascending=False)
-    shown = wrong[["true", "given", "percent", "workers", "expected", "tasks", "annotations", "q_value"]]
+    shown = wrong[["true", "given", "percent", "workers", "expected", "tasks", "carriers", "annotations", "q_value"]]
     print_table(shown, f"{ds.name}: shared mistakes (reference: {result.reference})", (result.null,), limit=15)
 
 

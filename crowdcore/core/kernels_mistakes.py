@@ -14,7 +14,15 @@ import numpy as np
 from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 
-__all__ = ["MistakeTriples", "SoftMistakes", "mistake_triples", "repeats", "soft_mistakes"]
+__all__ = [
+    "CarriedSums",
+    "MistakeTriples",
+    "SoftMistakes",
+    "carried_sums",
+    "mistake_triples",
+    "repeats",
+    "soft_mistakes",
+]
 
 _LARGE = 2_000_000  # annotations from which loading the compiled loops (once: compiling them) pays
 
@@ -159,6 +167,76 @@ def soft_mistakes(
         workers.append(groups[0, some])
         chances.append(chance[some])
     return SoftMistakes(np.concatenate(cells), np.concatenate(workers), np.concatenate(chances), tasks, annotations)
+
+
+class CarriedSums(NamedTuple):
+    """Sums over the tasks i of what each carries of a cell, c_i, and over its labels of known truth, n_i.
+
+    Attributes:
+        total: (C * C,) Σ c_i by cell ``true * C + given``.
+        squares: (C * C,) Σ c_i².
+        weighted: (C * C,) Σ n_i c_i.
+        parts: (C * C,) Σ s² over annotations, where c_i is the sum of its annotations' s.
+        labels: (C,) Σ n_i by true class.
+        labels_squared: (C,) Σ n_i².
+    """
+
+    total: FloatArray
+    squares: FloatArray
+    weighted: FloatArray
+    parts: FloatArray
+    labels: FloatArray
+    labels_squared: FloatArray
+
+
+def carried_sums(
+    task: IntArray,
+    worker: IntArray,
+    label: IntArray,
+    truth: IntArray,
+    triples: MistakeTriples,
+    score: FloatArray,
+    n_workers: int,
+    n_classes: int,
+) -> CarriedSums:
+    """Share each triple's score among its annotations, and sum by tasks; O(A) memory.
+
+    Args:
+        task, worker, label, truth, n_workers, n_classes: as in `mistake_triples`.
+        triples: of these.
+        score: (K,) of each triple; 0 for correct labels.
+    """
+    share = score / triples.times
+    n_cells = n_classes**2
+    if n_workers * n_cells <= len(task) and (loops := _compiled(len(task))):
+        table = np.zeros((n_workers, n_cells))
+        table[triples.worker, triples.cell] = share
+        by_cell, by_class = _sum_over_tasks(
+            task, 4 * n_cells, loops.carried_range, worker, label, truth, table, n_classes
+        )
+        return CarriedSums(*by_cell, *by_class)
+    per_task = np.bincount(task, minlength=len(truth)).astype(np.float64)
+    known = truth >= 0
+    wrong = np.flatnonzero((truth[task] >= 0) & (truth[task] != label))
+    task, worker, label = task[wrong], worker[wrong], label[wrong]
+    cell = truth[task].astype(np.int64) * n_classes + label
+    part = share[np.searchsorted(triples.cell * n_workers + triples.worker, cell * n_workers + worker)]
+    pair, at = np.unique(task.astype(np.int64) * n_classes + label, return_inverse=True)
+    carried = _sums(at, part, len(pair))
+    of, given = np.divmod(pair, n_classes)
+    cell_of = truth[of].astype(np.int64) * n_classes + given
+    return CarriedSums(
+        _sums(cell_of, carried, n_cells),
+        _sums(cell_of, carried**2, n_cells),
+        _sums(cell_of, per_task[of] * carried, n_cells),
+        _sums(cell, part**2, n_cells),
+        *(_sums(truth[known], per_task[known] ** k, n_classes) for k in (1, 2)),
+    )
+
+
+def _sums(at: IntArray, values: FloatArray, n: int) -> FloatArray:
+    """(n,) float64 sums of the values at each place; also of none."""
+    return np.asarray(np.bincount(at, values, n), np.float64)
 
 
 def repeats(task: IntArray, worker: IntArray, n_workers: int) -> BoolArray:

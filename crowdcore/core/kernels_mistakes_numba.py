@@ -9,7 +9,7 @@ import numpy as np
 
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["mark_repeats", "soft_range", "triples_range"]
+__all__ = ["carried_range", "mark_repeats", "soft_range", "triples_range"]
 
 _compiled = numba.njit(nogil=True, cache=True, boundscheck=False)
 
@@ -43,6 +43,46 @@ def triples_range(
             tasks[cell] += np.int64(latest[given] != i)
             latest[given] = i
     return table, tasks
+
+
+@_compiled
+def carried_range(
+    first: int,
+    last: int,
+    task: IntArray,
+    worker: IntArray,
+    label: IntArray,
+    truth: IntArray,
+    share: FloatArray,
+    n_classes: int,
+) -> tuple[FloatArray, FloatArray]:
+    """(4, C * C) and (2, C) sums of `CarriedSums` over the annotations ``first:last``, ``share`` (R, C * C)."""
+    by_cell, by_class = np.zeros((4, n_classes * n_classes)), np.zeros((2, n_classes))
+    carried = np.zeros(n_classes)
+    j = first
+    while j < last:
+        begin, i = j, task[j]
+        while j < last and task[j] == i:
+            j += 1
+        true, n = truth[i], float(j - begin)
+        if true < 0:
+            continue
+        by_class[0, true] += n
+        by_class[1, true] += n * n
+        for k in range(begin, j):
+            if label[k] != true:
+                part = share[worker[k], true * n_classes + label[k]]
+                carried[label[k]] += part
+                by_cell[3, true * n_classes + label[k]] += part * part
+        for k in range(begin, j):
+            given = label[k]
+            if carried[given] > 0:
+                cell, c = true * n_classes + given, carried[given]
+                by_cell[0, cell] += c
+                by_cell[1, cell] += c * c
+                by_cell[2, cell] += n * c
+                carried[given] = 0
+    return by_cell, by_class
 
 
 @_compiled

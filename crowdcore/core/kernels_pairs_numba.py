@@ -1,8 +1,9 @@
 """The compiled loops over pairs of workers who share a task: Σ_i n_i² steps, memory for the pairs that occur.
 
 All take annotations sorted by (task, worker), one per task and worker, every task with a known true class; and each
-worker's mistakes as sparse rows: the wrong labels of worker r in class a, with how often each was given, are
-``mistake_*[row_start[r * C + a] : row_start[r * C + a + 1]]``.
+worker's labels as sparse rows: the labels of row k, a (worker, true class) that occurs, with how often each was given,
+are ``row_label[row_start[k] : row_start[k + 1]]`` and ``row_count[…]``; ``row`` (A,) is the row of each annotation.
+The model of the tasks is that of `task_types`.
 """
 
 from __future__ import annotations
@@ -12,43 +13,11 @@ import numpy as np
 
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["cell_coincidences", "count_partners", "fill_pairs"]
+__all__ = ["count_partners", "fill_pairs"]
 
 _compiled = numba.njit(nogil=True, cache=True, boundscheck=False)
-
-
-@_compiled
-def cell_coincidences(
-    task_start: IntArray,
-    worker: IntArray,
-    true: IntArray,
-    label: IntArray,
-    row_start: IntArray,
-    row_size: IntArray,
-    mistake_label: IntArray,
-    mistake_count: IntArray,
-    observed: FloatArray,
-    expected: FloatArray,
-) -> None:
-    """Add pairs of workers with the same mistake on a task to ``observed`` (C, C), those by chance to ``expected``."""
-    n_classes = len(observed)
-    seen, chance = np.zeros(n_classes), np.zeros(n_classes)
-    for i in range(len(task_start) - 1):
-        for j in range(task_start[i], task_start[i + 1]):
-            a, b = true[j], label[j]
-            if a != b:
-                observed[a, b] += seen[b]
-                seen[b] += 1
-            row = worker[j] * n_classes + a
-            for k in range(row_start[row], row_start[row + 1]):
-                share = mistake_count[k] / row_size[row]
-                expected[a, mistake_label[k]] += chance[mistake_label[k]] * share
-                chance[mistake_label[k]] += share
-        for j in range(task_start[i], task_start[i + 1]):
-            seen[label[j]] = 0
-            row = worker[j] * n_classes + true[j]
-            for k in range(row_start[row], row_start[row + 1]):
-                chance[mistake_label[k]] = 0
+_MOST = 1e250  # of a product of hints
+_RAREST, _SHOWN = 0.001, 0.06  # least chance of being wrong alike, and of what n labels can show: _SHOWN / n
 
 
 @_compiled
@@ -76,39 +45,58 @@ def fill_pairs(
     task_start: IntArray,
     task: IntArray,
     worker: IntArray,
-    true: IntArray,
     label: IntArray,
     by_worker: IntArray,
     worker_start: IntArray,
+    row: IntArray,
+    wrong: IntArray,
+    hint: FloatArray,
     row_start: IntArray,
     row_size: IntArray,
-    mistake_label: IntArray,
-    mistake_count: IntArray,
-    mistake_ratio: FloatArray,
+    row_true: IntArray,
+    row_label: IntArray,
+    row_count: IntArray,
+    crowd: FloatArray,
+    drawn: float,
+    right: FloatArray,
+    prior: FloatArray,
+    alone: float,
+    level: FloatArray,
+    n_classes: int,
     pair_start: IntArray,
     partner: IntArray,
     counts: IntArray,
     moments: FloatArray,
 ) -> None:
-    """Fill ``partner`` (n_pairs,), ``counts`` (n_pairs, 3) and ``moments`` (n_pairs, 4) of the workers ``first:last``.
+    """Fill ``partner`` (n_pairs,), ``counts`` (n_pairs, 4) and ``moments`` (n_pairs, 8) of the workers ``first:last``.
 
     ``by_worker`` lists the annotations by (worker, true class), worker r's pairs begin at ``pair_start[r]``.
-    Counts: both labelled, both wrong, wrong alike. Moments: first three cumulants of the last, and its mean with each
-    cell weighted by ``mistake_ratio``.
+    Counts: both labelled, both wrong, wrong alike, alike. Moments: of wrong alike three cumulants for workers who err
+    independently, and the mean given the tasks' types; the mean of alike given them; the excess of concordance, and
+    its variance and third cumulant.
     """
     n_workers = len(worker_start) - 1
-    n_classes = len(row_size) // n_workers
-    count = np.zeros((n_workers, 3), np.int64)
-    moment = np.zeros((n_workers, 4))
+    count = np.zeros((n_workers, 4), np.int64)
+    moment = np.zeros((n_workers, 8))
     shared = np.zeros(n_workers, np.int64)  # tasks of the class in hand
+    overlap, other = np.zeros(n_workers), np.zeros(n_workers, np.int64)
     met, met_here = np.empty(n_workers, np.int64), np.empty(n_workers, np.int64)
+    foil = np.ones(n_classes)
     for r in range(first, last):
         n_met, p = 0, worker_start[r]
         while p < worker_start[r + 1]:
-            a, n_here = true[by_worker[p]], 0
-            while p < worker_start[r + 1] and true[by_worker[p]] == a:
+            mine, n_here = row[by_worker[p]], 0
+            while p < worker_start[r + 1] and row[by_worker[p]] == mine:
                 j = by_worker[p]
-                for k in range(j + 1, task_start[task[j] + 1]):
+                i = task[j]
+                toward, n_wrong = float(n_classes - 1), 0
+                for k in range(task_start[i], task_start[i + 1]):
+                    if wrong[k] and k != j:
+                        before = foil[label[k]]
+                        foil[label[k]] = min(before * hint[k], _MOST)
+                        toward += foil[label[k]] - before
+                        n_wrong += 1
+                for k in range(j + 1, task_start[i + 1]):
                     s = worker[k]
                     if count[s, 0] == 0:
                         met[n_met] = s
@@ -116,18 +104,48 @@ def fill_pairs(
                     if shared[s] == 0:
                         met_here[n_here] = s
                         n_here += 1
+                        other[s] = row[k]
+                        overlap[s] = _overlap(mine, row[k], row_start, row_true, row_label, row_count, crowd, drawn)
                     shared[s] += 1
                     count[s, 0] += 1
-                    if label[j] != a and label[k] != a:
-                        count[s, 1] += 1
-                        if label[j] == label[k]:
-                            count[s, 2] += 1
+                    count[s, 1] += wrong[j] and wrong[k]
+                    count[s, 2] += wrong[j] and label[j] == label[k]
+                    count[s, 3] += label[j] == label[k]
+                    without, seen = foil[label[k]], toward
+                    if wrong[k]:
+                        foil[label[k]] = without / hint[k]
+                        seen += foil[label[k]] - without
+                    heard = _toward(mine, foil, row_start, row_true, row_label, row_count)
+                    heard += _toward(row[k], foil, row_start, row_true, row_label, row_count)
+                    foil[label[k]] = without
+                    taken = 1 - alone
+                    misled = taken**2 + alone**2 * overlap[s] + taken * alone * heard / max(seen, 1e-300)
+                    foiled = alone ** (n_wrong - wrong[k]) * seen / max(n_classes - 1, 1)
+                    total = both = mean = mean_other = alike = 0.0
+                    for d in range(len(prior)):
+                        one, two = right[mine, d], right[row[k], d]
+                        weight = level[i, d]
+                        weight /= ((1 - one) if wrong[j] else one) * ((1 - two) if wrong[k] else two)
+                        plain, steered = weight * prior[d, 0], weight * prior[d, 1] * foiled
+                        total += plain + steered
+                        both += one * two * (plain + steered)
+                        mean += one * (plain + steered)
+                        mean_other += two * (plain + steered)
+                        alike += (1 - one) * (1 - two) * (plain * overlap[s] + steered * misled)
+                    if total > 0:
+                        moment[s, 3] += alike / total
+                        moment[s, 4] += (both + alike) / total
+                        outcome = 2 if label[j] != label[k] else wrong[j]
+                        known = min(row_size[mine], row_size[row[k]])
+                        alike = max(alike / total, _SHOWN / known, _RAREST)
+                        _add_copying(outcome, mean / total, mean_other / total, both / total, alike, moment[s])
+                for k in range(task_start[i], task_start[i + 1]):
+                    foil[label[k]] = 1.0
                 p += 1
             for q in range(n_here):
                 s = met_here[q]
-                mine, other = r * n_classes + a, s * n_classes + a
                 _add_moments(
-                    shared[s], mine, other, row_start, row_size, mistake_label, mistake_count, mistake_ratio, moment[s]
+                    row_true[mine], shared[s], mine, other[s], row_start, row_size, row_label, row_count, moment[s]
                 )
                 shared[s] = 0
         met[:n_met].sort()
@@ -141,37 +159,105 @@ def fill_pairs(
 
 
 @_compiled
+def _add_copying(outcome: int, p: float, q: float, right: float, alike: float, moment: FloatArray) -> None:
+    """Add to ``moment[5:8]`` the log likelihood ratio of copying half of the labels, less its mean, and two cumulants.
+
+    Outcomes: 0 both right, 1 wrong alike, 2 neither; ``right`` and ``alike`` are the chances of the first two, p and
+    q those of either being right.
+    """
+    right = min(right, 1 - alike)
+    first = np.log(0.5 + 0.5 * max(p * q, right**2) ** 0.5 / max(right, _RAREST))
+    second = np.log(0.5 + 0.5 * max((1 - p) * (1 - q), alike**2) ** 0.5 / alike)
+    third = np.log(0.5)
+    mean = right * first + alike * second + (1 - right - alike) * third
+    a, b, c = first - mean, second - mean, third - mean
+    moment[5] += a if outcome == 0 else b if outcome == 1 else c
+    moment[6] += right * a**2 + alike * b**2 + (1 - right - alike) * c**2
+    moment[7] += right * a**3 + alike * b**3 + (1 - right - alike) * c**3
+
+
+@_compiled
+def _overlap(
+    mine: int,
+    other: int,
+    row_start: IntArray,
+    row_true: IntArray,
+    row_label: IntArray,
+    row_count: IntArray,
+    crowd: FloatArray,
+    drawn: float,
+) -> float:
+    """Chance that wrong labels of two rows are equal: of their shares, or of those drawn to the crowd's, if larger."""
+    x, y, a = row_start[mine], row_start[other], row_true[mine]
+    alike = first = second = first_crowd = second_crowd = 0.0
+    for k in range(x, row_start[mine + 1]):
+        if row_label[k] != a:
+            first += row_count[k]
+            first_crowd += row_count[k] * crowd[a, row_label[k]]
+    for k in range(y, row_start[other + 1]):
+        if row_label[k] != a:
+            second += row_count[k]
+            second_crowd += row_count[k] * crowd[a, row_label[k]]
+    while x < row_start[mine + 1] and y < row_start[other + 1]:
+        if row_label[x] < row_label[y]:
+            x += 1
+        elif row_label[x] > row_label[y]:
+            y += 1
+        else:
+            if row_label[x] != a:
+                alike += float(row_count[x]) * row_count[y]
+            x += 1
+            y += 1
+    own = alike / max(first * second, 1.0)
+    alike += drawn * (first_crowd + second_crowd) + drawn**2 * (crowd[a] ** 2).sum()
+    return float(max(own, alike / ((first + drawn) * (second + drawn))))
+
+
+@_compiled
+def _toward(
+    of: int, foil: FloatArray, row_start: IntArray, row_true: IntArray, row_label: IntArray, row_count: IntArray
+) -> float:
+    """Mean of ``foil`` over a row's wrong labels; 0 without any."""
+    total = n = 0.0
+    for k in range(row_start[of], row_start[of + 1]):
+        if row_label[k] != row_true[of]:
+            total += row_count[k] * foil[row_label[k]]
+            n += row_count[k]
+    return total / max(n, 1.0)
+
+
+@_compiled
 def _add_moments(
+    skipped: int,
     m: int,
     mine: int,
     other: int,
     row_start: IntArray,
     row_size: IntArray,
-    mistake_label: IntArray,
-    mistake_count: IntArray,
-    mistake_ratio: FloatArray,
+    row_label: IntArray,
+    row_count: IntArray,
     moment: FloatArray,
 ) -> None:
-    """Add the exact cumulants of "wrong alike" among m shared tasks when both rows' labels are dealt out at random.
+    """Add the exact cumulants of labels alike, but the skipped one, among m tasks when both rows are dealt at random.
 
     The factorial moments of order J are ``(m)_J / ((n)_J (k)_J) * J! [y^J] Π_b Σ_j (n_b)_j (k_b)_j y^j / j!``.
     """
-    c1 = c2 = c3 = weighted = 0.0
+    c1 = c2 = c3 = 0.0
     x, y = row_start[mine], row_start[other]
     while x < row_start[mine + 1] and y < row_start[other + 1]:
-        if mistake_label[x] < mistake_label[y]:
+        if row_label[x] < row_label[y]:
             x += 1
-        elif mistake_label[x] > mistake_label[y]:
+        elif row_label[x] > row_label[y]:
             y += 1
         else:
-            u, v = float(mistake_count[x]), float(mistake_count[y])
-            g1 = u * v
-            g2 = g1 * (u - 1) * (v - 1) / 2
-            g3 = g2 * (u - 2) * (v - 2) / 3
-            c3 += c2 * g1 + c1 * g2 + g3
-            c2 += c1 * g1 + g2
-            c1 += g1
-            weighted += g1 * mistake_ratio[x]
+            if row_label[x] != skipped:
+                u, v = float(row_count[x]), float(row_count[y])
+                g1 = u * v
+                g2 = g1 * (u - 1) * (v - 1) / 2
+                g3 = g2 * (u - 2) * (v - 2) / 3
+                c3 += c2 * g1 + c1 * g2 + g3
+                c2 += c1 * g1 + g2
+                c1 += g1
             x += 1
             y += 1
     if c1 == 0:
@@ -188,4 +274,3 @@ def _add_moments(
     moment[0] += f1
     moment[1] += f2 + f1 - f1 * f1
     moment[2] += f3 + 3 * f2 + f1 - 3 * (f2 + f1) * f1 + 2 * f1**3
-    moment[3] += scale * weighted

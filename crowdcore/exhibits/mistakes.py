@@ -78,6 +78,8 @@ def mistake(view: View, true: str, given: str) -> Exhibit:
         "low": np.nan if found.low is None else found.low[at],
         "high": np.nan if found.high is None else found.high[at],
         "expected": found.expected[at],
+        "carriers": found.carriers[at],
+        "p_workers": found.p_workers[at],
         "p_value": found.p_value[at],
         "q_value": found.q_value[at],
         "annotations": len(cell.annotations),
@@ -94,9 +96,17 @@ def _verdict(of: Mapping[str, Any]) -> str:
     if np.isnan(of["q_value"]):
         words.append("Whether chance explains it cannot be tested here.")
     else:
-        verdict = "More than chance" if of["q_value"] <= LEVEL else "No more than chance explains"
+        shared, alone = of["q_value"] <= LEVEL, of["p_workers"] <= LEVEL
+        verdict = "More than chance" if shared else "No more than chance explains"
         chance = f"{of['expected']:.1f} workers expected, p = {of['p_value']:.2g}, q = {of['q_value']:.2g}"
         words.append(f"{verdict}: {chance}.")
+        if of["tasks"]:
+            words.append(f"As good as {of['carriers']:.0f} of {of['tasks']:.0f} tasks carry it.")
+        if alone and not shared:
+            words.append(
+                f"Without regard to the tasks p = {of['p_workers']:.2g}: look whether single tasks have a wrong "
+                "reference or mislead."
+            )
     return " ".join(words)
 
 

@@ -97,7 +97,10 @@ def fit_worker_confusion(view: View, fit: str, worker: str) -> Exhibit:
 
 def _in_words(found: ConfusionIntervals) -> str:
     """What the intervals leave out, and where they do not fit the model."""
-    words = f"{100 * found.level:.0f} % intervals for each cell. They do not include uncertainty about the true labels."
+    words = (
+        f"{100 * found.level:.0f} % intervals for each cell. They leave out that the true labels are uncertain; "
+        "those of `analysis.sampled_confusion` do not."
+    )
     outside = np.maximum(found.low - found.estimate, found.estimate - found.high) > CLEARLY
     if outside.any():
         words += (

@@ -214,12 +214,13 @@ def _matrix(found: WorkerConfusion, worker: int | None) -> tuple[AnyArray, AnyAr
 
 @cached
 def worker_pairs(view: View) -> Exhibit:
-    """Who is wrong alike? Pairs who were at least twice, the least probable by chance first."""
+    """Who agrees too much? Pairs beyond skill and tasks, or wrong alike at least twice, the least probable first."""
     found = view.of(analysis.pair_mistakes)
     names = ("worker_a", "worker_b", "both_labelled", "both_wrong", "wrong_alike", "expected", "q_value")
-    some = np.flatnonzero(found.wrong_alike >= 2)
+    beyond = ("expected_beyond", "agreed", "expected_agreed", "q_beyond")
+    some = np.flatnonzero((found.wrong_alike >= 2) | (found.q_beyond <= LEVEL))
     rank = np.lexsort((-found.wrong_alike[some], found.p_value[some], found.p_beyond[some]))
-    table = pd.DataFrame({k: getattr(found, k)[some[rank]] for k in (*names, "expected_beyond", "q_beyond")})
+    table = pd.DataFrame({k: getattr(found, k)[some[rank]] for k in (*names, *beyond)})
     for key in ("worker_a", "worker_b"):
         table[key] = view.names_of(table[key].to_numpy())
     if view.hidden:
@@ -228,8 +229,8 @@ def worker_pairs(view: View) -> Exhibit:
     def click(row: int) -> dict[str, str]:
         return {"worker": str(table["worker_a"][row]), "other": str(table["worker_b"][row]), "view": "Distances"}
 
-    notes = (found.null, found.null_beyond, *found.notes)
-    return Exhibit("pairs", "Pairs of workers with mistakes in common", None, table, notes, click=click)
+    notes = (found.null_beyond, found.null, *found.notes)
+    return Exhibit("pairs", "Pairs of workers who agree", None, table, notes, click=click)
 
 
 @cached

@@ -21,7 +21,7 @@ _UNITS: dict[str, tuple[str, str, str]] = {  # title of the colour bar, suffix o
     "workers": ("workers", "", "number of workers who gave the label at least once, of {n}"),
     "tasks": ("tasks", "", "number of tasks that got the label from somebody"),
     "annotations": ("annotations", "", "number of annotations"),
-    "q-value": ("q-value", "", "chance of so many workers by individual mistakes alone, adjusted for all cells"),
+    "q-value": ("q-value", "", "chance by individual mistakes and misleading tasks, adjusted for all cells"),
 }
 _LEAST_Q = 1e-12
 _WIDE = 12  # classes from which cells have no room for a decimal
@@ -41,7 +41,7 @@ def shared_mistakes(
     Args:
         result: from `analysis.shared_mistakes`.
         layer: what the colours and numbers are.
-        significance: mark the cells that more workers share than chance explains.
+        significance: mark the cells that more workers share, on more tasks, than chance explains.
         level: q-value up to which a cell is marked.
         diagonal: show correct labels too (they take most of the colour scale).
 
@@ -88,7 +88,7 @@ def shared_mistakes(
     if hover is not None:
         _underlay(fig, shown, hover)
     if significance and n <= MAX_CELLS:
-        _mark(fig, result.q_value <= level, f"more workers than chance explains (q ≤ {level:g})", n)
+        _mark(fig, result.q_value <= level, f"more workers and tasks than chance explains (q ≤ {level:g})", n)
     return fig
 
 
@@ -123,6 +123,7 @@ def _hover(result: SharedMistakes) -> AnyArray:
                 words[1] += f", interval {result.low[a, b]:.1f} – {result.high[a, b]:.1f} %"
             if not np.isnan(result.q_value[a, b]):
                 words.append(f"by chance: {result.expected[a, b]:.1f} workers; q = {result.q_value[a, b]:.2g}")
+                words.append(f"as good as {result.carriers[a, b]:.0f} tasks carry it")
             lines[a, b] = "<br>".join(words)
     return lines
 

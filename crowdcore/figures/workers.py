@@ -124,7 +124,7 @@ def pair_mistakes(
     for name, color, which, size in (
         ("as often as chance has it", theme.INK, ~chance & ~beyond, 5),
         ("more often than independent workers", theme.ACCENT, chance & ~beyond, 8),
-        ("more often than shared mistakes explain", theme.WARN, beyond, 9),
+        ("agree beyond skills and tasks", theme.WARN, beyond, 9),
     ):
         of = shown[which[shown]]
         fig.add_trace(
@@ -173,7 +173,8 @@ def _pair_words(pairs: PairMistakes, called: AnyArray, of: AnyArray) -> list[str
     return [
         f"<b>{called[pairs.worker_a[k]]}</b> and <b>{called[pairs.worker_b[k]]}</b><br>"
         f"{pairs.both_labelled[k]} tasks in common, {pairs.both_wrong[k]} both wrong, {pairs.wrong_alike[k]} alike<br>"
-        f"expected: {pairs.expected[k]:.2f}, with this crowd's shared mistakes {pairs.expected_beyond[k]:.2f}<br>"
-        f"q = {pairs.q_value[k]:.2g}, beyond shared mistakes {pairs.q_beyond[k]:.2g}"
+        f"expected: {pairs.expected[k]:.2f}, given the tasks {pairs.expected_beyond[k]:.2f}<br>"
+        f"{pairs.agreed[k]} times the same label, expected {pairs.expected_agreed[k]:.1f}<br>"
+        f"q = {pairs.q_value[k]:.2g}, beyond skills and tasks {pairs.q_beyond[k]:.2g}"
         for k in of
     ]

@@ -19,9 +19,12 @@ __all__ = ["SHOWN", "formats", "table"]
 
 # How numbers of these names are written wherever they appear; shares as percentages.
 FORMATS = {
-    **dict.fromkeys(("percent", "low", "high", "expected", "expected_beyond", "expected labels"), "%.1f"),
+    **dict.fromkeys(
+        ("percent", "low", "high", "expected", "expected_beyond", "expected_agreed", "carriers", "expected labels"),
+        "%.1f",
+    ),
     **dict.fromkeys(("value", "entropy", "entropy (nats)", "distance", "agreement κ"), "%.3f"),
-    **dict.fromkeys(("p_value", "q_value", "p_beyond", "q_beyond"), "%.2g"),
+    **dict.fromkeys(("p_workers", "p_value", "q_value", "p_beyond", "q_beyond"), "%.2g"),
     "bits per label": "%.2f",
     "accuracy without": "%+.4f",
     "log-likelihood": "%.1f",

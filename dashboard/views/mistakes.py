@@ -31,6 +31,12 @@ def draw() -> None:
 def board() -> None:
     """Heatmap and chosen cell; the most shared mistake until one is chosen."""
     view = looked_at()
+    if len(view.classes) == 2:
+        st.info(
+            "With two classes every mistake on a class is the same one, so sharing it proves nothing. Who agrees too "
+            "much is tested under **Annotators**, view **Pairs**.",
+            icon=":material/group:",
+        )
     top = exhibits.mistakes.most_shared(view)
     true, given = (state.one_of(key, view.classes) or best for key, best in zip(("true", "given"), top, strict=True))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):

@@ -62,7 +62,7 @@ def test_conspicuous_pairs_stand_out():
     fig = figures.pair_mistakes(pairs)
     chance, more, beyond = fig.data
     assert beyond.marker.color == theme.WARN
-    assert beyond.name.startswith("more often than shared mistakes explain (1)")
+    assert beyond.name.startswith("agree beyond skills and tasks (1)")
     assert beyond.customdata[0].startswith("<b>w0</b> and <b>w23</b>")
     k = int(np.nanargmin(pairs.p_beyond))
     assert (beyond.x[0], beyond.y[0]) == (pairs.expected[k], pairs.wrong_alike[k])

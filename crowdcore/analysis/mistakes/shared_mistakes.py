@@ -10,9 +10,16 @@ import scipy.sparse
 
 from crowdcore.analysis.evaluation.bootstrap import interval, weights
 from crowdcore.analysis.mistakes.significance import NULL, benjamini_hochberg, sharing_p_values
+from crowdcore.analysis.mistakes.task_evidence import task_evidence
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.core.errors import DataError
-from crowdcore.core.kernels_mistakes import MistakeTriples, SoftMistakes, mistake_triples, soft_mistakes
+from crowdcore.core.kernels_mistakes import (
+    MistakeTriples,
+    SoftMistakes,
+    carried_sums,
+    mistake_triples,
+    soft_mistakes,
+)
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -49,8 +56,12 @@ class SharedMistakes:
         low: (C, C) lower end of the bootstrap interval of ``percent`` over workers; None if not asked for.
         high: (C, C) its upper end; None if not asked for.
         expected: (C, C) number of workers to expect in each cell under ``null``; NaN where not tested.
-        p_value: (C, C) chance under ``null`` that the label ranks at least as high among the workers' wrong labels
-            for the class (see `significance`); NaN on the diagonal and where not tested.
+        carriers: (C, C) how many tasks carry the cell: their number where all add as much to the test, 1 where one
+            of them adds nearly all (see `task_evidence`); NaN where not tested.
+        p_workers: (C, C) chance that the label ranks at least as high among the workers' wrong labels for the class
+            if each worker errs individually and tasks do not mislead (see `significance`); NaN on the diagonal and
+            where not tested.
+        p_value: (C, C) the same under ``null``, where tasks may mislead: at least ``p_workers``.
         q_value: (C, C) the same after Benjamini-Hochberg over the tested cells.
         null: the null hypothesis in one sentence.
         notes: what to bear in mind, one sentence each.
@@ -66,6 +77,8 @@ class SharedMistakes:
     low: FloatArray | None
     high: FloatArray | None
     expected: FloatArray
+    carriers: FloatArray
+    p_workers: FloatArray
     p_value: FloatArray
     q_value: FloatArray
     null: str
@@ -77,7 +90,8 @@ class SharedMistakes:
         true, given = np.divmod(np.arange(n * n), n)
         names = np.array(self.classes, dtype=object)
         columns: dict[str, object] = {"true": names[true], "given": names[given]}
-        for key in ("percent", "low", "high", "workers", "expected", "tasks", "annotations", "p_value", "q_value"):
+        counts, tests = ("workers", "expected", "tasks", "carriers", "annotations"), ("p_workers", "p_value", "q_value")
+        for key in ("percent", "low", "high", *counts, *tests):
             values = getattr(self, key)
             if values is not None:
                 columns[key] = values.ravel()
@@ -137,9 +151,13 @@ def shared_mistakes(
         made = soft_mistakes(*table, truth.posterior, n_workers)
     workers = np.zeros((n, n))
     np.add.at(workers.ravel(), made.cell, made.chance)
-    p_value, expected = np.full((2, n, n), np.nan)
+    p_value, p_workers, expected, carriers = np.full((4, n, n), np.nan)
     if significance:
-        p_value, expected = sharing_p_values(triples.cell, triples.worker, triples.times, n)
+        test = sharing_p_values(triples.cell, triples.worker, triples.times, n)
+        p_workers, expected = test.p_value, test.expected
+        p_value, carriers = task_evidence(
+            test, carried_sums(*table, _decided(truth), triples, test.score, n_workers, n)
+        )
     low, high = _worker_bootstrap(made, n, n_workers, resamples, level, seed) if resamples else (None, None)
     return SharedMistakes(
         truth.name,
@@ -152,6 +170,8 @@ def shared_mistakes(
         low,
         high,
         expected,
+        carriers,
+        p_workers,
         p_value,
         benjamini_hochberg(p_value),
         NULL,

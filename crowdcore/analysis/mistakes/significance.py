@@ -5,26 +5,46 @@ different wrong labels for class a at random. It is exact, but blind where worke
 possible mistake at least once is in every cell. So the test here conditions on more, on how often each worker gave
 each of their wrong labels, and looks at how high b ranks among them. Where a worker gave every wrong label equally
 often both are the same test; where not, this one has more power, and it works for five workers as for thousands.
+
+It takes the tasks as given: one task with a wrong gold label puts all its workers into one cell. `task_evidence` takes
+the tasks as a sample, too.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from crowdcore.analysis.mistakes.score_sum import ScoreSum
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["NULL", "benjamini_hochberg", "sharing_p_values"]
+__all__ = ["NULL", "SharingTest", "benjamini_hochberg", "sharing_p_values"]
 
 NULL = (
     "“By chance” means: every worker keeps how many mistakes they made on each true class, but which wrong class each "
-    "went to is shuffled, separately for each worker."
+    "went to is shuffled, separately for each worker; and tasks may mislead all their workers, each to a class of its "
+    "own."
 )
 
 
-def sharing_p_values(
-    cell: IntArray, worker: IntArray, times: IntArray, n_classes: int
-) -> tuple[FloatArray, FloatArray]:
+class SharingTest(NamedTuple):
+    """The test over workers.
+
+    Attributes:
+        p_value: (C, C) chance of a sum of ranks at least as high; NaN where not tested.
+        expected: (C, C) workers in the cell to expect by chance; NaN where not tested.
+        score: (K,) what each triple adds to its cell's sum: twice the rank less that of labels never given.
+        variance: (C,) variance of the sum under the null, the same for all cells of a true class.
+    """
+
+    p_value: FloatArray
+    expected: FloatArray
+    score: FloatArray
+    variance: FloatArray
+
+
+def sharing_p_values(cell: IntArray, worker: IntArray, times: IntArray, n_classes: int) -> SharingTest:
     """Test each cell (a, b) against `NULL`.
 
     For a true class a, each worker ranks the C - 1 wrong classes by how often they gave them (ties share their mean
@@ -40,16 +60,14 @@ def sharing_p_values(
         n_classes: C.
 
     Returns:
-        ``p_value``, the chance of a sum of ranks at least as high, and ``expected``, the number of workers in the
-        cell to expect by chance; (C, C) each. NaN on the diagonal and in rows where there is nothing to test: fewer
-        than two workers whose wrong labels differ in number; always so if C = 2.
+        NaN on the diagonal and in rows where there is nothing to test: fewer than two workers whose wrong labels
+        differ in number; always so if C = 2.
     """
     p_value = np.full((n_classes, n_classes), np.nan)
     expected = np.full((n_classes, n_classes), np.nan)
     true, given = np.divmod(cell, n_classes)
-    wrong = true != given
-    true, given, worker, times = true[wrong], given[wrong], worker[wrong], times[wrong]
-    order = np.lexsort((times, worker, true))
+    wrong = np.flatnonzero(true != given)
+    order = wrong[np.lexsort((times[wrong], worker[wrong], true[wrong]))]
     true, given, worker, times = true[order], given[order], worker[order], times[order]
     patterns = _Patterns(true, worker, times, n_classes)
     edges = np.searchsorted(true, np.arange(n_classes + 1))
@@ -62,7 +80,12 @@ def sharing_p_values(
         sums = np.bincount(given[row], weights=patterns.score[row], minlength=n_classes)[others]
         p_value[a, others] = total.tail(sums.astype(np.int64))
         expected[a, others] = len(given[row]) / (n_classes - 1)
-    return p_value, expected
+    score, n_labels = np.zeros(len(cell)), max(n_classes - 1, 1)
+    score[order] = patterns.score
+    of = np.repeat(np.arange(len(patterns.made)), patterns.made)
+    mean, square = (np.bincount(of, patterns.score.astype(float) ** k) / n_labels for k in (1, 2))
+    variance = np.bincount(patterns.true, square - mean**2, n_classes).astype(np.float64)
+    return SharingTest(p_value, expected, score, variance)
 
 
 class _Patterns:

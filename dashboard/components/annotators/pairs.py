@@ -12,18 +12,25 @@ __all__ = ["pairs"]
 
 
 def pairs() -> None:
-    """Pairs that share mistakes, those beyond the crowd's own habit first."""
+    """Pairs that agree beyond what skills and tasks explain, and those wrong alike."""
     found = exhibits.workers.worker_pairs(looked_at())
     if not len(found.table):
-        st.info("No two annotators were wrong alike on two tasks or more.")
+        st.info(
+            "Tested was agreement, right or wrong alike, given skill and difficulty: no pair stands out, and no two "
+            "annotators were wrong alike on two tasks or more."
+        )
         return
     beyond = int((found.table["q_beyond"] <= exhibits.workers.LEVEL).sum())
     if beyond:
         st.warning(
-            f"**{count(beyond, 'pair')}** of annotators with more mistakes in common than is usual in this crowd "
-            "(q ≤ 0.05). They may copy, have shared a teacher, or be one person.",
+            f"Tested was agreement, right or wrong alike, given skill and difficulty: **{count(beyond, 'pair')}** of "
+            "annotators agree more than both explain (q ≤ 0.05). They may copy, have shared a teacher, or be one "
+            "person.",
             icon=":material/group:",
         )
     else:
-        st.success("No two annotators share more mistakes than is usual in this crowd.", icon=":material/check_circle:")
+        st.success(
+            "Tested was agreement, right or wrong alike, given skill and difficulty: no pair stands out.",
+            icon=":material/check_circle:",
+        )
     show(found, "pairs", noun="pair", rows=14)

@@ -1,0 +1,179 @@
+"""Can the statistics of mistakes be fooled? Shared mistakes, pairs and intervals of confusions on simulated crowds.
+
+``python -m benchmarks.mistakes [shared | pairs | intervals] [crowds]`` prints the tables of docs/results/mistakes.md.
+Shared mistakes: workers err individually; 1 or 2 % of the gold is wrong, or 10 % of the tasks mislead half of their
+workers to a class of their own. Any cell with q <= 0.05 is false. "Workers only" is the exact test over workers,
+without evidence over tasks. Pairs: tasks differ in difficulty (sd 2), workers in skill (sd 1.5), 20 % of the tasks have
+a foil; a copier takes half of the labels from another. Intervals: how many 95 % intervals hold the true entry.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+from scipy.special import expit
+
+from benchmarks.annotators import crowd, draw
+from benchmarks.significance_fdr import KINDS, own_rows
+from crowdcore import aggregation, analysis
+from crowdcore.analysis.mistakes.significance import benjamini_hochberg
+from crowdcore.core.types import BoolArray, FloatArray
+from crowdcore.data.dataset import CrowdDataset
+
+LEVEL = 0.05
+SHARED = {"20 workers, 200 × 20": (20, 200, 8, 20), "40 workers, 1,000 × 10": (40, 1000, 8, 10)}
+SHARED |= {"LabelMe's size": (59, 1000, 8, 3), "a team of six": (6, 300, 6, 6)}
+FOOLED = {"clean": (0.0, 0.0), "1 % wrong gold": (0.01, 0.0), "2 % wrong gold": (0.02, 0.0), "10 % foils": (0.0, 0.1)}
+COMMON = (0.15, 0.3, 0.6)
+PAIRS = {"20 workers, 200 × 20, 8 classes": (200, 20, 8, 20), "20 workers, 120 × 20, 5 classes": (120, 20, 5, 20)}
+PAIRS |= {"39 workers, 200 × 39, 2 classes": (200, 39, 2, 39), "30 workers, 800 × 8, 4 classes": (800, 30, 4, 8)}
+PAIRS |= {"59 workers, 1,000 × 3, 8 classes": (1000, 59, 8, 3)}
+TASKS = {"alike": (0.0, 1.0, 0.0), "unequal": (2.0, 1.5, 0.0), "unequal, foils": (2.0, 1.5, 0.2)}
+INTERVALS = {"easy": (1000, 10, 3, 5, 0.7), "sparse": (400, 40, 4, 3, 0.6), "hard": (400, 10, 3, 3, 0.35)}
+INTERVALS |= {"hard, 2 classes": (1000, 10, 2, 4, 0.3)}
+
+
+def individual(
+    design: tuple[int, int, int, int], kind: str, common: float, fooled: tuple[float, float], rng: np.random.Generator
+) -> tuple[CrowdDataset, BoolArray]:
+    """A crowd, and the (C, C) cells whose mistake is common."""
+    n_workers, n_tasks, n, per_task = design
+    shared = np.eye(n, dtype=bool)[(np.arange(n) + rng.integers(1, n, n)) % n]
+    error = rng.beta(2, 5, n_workers)[:, None, None]
+    wrong = (1 - common) * own_rows(kind, n_workers, n, rng) + common * shared
+    confusion = error * wrong + (1 - error) * np.eye(n)
+    if kind == "some single-answer":
+        lazy = rng.random(n_workers) < 0.2
+        confusion[lazy] = np.eye(n)[rng.integers(n, size=lazy.sum())][:, None, :]
+    gold = np.r_[np.arange(n), rng.integers(n, size=n_tasks - n)]
+    worker = rng.permuted(np.tile(np.arange(n_workers), (n_tasks, 1)), axis=1)[:, :per_task].ravel()
+    task = np.repeat(np.arange(n_tasks), per_task)
+    wrong_gold, foils = fooled
+    foil, misled = other(gold, n, rng), rng.random(n_tasks) < foils
+    chance = confusion[worker, gold[task]]
+    chance = np.where(misled[task][:, None], 0.5 * chance + 0.5 * np.eye(n)[foil[task]], chance)
+    label = draw(chance, rng)
+    bad = rng.choice(n_tasks, round(wrong_gold * n_tasks), replace=False)
+    gold[bad] = other(gold[bad], n, rng)
+    return crowd(task, worker, label, gold, n_workers), shared
+
+
+def other(labels: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
+    return (labels + rng.integers(1, n, len(labels))) % n
+
+
+def shared(crowds: int) -> None:
+    rng = np.random.default_rng(0)
+
+    def called(dataset: CrowdDataset) -> tuple[BoolArray, BoolArray]:
+        found = analysis.shared_mistakes(dataset)
+        return benjamini_hochberg(found.p_workers) <= LEVEL, found.q_value <= LEVEL
+
+    print("Share of crowds with a false cell, workers only → with tasks\n")
+    print("| crowd | mistakes | " + " | ".join(FOOLED) + " |\n|---|---|" + "---|" * len(FOOLED))
+    worst = 0.0
+    for name, design in SHARED.items():
+        for kind in KINDS:
+            rates = []
+            for fooled in FOOLED.values():
+                found = [called(individual(design, kind, 0.0, fooled, rng)[0]) for _ in range(crowds)]
+                rates.append(np.mean([[one.any() for one in both] for both in found], axis=0))
+                worst = max(worst, rates[-1][1])
+            print(f"| {name} | {kind} | " + " | ".join(f"{a:.2f} → {b:.2f}" for a, b in rates) + " |", flush=True)
+    print(f"\nWorst share with tasks: {worst:.2f}, aim: at most .10\n\nShare of the common mistakes found\n")
+    print("| crowd | mistakes | " + " | ".join(f"{100 * c:.0f} % common" for c in COMMON) + " |\n|---|---|---|---|---|")
+    powers = []
+    for name, design in SHARED.items():
+        for kind in KINDS:
+            line = []
+            for common in COMMON:
+                made = [individual(design, kind, common, (0, 0), rng) for _ in range(max(crowds // 2, 4))]
+                line.append(np.mean([[one[cells].mean() for one in called(data)] for data, cells in made], axis=0))
+            powers += line
+            print(f"| {name} | {kind} | " + " | ".join(f"{a:.2f} → {b:.2f}" for a, b in line) + " |", flush=True)
+    before, after = np.mean(powers, axis=0)
+    print(f"\nMean power {before:.3f} → {after:.3f}: {after / before:.2f} of it, aim: at least .80")
+
+
+def unequal(
+    design: tuple[int, int, int, int], tasks: tuple[float, float, float], rng: np.random.Generator
+) -> CrowdDataset:
+    """Independent workers; difficulty and skill on the logit scale, some tasks with a foil of their own."""
+    (n_tasks, n_workers, n, per_task), (hard, skill, foils) = design, tasks
+    gold = np.r_[np.arange(n), rng.integers(n, size=n_tasks - n)]
+    keys = np.log(rng.beta(1.5, 3, n_workers)) + rng.gumbel(size=(n_tasks, n_workers))
+    worker, task = np.argsort(-keys, 1)[:, :per_task].ravel(), np.repeat(np.arange(n_tasks), per_task)
+    has = rng.random(n_tasks) < foils
+    d = rng.normal(0, hard, n_tasks) + 1.5 * has
+    right = expit(rng.normal(1.2, skill, n_workers)[worker] - d[task])[:, None]
+    wrong = own_rows("own rows", n_workers, n, rng)[worker, gold[task]]
+    foil = np.eye(n)[other(gold, n, rng)[task]]
+    wrong = np.where(has[task][:, None], 0.8 * foil + 0.2 * wrong, wrong)
+    return crowd(task, worker, draw(right * np.eye(n)[gold[task]] + (1 - right) * wrong, rng), gold, n_workers)
+
+
+def with_copier(dataset: CrowdDataset, share: float, rng: np.random.Generator) -> tuple[CrowdDataset, int, int]:
+    """Of the two busiest workers one copies a share of what the other said, at random."""
+    source, copier = np.argsort(-np.bincount(dataset.worker, minlength=dataset.n_workers), kind="stable")[:2]
+    of = dataset.worker == source
+    said = dict(zip(dataset.task[of].tolist(), dataset.label[of].tolist(), strict=True))
+    label = dataset.label.copy()
+    for j in np.flatnonzero((dataset.worker == copier) & (rng.random(dataset.n_annotations) < share)):
+        label[j] = said.get(int(dataset.task[j]), label[j])
+    copied = crowd(dataset.task, dataset.worker, label, dataset.gold, dataset.n_workers)
+    return copied, int(min(source, copier)), int(max(source, copier))
+
+
+def pairs(crowds: int) -> None:
+    rng = np.random.default_rng(0)
+    print("| crowd | tasks | false pair, q_value | false pair, q_beyond | tasks of the copier | copier found |")
+    print("|---|---|---|---|---|---|")
+    for name, design in PAIRS.items():
+        for kind, tasks in TASKS.items():
+            found = [analysis.pair_mistakes(unequal(design, tasks, rng)) for _ in range(crowds)]
+            plain, beyond = (np.mean([(getattr(r, q) <= LEVEL).any() for r in found]) for q in ("q_value", "q_beyond"))
+            hits, both = [], []
+            for _ in range(max(crowds // 2, 4)):
+                copied, a, b = with_copier(unequal(design, tasks, rng), 0.5, rng)
+                result = analysis.pair_mistakes(copied)
+                at = (result.worker_a == a) & (result.worker_b == b)
+                hits.append((result.q_beyond[at] <= LEVEL).any())
+                both.append(result.both_labelled[at].sum())
+            row = f"{plain:.2f} | {beyond:.2f} | {np.mean(both):.0f} | {np.mean(hits):.2f}"
+            print(f"| {name} | {kind} | {row} |", flush=True)
+
+
+def intervals(crowds: int) -> None:
+    model = aggregation.get("dawid-skene")
+    print("| crowd | sampled | credible | bootstrap |\n|---|---|---|---|")
+    for name, (n_tasks, n_workers, n, per_task, skill) in INTERVALS.items():
+        held = []
+        for seed in range(crowds):
+            rng = np.random.default_rng(seed)
+            confusion = skill * np.eye(n) + (1 - skill) * rng.dirichlet(np.ones(n), (n_workers, n))
+            gold = np.r_[np.arange(n), rng.integers(n, size=n_tasks - n)]
+            worker = rng.permuted(np.tile(np.arange(n_workers), (n_tasks, 1)), axis=1)[:, :per_task].ravel()
+            task = np.repeat(np.arange(n_tasks), per_task)
+            dataset = crowd(task, worker, draw(confusion[worker, gold[task]], rng), gold, n_workers)
+            found = analysis.sampled_confusion(dataset), analysis.credible_intervals(model.fit(dataset))
+            each = *found, analysis.bootstrap_confusion(dataset, model, n_resamples=60)
+            inside = [((x.low <= confusion) & (confusion <= x.high))[~np.isnan(x.low)].mean() for x in each]
+            held.append(inside)
+        print(f"| {name} | " + " | ".join(f"{x:.3f}" for x in np.mean(held, axis=0)) + " |", flush=True)
+
+
+PARTS = {"shared": (shared, 40), "pairs": (pairs, 40), "intervals": (intervals, 10)}
+
+
+def main() -> None:
+    asked = [name for name in sys.argv[1:] if name in PARTS] or list(PARTS)
+    numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
+    for name in asked:
+        part, crowds = PARTS[name]
+        print(f"\n## {name}, {(numbers or [crowds])[0]} crowds each\n", flush=True)
+        part((numbers or [crowds])[0])
+
+
+if __name__ == "__main__":
+    main()
