@@ -32,6 +32,7 @@ WORKER_VERDICTS: Mapping[WorkerVerdict, str] = {
     "trust": "as good as the others, and surely so",
 }
 """Verdicts on workers, the most urgent first, with what they mean."""
+_KNOWS = 0.01  # p-value of guessing below which a worker shows some knowledge, and is not removed
 CONTROL = (
     "“Remove”, copying and drift are each corrected for all workers by Holm's method: the chance that any honest worker "
     "of the crowd is named is at most {level:.0%} for each. Among confusions to train on at most {level:.0%} are false "
@@ -115,7 +116,7 @@ def worker_verdicts(
     Let κ be a worker's skill (`skill_evidence`) and κ* the typical one (median over labels). In this order:
 
     - **remove**: ``κ >= remove · κ*`` is rejected after Holm's correction, and the labels show no sign of knowledge
-      (p > 0.05 that a guesser agrees so much);
+      (p > 0.01 that a guesser agrees so much);
     - **check**: copies (`copies`), or became worse (`drift`);
     - **train**: a confusion that is surely more frequent than ``confused`` and than among the others
       (`confused_cells`);
@@ -153,7 +154,7 @@ def worker_verdicts(
     remove_below, trust_above = remove * max(typical, 0.0), trust * max(typical, 0.0)
     low, high = evidence.interval()
     p_remove = holm(evidence.below(remove_below)) if remove_below > 0 else np.full(n, np.nan)
-    removed = (p_remove <= level) & (evidence.above_chance() > level)
+    removed = (p_remove <= level) & (evidence.above_chance() > _KNOWS)
     cells = confused_cells(peers, n, confused)
     train = cells.q_value <= level
     pairs = copies(dataset, truth, level)
