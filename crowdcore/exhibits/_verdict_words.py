@@ -30,7 +30,7 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
     if verdict == "remove":
         words.append(f"The labels look like guesses: {between}, the typical worker has {found.typical:.2f}.")
         if found.favourite_share[r] >= _SINGLE:
-            words.append(f"{found.favourite_share[r]:.0%} of them are {found.classes[found.favourite[r]]}.")
+            words.append(f"{_percent(found.favourite_share[r])} of them are “{found.classes[found.favourite[r]]}”.")
     if found.copies.partner[r] >= 0:
         words.append(
             f"Wrong alike with {found.worker_ids[found.copies.partner[r]]} on {found.copies.alike[r]} of "
@@ -43,9 +43,9 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
     if found.train[r] and verdict != "remove":
         cells = found.confused
         words.append(
-            f"Calls {found.classes[cells.true[r]]} {found.classes[cells.given[r]]}: about {cells.times[r]:.0f} of "
-            f"{cells.of[r]:.0f} ({cells.times[r] / cells.of[r]:.0%}, surely above {cells.low[r]:.0%}; the others "
-            f"{cells.others[r]:.0%})."
+            f"Calls “{found.classes[cells.true[r]]}” “{found.classes[cells.given[r]]}”: about {cells.times[r]:.0f} of "
+            f"{cells.of[r]:.0f} tasks ({_percent(cells.times[r] / cells.of[r])}, surely above "
+            f"{_percent(cells.low[r])}; the others {_percent(cells.others[r])})."
         )
     if words:
         return words
@@ -55,6 +55,10 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
         return [f"Too few labels to tell: {between}.{enough}"]
     low = f"Weak: {between}, half of the typical worker's or less." if verdict == "check" else ""
     return [low or f"Surely as good as most: {between}."]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def changes_without(found: WorkerVerdicts) -> AnyArray:
@@ -85,7 +89,9 @@ def message(found: WorkerVerdicts, r: int) -> str:
             "task clear, did the page work? Until we know, please pause."
         )
     if found.drifts[r]:
-        return f"{thanks} Your later labels differ more often from the others' than your first ones. Please take breaks."
+        return (
+            f"{thanks} Your later labels differ more often from the others' than your first ones. Please take breaks."
+        )
     if verdict == "check":
         return f"{thanks} Please read the guideline again, and ask where it is unclear: your labels often differ."
     if verdict == "trust":

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis
-from crowdcore.analysis.reference import Reference
 from crowdcore.analysis.verdicts.tasks import REASONS, TASK_VERDICTS
 from crowdcore.analysis.verdicts.workers import WORKER_VERDICTS
 from crowdcore.exhibits._verdict_words import changes_without, reasons
@@ -17,7 +16,8 @@ from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View, cached
 
 if TYPE_CHECKING:
-    from crowdcore.analysis import SharedMistakes, TaskVerdicts, WorkerVerdicts
+    from crowdcore.analysis import SharedMistakes, WorkerVerdicts
+    from crowdcore.core.types import BoolArray
 
 __all__ = ["actions", "mistakes_in_words", "task_verdicts", "verdicts", "worker_verdicts"]
 
@@ -48,7 +48,14 @@ def verdicts(
         if workers.remove_below > 0
         else "These workers' labels agree with the truth no more than guesses do, so no worker can be told from others."
     )
-    wrong = f"Of the labels that these workers give together, about {tasks.in_doubt:,.0f} are wrong."
+    labelled = int((tasks.n_annotations > 0).sum())
+    against = int(((tasks.gold >= 0) & (tasks.label >= 0) & (tasks.label != tasks.gold)).sum())
+    wrong = (
+        f"What the workers say together contradicts gold on {against:,} of {labelled:,} tasks."
+        if view.reference == "gold"
+        else f"What the workers say together is wrong on about {tasks.in_doubt:,.0f} of {labelled:,} tasks if they err "
+        "independently, on more where they share mistakes."
+    )
     return Exhibit("verdicts", "Verdicts", None, table, (workers.truth, typical, wrong, workers.control))
 
 
@@ -120,7 +127,9 @@ def task_verdicts(view: View, sure: float = SURE, verdict: str = "") -> Exhibit:
     def click(number: int) -> dict[str, str]:
         return {"task": str(found.task_ids[number])}
 
-    return Exhibit("task-verdicts", "Verdicts on tasks", None, table.iloc[order[keep[order]]], (found.truth,), click=click)
+    return Exhibit(
+        "task-verdicts", "Verdicts on tasks", None, table.iloc[order[keep[order]]], (found.truth,), click=click
+    )
 
 
 @cached
@@ -150,9 +159,9 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
         }
     )
     table["sentence"] = [
-        f"{row.workers} of {row.of} workers call {row.true} {row.given}; {row.tasks} tasks."
-        + (" More than chance explains: the guideline may be unclear here." if row.q_value <= LEVEL else "")
-        for row in table.itertuples()
+        f"{workers} of {of} workers call “{a}” “{b}”: {tasks} task{'s' * (tasks != 1)}."
+        + (" More than chance explains: the guideline may be unclear here." if q <= LEVEL else "")
+        for a, b, workers, of, tasks, q in table.to_numpy(object)
     ]
     none = () if len(table) else ("No mistake is shared by more workers than chance explains.",)
     notes = (*none, f"A task's true class: {_truth_in_words(view)}.", found.null, *found.notes)
@@ -201,7 +210,7 @@ def actions(
                     "action": "clarify",
                     "reason": mistakes["sentence"],
                     "how sure": [f"q = {q:.2g}" if q == q else "not tested" for q in mistakes["q_value"]],
-                    "effect": [f"{n} tasks" for n in mistakes["tasks"]],
+                    "effect": [f"{n} task{'s' * (n != 1)}" for n in mistakes["tasks"]],
                 }
             ),
             pd.DataFrame(
@@ -230,9 +239,9 @@ def _shared(view: View) -> SharedMistakes:
     return analysis.shared_mistakes(view.dataset, replace(view.truth, posterior=None))
 
 
-def _is_shared(found: SharedMistakes) -> np.ndarray:
+def _is_shared(found: SharedMistakes) -> BoolArray:
     """(C, C) cells that more workers share than chance explains; a test over tasks belongs here as well."""
-    return np.nan_to_num(found.q_value, nan=1.0) <= LEVEL
+    return np.asarray(np.nan_to_num(found.q_value, nan=1.0) <= LEVEL)
 
 
 def _truth_in_words(view: View) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from dashboard import state
 from dashboard.components.text import as_text, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["badge", "task_link", "worker_link"]
 
@@ -27,7 +29,7 @@ def badge(verdict: str) -> None:
     st.badge(verdict, color=COLORS.get(verdict, "gray"), icon=ICONS.get(verdict))  # type: ignore[arg-type]
 
 
-def worker_link(row: Mapping[str, Any]) -> None:
+def worker_link(row: pd.Series[Any]) -> None:
     """A worker's verdict; the name leads to the worker's page."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         badge(row["verdict"])
@@ -39,7 +41,7 @@ def worker_link(row: Mapping[str, Any]) -> None:
         st.markdown(as_text(row["reason"]), width="stretch")
 
 
-def task_link(row: Mapping[str, Any]) -> None:
+def task_link(row: pd.Series[Any]) -> None:
     """A task's verdict; its name leads to its page."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         badge(row["verdict"])

@@ -39,20 +39,20 @@ def draw() -> None:
 def board() -> None:
     """Verdicts, thresholds, and what lies behind."""
     follow()
-    view = looked_at()
+    view, above = looked_at(), st.container()
     limits = thresholds()
     remove, trust, confused, sure = (limits[key] for key in THRESHOLDS)
     counts = verdicts.verdicts(view, remove, trust, confused, sure)
-    badges(counts.table)
-    for note in counts.notes[:3]:
-        st.markdown(as_text(note))
-    take_along(view, limits)
+    with above:
+        st.markdown(as_text(" ".join(counts.notes[:3])))
+        take_along(view, limits)
     workers = verdicts.worker_verdicts(view, remove, trust, confused)
     st.header("Workers")
+    numbers(counts.table, "worker")
     urgent = workers.table[workers.table["verdict"].isin(["remove", "check", "train"])]
     if not len(urgent):
         st.success("No worker needs attention.", icon=":material/check_circle:")
-    for row in urgent.head(FEW).to_dict("records"):
+    for _, row in urgent.head(FEW).iterrows():
         worker_link(row)
     if len(urgent) > FEW:
         st.caption(f"{count(len(urgent) - FEW, 'more worker')} in the table.")
@@ -61,8 +61,9 @@ def board() -> None:
     st.header("Mistakes that workers share")
     mistakes(view)
     st.header("Tasks")
+    numbers(counts.table, "task")
     tasks = verdicts.task_verdicts(view, sure)
-    for row in tasks.table[tasks.table["verdict"] != "fine"].head(3).to_dict("records"):
+    for _, row in tasks.table[tasks.table["verdict"] != "fine"].head(3).iterrows():
         task_link(row)
     show(tasks, "tasks", noun="task", rows=8, notes=False)
 
@@ -94,13 +95,14 @@ def thresholds() -> dict[str, float]:
     return found
 
 
-def badges(table: pd.DataFrame) -> None:
-    """How many workers and tasks got which verdict."""
-    grid = st.grid(len(table), min_column_width=110, gap="xsmall")
-    for row in table.to_dict("records"):
+def numbers(table: pd.DataFrame, of: str) -> None:
+    """How many workers, or tasks, got which verdict."""
+    rows = table[table["of"] == of]
+    grid = st.grid(len(rows), min_column_width=120, gap="xsmall")
+    for row in rows.to_dict("records"):
         with grid.cell():
-            title = f"{row['of']}s: {row['verdict']}".capitalize()
-            st.metric(title, f"{row['number']:,}", border=True, help=as_text(row["meaning"].capitalize()))
+            hint = as_text(row["meaning"].capitalize())
+            st.metric(row["verdict"].capitalize(), f"{row['number']:,}", border=True, help=hint)
 
 
 def take_along(view: View, limits: dict[str, float]) -> None:

@@ -50,7 +50,7 @@ def confused_cells(peers: Peers, n_workers: int, least: float) -> Confused:
     judge, n_classes = peers.judge[known], peers.judge.shape[1]
     cell = peers.worker[known].astype(np.int64) * n_classes + peers.label[known]
     counts = np.stack([np.bincount(cell, judge[:, a], n_workers * n_classes) for a in range(n_classes)])
-    counts = counts.reshape(n_classes, n_workers, n_classes).transpose(1, 0, 2)
+    counts = counts.reshape(n_classes, n_workers, n_classes).transpose(1, 0, 2).astype(np.float64)
     rows = counts.sum(2, keepdims=True)
     rest, rest_rows = counts.sum(0) - counts, rows.sum(0) - rows
     others = np.divide(rest, rest_rows, out=np.zeros_like(rest), where=rest_rows > 1e-9)

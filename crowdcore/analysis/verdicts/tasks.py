@@ -91,7 +91,7 @@ def task_verdicts(
     With the crowd's belief q_i (`peer_beliefs`) and its most probable class c:
 
     - **ambiguous**: the labels' surprise ``-Σ_r log π^r[c, y_i^r]`` is beyond what the workers' confusions explain,
-      and the second label has at least the share ``split`` and two votes. The surprise is compared with a gamma
+      and each of the two labels has at least the share ``split`` and two votes. The surprise is compared with a gamma
       distribution of the mean and variance that it has if c is true; Benjamini–Hochberg over the tasks of three
       labels and more.
     - **relabel**: c contradicts gold; or ``q_i(c) < sure``; or a single label.
@@ -114,16 +114,16 @@ def task_verdicts(
     peers = peer_beliefs(dataset, truth)
     total, there = dataset.labels_per_task, dataset.annotated
     label = np.where(there, np.nan_to_num(peers.crowd, nan=-1.0).argmax(1), -1)
-    belief = peers.crowd[np.arange(dataset.n_tasks), np.maximum(label, 0)]
     votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)
-    ranked = votes.argsort(axis=1, kind="stable")[:, ::-1]
-    rest = votes.copy()
-    rest[np.arange(dataset.n_tasks), ranked[:, 0]] = 0
-    second_votes = rest.max(1)
-    second = np.where(second_votes > 0, rest.argmax(1), -1)
+    here = np.arange(dataset.n_tasks), np.maximum(label, 0)
+    belief, first_votes = peers.crowd[here], votes[here]
+    votes[here] = 0
+    second_votes = votes.max(1)
+    second = np.where(second_votes > 0, votes.argmax(1), -1)
     dissent = np.divide(second_votes, total, out=np.full(len(total), np.nan), where=there)
     q_value = benjamini_hochberg(np.where(total >= 3, _surprise(peers, label), np.nan))
-    torn = (q_value <= level) & (dissent >= split) & (second_votes >= 2)
+    fewer = np.minimum(first_votes, second_votes)
+    torn = (q_value <= level) & (fewer >= np.maximum(split * total, 2))
     gold = dataset.gold if truth.name == "gold" else np.full(dataset.n_tasks, -1, np.int32)
     against = there & (gold >= 0) & (label != gold)
     reason = np.select(

@@ -15,7 +15,7 @@ from crowdcore.analysis.verdicts.confused import Confused, confused_cells
 from crowdcore.analysis.verdicts.copying import Copies, copies
 from crowdcore.analysis.verdicts.drift import Drift, drift
 from crowdcore.analysis.verdicts.peers import peer_beliefs
-from crowdcore.analysis.verdicts.skill import skill_evidence
+from crowdcore.analysis.verdicts.skill import SkillEvidence, skill_evidence
 from crowdcore.analysis.workers.what_if import without_each
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
@@ -34,9 +34,9 @@ WORKER_VERDICTS: Mapping[WorkerVerdict, str] = {
 """Verdicts on workers, the most urgent first, with what they mean."""
 _KNOWS = 0.01  # p-value of guessing below which a worker shows some knowledge, and is not removed
 CONTROL = (
-    "“Remove”, copying and drift are each corrected for all workers by Holm's method: the chance that any honest worker "
-    "of the crowd is named is at most {level:.0%} for each. Among confusions to train on at most {level:.0%} are false "
-    "on average (Benjamini–Hochberg)."
+    "The chance that any honest worker is named as guessing, copying or drifting is at most {level:g} in all (a third "
+    "for each, by Holm's method over workers or pairs). Of the confusions to train on, a share of at most {level:g} is "
+    "false on average (Benjamini–Hochberg)."
 )
 
 
@@ -57,7 +57,7 @@ class WorkerVerdicts:
         p_remove: p-value of "skill at least ``remove_below``" after Holm over workers.
         favourite: the label given most often, -1 without labels.
         favourite_share: its share of the worker's labels.
-        needed: labels that would tell, in the mean, for the underpowered; NaN for others.
+        needed: labels with which the interval would be narrow enough, about; NaN for all but the underpowered.
         confused: the surest confusion of each worker, and ``train`` (n_workers,) where it is one to train on.
         copies: the most suspicious partner of each worker.
         drift: changes over time; None without times.
@@ -130,7 +130,8 @@ def worker_verdicts(
         remove: share of the typical skill below which labels are not worth having.
         trust: share of the typical skill above which a worker is as good as the others.
         confused: share of a class from which a confusion is worth training.
-        level: of every test.
+        level: chance that any honest worker is named, a third for each of guessing, copying and drifting; and the
+            share of false confusions to train on.
 
     Raises:
         DataError: no usable reference, or arrays too large.
@@ -148,18 +149,19 @@ def worker_verdicts(
     if remove > trust:
         raise SettingError("remove", f"be at most `trust`, which is {trust:g}", remove)
     truth, n = resolve_reference(dataset, reference), dataset.n_workers
+    third = level / 3
     peers = peer_beliefs(dataset, truth)
     evidence = skill_evidence(peers, n)
     typical = evidence.typical()
     remove_below, trust_above = remove * max(typical, 0.0), trust * max(typical, 0.0)
     low, high = evidence.interval()
     p_remove = holm(evidence.below(remove_below)) if remove_below > 0 else np.full(n, np.nan)
-    removed = (p_remove <= level) & (evidence.above_chance() > _KNOWS)
+    removed = (p_remove <= third) & (evidence.above_chance() > _KNOWS)
     cells = confused_cells(peers, n, confused)
     train = cells.q_value <= level
-    pairs = copies(dataset, truth, level)
+    pairs = copies(dataset, truth, third)
     changes = drift(dataset, peers)
-    drifts = np.zeros(n, bool) if changes is None else (changes.adjusted <= level) & (changes.after < changes.before)
+    drifts = np.zeros(n, bool) if changes is None else (changes.adjusted <= third) & (changes.after < changes.before)
     flagged = (pairs.partner >= 0) | drifts
     reached = remove_below > 0
     verdict = np.select(
@@ -167,8 +169,7 @@ def worker_verdicts(
         ["remove", "check", "train", "trust", "check"],
         "underpowered",
     )
-    half = (high - low) / 2
-    needed = np.where(verdict == "underpowered", evidence.n * (2 * half / (trust_above - remove_below)) ** 2, np.nan)
+    needed = np.where(verdict == "underpowered", _needed(evidence, low, high, remove_below, trust_above), np.nan)
     without = without_each(dataset, truth)
     given = np.zeros((n, dataset.n_classes))
     np.add.at(given, (dataset.worker, dataset.label), 1)
@@ -201,3 +202,10 @@ def worker_verdicts(
         peers.sentence,
         CONTROL.format(level=level),
     )
+
+
+def _needed(evidence: SkillEvidence, low: FloatArray, high: FloatArray, below: float, above: float) -> FloatArray:
+    """(n_workers,) labels whose interval ends at ``above``, with a third to spare; its width falls as 1 / √n."""
+    gap = np.maximum(np.abs(evidence.skill - above), max((above - below) / 2, 1e-3))
+    reach = np.where(evidence.skill > above, evidence.skill - low, high - evidence.skill)
+    return np.asarray(evidence.n * (4 / 3 * reach / gap) ** 2)

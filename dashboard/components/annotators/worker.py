@@ -14,8 +14,9 @@ from dashboard.components.text import as_text, number, percent
 from dashboard.components.verdict import badge
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
+
+    import pandas as pd
 
     from crowdcore.exhibits import View
 
@@ -67,7 +68,7 @@ def matrices(view: View, name: str) -> None:
     st.page_link("views/tasks.py", label=label, query_params=there, icon=":material/list_alt:")
 
 
-def behind(view: View, name: str, told: Mapping[str, Any]) -> None:
+def behind(view: View, name: str, told: pd.Series[Any]) -> None:
     """Confusions, partners, times, what changes without, and the message: what the verdict rests on."""
     made = exhibits.worker_page
     grid = st.grid(2, min_column_width=380, gap="medium")
