@@ -23,6 +23,7 @@ __all__ = ["actions", "mistakes_in_words", "task_verdicts", "verdicts", "worker_
 
 REMOVE, TRUST, CONFUSED, SURE = 1 / 3, 1 / 2, 0.2, 0.9
 LEVEL = 0.05
+_NO_MORE = " Chance may explain it."
 
 
 @cached
@@ -39,7 +40,8 @@ def verdicts(
         sure: probability from which a task's label is taken.
     """
     workers, tasks = _workers(view, remove, trust, confused), view.of(analysis.task_verdicts, sure=sure)
-    rows = [("worker", name, int((workers.verdict == name).sum()), words) for name, words in WORKER_VERDICTS.items()]
+    rows: list[tuple[str, str, int, str]] = []
+    rows += [("worker", name, int((workers.verdict == name).sum()), words) for name, words in WORKER_VERDICTS.items()]
     rows += [("task", name, int((tasks.verdict == name).sum()), words) for name, words in TASK_VERDICTS.items()]
     table = pd.DataFrame(rows, columns=["of", "verdict", "number", "meaning"])
     typical = (
@@ -143,7 +145,7 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
     found = _shared(view)
     wrong = ~np.eye(len(view.classes), dtype=bool) & (found.workers >= 2)
     beyond = wrong & _is_shared(found)
-    true, given = np.nonzero(beyond if beyond.any() or len(view.classes) > 2 else wrong)
+    true, given = np.nonzero(beyond if beyond.any() else wrong)
     order = np.lexsort((-found.tasks[true, given], -found.workers[true, given]))[:most]
     true, given = true[order], given[order]
     names = np.array(view.classes, object)
@@ -160,10 +162,12 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
     )
     table["sentence"] = [
         f"{workers} of {of} workers call “{a}” “{b}”: {tasks} task{'s' * (tasks != 1)}."
-        + (" More than chance explains: the guideline may be unclear here." if q <= LEVEL else "")
+        + (" More than chance explains: the guideline may be unclear here." if q <= LEVEL else _NO_MORE)
         for a, b, workers, of, tasks, q in table.to_numpy(object)
     ]
-    none = () if len(table) else ("No mistake is shared by more workers than chance explains.",)
+    none = (
+        () if beyond.any() else ("No mistake is shared by more workers than chance explains, as far as it is tested.",)
+    )
     notes = (*none, f"A task's true class: {_truth_in_words(view)}.", found.null, *found.notes)
 
     def click(row: int) -> dict[str, str]:
@@ -188,7 +192,7 @@ def actions(
     workers = worker_verdicts(view, remove, trust, confused).table
     workers = workers[~workers["verdict"].isin(["trust"])]
     mistakes, tasks = mistakes_in_words(view).table, task_verdicts(view, sure).table
-    tasks = tasks[tasks["verdict"] != "fine"]
+    tasks, mistakes = tasks[tasks["verdict"] != "fine"], mistakes[mistakes["q_value"] <= LEVEL]
     some = workers.index.to_numpy()
     interval = [f"{low:.2f} – {high:.2f}" for low, high in zip(found.low[some], found.high[some], strict=True)]
     table = pd.concat(
@@ -209,7 +213,7 @@ def actions(
                     "name": mistakes["true"] + " → " + mistakes["given"],
                     "action": "clarify",
                     "reason": mistakes["sentence"],
-                    "how sure": [f"q = {q:.2g}" if q == q else "not tested" for q in mistakes["q_value"]],
+                    "how sure": [f"q = {q:.2g}" for q in mistakes["q_value"]],
                     "effect": [f"{n} task{'s' * (n != 1)}" for n in mistakes["tasks"]],
                 }
             ),

@@ -138,9 +138,7 @@ def mistakes(view: View) -> None:
                 query_params=state.address("mistakes", true=row["true"], given=row["given"], behind="tasks"),
             )
             st.markdown(as_text(row["sentence"]))
-    if not len(found.table):
-        st.markdown(as_text(found.notes[0]))
-    for note in found.notes[0 if len(found.table) else 1 :]:
+    for note in found.notes:
         st.caption(as_text(note))
 
 

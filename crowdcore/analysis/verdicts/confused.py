@@ -13,6 +13,8 @@ from crowdcore.core.types import FloatArray, IntArray
 
 __all__ = ["Confused", "confused_cells"]
 
+_FLOOR = 0.02  # rate that is never worth training
+_TIMES = 2.5  # labels below which nobody speaks of "again and again"
 _TAIL = 0.05  # of the lower limit, one-sided
 
 
@@ -42,9 +44,10 @@ class Confused:
 def confused_cells(peers: Peers, n_workers: int, least: float) -> Confused:
     """Test every cell (a, b) of every worker: is it one mistake, made again and again, and not everyone's?
 
-    With n_ab of n_a labels, ``p = P(Bin(n_a, p_0) >= n_ab)`` where p_0 is the largest of ``least``, the rate of the
-    other workers together in the same cell, and the share of mistakes that the worker makes on the other classes;
-    expected counts where the truth is a belief. Cells that could not reach p <= 0.05 are not tested.
+    With n_ab of n_a labels, ``p = P(Bin(n_a, p_0) >= n_ab)`` where p_0 is the largest of the others' rate in the same
+    cell, the worker's rate of mistakes on the other classes divided by C - 1, and 0.02; expected counts where the
+    truth is a belief. Cells that could not reach p <= 0.05 are not tested. A worker's cell is the least probable of
+    those with ``n_ab >= least · n_a``.
     """
     known = ~np.isnan(peers.judge[:, 0])
     judge, n_classes = peers.judge[known], peers.judge.shape[1]
@@ -58,18 +61,20 @@ def confused_cells(peers: Peers, n_workers: int, least: float) -> Confused:
     mistakes = (counts * wrong).sum(2, keepdims=True)
     elsewhere, elsewhere_rows = mistakes.sum(1, keepdims=True) - mistakes, rows.sum(1, keepdims=True) - rows
     habit = np.divide(elsewhere, elsewhere_rows, out=np.zeros_like(rows), where=elsewhere_rows > 1e-9)
-    rate = np.clip(np.maximum(np.maximum(others, habit), least), 0, 1 - 1e-9)
+    rate = np.clip(np.maximum(np.maximum(others, habit / max(n_classes - 1, 1)), _FLOOR), 0, 1 - 1e-9)
     tested = wrong & (rate**rows <= 0.05) & (rows > 0)
     p_value = np.where(tested, 1.0, np.nan)
     some = np.nonzero(tested & (counts > rate * rows))
     k, n, p0 = counts[some], np.broadcast_to(rows, counts.shape)[some], rate[some]
     p_value[some] = betainc(k, np.maximum(n - k, 0) + 1, p0)
     q_value = benjamini_hochberg(p_value)
-    flat = np.where(np.isnan(p_value), np.inf, p_value).reshape(n_workers, -1).argmin(1)
+    large = tested & (counts >= least * rows) & (counts >= _TIMES)
+    flat = np.where(large, p_value, np.inf).reshape(n_workers, -1).argmin(1)
     true, given = np.divmod(flat, n_classes)
     at = np.arange(n_workers), true, given
-    there = ~np.isnan(p_value[at])
-    times, of = counts[at], rows[np.arange(n_workers), true, 0]
+    there = large[at]
+    times: FloatArray = counts[at]
+    of: FloatArray = rows[np.arange(n_workers), true, 0]
     low = np.where(times > 0, betaincinv(np.maximum(times, 1e-9), np.maximum(of - times, 0) + 1, _TAIL), 0.0)
     return Confused(
         np.where(there, true, -1),
@@ -78,5 +83,5 @@ def confused_cells(peers: Peers, n_workers: int, least: float) -> Confused:
         of,
         np.where(there, low, np.nan),
         others[at],
-        q_value[at],
+        np.where(there, q_value[at], np.nan),
     )

@@ -94,7 +94,9 @@ def drift(dataset: CrowdDataset, peers: Peers) -> Drift | None:
     def mean_of(some: FloatArray) -> FloatArray:
         weight = np.bincount(worker, some, n_workers)
         found = np.full(n_workers, np.nan)
-        return np.divide(np.bincount(worker, e * some, n_workers), weight, out=found, where=tested & (weight > 0))
+        return np.asarray(
+            np.divide(np.bincount(worker, e * some, n_workers), weight, out=found, where=tested & (weight > 0))
+        )
 
     before, after = mean_of(early.astype(np.float64)), mean_of((~early).astype(np.float64))
     return Drift(p_value, holm(p_value), np.where(tested, at, -1), before, after)

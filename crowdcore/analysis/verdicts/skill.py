@@ -35,7 +35,7 @@ class SkillEvidence:
     def skill(self) -> FloatArray:
         """κ = X / G, 0 for guessing and 1 for a perfect worker; NaN without evidence."""
         found = np.full(len(self.n), np.nan)
-        return np.clip(np.divide(self.hits, self.room, out=found, where=self.room > _LEAST), -1, 1)
+        return np.asarray(np.clip(np.divide(self.hits, self.room, out=found, where=self.room > _LEAST), -1, 1))
 
     def z(self, skill: float) -> FloatArray:
         """Standardised X under this skill; 0 where X cannot vary."""
@@ -101,7 +101,7 @@ def skill_evidence(peers: Peers, n_workers: int) -> SkillEvidence:
     x, g = q[np.arange(len(q)), label] - by_chance, second - by_chance
 
     def per_worker(values: AnyArray) -> FloatArray:
-        return np.bincount(worker, values, n_workers)
+        return np.bincount(worker, values, n_workers).astype(np.float64)
 
     variance = np.stack(
         [

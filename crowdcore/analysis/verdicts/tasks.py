@@ -15,7 +15,7 @@ from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.core.errors import SettingError
 from crowdcore.core.kernels import vote_counts
-from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 __all__ = ["REASONS", "TASK_VERDICTS", "TaskVerdict", "TaskVerdicts", "task_verdicts"]
@@ -58,7 +58,7 @@ class TaskVerdicts:
         truth: what was taken for the truth, in words.
     """
 
-    verdict: IntArray
+    verdict: AnyArray
     reason: IntArray
     label: IntArray
     sure: FloatArray

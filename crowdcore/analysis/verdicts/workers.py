@@ -18,7 +18,7 @@ from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.skill import SkillEvidence, skill_evidence
 from crowdcore.analysis.workers.what_if import without_each
 from crowdcore.core.errors import SettingError
-from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 __all__ = ["WORKER_VERDICTS", "WorkerVerdict", "WorkerVerdicts", "worker_verdicts"]
@@ -70,7 +70,7 @@ class WorkerVerdicts:
         control: how multiple testing is controlled, in words.
     """
 
-    verdict: IntArray
+    verdict: AnyArray
     n_annotations: IntArray
     judged: FloatArray
     skill: FloatArray
@@ -118,8 +118,8 @@ def worker_verdicts(
     - **remove**: ``κ >= remove · κ*`` is rejected after Holm's correction, and the labels show no sign of knowledge
       (p > 0.01 that a guesser agrees so much);
     - **check**: copies (`copies`), or became worse (`drift`);
-    - **train**: a confusion that is surely more frequent than ``confused`` and than among the others
-      (`confused_cells`);
+    - **train**: a confusion of at least the share ``confused`` of a class, surely more frequent than among the others
+      and than the worker's other mistakes (`confused_cells`);
     - **trust**: the interval of κ lies above ``trust · κ*``;
     - **check**: it lies below, so that the worker is weak;
     - **underpowered**: it holds ``trust · κ*``, so the labels do not tell.
