@@ -30,9 +30,10 @@ def test_a_good_file_opens_with_workers_hidden(page: Page) -> None:
     offer(page, "crowd.csv", crowd_csv())
     expect(main(page).get_by_text("Nothing would be dropped or merged.")).to_be_visible()
     main(page).get_by_role("button", name="Open it").click()
-    expect(main(page).get_by_role("heading", name=re.compile("^crowd"))).to_be_visible()
-    expect(page).to_have_url(re.compile("dataset=crowd-[0-9a-f]{10}"))
+    expect(main(page).get_by_role("heading", name="Overview")).to_be_visible()
+    expect(page).to_have_url(re.compile("/overview\\?dataset=crowd-[0-9a-f]{10}"))
     settled(page)
+    page.get_by_role("link", name="Data", exact=True).click()
     expect(main(page).get_by_test_id("stMetric").filter(has_text="Annotations")).to_contain_text("120")
     page.get_by_role("link", name="Tasks").click()
     page.get_by_role("combobox", name="Worker").click()
@@ -52,8 +53,9 @@ def test_a_file_with_faults_says_what_would_be_lost(page: Page) -> None:
     expect(warning).to_contain_text("would drop or merge")
     expect(warning).to_contain_text("row 5")
     main(page).get_by_role("button", name="Accept 1 change and open").click()
-    expect(page).to_have_url(re.compile("dataset=faults-[0-9a-f]{10}"))
+    expect(page).to_have_url(re.compile("/overview\\?dataset=faults-[0-9a-f]{10}"))
     settled(page)
+    page.get_by_role("link", name="Data", exact=True).click()
     expect(main(page).get_by_test_id("stMetric").filter(has_text="Annotations")).to_contain_text("119")
 
 

@@ -63,8 +63,7 @@ def drift(dataset: CrowdDataset, peers: Peers) -> Drift | None:
     if moment is None:
         return None
     n_workers = dataset.n_workers
-    key = dataset.task.astype(np.int64) * n_workers + dataset.worker
-    when = moment[np.unique(key, return_index=True)[1]]
+    when = moment[peers.row]
     belief = peers.judge[np.arange(len(peers.label)), peers.label]
     known = ~np.isnan(belief)
     filled = np.where(known, belief, 0.0)

@@ -28,6 +28,7 @@ class Peers:
     """Beliefs about the truth; of a worker's repeats on a task the first one counts.
 
     Attributes:
+        row: (P,) int, number of the annotation.
         task: (P,) int, ascending.
         worker: (P,) int.
         label: (P,) int.
@@ -38,6 +39,7 @@ class Peers:
         sentence: what is taken for the truth, in words.
     """
 
+    row: IntArray
     task: IntArray
     worker: IntArray
     label: IntArray
@@ -86,4 +88,4 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference) -> Peers:
         others = np.bincount(task, minlength=dataset.n_tasks)[task] > 1
         judge = np.where(others[:, None], softmax(total[task] - own, axis=1), np.nan)
         sentence = BY_PEERS.format(name=truth.name)
-    return Peers(task, worker, label, judge, softmax(total, axis=1), log_confusion, sentence)
+    return Peers(first, task, worker, label, judge, softmax(total, axis=1), log_confusion, sentence)

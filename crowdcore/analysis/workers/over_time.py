@@ -67,8 +67,7 @@ def worker_over_time(
         return None
     truth = resolve_reference(dataset, reference)
     peers = peer_beliefs(dataset, truth)
-    key = dataset.task.astype(np.int64) * dataset.n_workers + dataset.worker
-    row = np.unique(key, return_index=True)[1]
+    row = peers.row
     belief = peers.judge[np.arange(len(peers.label)), peers.label]
     own = np.flatnonzero((peers.worker == worker) & ~np.isnan(belief) & ~np.isnan(moment[row]))
     own = own[np.argsort(moment[row[own]], kind="stable")]
