@@ -65,8 +65,9 @@ def test_columns_that_say_nothing_are_asked_for(page: Page) -> None:
     for role, column in (("Task", "foo"), ("Worker", "who"), ("Label", "says")):
         choose(page, role, column)
     main(page).get_by_role("button", name="Open it").click()
-    expect(page).to_have_url(re.compile("dataset=odd-[0-9a-f]{10}"))
+    expect(page).to_have_url(re.compile("/overview\\?dataset=odd-[0-9a-f]{10}"))
     settled(page)
+    page.get_by_role("link", name="Data", exact=True).click()
     expect(main(page).get_by_test_id("stMetric").filter(has_text="Annotations")).to_contain_text("120")
 
 
@@ -79,6 +80,9 @@ def test_spellings_are_merged_and_the_upload_is_renamed_and_deleted(page: Page) 
     main(page).get_by_role("button", name="Leave 1 label out").click()
     expect(main(page).get_by_role("button", name="Merge 1 variant")).to_be_visible()
     main(page).get_by_role("button", name="Accept 1 change and open").click()
+    expect(main(page).get_by_role("heading", name="Overview")).to_be_visible()
+    settled(page)
+    page.get_by_role("link", name="Data", exact=True).click()
     expect(main(page).get_by_role("heading", name="pets", exact=True)).to_be_visible()
     page.get_by_role("tab", name="Open a file").click()
     upload = main(page).locator("[class*=st-key-upload-pets]")
