@@ -26,7 +26,7 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
         return ["Gave no label."]
     if not found.judged[r]:
         return ["None of the labels can be judged: no truth is known for their tasks."]
-    between = f"skill between {found.low[r]:.2f} and {found.high[r]:.2f}"
+    between = f"skill between {_two(found.low[r])} and {_two(found.high[r])}"
     if verdict == "remove":
         words.append(f"The labels look like guesses: {between}, the typical worker has {found.typical:.2f}.")
         if found.favourite_share[r] >= _SINGLE:
@@ -55,6 +55,10 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
         return [f"Too few labels to tell: {between}.{enough}"]
     low = f"Weak: {between}, half of the typical worker's or less." if verdict == "check" else ""
     return [low or f"Surely as good as most: {between}."]
+
+
+def _two(value: float) -> str:
+    return f"{round(value, 2) + 0.0:.2f}"  # no -0.00
 
 
 def _percent(share: float) -> str:

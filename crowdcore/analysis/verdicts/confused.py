@@ -73,8 +73,8 @@ def confused_cells(peers: Peers, n_workers: int, least: float) -> Confused:
     true, given = np.divmod(flat, n_classes)
     at = np.arange(n_workers), true, given
     there = large[at]
-    times: FloatArray = counts[at]
-    of: FloatArray = rows[np.arange(n_workers), true, 0]
+    times = np.asarray(counts[at], np.float64)
+    of = np.asarray(rows[np.arange(n_workers), true, 0], np.float64)
     low = np.where(times > 0, betaincinv(np.maximum(times, 1e-9), np.maximum(of - times, 0) + 1, _TAIL), 0.0)
     return Confused(
         np.where(there, true, -1),
