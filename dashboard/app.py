@@ -24,6 +24,7 @@ if "page" not in st.session_state:  # never seen: the browser fetches its chart 
         st.plotly_chart([{"type": "scatter"}])
 st.navigation(
     [
+        st.Page("views/overview.py", title="Overview", icon=":material/fact_check:", url_path="overview"),
         st.Page("views/data.py", title="Data", icon=":material/database:", default=True),
         st.Page("views/mistakes.py", title="Shared mistakes", icon=":material/grid_on:", url_path="shared-mistakes"),
         st.Page("views/annotators.py", title="Annotators", icon=":material/groups:", url_path="annotators"),

@@ -33,6 +33,7 @@ __all__ = [
 
 SHARED = ("dataset", "reference", "names")
 PAGES: Mapping[str, tuple[str, ...]] = {
+    "overview": ("remove", "trust", "confused", "sure", "worker", "task"),
     "data": ("view", "file"),
     "sandbox": (
         "crowd",

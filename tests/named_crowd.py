@@ -69,6 +69,7 @@ def addresses(dataset: str, runs: list[str]) -> list[tuple[str, dict[str, str | 
     who, other = {"worker": f"{NAME}01"}, {"other": f"{NAME}02"}
     cell = {"true": "class 0", "given": "class 1"}
     asked: list[tuple[str, dict[str, str | list[str]]]] = [
+        ("overview", {}),
         ("data", {}),
         ("mistakes", {**cell, "behind": "workers"}),
         ("mistakes", {**cell, "behind": "tasks", "beside": "majority-vote"}),

@@ -120,6 +120,14 @@ from .reference import (
     available_references as available_references,
     resolve_reference as resolve_reference,
 )
+from .verdicts.tasks import (
+    TaskVerdicts as TaskVerdicts,
+    task_verdicts as task_verdicts,
+)
+from .verdicts.workers import (
+    WorkerVerdicts as WorkerVerdicts,
+    worker_verdicts as worker_verdicts,
+)
 from .workers.confusion import (
     WorkerConfusion as WorkerConfusion,
     worker_confusion as worker_confusion,
@@ -132,6 +140,10 @@ from .workers.distance import (
 from .workers.order import (
     WorkerOrder as WorkerOrder,
     order_workers as order_workers,
+)
+from .workers.over_time import (
+    WorkerOverTime as WorkerOverTime,
+    worker_over_time as worker_over_time,
 )
 from .workers.quality import (
     WorkerQuality as WorkerQuality,

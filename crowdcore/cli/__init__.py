@@ -20,6 +20,7 @@ from crowdcore.cli.embed import embed
 from crowdcore.cli.examine import examine
 from crowdcore.cli.export import export
 from crowdcore.cli.fetch import fetch
+from crowdcore.cli.overview import overview
 from crowdcore.cli.report import report
 from crowdcore.cli.runs import app as runs_app
 from crowdcore.cli.show import show
@@ -42,6 +43,7 @@ for command in (
     datasets,
     examine,
     info,
+    overview,
     show,
     mistakes,
     distances,

@@ -24,6 +24,7 @@ class Step(NamedTuple):
 
 
 TOUR = (
+    Step("Whom can I trust, and what do I fix first?", "overview", "overview"),
     Step("Which mistake do most workers share?", "mistakes", "shared-mistakes"),
     Step("Who answers at random, who copies whom?", "annotators", "annotators"),
     Step("Does a classifier learn who is wrong?", "train", "train"),

@@ -17,6 +17,8 @@ from . import (
     tasks as tasks,
     training as training,
     tried as tried,
+    verdicts as verdicts,
+    worker_page as worker_page,
     worker_skills as worker_skills,
     workers as workers,
 )

@@ -22,6 +22,7 @@ from .omega import (
     omega_spread as omega_spread,
     omega_truth as omega_truth,
 )
+from .over_time import worker_over_time as worker_over_time
 from .rank_changes import rank_changes as rank_changes
 from .recovery import (
     recovery_along as recovery_along,

@@ -66,7 +66,7 @@ def importer() -> None:
     label = f"Accept {count(changes, 'change')} and open" if changes else "Open it"
     if st.button(label, type="primary", icon=":material/check:"):
         state.put(dataset=services.accept(found, path, tuple(sorted(mapping.items()))))
-        st.rerun()
+        st.switch_page("views/overview.py", query_params=state.address("overview"))
 
 
 def chosen_file() -> str | None:

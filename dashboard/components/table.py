@@ -27,6 +27,7 @@ FORMATS = {
     **dict.fromkeys(("p_workers", "p_value", "q_value", "p_beyond", "q_beyond"), "%.2g"),
     "bits per label": "%.2f",
     "accuracy without": "%+.4f",
+    **dict.fromkeys(("skill κ", "κ low", "κ high"), "%.2f"),
     "log-likelihood": "%.1f",
     "seconds": "%.3f",
     **dict.fromkeys((f"{at} {sign}" for at in ("selected", "last", "best, optimistic") for sign in "%±"), "%.2f"),
@@ -65,8 +66,10 @@ SHARES = {"share", "wrong", "true share", "given share", "accuracy", "acc. low",
     "observed skill",
     "true skill",
     "skill of the other run",
+    "its share",
+    "share of others",
 }
-WIDTHS = {"method": 210}
+WIDTHS = {"method": 210, "reason": 420}
 SHOWN = 2000  # rows sent to the browser; the filter and the download reach all of them
 _ROW, _HEADER = 33, 35  # pixels, at the theme's font size
 

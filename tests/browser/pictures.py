@@ -23,6 +23,7 @@ FOLDER = ROOT / ".github" / "pictures"
 WIDTHS = (1440, 900)
 HEIGHT = 900
 PAGES = {
+    "overview": "/overview?dataset={}",
     "data": "/?dataset={}",
     "shared-mistakes": "/shared-mistakes?dataset={}&reference=gold",
     "annotators": "/annotators?dataset={}",

@@ -17,6 +17,7 @@ from tests.browser.steps import main, open_page, settled
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text()
 WIDTHS = (1440, 900, 390)
 PAGES = {
+    "overview": "/overview?",
     "data": "/?",
     "shared mistakes": "/shared-mistakes?",
     "annotators": "/annotators?",

@@ -17,6 +17,7 @@ from tests.named_crowd import NAME, SIDE, named_crowd, names_in
 
 SHOWN = (
     ("info",),
+    ("overview",),
     ("quality",),
     ("distances",),
     ("show", "overview"),

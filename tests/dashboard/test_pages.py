@@ -12,7 +12,7 @@ from crowdcore.data.writers import write_folder
 from tests.conftest import simulate_crowd
 from tests.dashboard.app_page import open_page, words
 
-PAGES = ("data", "mistakes", "annotators", "tasks")
+PAGES = ("overview", "data", "mistakes", "annotators", "tasks")
 
 
 @pytest.fixture

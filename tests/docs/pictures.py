@@ -15,6 +15,7 @@ import optuna
 import pandas as pd
 import plotly.graph_objects as go
 
+from benchmarks.verdicts import DRIFTING, planted_crowd
 from crowdcore import aggregation, analysis, figures, load_dataset
 from crowdcore.exhibits.differences import rank_changes
 from crowdcore.learning import RecoveryPlan, RecoveryStudy, TrainingResult, study_recovery, train
@@ -74,6 +75,14 @@ def search() -> optuna.Study:
     return found
 
 
+def drifting() -> analysis.WorkerOverTime:
+    """A simulated worker who guesses in the second half of the time."""
+    crowd = planted_crowd(1, n_tasks=600, n_workers=15, skill=(0.6, 0.95), even=True)
+    found = analysis.worker_over_time(crowd, worker=DRIFTING)
+    assert found is not None
+    return found
+
+
 def omega(compute: Callable[..., Any]) -> Any:
     """What CoNAL's run says about ω."""
     result = runs()["conal"]
@@ -112,6 +121,7 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
     ),
     "worker_distance": lambda: figures.worker_distance(analysis.worker_distance(dataset())),
     "worker_ranking": lambda: figures.worker_ranking(quality()),
+    "worker_over_time": lambda: figures.worker_over_time(drifting()),
     "pair_mistakes": lambda: figures.pair_mistakes(analysis.pair_mistakes(dataset())),
     "label_disagreement": lambda: figures.label_disagreement(analysis.label_disagreement(dataset(), {**fits()})),
     "calibration": lambda: figures.calibration(

@@ -18,7 +18,7 @@ from crowdcore.analysis.workers.leave_one_out import majority_of_others
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["WorkerQuality", "worker_quality"]
+__all__ = ["WorkerQuality", "wilson", "worker_quality"]
 
 _CONSENSUS = (
     "The reference {name!r} comes from the same labels, each worker's own among them: accuracy is too high, most of "
@@ -117,7 +117,7 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, 
     judged = hard.counts.sum((1, 2))
     right = np.trace(confusion.counts, axis1=1, axis2=2)
     accuracy = _share(right, judged)
-    low, high = _wilson(accuracy, judged, level)
+    low, high = wilson(accuracy, judged, level)
     known = truth.labels[truth.known & dataset.annotated]
     prior = np.bincount(known, minlength=n_classes) / max(len(known), 1)
     bits, limit, p_random, p_perfect = (np.empty(n_workers) for _ in range(4))
@@ -173,7 +173,7 @@ def _skill(matrices: FloatArray) -> FloatArray:
     return _share(np.where(known, diagonal, 0).sum(1), known.sum(1))
 
 
-def _wilson(share: FloatArray, n: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+def wilson(share: FloatArray, n: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
     """Wilson's score interval (1927) of a share of n; NaN where n is 0."""
     z2 = float(ndtri((1 + level) / 2)) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -21,6 +21,7 @@ from crowdcore.exhibits import (
     confusions as exhibits_of_runs,
     omega as exhibits_of_omega,
     overview as data,
+    verdicts as told,
     worker_skills,
 )
 from crowdcore.exhibits.mistakes import shared_mistakes
@@ -66,6 +67,14 @@ def overview(of: Material) -> Iterator[Exhibit]:
     yield data.annotations_per_worker(of.view)
     yield data.class_balance(of.view)
     yield data.annotation_entropy(of.view)
+
+
+def verdicts(of: Material) -> Iterator[Exhibit]:
+    """What to do: workers, shared mistakes, tasks."""
+    yield told.verdicts(of.view)
+    yield told.worker_verdicts(of.view)
+    yield told.mistakes_in_words(of.view)
+    yield told.task_verdicts(of.view)
 
 
 def agreement(of: Material) -> Iterator[Exhibit]:
@@ -184,6 +193,7 @@ def _named(shown: Exhibit, view: RunView, title: str, name: str = "") -> Exhibit
 
 
 DATA_PARTS: Mapping[str, tuple[str, Part]] = {
+    "verdicts": ("Verdicts: what to do", verdicts),
     "overview": ("The dataset at a glance", overview),
     "agreement": ("Agreement between workers", agreement),
     "mistakes": ("Shared mistakes", mistakes),

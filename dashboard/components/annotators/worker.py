@@ -1,4 +1,4 @@
-"""One worker's confusion beside the crowd's."""
+"""One worker: the verdict, the confusion beside the crowd's, partners, times, and a message."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ from dashboard import state
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.pickers import picker
 from dashboard.components.text import as_text, number, percent
+from dashboard.components.verdict import badge
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    import pandas as pd
+
     from crowdcore.exhibits import View
 
 __all__ = ["worker"]
@@ -26,6 +31,10 @@ def worker() -> None:
         picker("Annotator", "worker", view.listed, view.listed.index(one))
     exhibit = exhibits.workers.worker(view, one)
     found = exhibit.table.iloc[0]
+    told = exhibits.worker_page.worker_verdict(view, one).table.iloc[0]
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        badge(told["verdict"])
+        st.markdown(as_text(told["reason"]), width="stretch")
     grid = st.grid(5, min_column_width=130, gap="xsmall")
     low, high = percent(found["acc. low"], 0), percent(found["acc. high"], 0)
     for label, value, hint in (
@@ -40,6 +49,7 @@ def worker() -> None:
     for note in exhibit.notes:
         st.warning(as_text(note), icon=":material/flag:")
     matrices(view, one)
+    behind(view, one, told)
 
 
 def matrices(view: View, name: str) -> None:
@@ -56,3 +66,28 @@ def matrices(view: View, name: str) -> None:
     there = state.address("tasks", true=true, given=given, worker=name)
     label = as_text(f"Tasks that are {true} and that {name} labelled {given}")
     st.page_link("views/tasks.py", label=label, query_params=there, icon=":material/list_alt:")
+
+
+def behind(view: View, name: str, told: pd.Series[Any]) -> None:
+    """Confusions, partners, times, what changes without, and the message: what the verdict rests on."""
+    made = exhibits.worker_page
+    grid = st.grid(2, min_column_width=380, gap="medium")
+    with grid.cell():
+        st.header("Confusions")
+        show(made.worker_mistakes(view, name), "mistakes", noun="mistake", rows=6)
+    with grid.cell():
+        st.header("Wrong alike with")
+        show(made.worker_partners(view, name), "partners", noun="partner", rows=6, notes=False)
+    over_time = made.worker_over_time(view, name)
+    if over_time.figure is not None:
+        st.header("Over time")
+        show(over_time, "over-time")
+    st.header("Without this annotator")
+    st.page_link(
+        "views/annotators.py",
+        label=as_text(f"{told['without']} of the majority vote: see which"),
+        query_params=state.address("annotators", view="Ranking", without=[name]),
+        icon=":material/person_off:",
+    )
+    st.header("A message to send")
+    st.code(told["message"], language=None, wrap_lines=True)

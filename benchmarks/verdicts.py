@@ -1,0 +1,190 @@
+"""Are verdicts safe, and do they find what is planted?
+
+Honest crowds: workers of unequal skill label tasks of unequal difficulty (on the log-odds scale), errors fall on the
+wrong classes at random or on a foil of the task's own; workers differ in how much they label. A worker is accused if
+the verdict is "remove", or if copying or drift is named. Claim: at the default thresholds at most 5 % of honest
+crowds hold an accused worker (two standard errors of the simulation are granted). Planted crowds: one worker guesses,
+one copies another, one calls class 0 class 1 in 60 % of its tasks, one guesses in the second half of the time. The
+table says how often each is named, and in how many crowds another worker is accused.
+
+``python -m benchmarks.verdicts [CROWDS] [FIRST SEED]``; 50 crowds of each kind by default.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crowdcore import analysis
+from crowdcore.data.dataset import CrowdDataset
+
+HONEST: Mapping[str, Mapping[str, Any]] = {
+    "4 classes, sparse": {},
+    "4 classes, dense": {"n_tasks": 150, "per_task": 20},
+    "4 classes, hard, own foils": {"n_tasks": 300, "difficulty": 2.0, "foils": 0.7, "skill": (0.45, 0.9)},
+    "4 classes, dense, own foils": {"n_tasks": 200, "per_task": 20, "difficulty": 1.5, "foils": 0.5},
+    "2 classes, sparse": {"n_classes": 2, "n_tasks": 500, "skill": (0.6, 0.95)},
+    "2 classes, dense": {"n_classes": 2, "n_tasks": 300, "per_task": 20, "skill": (0.6, 0.95)},
+    "2 classes, dense, hard": {
+        "n_classes": 2,
+        "n_tasks": 300,
+        "per_task": 20,
+        "skill": (0.6, 0.95),
+        "difficulty": 2.0,
+    },
+    "10 classes, 3 labels a task": {
+        "n_classes": 10,
+        "n_tasks": 1000,
+        "n_workers": 50,
+        "per_task": 3,
+        "skill": (0.3, 0.95),
+    },
+    "2 classes, 10 % positive": {"n_classes": 2, "n_tasks": 600, "skill": (0.6, 0.95), "rare": 0.1},
+}
+PLANTED: Mapping[str, Mapping[str, Any]] = {
+    "4 classes, sparse": {"n_tasks": 600, "n_workers": 15, "skill": (0.6, 0.95), "even": True},
+    "4 classes, dense": {"n_tasks": 200, "n_workers": 15, "per_task": 15, "skill": (0.6, 0.95)},
+    "10 classes, sparse": {"n_classes": 10, "n_tasks": 900, "n_workers": 20, "skill": (0.6, 0.95), "even": True},
+    "2 classes, sparse": {"n_classes": 2, "n_tasks": 1500, "n_workers": 15, "skill": (0.7, 0.95), "even": True},
+}
+REFERENCES = ("gold", "dawid-skene", "majority-vote")
+SPAMMER, COPIER, COPIED, CONFUSED, DRIFTING = range(5)
+
+
+def honest_crowd(
+    seed: int,
+    *,
+    n_tasks: int = 250,
+    n_workers: int = 20,
+    n_classes: int = 4,
+    per_task: int = 5,
+    skill: tuple[float, float] = (0.5, 0.95),
+    difficulty: float = 1.0,
+    foils: float = 0.0,
+    rare: float | None = None,
+    even: bool = False,
+) -> CrowdDataset:
+    """Workers of unequal skill, all better than chance, on tasks of unequal difficulty, with times in random order.
+
+    ``P(right) = 1/C + (1 - 1/C) σ(s_r - d_i)``: s_r makes the accuracy on an ordinary task uniform in ``skill``, d_i is
+    normal with deviation ``difficulty``. A share ``foils`` of the mistakes goes to the task's own wrong class.
+    """
+    rng = np.random.default_rng(seed)
+    prior = None if rare is None else np.r_[1 - rare, np.full(n_classes - 1, rare / (n_classes - 1))]
+    gold = rng.choice(n_classes, n_tasks, p=prior)
+    chance = 1 / n_classes
+    informed = (rng.uniform(*skill, n_workers) - chance) / (1 - chance)
+    ability = np.log(np.clip(informed, 0.01, 0.99) / (1 - np.clip(informed, 0.01, 0.99)))
+    activity = np.zeros(n_workers) if even else np.log(rng.gamma(1.5, 1, n_workers) + 0.2)
+    drawn = np.argsort(-(activity + rng.gumbel(size=(n_tasks, n_workers))), 1)[:, :per_task]
+    task, worker = np.repeat(np.arange(n_tasks), drawn.shape[1]), drawn.ravel()
+    hard = rng.normal(0, difficulty, n_tasks)
+    right = rng.random(len(task)) < chance + (1 - chance) / (1 + np.exp(hard[task] - ability[worker]))
+    step = rng.integers(1, n_classes, len(task))
+    own = rng.integers(1, n_classes, n_tasks)[task]
+    step = np.where(rng.random(len(task)) < foils, own, step)
+    label = np.where(right, gold[task], (gold[task] + step) % n_classes)
+    return CrowdDataset(
+        f"honest-{seed}",
+        tuple(f"class {c}" for c in range(n_classes)),
+        pd.Index([f"t{i}" for i in range(n_tasks)]),
+        pd.Index([f"w{r:02d}" for r in range(n_workers)]),
+        task,
+        worker,
+        label,
+        gold=gold,
+        extra=pd.DataFrame({"timestamp": 1_700_000_000 + rng.permutation(len(task))}),
+    )
+
+
+def planted_crowd(seed: int, *, copied: float = 1.0, **settings: Any) -> CrowdDataset:
+    """An honest crowd with a spammer, a copier, a confused and a drifting worker; see the numbers above."""
+    crowd, rng = honest_crowd(seed, **settings), np.random.default_rng(seed + 1_000_000)
+    assert crowd.extra is not None
+    label, worker, when = crowd.label.copy(), crowd.worker, crowd.extra["timestamp"].to_numpy()
+    guesses = rng.integers(crowd.n_classes, size=len(label))
+    own = np.flatnonzero(worker == DRIFTING)
+    late = own[when[own] > np.median(when[own])]
+    label[worker == SPAMMER], label[late] = guesses[worker == SPAMMER], guesses[late]
+    takes = (worker == CONFUSED) & (crowd.gold[crowd.task] == 0) & (rng.random(len(label)) < 0.6)
+    label[takes] = 1
+    source, kept = np.flatnonzero(worker == COPIED), np.flatnonzero(worker != COPIER)
+    honest = np.where(rng.random(len(source)) < 0.75, crowd.gold[crowd.task[source]], guesses[source])
+    copy = np.where(rng.random(len(source)) < copied, label[source], honest)
+    rows = np.r_[kept, source]
+    order = np.argsort(crowd.task[rows], kind="stable")
+    return replace(
+        crowd,
+        name=f"planted-{seed}",
+        task=crowd.task[rows][order],
+        worker=np.r_[worker[kept], np.full(len(source), COPIER)][order],
+        label=np.r_[label[kept], copy][order],
+        extra=pd.DataFrame({"timestamp": np.r_[when[kept], when[source] + 1][order]}),
+    )
+
+
+def named(found: analysis.WorkerVerdicts) -> tuple[bool, bool, bool, bool, bool]:
+    """Whether spammer, copier, confused and drifting worker are named for what they are, and whether another is."""
+    cells = found.confused
+    return (
+        bool(found.verdict[SPAMMER] == "remove"),
+        {int(found.copies.partner[COPIER]), int(found.copies.partner[COPIED])} == {COPIER, COPIED},
+        bool(found.train[CONFUSED] and (cells.true[CONFUSED], cells.given[CONFUSED]) == (0, 1)),
+        bool(found.drifts[DRIFTING]),
+        bool(found.accused[5:].any()),
+    )
+
+
+def main() -> int:
+    crowds = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    seeds, bound = range(first, first + crowds), 0.05 + 2 * np.sqrt(0.05 * 0.95 / crowds)
+    worst = 0.0
+    print(f"| {crowds} honest crowds of each kind | reference | removed | copying | drift | any |")
+    print("|---|---|--:|--:|--:|--:|")
+    for kind, settings in HONEST.items():
+        for reference in REFERENCES:
+            found = [analysis.worker_verdicts(honest_crowd(seed, **settings), reference) for seed in seeds]
+            parts = np.array(
+                [
+                    [(v.verdict == "remove").any(), (v.copies.partner >= 0).any(), v.drifts.any(), v.accused.any()]
+                    for v in found
+                ]
+            ).mean(0)
+            worst = max(worst, parts[-1])
+            print(f"| {kind} | {reference} | " + " | ".join(f"{share:.2f}" for share in parts) + " |", flush=True)
+    print("\n| planted | reference | copied | spammer | copier | confused | drifting | others accused |")
+    print("|---|---|--:|--:|--:|--:|--:|--:|")
+    for kind, settings in PLANTED.items():
+        for reference in REFERENCES:
+            for copied in (1.0, 0.5):
+                hits = [
+                    named(analysis.worker_verdicts(planted_crowd(seed, copied=copied, **settings), reference))
+                    for seed in seeds
+                ]
+                shares = " | ".join(f"{share:.2f}" for share in np.mean(hits, 0))
+                print(f"| {kind} | {reference} | {copied:.0%} | {shares} |", flush=True)
+    large = honest_crowd(0, n_tasks=100_000, n_workers=1000, n_classes=8)
+    gold = analysis.resolve_reference(large, "gold")
+    analysis.worker_verdicts(large, gold)
+    began, began_cpu = time.perf_counter(), time.process_time()
+    analysis.worker_verdicts(large, gold)
+    between = time.perf_counter()
+    analysis.task_verdicts(large, gold)
+    ended, cpu = time.perf_counter(), time.process_time() - began_cpu
+    print(
+        f"\n{large.n_annotations:,} annotations: workers {between - began:.2f} s, tasks {ended - between:.2f} s; "
+        f"{cpu:.2f} s of processor time"
+    )
+    print(f"Worst share of honest crowds with an accused worker: {worst:.2f} (at most {bound:.2f})")
+    return int(worst > bound)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""The confusion that each worker should be trained on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betainc, betaincinv
+
+from crowdcore.analysis.mistakes.significance import benjamini_hochberg
+from crowdcore.analysis.verdicts.peers import Peers
+from crowdcore.core.types import FloatArray, IntArray
+
+__all__ = ["Confused", "confused_cells"]
+
+_FLOOR = 0.02  # rate that is never worth training
+_TIMES = 2.5  # labels below which nobody speaks of "again and again"
+_TAIL = 0.05  # of the lower limit, one-sided
+
+
+@dataclass(frozen=True, eq=False)
+class Confused:
+    """The surest confusion of each worker; arrays (n_workers,), -1 and NaN where there is none to test.
+
+    Attributes:
+        true: class a.
+        given: class b.
+        times: (expected) labels b on tasks of class a.
+        of: (expected) labels on tasks of class a.
+        low: one-sided 95 % Clopper–Pearson limit of the worker's rate.
+        others: the rate of all other workers.
+        q_value: after Benjamini–Hochberg over all workers' cells.
+    """
+
+    true: IntArray
+    given: IntArray
+    times: FloatArray
+    of: FloatArray
+    low: FloatArray
+    others: FloatArray
+    q_value: FloatArray
+
+
+def confused_cells(peers: Peers, n_workers: int, least: float) -> Confused:
+    """Test every cell (a, b) of every worker: is it one mistake, made again and again, and not everyone's?
+
+    With n_ab of n_a labels, ``p = P(Bin(n_a, p_0) >= n_ab)`` where p_0 is the largest of the others' rate in the same
+    cell, the worker's rate of mistakes on the other classes divided by C - 1, and 0.02; expected counts where the
+    truth is a belief. Cells that could not reach p <= 0.05 are not tested. A worker's cell is the least probable of
+    those with ``n_ab >= least · n_a``.
+    """
+    known = ~np.isnan(peers.judge[:, 0])
+    judge, n_classes = peers.judge[known], peers.judge.shape[1]
+    cell = peers.worker[known].astype(np.int64) * n_classes + peers.label[known]
+    counts = np.stack([np.bincount(cell, judge[:, a], n_workers * n_classes) for a in range(n_classes)])
+    counts = counts.reshape(n_classes, n_workers, n_classes).transpose(1, 0, 2).astype(np.float64)
+    rows = counts.sum(2, keepdims=True)
+    rest, rest_rows = counts.sum(0) - counts, rows.sum(0) - rows
+    others = np.divide(rest, rest_rows, out=np.zeros_like(rest), where=rest_rows > 1e-9)
+    wrong = ~np.eye(n_classes, dtype=bool)
+    mistakes = (counts * wrong).sum(2, keepdims=True)
+    elsewhere, elsewhere_rows = mistakes.sum(1, keepdims=True) - mistakes, rows.sum(1, keepdims=True) - rows
+    habit = np.divide(elsewhere, elsewhere_rows, out=np.zeros_like(rows), where=elsewhere_rows > 1e-9)
+    rate = np.clip(np.maximum(np.maximum(others, habit / max(n_classes - 1, 1)), _FLOOR), 0, 1 - 1e-9)
+    tested = wrong & (rate**rows <= 0.05) & (rows > 0)
+    p_value = np.where(tested, 1.0, np.nan)
+    some = np.nonzero(tested & (counts > rate * rows))
+    k, n, p0 = counts[some], np.broadcast_to(rows, counts.shape)[some], rate[some]
+    p_value[some] = betainc(k, np.maximum(n - k, 0) + 1, p0)
+    q_value = benjamini_hochberg(p_value)
+    large = tested & (counts >= least * rows) & (counts >= _TIMES)
+    flat = np.where(large, p_value, np.inf).reshape(n_workers, -1).argmin(1)
+    true, given = np.divmod(flat, n_classes)
+    at = np.arange(n_workers), true, given
+    there = large[at]
+    times = np.asarray(counts[at], np.float64)
+    of = np.asarray(rows[np.arange(n_workers), true, 0], np.float64)
+    low = np.where(times > 0, betaincinv(np.maximum(times, 1e-9), np.maximum(of - times, 0) + 1, _TAIL), 0.0)
+    return Confused(
+        np.where(there, true, -1),
+        np.where(there, given, -1),
+        times,
+        of,
+        np.where(there, low, np.nan),
+        others[at],
+        np.where(there, q_value[at], np.nan),
+    )

@@ -1,0 +1,59 @@
+"""Who may copy whom: the one place where verdicts learn of pairs of workers who agree too much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from crowdcore.analysis.evaluation.paired_tests import holm
+from crowdcore.analysis.mistakes.pair_mistakes import pair_mistakes
+from crowdcore.analysis.reference import Reference
+from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["Copies", "copies"]
+
+_RATIO = 2.0  # times as many common mistakes as the crowd's own habit explains, before anyone is named
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """The most suspicious partner of each worker; arrays (n_workers,), -1 and NaN for workers without one.
+
+    Attributes:
+        partner: worker number.
+        adjusted: p-value of the pair after Holm over all pairs that could be tested.
+        both: tasks that both labelled.
+        alike: of these, how many both got wrong alike.
+        expected: how many of those the crowd's habit explains.
+    """
+
+    partner: IntArray
+    adjusted: FloatArray
+    both: IntArray
+    alike: IntArray
+    expected: FloatArray
+
+
+def copies(dataset: CrowdDataset, truth: Reference, level: float = 0.05) -> Copies:
+    """Pairs who are wrong alike more often than the crowd's habit explains (`pair_mistakes`), by Holm's correction.
+
+    Holm keeps the chance that any pair of independent workers is named at ``level``; a named pair has besides at
+    least twice as many mistakes in common as expected. Any other test of pairs belongs here: what the pages show of
+    copying all comes from this function.
+    """
+    found = pair_mistakes(dataset, truth)
+    adjusted = holm(found.p_beyond)
+    named = (adjusted <= level) & (found.wrong_alike >= _RATIO * found.expected_beyond)
+    order = np.flatnonzero(named)[np.argsort(-found.p_beyond[named], kind="stable")]  # the surest is written last
+    n = dataset.n_workers
+    partner, both, alike = np.full(n, -1), np.full(n, -1), np.full(n, -1)
+    p_value, expected = np.full(n, np.nan), np.full(n, np.nan)
+    for one, other in ((found.worker_a, found.worker_b), (found.worker_b, found.worker_a)):
+        at = one[order]
+        better = np.isnan(p_value[at]) | (adjusted[order] <= p_value[at])
+        at, pair = at[better], order[better]
+        partner[at], both[at], alike[at] = other[pair], found.both_labelled[pair], found.wrong_alike[pair]
+        p_value[at], expected[at] = adjusted[pair], found.expected_beyond[pair]
+    return Copies(partner, p_value, both, alike, expected)

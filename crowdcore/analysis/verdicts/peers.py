@@ -1,0 +1,91 @@
+"""What the reference says of each annotation's task without the annotation itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import softmax
+
+from crowdcore.analysis.reference import Reference
+from crowdcore.analysis.workers.confusion import refuse_beyond, row_shares, worker_confusion
+from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["BY_GOLD", "BY_PEERS", "Peers", "peer_beliefs"]
+
+BY_GOLD = "The truth is gold, on {tasks:,} tasks."
+BY_PEERS = (
+    "There is no gold here: a label is judged by the labels of the other workers on its task (one step of "
+    "Dawid–Skene's model, with confusions counted against {name!r})."
+)
+_SHRINKAGE = 4.0  # pseudo-labels by which a row of a worker's confusion is pulled to the crowd's
+_FLOOR = 0.5  # pseudo-labels of each cell of the crowd's own confusion
+
+
+@dataclass(frozen=True, eq=False)
+class Peers:
+    """Beliefs about the truth; of a worker's repeats on a task the first one counts.
+
+    Attributes:
+        row: (P,) int, number of the annotation.
+        task: (P,) int, ascending.
+        worker: (P,) int.
+        label: (P,) int.
+        judge: (P, C) what is believed of the task by everything but the worker's own label, rows sum to 1; gold as
+            0 and 1; NaN where there is no gold, or, without gold, no other label.
+        crowd: (n_tasks, C) what all labels of a task say together, NaN without labels.
+        log_confusion: (n_workers, C, C) log of the confusions that this rests on, row = true class.
+        sentence: what is taken for the truth, in words.
+    """
+
+    row: IntArray
+    task: IntArray
+    worker: IntArray
+    label: IntArray
+    judge: FloatArray
+    crowd: FloatArray
+    log_confusion: FloatArray
+    sentence: str
+
+
+def peer_beliefs(dataset: CrowdDataset, truth: Reference) -> Peers:
+    """One E-step of Dawid & Skene (1979) by the confusions that the reference shows, with and without each label.
+
+    With counts n^r_ab of the reference (soft or hard) and the crowd's pooled confusion π^g,
+    ``π^r_ab = (n^r_ab + 4 π^g_ab) / (n^r_a + 4)``. All labels together say
+    ``q_i(c) ∝ ρ_c Π_s π^s[c, y_i^s]``; without worker r they say ``q_i^{-r}(c) ∝ q_i(c) / π^r[c, y_i^r]``, the cavity
+    distribution. So a worker is never judged by the own label, and workers with few labels do not get confusions
+    that fit them perfectly. Where the reference is gold, gold itself is the judge.
+
+    Raises:
+        DataError: arrays of annotations times classes that do not fit.
+    """
+    n_classes, n_workers = dataset.n_classes, dataset.n_workers
+    refuse_beyond(
+        5 * 8 * dataset.n_annotations * n_classes,
+        f"Beliefs about {dataset.n_annotations:,} annotations and {n_classes:,} classes",
+        "Merge classes, or look at fewer tasks.",
+    )
+    key = dataset.task.astype(np.int64) * n_workers + dataset.worker
+    first = np.unique(key, return_index=True)[1]
+    task, worker, label = dataset.task[first], dataset.worker[first], dataset.label[first]
+    counts = worker_confusion(dataset, truth).counts
+    pooled = row_shares(counts.sum(0) + _FLOOR)
+    rows = (counts + _SHRINKAGE * pooled) / (counts.sum(2, keepdims=True) + _SHRINKAGE)
+    log_confusion = np.log(rows)
+    prior = counts.sum((0, 2)) + _FLOOR
+    own = log_confusion.transpose(0, 2, 1)[worker, label]
+    start = np.searchsorted(task, np.arange(dataset.n_tasks))
+    total = np.full((dataset.n_tasks, n_classes), np.nan)
+    some = np.flatnonzero(dataset.annotated)
+    total[some] = np.add.reduceat(own, start[some], axis=0) + np.log(prior / prior.sum()) if len(some) else 0.0
+    if truth.name == "gold":
+        known = truth.labels[task]
+        judge = np.where(known[:, None] >= 0, np.arange(n_classes) == known[:, None], np.nan)
+        sentence = BY_GOLD.format(tasks=int((truth.known & dataset.annotated).sum()))
+    else:
+        others = np.bincount(task, minlength=dataset.n_tasks)[task] > 1
+        judge = np.where(others[:, None], softmax(total[task] - own, axis=1), np.nan)
+        sentence = BY_PEERS.format(name=truth.name)
+    return Peers(first, task, worker, label, judge, softmax(total, axis=1), log_confusion, sentence)

@@ -1,0 +1,161 @@
+"""A verdict on every task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+from scipy.special import gammaincc
+
+from crowdcore.analysis.mistakes.significance import benjamini_hochberg
+from crowdcore.analysis.reference import ReferenceLike, resolve_reference
+from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
+from crowdcore.core.errors import SettingError
+from crowdcore.core.kernels import vote_counts
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["REASONS", "TASK_VERDICTS", "TaskVerdict", "TaskVerdicts", "task_verdicts"]
+
+TaskVerdict: TypeAlias = Literal["relabel", "ambiguous", "fine", "unlabelled"]
+TASK_VERDICTS: Mapping[TaskVerdict, str] = {
+    "relabel": "its label is not sure, or contradicts gold",
+    "ambiguous": "workers dissent more than their mistakes explain",
+    "fine": "its label is sure",
+    "unlabelled": "no worker has labelled it",
+}
+"""Verdicts on tasks, the most urgent first, with what they mean."""
+REASONS = (
+    "sure enough",
+    "not sure enough",
+    "only one label",
+    "no label yet",
+    "the labels contradict gold",
+    "the labels contradict gold and are sure: look at the gold label too",
+    "more dissent than the workers' mistakes explain: no more labels will settle it",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TaskVerdicts:
+    """Verdicts with what they rest on; arrays (n_tasks,), NaN and -1 for tasks without labels.
+
+    Attributes:
+        verdict: str, a key of `TASK_VERDICTS`.
+        reason: index into `REASONS`.
+        label: what the labels together say.
+        sure: the probability of that label, given the workers' confusions.
+        second: the most frequent other label among those given, -1 without one.
+        dissent: share of the second label.
+        n_annotations: labels given.
+        gold: the true class, -1 unknown; all -1 where the reference is not gold.
+        q_value: of so much dissent by the workers' mistakes alone; Benjamini–Hochberg over the tasks tested.
+        task_ids: names.
+        reference: what confusions were counted against.
+        truth: what was taken for the truth, in words.
+    """
+
+    verdict: AnyArray
+    reason: IntArray
+    label: IntArray
+    sure: FloatArray
+    second: IntArray
+    dissent: FloatArray
+    n_annotations: IntArray
+    gold: IntArray
+    q_value: FloatArray
+    task_ids: pd.Index[str]
+    classes: tuple[str, ...]
+    reference: str
+    truth: str
+
+    @property
+    def in_doubt(self) -> float:
+        """Labels to expect wrong among the tasks that have some: Σ_i (1 - sure_i)."""
+        return float(np.nansum(1 - self.sure))
+
+
+def task_verdicts(
+    dataset: CrowdDataset,
+    reference: ReferenceLike = "gold",
+    *,
+    sure: float = 0.9,
+    split: float = 0.3,
+    level: float = 0.05,
+) -> TaskVerdicts:
+    """Which labels to take, which tasks to label again, and which no label will settle.
+
+    With the crowd's belief q_i (`peer_beliefs`) and its most probable class c:
+
+    - **ambiguous**: the labels' surprise ``-Σ_r log π^r[c, y_i^r]`` is beyond what the workers' confusions explain,
+      and each of the two labels has at least the share ``split`` and two votes. The surprise is compared with a gamma
+      distribution of the mean and variance that it has if c is true; Benjamini–Hochberg over the tasks of three
+      labels and more.
+    - **relabel**: c contradicts gold; or ``q_i(c) < sure``; or a single label.
+    - **fine**: all others that have labels.
+
+    Raises:
+        DataError: no usable reference, or arrays too large.
+        SettingError: shares outside 0 … 1.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> found = cc.analysis.task_verdicts(cc.load_dataset("demo"))
+        >>> bool((found.verdict[found.n_annotations == 1] == "relabel").all())
+        True
+    """
+    for name, share in (("sure", sure), ("split", split), ("level", level)):
+        if not 0 < share < 1:
+            raise SettingError(name, "lie between 0 and 1", share)
+    truth = resolve_reference(dataset, reference)
+    peers = peer_beliefs(dataset, truth)
+    total, there = dataset.labels_per_task, dataset.annotated
+    label = np.where(there, np.nan_to_num(peers.crowd, nan=-1.0).argmax(1), -1)
+    votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)
+    here = np.arange(dataset.n_tasks), np.maximum(label, 0)
+    belief, first_votes = peers.crowd[here], votes[here]
+    votes[here] = 0
+    second_votes = votes.max(1)
+    second = np.where(second_votes > 0, votes.argmax(1), -1)
+    dissent = np.divide(second_votes, total, out=np.full(len(total), np.nan), where=there)
+    q_value = benjamini_hochberg(np.where(total >= 3, _surprise(peers, label), np.nan))
+    fewer = np.minimum(first_votes, second_votes)
+    torn = (q_value <= level) & (fewer >= np.maximum(split * total, 2))
+    gold = dataset.gold if truth.name == "gold" else np.full(dataset.n_tasks, -1, np.int32)
+    against = there & (gold >= 0) & (label != gold)
+    reason = np.select(
+        [total == 0, torn, against & (belief >= sure), against, total == 1, belief < sure], [3, 6, 5, 4, 2, 1], 0
+    )
+    verdict = np.select([reason == 6, reason == 0], ["ambiguous", "fine"], "relabel")
+    verdict = np.where(total == 0, "unlabelled", verdict)
+    return TaskVerdicts(
+        verdict,
+        reason,
+        label,
+        belief,
+        second,
+        dissent,
+        total,
+        gold,
+        q_value,
+        dataset.task_ids,
+        dataset.classes,
+        truth.name,
+        peers.sentence,
+    )
+
+
+def _surprise(peers: Peers, label: IntArray) -> FloatArray:
+    """(n_tasks,) p-value of labels so improbable if ``label`` is true."""
+    rows = np.exp(peers.log_confusion)
+    mean = -(rows * peers.log_confusion).sum(2)
+    variance = (rows * peers.log_confusion**2).sum(2) - mean**2
+    at = peers.worker, label[peers.task]
+    n = len(label)
+    seen = np.bincount(peers.task, -peers.log_confusion[(*at, peers.label)], n)
+    mu, v = np.bincount(peers.task, mean[at], n), np.bincount(peers.task, variance[at], n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(v > 1e-12, gammaincc(mu**2 / v, seen * mu / v), np.nan)

@@ -1,0 +1,211 @@
+"""A verdict on every worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.analysis.evaluation.paired_tests import holm
+from crowdcore.analysis.reference import ReferenceLike, resolve_reference
+from crowdcore.analysis.verdicts.confused import Confused, confused_cells
+from crowdcore.analysis.verdicts.copying import Copies, copies
+from crowdcore.analysis.verdicts.drift import Drift, drift
+from crowdcore.analysis.verdicts.peers import peer_beliefs
+from crowdcore.analysis.verdicts.skill import SkillEvidence, skill_evidence
+from crowdcore.analysis.workers.what_if import without_each
+from crowdcore.core.errors import SettingError
+from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["WORKER_VERDICTS", "WorkerVerdict", "WorkerVerdicts", "worker_verdicts"]
+
+WorkerVerdict: TypeAlias = Literal["remove", "check", "train", "underpowered", "trust"]
+WORKER_VERDICTS: Mapping[WorkerVerdict, str] = {
+    "remove": "no better than guessing",
+    "check": "copies, drifts, or is weak",
+    "train": "makes one mistake again and again",
+    "underpowered": "too few labels to tell",
+    "trust": "as good as the others, and surely so",
+}
+"""Verdicts on workers, the most urgent first, with what they mean."""
+_KNOWS = 0.01  # p-value of guessing below which a worker shows some knowledge, and is not removed
+CONTROL = (
+    "The chance that any honest worker is named as guessing, copying or drifting is at most {level:g} in all (a third "
+    "for each, by Holm's method over workers or pairs). Of the confusions to train on, a share of at most {level:g} is "
+    "false on average (Benjamini–Hochberg)."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class WorkerVerdicts:
+    """Verdicts with what they rest on; arrays (n_workers,).
+
+    Attributes:
+        verdict: (n_workers,) str, a key of `WORKER_VERDICTS`.
+        n_annotations: labels given.
+        judged: labels that could be judged.
+        skill: κ, 0 for guessing and 1 for a perfect worker; see `skill_evidence`.
+        low: lower end of its 95 % interval.
+        high: upper end.
+        typical: the median worker's skill, weighted by labels.
+        remove_below: skill below which a worker is removed.
+        trust_above: skill above which a worker is trusted.
+        p_remove: p-value of "skill at least ``remove_below``" after Holm over workers.
+        favourite: the label given most often, -1 without labels.
+        favourite_share: its share of the worker's labels.
+        needed: labels with which the interval would be narrow enough, about; NaN for all but the underpowered.
+        confused: the surest confusion of each worker, and ``train`` (n_workers,) where it is one to train on.
+        copies: the most suspicious partner of each worker.
+        drift: changes over time; None without times.
+        drifts: (n_workers,) bool, worse than before beyond chance.
+        changed: tasks whose majority vote is another class without the worker.
+        accuracy_change: change of the majority vote's accuracy without the worker; NaN without gold.
+        worker_ids: names.
+        reference: what confusions were counted against.
+        truth: what was taken for the truth, in words.
+        control: how multiple testing is controlled, in words.
+    """
+
+    verdict: AnyArray
+    n_annotations: IntArray
+    judged: FloatArray
+    skill: FloatArray
+    low: FloatArray
+    high: FloatArray
+    typical: float
+    remove_below: float
+    trust_above: float
+    p_remove: FloatArray
+    favourite: IntArray
+    favourite_share: FloatArray
+    needed: FloatArray
+    confused: Confused
+    train: BoolArray
+    copies: Copies
+    drift: Drift | None
+    drifts: BoolArray
+    changed: IntArray
+    accuracy_change: FloatArray
+    worker_ids: pd.Index[str]
+    classes: tuple[str, ...]
+    reference: str
+    truth: str
+    control: str
+
+    @property
+    def accused(self) -> BoolArray:
+        """(n_workers,) who is named as a spammer, a copier or drifting."""
+        return np.asarray((self.verdict == "remove") | (self.copies.partner >= 0) | self.drifts)
+
+
+def worker_verdicts(
+    dataset: CrowdDataset,
+    reference: ReferenceLike = "gold",
+    *,
+    remove: float = 1 / 3,
+    trust: float = 1 / 2,
+    confused: float = 0.2,
+    level: float = 0.05,
+) -> WorkerVerdicts:
+    """Whom to trust, to train, to check and to remove; or that the labels do not tell.
+
+    Let κ be a worker's skill (`skill_evidence`) and κ* the typical one (median over labels). In this order:
+
+    - **remove**: ``κ >= remove · κ*`` is rejected after Holm's correction, and the labels show no sign of knowledge
+      (p > 0.01 that a guesser agrees so much);
+    - **check**: copies (`copies`), or became worse (`drift`);
+    - **train**: a confusion of at least the share ``confused`` of a class, surely more frequent than among the others
+      and than the worker's other mistakes (`confused_cells`);
+    - **trust**: the interval of κ lies above ``trust · κ*``;
+    - **check**: it lies below, so that the worker is weak;
+    - **underpowered**: it holds ``trust · κ*``, so the labels do not tell.
+
+    Args:
+        reference: gold judges by gold; anything else by the other workers' labels, weighed by confusions that are
+            counted against it.
+        remove: share of the typical skill below which labels are not worth having.
+        trust: share of the typical skill above which a worker is as good as the others.
+        confused: share of a class from which a confusion is worth training.
+        level: chance that any honest worker is named, a third for each of guessing, copying and drifting; and the
+            share of false confusions to train on.
+
+    Raises:
+        DataError: no usable reference, or arrays too large.
+        SettingError: shares outside 0 … 1, or ``remove`` above ``trust``.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> found = cc.analysis.worker_verdicts(cc.load_dataset("demo"))
+        >>> found.worker_ids[found.verdict == "remove"].tolist()
+        ['w24', 'w35']
+    """
+    for name, share in (("remove", remove), ("trust", trust), ("confused", confused), ("level", level)):
+        if not 0 < share < 1:
+            raise SettingError(name, "lie between 0 and 1", share)
+    if remove > trust:
+        raise SettingError("remove", f"be at most `trust`, which is {trust:g}", remove)
+    truth, n = resolve_reference(dataset, reference), dataset.n_workers
+    third = level / 3
+    peers = peer_beliefs(dataset, truth)
+    evidence = skill_evidence(peers, n)
+    typical = evidence.typical()
+    remove_below, trust_above = remove * max(typical, 0.0), trust * max(typical, 0.0)
+    low, high = evidence.interval()
+    p_remove = holm(evidence.below(remove_below)) if remove_below > 0 else np.full(n, np.nan)
+    removed = (p_remove <= third) & (evidence.above_chance() > _KNOWS)
+    cells = confused_cells(peers, n, confused)
+    train = cells.q_value <= level
+    pairs = copies(dataset, truth, third)
+    changes = drift(dataset, peers)
+    drifts = np.zeros(n, bool) if changes is None else (changes.adjusted <= third) & (changes.after < changes.before)
+    flagged = (pairs.partner >= 0) | drifts
+    reached = remove_below > 0
+    verdict = np.select(
+        [removed, flagged, train, reached & (low > trust_above), reached & (high < trust_above)],
+        ["remove", "check", "train", "trust", "check"],
+        "underpowered",
+    )
+    needed = np.where(verdict == "underpowered", _needed(evidence, low, high, remove_below, trust_above), np.nan)
+    without = without_each(dataset, truth)
+    given = np.zeros((n, dataset.n_classes))
+    np.add.at(given, (dataset.worker, dataset.label), 1)
+    total = dataset.labels_per_worker
+    favourite = np.where(total > 0, given.argmax(1), -1)
+    return WorkerVerdicts(
+        verdict,
+        total,
+        evidence.n,
+        evidence.skill,
+        low,
+        high,
+        typical,
+        remove_below,
+        trust_above,
+        p_remove,
+        favourite,
+        given.max(1) / np.maximum(total, 1),
+        needed,
+        cells,
+        train,
+        pairs,
+        changes,
+        drifts,
+        without.changed,
+        without.accuracy_change,
+        dataset.worker_ids,
+        dataset.classes,
+        truth.name,
+        peers.sentence,
+        CONTROL.format(level=level),
+    )
+
+
+def _needed(evidence: SkillEvidence, low: FloatArray, high: FloatArray, below: float, above: float) -> FloatArray:
+    """(n_workers,) labels whose interval ends at ``above``, with a third to spare; its width falls as 1 / √n."""
+    gap = np.maximum(np.abs(evidence.skill - above), max((above - below) / 2, 1e-3))
+    reach = np.where(evidence.skill > above, evidence.skill - low, high - evidence.skill)
+    return np.asarray(evidence.n * (4 / 3 * reach / gap) ** 2)

@@ -1,0 +1,91 @@
+"""One worker's accuracy and speed over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.analysis.reference import ReferenceLike, resolve_reference
+from crowdcore.analysis.verdicts.drift import times
+from crowdcore.analysis.verdicts.peers import peer_beliefs
+from crowdcore.analysis.workers.quality import wilson
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["WorkerOverTime", "worker_over_time"]
+
+
+@dataclass(frozen=True, eq=False)
+class WorkerOverTime:
+    """A worker's labels in the order of their times, in blocks of equal size; arrays (n_blocks,).
+
+    Attributes:
+        first: number of the block's first label, from 1.
+        last: number of its last label.
+        begins: time of its first label, as the data say it.
+        accuracy: mean belief in its labels; with gold, the share that is right.
+        low: lower end of its 95 % Wilson interval.
+        high: upper end.
+        seconds: median seconds that a label took; NaN where that is not known.
+        name: the worker's name.
+        reference: what was taken for the truth.
+    """
+
+    first: IntArray
+    last: IntArray
+    begins: AnyArray
+    accuracy: FloatArray
+    low: FloatArray
+    high: FloatArray
+    seconds: FloatArray
+    name: str
+    reference: str
+
+    def frame(self) -> pd.DataFrame:
+        """One line per block."""
+        columns = ("first", "last", "begins", "accuracy", "low", "high", "seconds")
+        return pd.DataFrame({name: getattr(self, name) for name in columns})
+
+
+def worker_over_time(
+    dataset: CrowdDataset, reference: ReferenceLike = "gold", *, worker: int, blocks: int = 10
+) -> WorkerOverTime | None:
+    """Accuracy of a worker's judged labels in blocks by time; None where labels have no times.
+
+    Args:
+        reference: gold judges by gold; anything else by the other workers' labels (`peer_beliefs`).
+        worker: number of the worker.
+        blocks: most blocks; each holds five labels or more.
+
+    Raises:
+        DataError: no usable reference.
+    """
+    moment = times(dataset)
+    if moment is None or dataset.extra is None:
+        return None
+    truth = resolve_reference(dataset, reference)
+    peers = peer_beliefs(dataset, truth)
+    row = peers.row
+    belief = peers.judge[np.arange(len(peers.label)), peers.label]
+    own = np.flatnonzero((peers.worker == worker) & ~np.isnan(belief) & ~np.isnan(moment[row]))
+    own = own[np.argsort(moment[row[own]], kind="stable")]
+    if not len(own):
+        return None
+    parts = np.array_split(own, max(1, min(blocks, len(own) // 5)))
+    n = np.array([len(part) for part in parts])
+    accuracy = np.array([belief[part].mean() for part in parts])
+    low, high = wilson(accuracy, n.astype(np.float64), 0.95)
+    took = dataset.extra["seconds"].to_numpy(np.float64) if "seconds" in dataset.extra else None
+    seconds = [np.nan if took is None else _median(took[row[part]]) for part in parts]
+    begins = dataset.extra["timestamp"].astype("str").to_numpy(object)[row[[part[0] for part in parts]]]
+    last = np.cumsum(n)
+    return WorkerOverTime(
+        last - n + 1, last, begins, accuracy, low, high, np.array(seconds), dataset.worker_ids[worker], truth.name
+    )
+
+
+def _median(values: FloatArray) -> float:
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else float("nan")

@@ -1,0 +1,103 @@
+"""Verdicts on workers in words: reasons, effects, and the message that one could send."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from crowdcore.analysis import WorkerVerdicts
+    from crowdcore.core.types import AnyArray
+
+__all__ = ["changes_without", "message", "reasons"]
+
+_SINGLE = 0.8  # share of one label from which it is worth saying
+
+
+def reasons(found: WorkerVerdicts) -> list[str]:
+    """(n_workers,) why each worker got the verdict; workers go by ``worker_ids``."""
+    return [" ".join(_reason(found, worker)) for worker in range(len(found.verdict))]
+
+
+def _reason(found: WorkerVerdicts, r: int) -> list[str]:
+    verdict, words = found.verdict[r], []
+    if found.n_annotations[r] == 0:
+        return ["Gave no label."]
+    if not found.judged[r]:
+        return ["None of the labels can be judged: no truth is known for their tasks."]
+    between = f"skill between {_two(found.low[r])} and {_two(found.high[r])}"
+    if verdict == "remove":
+        words.append(f"The labels look like guesses: {between}, the typical worker has {found.typical:.2f}.")
+        if found.favourite_share[r] >= _SINGLE:
+            words.append(f"{_percent(found.favourite_share[r])} of them are “{found.classes[found.favourite[r]]}”.")
+    if found.copies.partner[r] >= 0:
+        words.append(
+            f"Wrong alike with {found.worker_ids[found.copies.partner[r]]} on {found.copies.alike[r]} of "
+            f"{found.copies.both[r]} tasks, {found.copies.expected[r]:.1f} expected; which of the two copies, labels "
+            "do not tell."
+        )
+    if found.drifts[r] and found.drift is not None:
+        change = 100 * (found.drift.before[r] - found.drift.after[r])
+        words.append(f"Worse after the first {found.drift.at[r]} labels, by {change:.0f} points on like tasks.")
+    if found.train[r] and verdict != "remove":
+        cells = found.confused
+        words.append(
+            f"Calls “{found.classes[cells.true[r]]}” “{found.classes[cells.given[r]]}”: about {cells.times[r]:.0f} of "
+            f"{cells.of[r]:.0f} tasks ({_percent(cells.times[r] / cells.of[r])}, surely above "
+            f"{_percent(cells.low[r])}; the others {_percent(cells.others[r])})."
+        )
+    if words:
+        return words
+    if verdict == "underpowered":
+        more = found.needed[r] - found.judged[r]
+        enough = f" About {max(more, 1):,.0f} more labels would tell." if np.isfinite(more) else ""
+        return [f"Too few labels to tell: {between}.{enough}"]
+    low = f"Weak: {between}, half of the typical worker's or less." if verdict == "check" else ""
+    return [low or f"Surely as good as most: {between}."]
+
+
+def _two(value: float) -> str:
+    return f"{round(value, 2) + 0.0:.2f}"  # no -0.00
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def changes_without(found: WorkerVerdicts) -> AnyArray:
+    """(n_workers,) what a majority vote is like without each worker."""
+    words = []
+    for changed, points in zip(found.changed, 100 * found.accuracy_change, strict=True):
+        gold = f" ({points:+.2f} points right)" if points == points and found.reference == "gold" else ""
+        words.append(f"{changed:,} labels change without{gold}")
+    return np.array(words, object)
+
+
+def message(found: WorkerVerdicts, r: int) -> str:
+    """What one could write to the worker; it accuses nobody."""
+    thanks = f"Thank you for your {found.n_annotations[r]:,} labels."
+    verdict, cells = found.verdict[r], found.confused
+    if found.train[r] and verdict != "remove":
+        a, b = found.classes[cells.true[r]], found.classes[cells.given[r]]
+        return (
+            f"{thanks} Please read again what the guideline says about “{a}” and “{b}”: about "
+            f"{cells.times[r]:.0f} of {cells.of[r]:.0f} tasks that seem to be “{a}” you called “{b}”. Do you see a "
+            "reason that we have missed? Then tell us."
+        )
+    if found.copies.partner[r] >= 0:
+        return f"{thanks} Please answer every task alone: on some tasks several people gave the same unusual answer."
+    if verdict == "remove":
+        return (
+            f"{thanks} Your labels differ from what we expected so often that we would like to understand why. Was the "
+            "task clear, did the page work? Until we know, please pause."
+        )
+    if found.drifts[r]:
+        return (
+            f"{thanks} Your later labels differ more often from the others' than your first ones. Please take breaks."
+        )
+    if verdict == "check":
+        return f"{thanks} Please read the guideline again, and ask where it is unclear: your labels often differ."
+    if verdict == "trust":
+        return f"{thanks} They agree well with what we know. Please go on."
+    return f"{thanks} A few more would help us to tell you how well they fit."

@@ -1,0 +1,252 @@
+"""What this crowd did, and what to do about it: a verdict on every worker and task, with its reason in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from crowdcore import analysis
+from crowdcore.analysis.verdicts.tasks import REASONS, TASK_VERDICTS
+from crowdcore.analysis.verdicts.workers import WORKER_VERDICTS
+from crowdcore.exhibits._verdict_words import changes_without, reasons
+from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.view import View, cached
+
+if TYPE_CHECKING:
+    from crowdcore.analysis import SharedMistakes, WorkerVerdicts
+    from crowdcore.core.types import BoolArray
+
+__all__ = ["actions", "mistakes_in_words", "task_verdicts", "verdicts", "worker_verdicts"]
+
+REMOVE, TRUST, CONFUSED, SURE = 1 / 3, 1 / 2, 0.2, 0.9
+LEVEL = 0.05
+_NO_MORE = " Chance may explain it."
+
+
+@cached
+def verdicts(
+    view: View, remove: float = REMOVE, trust: float = TRUST, confused: float = CONFUSED, sure: float = SURE
+) -> Exhibit:
+    """How many workers and tasks got which verdict.
+
+    Args:
+        view: whose workers and tasks.
+        remove: share of the typical worker's skill below which a worker is removed.
+        trust: share of the typical skill above which a worker is trusted.
+        confused: share of a class from which a confusion is worth training.
+        sure: probability from which a task's label is taken.
+    """
+    workers, tasks = _workers(view, remove, trust, confused), view.of(analysis.task_verdicts, sure=sure)
+    rows: list[tuple[str, str, int, str]] = []
+    rows += [("worker", name, int((workers.verdict == name).sum()), words) for name, words in WORKER_VERDICTS.items()]
+    rows += [("task", name, int((tasks.verdict == name).sum()), words) for name, words in TASK_VERDICTS.items()]
+    table = pd.DataFrame(rows, columns=["of", "verdict", "number", "meaning"])
+    typical = (
+        f"The typical worker's skill is {workers.typical:.2f} (0: guessing, 1: perfect). Workers surely below "
+        f"{workers.remove_below:.2f} are removed, surely above {workers.trust_above:.2f} trusted."
+        if workers.remove_below > 0
+        else "These workers' labels agree with the truth no more than guesses do, so no worker can be told from others."
+    )
+    labelled = int((tasks.n_annotations > 0).sum())
+    against = int(((tasks.gold >= 0) & (tasks.label >= 0) & (tasks.label != tasks.gold)).sum())
+    wrong = (
+        f"What the workers say together contradicts gold on {against:,} of {labelled:,} tasks."
+        if view.reference == "gold"
+        else f"What the workers say together is wrong on about {tasks.in_doubt:,.0f} of {labelled:,} tasks if they err "
+        "independently, on more where they share mistakes."
+    )
+    return Exhibit("verdicts", "Verdicts", None, table, (workers.truth, typical, wrong, workers.control))
+
+
+@cached
+def worker_verdicts(view: View, remove: float = REMOVE, trust: float = TRUST, confused: float = CONFUSED) -> Exhibit:
+    """A verdict on every worker with its reason, the most urgent first; index = worker number.
+
+    Args:
+        view: whose workers.
+        remove: share of the typical worker's skill below which a worker is removed.
+        trust: share of the typical skill above which a worker is trusted.
+        confused: share of a class from which a confusion is worth training.
+    """
+    found = _workers(view, remove, trust, confused)
+    shown = view.renamed(found)
+    table = pd.DataFrame(
+        {
+            "worker": list(view.workers),
+            "verdict": found.verdict,
+            "reason": reasons(shown),
+            "skill κ": found.skill,
+            "κ low": found.low,
+            "κ high": found.high,
+            "labels": found.n_annotations,
+            "labels changed without": found.changed,
+            "accuracy without": found.accuracy_change,
+        }
+    )
+    urgency = np.array([list(WORKER_VERDICTS).index(verdict) for verdict in found.verdict], int)
+    order = np.lexsort((table["worker"].to_numpy(str), -found.n_annotations, urgency))
+
+    def click(number: int) -> dict[str, str]:
+        return {"worker": view.workers[number]}
+
+    notes = (found.truth, found.control)
+    return Exhibit("worker-verdicts", "Verdicts on workers", None, table.iloc[order], notes, click=click)
+
+
+@cached
+def task_verdicts(view: View, sure: float = SURE, verdict: str = "") -> Exhibit:
+    """A verdict on every labelled task, those with most to gain first; index = task number.
+
+    Args:
+        view: whose tasks.
+        sure: probability from which a task's label is taken.
+        verdict: only tasks with this one.
+    """
+    found = view.of(analysis.task_verdicts, sure=sure)
+    names = np.array([*view.classes, ""], object)
+    columns: dict[str, object] = {
+        "task": found.task_ids,
+        "verdict": found.verdict,
+        "label": names[found.label],
+        "probability": found.sure,
+        "second label": names[found.second],
+        "its share": found.dissent,
+        "labels": found.n_annotations,
+        "reason": np.array(REASONS, object)[found.reason],
+    }
+    if (found.gold >= 0).any():
+        columns["gold"] = names[found.gold]
+    table = pd.DataFrame(columns)
+    urgency = np.select([found.verdict == name for name in TASK_VERDICTS], range(len(TASK_VERDICTS)))
+    against = (found.gold >= 0) & (found.label != found.gold)
+    gain = np.where(against, 1.0, 1 - np.nan_to_num(found.sure, nan=1.0))
+    order = np.lexsort((-gain, urgency))
+    keep = (found.verdict == verdict) if verdict else (found.n_annotations > 0)
+
+    def click(number: int) -> dict[str, str]:
+        return {"task": str(found.task_ids[number])}
+
+    return Exhibit(
+        "task-verdicts", "Verdicts on tasks", None, table.iloc[order[keep[order]]], (found.truth,), click=click
+    )
+
+
+@cached
+def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
+    """The mistakes that workers share, one sentence each; those beyond chance first.
+
+    Args:
+        view: whose mistakes.
+        most: how many to tell of.
+    """
+    found = _shared(view)
+    wrong = ~np.eye(len(view.classes), dtype=bool) & (found.workers >= 2)
+    beyond = wrong & _is_shared(found)
+    true, given = np.nonzero(beyond if beyond.any() else wrong)
+    order = np.lexsort((-found.tasks[true, given], -found.workers[true, given]))[:most]
+    true, given = true[order], given[order]
+    names = np.array(view.classes, object)
+    at = true, given
+    table = pd.DataFrame(
+        {
+            "true": names[true],
+            "given": names[given],
+            "workers": found.workers[at].astype(int),
+            "of": int((view.dataset.labels_per_worker > 0).sum()),
+            "tasks": found.tasks[at].astype(int),
+            "q_value": found.q_value[at],
+        }
+    )
+    table["sentence"] = [
+        f"{workers} of {of} workers call “{a}” “{b}”: {tasks} task{'s' * (tasks != 1)}."
+        + (" More than chance explains: the guideline may be unclear here." if q <= LEVEL else _NO_MORE)
+        for a, b, workers, of, tasks, q in table.to_numpy(object)
+    ]
+    none = (
+        () if beyond.any() else ("No mistake is shared by more workers than chance explains, as far as it is tested.",)
+    )
+    notes = (*none, f"A task's true class: {_truth_in_words(view)}.", found.null, *found.notes)
+
+    def click(row: int) -> dict[str, str]:
+        return {"true": str(table["true"][row]), "given": str(table["given"][row])}
+
+    return Exhibit("mistakes-in-words", "Mistakes that workers share", None, table, notes, click=click)
+
+
+def actions(
+    view: View, remove: float = REMOVE, trust: float = TRUST, confused: float = CONFUSED, sure: float = SURE
+) -> Exhibit:
+    """All that there is to do, in one list: workers, shared mistakes, tasks; the rest is trusted or fine.
+
+    Args:
+        view: whose workers and tasks.
+        remove: share of the typical worker's skill below which a worker is removed.
+        trust: share of the typical skill above which a worker is trusted.
+        confused: share of a class from which a confusion is worth training.
+        sure: probability from which a task's label is taken.
+    """
+    found = _workers(view, remove, trust, confused)
+    workers = worker_verdicts(view, remove, trust, confused).table
+    workers = workers[~workers["verdict"].isin(["trust"])]
+    mistakes, tasks = mistakes_in_words(view).table, task_verdicts(view, sure).table
+    tasks, mistakes = tasks[tasks["verdict"] != "fine"], mistakes[mistakes["q_value"] <= LEVEL]
+    some = workers.index.to_numpy()
+    interval = [f"{low:.2f} – {high:.2f}" for low, high in zip(found.low[some], found.high[some], strict=True)]
+    table = pd.concat(
+        [
+            pd.DataFrame(
+                {
+                    "what": "worker",
+                    "name": workers["worker"],
+                    "action": workers["verdict"],
+                    "reason": workers["reason"],
+                    "how sure": [f"skill {text}" if "nan" not in text else "no evidence" for text in interval],
+                    "effect": changes_without(found)[some],
+                }
+            ),
+            pd.DataFrame(
+                {
+                    "what": "guideline",
+                    "name": mistakes["true"] + " → " + mistakes["given"],
+                    "action": "clarify",
+                    "reason": mistakes["sentence"],
+                    "how sure": [f"q = {q:.2g}" for q in mistakes["q_value"]],
+                    "effect": [f"{n} task{'s' * (n != 1)}" for n in mistakes["tasks"]],
+                }
+            ),
+            pd.DataFrame(
+                {
+                    "what": "task",
+                    "name": tasks["task"],
+                    "action": tasks["verdict"],
+                    "reason": tasks["reason"],
+                    "how sure": "probability " + tasks["probability"].map("{:.2f}".format),
+                    "effect": "now " + tasks["label"].astype(str),
+                }
+            ),
+        ],
+        ignore_index=True,
+    )
+    return Exhibit("actions", "What to do", None, table, (found.truth, found.control))
+
+
+def _workers(view: View, remove: float, trust: float, confused: float) -> WorkerVerdicts:
+    return view.of(analysis.worker_verdicts, remove=remove, trust=trust, confused=confused)
+
+
+@cached
+def _shared(view: View) -> SharedMistakes:
+    """Whole workers and tasks: by the most probable class where the reference is soft."""
+    return analysis.shared_mistakes(view.dataset, replace(view.truth, posterior=None))
+
+
+def _is_shared(found: SharedMistakes) -> BoolArray:
+    """(C, C) cells that more workers share than chance explains; a test over tasks belongs here as well."""
+    return np.asarray(np.nan_to_num(found.q_value, nan=1.0) <= LEVEL)
+
+
+def _truth_in_words(view: View) -> str:
+    return "gold" if view.reference == "gold" else f"the most probable one by {view.reference}"

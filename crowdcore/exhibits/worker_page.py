@@ -1,0 +1,111 @@
+"""One worker: the verdict, the worst confusions, partners, accuracy over time, and the message one could send."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from crowdcore import analysis, figures
+from crowdcore.analysis.workers.confusion import row_shares
+from crowdcore.exhibits._verdict_words import changes_without, message, reasons
+from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.view import View, cached
+from crowdcore.exhibits.workers import worker_pairs
+
+if TYPE_CHECKING:
+    from crowdcore.analysis import WorkerOverTime, WorkerVerdicts
+
+__all__ = ["worker_mistakes", "worker_over_time", "worker_partners", "worker_verdict"]
+
+
+@cached
+def worker_verdict(view: View, worker: str) -> Exhibit:
+    """What to do about one worker, why, what changes without, and what one could write."""
+    found, r = _renamed(view), view.worker_number(worker)
+    row = {
+        "worker": worker,
+        "verdict": found.verdict[r],
+        "reason": _reasons(view)[r],
+        "skill κ": found.skill[r],
+        "κ low": found.low[r],
+        "κ high": found.high[r],
+        "labels": found.n_annotations[r],
+        "without": changes_without(found)[r],
+        "message": message(found, r),
+    }
+    return Exhibit("worker-verdict", f"Verdict on {worker}", None, pd.DataFrame([row], index=[r]), (found.truth,))
+
+
+@cached
+def _reasons(view: View) -> list[str]:
+    return reasons(_renamed(view))
+
+
+def _renamed(view: View) -> WorkerVerdicts:
+    return view.renamed(view.of(analysis.worker_verdicts))
+
+
+@cached
+def worker_mistakes(view: View, worker: str) -> Exhibit:
+    """The confusions of one worker, the most frequent first; a click leads to their tasks."""
+    found, r = view.of(analysis.worker_confusion), view.worker_number(worker)
+    own = found.counts[r]
+    others = found.crowd_counts - own
+    rest = row_shares(others)
+    true, given = np.nonzero((own > 0) & ~np.eye(len(view.classes), dtype=bool))
+    order = np.argsort(-own[true, given], kind="stable")
+    at = true[order], given[order]
+    names = np.array(view.classes, object)
+    table = pd.DataFrame(
+        {
+            "true": names[at[0]],
+            "given": names[at[1]],
+            "labels": own[at],
+            "of": own.sum(1)[at[0]],
+            "share": found.matrices[r][at],
+            "share of others": rest[at],
+        }
+    )
+
+    def click(row: int) -> dict[str, str]:
+        return {"true": str(table["true"][row]), "given": str(table["given"][row])}
+
+    return Exhibit("worker-mistakes", f"What {worker} confuses", None, table, (), click=click)
+
+
+@cached
+def worker_partners(view: View, worker: str) -> Exhibit:
+    """Workers with mistakes in common with this one, the least probable by chance first."""
+    every = worker_pairs(view)
+    own = every.table[(every.table["worker_a"] == worker) | (every.table["worker_b"] == worker)]
+    other = np.where(own["worker_a"] == worker, own["worker_b"], own["worker_a"])
+    kept = own.drop(columns=["worker_a", "worker_b"])
+    kept.insert(0, "other", other)
+    table = kept.reset_index(drop=True)
+
+    def click(row: int) -> dict[str, str]:
+        return {"worker": worker, "other": str(table["other"][row]), "view": "Distances"}
+
+    return Exhibit("worker-partners", f"Who is wrong as {worker} is", None, table, every.notes, click=click)
+
+
+@cached
+def worker_over_time(view: View, worker: str) -> Exhibit:
+    """Accuracy of one worker over time, with intervals; an empty table where labels have no times."""
+    found = _over_time(view, worker)
+    title = f"{worker} over time"
+    if found is None:
+        none = pd.DataFrame({"times": ["none: the data have no column “timestamp”"]})
+        return Exhibit("worker-over-time", title, None, none)
+    figure = figures.worker_over_time(view.drawable(found))
+    how = "Share of right labels" if view.reference == "gold" else "Mean belief of the other workers in the labels"
+    notes = (f"{how}, in blocks by time, with 95 % intervals.",)
+    return Exhibit("worker-over-time", title, figure, found.frame(), notes, f"Accuracy of {worker} over time")
+
+
+def _over_time(view: View, worker: str) -> WorkerOverTime | None:
+    found = view.of(analysis.worker_over_time, worker=view.worker_number(worker))
+    return None if found is None else replace(found, name=worker)

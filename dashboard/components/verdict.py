@@ -1,0 +1,51 @@
+"""A verdict in one line: its word, a link to its evidence, its reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from dashboard import state
+from dashboard.components.text import as_text, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["badge", "task_link", "worker_link"]
+
+COLORS = {"remove": "red", "check": "orange", "train": "blue", "trust": "green"}
+ICONS = {
+    "remove": ":material/block:",
+    "check": ":material/visibility:",
+    "train": ":material/school:",
+    "underpowered": ":material/hourglass_empty:",
+    "trust": ":material/check_circle:",
+}
+
+
+def badge(verdict: str) -> None:
+    """The verdict as a coloured word."""
+    st.badge(verdict, color=COLORS.get(verdict, "gray"), icon=ICONS.get(verdict))  # type: ignore[arg-type]
+
+
+def worker_link(row: pd.Series[Any]) -> None:
+    """A worker's verdict; the name leads to the worker's page."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        badge(row["verdict"])
+        st.page_link(
+            "views/annotators.py",
+            label=as_text(row["worker"]),
+            query_params=state.address("annotators", view="One worker", worker=row["worker"]),
+        )
+        st.markdown(as_text(row["reason"]), width="stretch")
+
+
+def task_link(row: pd.Series[Any]) -> None:
+    """A task's verdict; its name leads to its page."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        badge(row["verdict"])
+        st.page_link(
+            "views/tasks.py", label=as_text(row["task"]), query_params=state.address("tasks", task=row["task"])
+        )
+        st.markdown(as_text(f"{row['label']}, {percent(row['probability'], 0)} sure: {row['reason']}"), width="stretch")

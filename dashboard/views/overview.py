@@ -1,0 +1,145 @@
+"""Overview: what this crowd did, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from crowdcore.exhibits import verdicts
+from dashboard import services, state
+from dashboard.components.download import download
+from dashboard.components.exhibit import looked_at, show
+from dashboard.components.frame import page
+from dashboard.components.guard import fragment
+from dashboard.components.text import as_text, count
+from dashboard.components.verdict import task_link, worker_link
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from crowdcore.exhibits import View
+
+THRESHOLDS = {
+    "remove": ("Remove below", verdicts.REMOVE, "Share of the typical worker's skill."),
+    "trust": ("Trust above", verdicts.TRUST, "Share of the typical worker's skill."),
+    "confused": ("Train from", verdicts.CONFUSED, "Share of a class that is taken for another one."),
+    "sure": ("Take labels from", verdicts.SURE, "Probability that a task's label is right."),
+}
+FEW = 8  # workers and tasks of each verdict that are told of above the tables
+
+
+def draw() -> None:
+    """The page."""
+    st.title("Overview")
+    board()
+
+
+@fragment
+def board() -> None:
+    """Verdicts, thresholds, and what lies behind."""
+    follow()
+    view, above = looked_at(), st.container()
+    limits = thresholds()
+    remove, trust, confused, sure = (limits[key] for key in THRESHOLDS)
+    counts = verdicts.verdicts(view, remove, trust, confused, sure)
+    with above:
+        st.markdown(as_text(" ".join(counts.notes[:3])))
+        take_along(view, limits)
+    workers = verdicts.worker_verdicts(view, remove, trust, confused)
+    st.header("Workers")
+    numbers(counts.table, "worker")
+    urgent = workers.table[workers.table["verdict"].isin(["remove", "check", "train"])]
+    if not len(urgent):
+        st.success("No worker needs attention.", icon=":material/check_circle:")
+    for _, row in urgent.head(FEW).iterrows():
+        worker_link(row)
+    if len(urgent) > FEW:
+        st.caption(f"{count(len(urgent) - FEW, 'more worker')} in the table.")
+    show(workers, "workers", noun="worker", rows=8, notes=False)
+    st.caption(as_text(counts.notes[3]))
+    st.header("Mistakes that workers share")
+    mistakes(view)
+    st.header("Tasks")
+    numbers(counts.table, "task")
+    tasks = verdicts.task_verdicts(view, sure)
+    for _, row in tasks.table[tasks.table["verdict"] != "fine"].head(3).iterrows():
+        task_link(row)
+    show(tasks, "tasks", noun="task", rows=8, notes=False)
+
+
+def follow() -> None:
+    """A chosen row of a table opens its evidence on the page that has it."""
+    worker, task = state.get("worker"), state.get("task")
+    if worker or task:
+        state.put(worker=None, task=None)
+    if worker:
+        st.switch_page(
+            "views/annotators.py", query_params=state.address("annotators", view="One worker", worker=worker)
+        )
+    if task:
+        st.switch_page("views/tasks.py", query_params=state.address("tasks", task=task))
+
+
+def thresholds() -> dict[str, float]:
+    """The four limits, in per cent; each can be moved."""
+    found = {}
+    with st.expander("Thresholds", icon=":material/tune:"):
+        grid = st.grid(4, min_column_width=170, gap="small")
+        for key, (label, default, hint) in THRESHOLDS.items():
+            text = state.get(key)
+            value = int(text) if text.isdecimal() and 1 <= int(text) <= 99 else round(100 * default)
+            with grid.cell():
+                shown = st.slider(f"{label} (%)", 1, 99, help=hint, **state.bind(key, value))
+            found[key] = default if shown == round(100 * default) else shown / 100
+    return found
+
+
+def numbers(table: pd.DataFrame, of: str) -> None:
+    """How many workers, or tasks, got which verdict."""
+    rows = table[table["of"] == of]
+    grid = st.grid(len(rows), min_column_width=120, gap="xsmall")
+    for row in rows.to_dict("records"):
+        with grid.cell():
+            hint = as_text(row["meaning"].capitalize())
+            st.metric(row["verdict"].capitalize(), f"{row['number']:,}", border=True, help=hint)
+
+
+def take_along(view: View, limits: dict[str, float]) -> None:
+    """One CSV of all actions, and a page to print."""
+    dataset = state.get("dataset")
+    with st.container(horizontal=True):
+        download(
+            "Actions (CSV)",
+            lambda: services.csv(verdicts.actions(view, *limits.values()).table),
+            f"{dataset}-actions-{view.reference}.csv",
+            "text/csv",
+            type="primary",
+            icon=":material/checklist:",
+            key="actions",
+        )
+        st.page_link(
+            "views/report.py",
+            label="Page to print",
+            icon=":material/print:",
+            query_params=state.address("report", parts=["verdicts"]),
+        )
+
+
+def mistakes(view: View) -> None:
+    """A sentence for each, with a link to the tasks and workers behind it."""
+    found = verdicts.mistakes_in_words(view)
+    for row in found.table.to_dict("records"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.page_link(
+                "views/mistakes.py",
+                label=as_text(f"{row['true']} → {row['given']}"),
+                icon=":material/grid_on:",
+                query_params=state.address("mistakes", true=row["true"], given=row["given"], behind="tasks"),
+            )
+            st.markdown(as_text(row["sentence"]))
+    for note in found.notes:
+        st.caption(as_text(note))
+
+
+page("overview", draw)

@@ -1,0 +1,70 @@
+"""Verdicts on tasks: sure labels, unsure ones, those that contradict gold, and those that no label settles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.verdicts import honest_crowd
+from crowdcore import analysis
+from crowdcore.analysis.verdicts.tasks import REASONS
+from crowdcore.core.errors import SettingError
+from tests.analysis.crowds import make_crowd
+
+ROWS = [(task, worker, task % 2) for task in range(60) for worker in range(6)]  # six faultless workers
+
+
+def crowd(extra: list[tuple[int, int, int]], n_tasks: int, gold: list[int] | None = None):
+    task, worker, label = zip(*ROWS, *extra, strict=True)
+    known = None if gold is None else np.array([*[i % 2 for i in range(60)], *gold])
+    return make_crowd(task, worker, label, n_tasks, 6, 2, known)
+
+
+def test_agreement_is_fine_one_label_is_not_and_none_is_unlabelled() -> None:
+    found = analysis.task_verdicts(crowd([(60, 0, 1)], 62), "majority-vote")
+    assert set(found.verdict[:60]) == {"fine"}
+    assert found.verdict[60:].tolist() == ["relabel", "unlabelled"]
+    assert REASONS[found.reason[60]] == "only one label"
+
+
+def test_faultless_workers_who_split_make_a_task_ambiguous() -> None:
+    split = [(60, worker, worker % 2) for worker in range(6)]
+    found = analysis.task_verdicts(crowd(split, 61), "dawid-skene")
+    assert found.verdict[60] == "ambiguous"
+    assert found.q_value[60] <= 0.05
+    assert found.dissent[60] == pytest.approx(0.5)
+
+
+def test_labels_against_gold_are_told_apart_by_how_sure_they_are() -> None:
+    found = analysis.task_verdicts(crowd([(60, worker, 0) for worker in range(6)], 61, [1]))
+    assert found.verdict[60] == "relabel"
+    assert "look at the gold label" in REASONS[found.reason[60]]
+    assert (found.label[60], found.gold[60]) == (0, 1)
+
+
+def test_the_belief_is_bayes_rule_spelt_out() -> None:
+    simulated = honest_crowd(4, n_tasks=40, n_workers=5)
+    found = analysis.task_verdicts(simulated)
+    counts = analysis.worker_confusion(simulated).counts
+    pooled = counts.sum(0) + 0.5
+    pooled /= pooled.sum(1, keepdims=True)
+    prior = counts.sum((0, 2)) + 0.5
+    own = simulated.task == 7
+    belief = prior / prior.sum()
+    for worker, label in zip(simulated.worker[own], simulated.label[own], strict=True):
+        rows = (counts[worker] + 4 * pooled) / (counts[worker].sum(1, keepdims=True) + 4)
+        belief = belief * rows[:, label]
+    assert found.sure[7] == pytest.approx(belief.max() / belief.sum())
+
+
+def test_a_moved_threshold_moves_verdicts() -> None:
+    simulated = honest_crowd(4)
+    strict, lax = (analysis.task_verdicts(simulated, "dawid-skene", sure=sure) for sure in (0.99, 0.6))
+    assert (strict.verdict == "relabel").sum() > (lax.verdict == "relabel").sum()
+    with pytest.raises(SettingError, match="sure"):
+        analysis.task_verdicts(simulated, sure=1.0)
+
+
+def test_mistakes_alone_are_rarely_called_ambiguity() -> None:
+    shares = [(analysis.task_verdicts(honest_crowd(s, difficulty=0.0)).verdict == "ambiguous").mean() for s in range(4)]
+    assert np.mean(shares) <= 0.02

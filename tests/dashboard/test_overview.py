@@ -1,0 +1,38 @@
+"""The Overview tells what was planted, links to the evidence, and takes its thresholds from the address."""
+
+from __future__ import annotations
+
+from tests.dashboard.app_page import open_page, table, words
+
+
+def links(test, label: str) -> list[str]:
+    return [link.proto.query_string for link in test.get("page_link") if link.proto.label == label]
+
+
+def test_planted_workers_and_shared_mistakes_are_told_with_links() -> None:
+    test = open_page("overview", dataset="demo", names="shown")
+    assert not test.exception
+    assert not test.error
+    shown = words(test)
+    assert "The labels look like guesses" in shown
+    assert "Wrong alike with w04" in shown
+    assert "workers call “one” “seven”" in shown
+    metrics = {metric.label: metric.value for metric in test.metric}
+    assert metrics["Remove"] == "2"
+    assert "worker=w35" in links(test, "w35")[0]
+    assert table(test, "κ low")["verdict"].iloc[0] == "remove"
+
+
+def test_a_threshold_comes_from_the_address() -> None:
+    test = open_page("overview", dataset="demo", trust="95")
+    assert next(slider.value for slider in test.slider if slider.label.startswith("Trust")) == 95
+    assert int(next(metric.value for metric in test.metric if metric.label == "Trust")) < 33
+
+
+def test_a_worker_s_page_has_verdict_partners_and_message() -> None:
+    test = open_page("annotators", dataset="demo", view="One worker", worker="w05", names="shown")
+    assert not test.exception
+    assert not test.error
+    assert "Wrong alike with w04 on 27 of 132 tasks" in words(test)
+    assert table(test, "other")["other"].iloc[0] == "w04"
+    assert "Thank you for your 170 labels" in words(test)

@@ -1,0 +1,84 @@
+"""Verdicts in words: reasons name what was planted, one list of actions, pseudonyms everywhere, clicks that lead on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.verdicts import CONFUSED, COPIED, COPIER, DRIFTING, SPAMMER, planted_crowd
+from crowdcore.exhibits import View, verdicts, view, worker_page
+
+
+@pytest.fixture(scope="module")
+def seen() -> View:
+    return view(planted_crowd(1, n_tasks=600, n_workers=15, skill=(0.6, 0.95), even=True), "gold")
+
+
+def row(of: View, worker: int) -> pd.Series:
+    return verdicts.worker_verdicts(of).table.loc[worker]
+
+
+def test_each_planted_worker_has_a_verdict_and_its_reason(seen: View) -> None:
+    expected = {
+        SPAMMER: ("remove", "look like guesses"),
+        COPIER: ("check", f"Wrong alike with {seen.workers[COPIED]}"),
+        CONFUSED: ("train", "Calls “class 0” “class 1”"),
+        DRIFTING: ("check", "Worse after the first"),
+    }
+    for worker, (verdict, words) in expected.items():
+        assert row(seen, worker)["verdict"] == verdict
+        assert words in row(seen, worker)["reason"]
+        assert worker_page.worker_verdict(seen, seen.workers[worker]).table["message"].iloc[0].startswith("Thank you")
+
+
+def test_counts_and_actions_are_those_of_the_tables(seen: View) -> None:
+    counts = verdicts.verdicts(seen).table.set_index(["of", "verdict"])["number"]
+    workers, tasks = verdicts.worker_verdicts(seen).table, verdicts.task_verdicts(seen).table
+    for verdict, n in workers["verdict"].value_counts().items():
+        assert counts["worker", verdict] == n
+    todo = verdicts.actions(seen).table
+    assert (todo["what"] == "worker").sum() == (workers["verdict"] != "trust").sum()
+    assert (todo["what"] == "task").sum() == (tasks["verdict"] != "fine").sum()
+    assert not todo.isna().any().any()
+
+
+def test_a_row_leads_to_its_worker_or_task(seen: View) -> None:
+    workers, tasks = verdicts.worker_verdicts(seen), verdicts.task_verdicts(seen)
+    assert workers.click is not None
+    assert tasks.click is not None
+    assert workers.click(SPAMMER) == {"worker": seen.workers[SPAMMER]}
+    assert tasks.click(7) == {"task": "t7"}
+
+
+def test_a_moved_threshold_moves_the_counts(seen: View) -> None:
+    strict = verdicts.verdicts(seen, trust=0.9).table.set_index("verdict")["number"]
+    assert strict["trust"] < verdicts.verdicts(seen).table.set_index("verdict")["number"]["trust"]
+
+
+def test_pseudonyms_stand_in_every_reason_and_message(seen: View) -> None:
+    hidden = view(seen.dataset, "gold", hidden=True)
+    texts = verdicts.actions(hidden).table.to_csv() + verdicts.worker_verdicts(hidden).table.to_csv()
+    texts += "".join(worker_page.worker_verdict(hidden, name).table.to_csv() for name in hidden.workers)
+    assert not [name for name in seen.workers if name in texts]
+    assert hidden.workers[COPIED] in verdicts.worker_verdicts(hidden).table.loc[COPIER, "reason"]
+
+
+def test_a_worker_s_page_has_confusions_partners_and_times(seen: View) -> None:
+    mistakes = worker_page.worker_mistakes(seen, seen.workers[CONFUSED])
+    assert mistakes.table.iloc[0][["true", "given"]].tolist() == ["class 0", "class 1"]
+    own = (seen.dataset.worker == CONFUSED) & (seen.dataset.gold[seen.dataset.task] == 0)
+    assert mistakes.table["labels"].iloc[0] == (own & (seen.dataset.label == 1)).sum()
+    assert worker_page.worker_partners(seen, seen.workers[COPIER]).table["other"].iloc[0] == seen.workers[COPIED]
+    times = worker_page.worker_over_time(seen, seen.workers[DRIFTING])
+    assert times.figure is not None
+    assert times.table["accuracy"].iloc[:4].mean() > times.table["accuracy"].iloc[-4:].mean() + 0.2
+    assert times.table["last"].iloc[-1] == (seen.dataset.worker == DRIFTING).sum()
+
+
+def test_shared_mistakes_are_told_in_whole_workers_whatever_the_reference(seen: View) -> None:
+    soft = view(seen.dataset, "dawid-skene")
+    for of in (seen, soft):
+        table = verdicts.mistakes_in_words(of).table
+        assert np.equal(np.mod(table["workers"].astype(float), 1), 0).all()
+        assert (table["sentence"].str.contains("More than chance") == (table["q_value"] <= 0.05)).all()
