@@ -1,0 +1,91 @@
+"""A reproduction as a table, as words, and as files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.core.types import FloatArray
+from crowdcore.exhibits import Exhibit
+from crowdcore.reproduce.entry import Entry, Found, Scale
+
+__all__ = ["told", "write"]
+
+_DECIMALS = 2
+_TOLD = ["row", "column", "measure", "paper", "ours"]
+
+
+def told(entry: Entry, scale: Scale, found: Sequence[Found]) -> Exhibit:
+    """The paper's numbers beside ours: a row for each number of the table.
+
+    Returns:
+        table: row, column, measure, paper (as printed; "drawn" where it prints none), ours (mean ± standard deviation
+        over seeds, or why there is none), difference in protocol, run (id), ours mean, ours std, seeds.
+    """
+    rows = []
+    for one in found:
+        at = "" if one.part.at is None else f" {one.part.at:g}"
+        for measure, printed in one.part.paper.items():
+            values = one.ours.get(measure)
+            rows.append(
+                {
+                    "row": one.part.row,
+                    "column": f"{one.part.column}{at}",
+                    "measure": measure.title,
+                    "paper": printed or "drawn",
+                    "ours": one.why if values is None else _number(values),
+                    "difference in protocol": one.part.differs,
+                    "run": one.run.id if one.run else "",
+                    "ours mean": np.nan if values is None else values.mean(),
+                    "ours std": np.nan if values is None or len(values) < 2 else values.std(ddof=1),
+                    "seeds": 0 if values is None else len(values),
+                }
+            )
+    claims = (f"The paper: {claim}. Ours: {judged(found)}" for claim, judged in entry.claims.items())
+    notes = (
+        f"{entry.source}. At --scale {scale}: {entry.scale_in_words(scale)}.",
+        *([entry.differs] if entry.differs else []),
+        *claims,
+    )
+    return Exhibit(f"{entry.id}-{scale}", entry.title, None, pd.DataFrame(rows), notes)
+
+
+def _number(values: FloatArray) -> str:
+    mean = f"{values.mean():.{_DECIMALS}f}"
+    return mean if len(values) < 2 else f"{mean} ± {values.std(ddof=1):.{_DECIMALS}f}"
+
+
+def write(entry: Entry, scale: Scale, found: Sequence[Found], folder: Path) -> list[Path]:
+    """Write ``ID.csv``, ``ID.json``, ``ID.md`` and each figure as ``ID-N.html`` to a folder; returns the files."""
+    shown, folder = told(entry, scale, found), folder / scale
+    folder.mkdir(parents=True, exist_ok=True)
+    table = shown.table
+    files = [folder / f"{entry.id}.{ending}" for ending in ("csv", "json", "md")]
+    table.to_csv(files[0], index=False)
+    facts = {"id": entry.id, "title": entry.title, "scale": scale, "notes": shown.notes}
+    rows = json.loads(table.to_json(orient="records"))
+    files[1].write_text(json.dumps(facts | {"table": rows}, ensure_ascii=False, indent=2), encoding="utf-8")
+    files[2].write_text(_markdown(entry, shown), encoding="utf-8")
+    for k, figure in enumerate(entry.draw(found).values()):
+        files.append(folder / f"{entry.id}-{k + 1}.html")
+        figure.write_html(files[-1], include_plotlyjs=True)
+    return files
+
+
+def _markdown(entry: Entry, shown: Exhibit) -> str:
+    """The table for people; the difference in protocol, alike in many rows, is told once below."""
+    table = shown.table[_TOLD]
+    differs = {
+        str(text): ", ".join(dict.fromkeys(part["column"]))
+        for text, part in shown.table.groupby("difference in protocol", sort=False)
+        if text
+    }
+    lines = [f"## {entry.id}: {entry.title}", "", *shown.notes, ""]
+    lines += [f"| {' | '.join(_TOLD)} |", "|---" * len(_TOLD) + "|"]
+    lines += [f"| {' | '.join(map(str, row))} |" for row in table.itertuples(index=False)]
+    lines += ["", "Differences in protocol:" if differs else "", "", *(f"- {columns}: {text}" for text, columns in differs.items())]
+    return "\n".join(lines) + "\n"
