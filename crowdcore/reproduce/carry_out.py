@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.writers import write_folder
 from crowdcore.learning.recovery.plan import RecoveryPlan, plant
+from crowdcore.learning.results.result import TrainingResult
 from crowdcore.reproduce.entry import Entry, Found, Part, Scale
 from crowdcore.runs import Run, RunSpec, Workspace
 from crowdcore.runs.datasets import open_dataset
@@ -36,7 +38,7 @@ def start(entry: Entry, scale: Scale, *, device: str = "auto", workspace: Worksp
             continue
         with contextlib.suppress(CrowdError):
             _plant(part, workspace)
-            spec = _spec(part, _open(part, workspace), device)
+            spec = _spec(part, open_dataset(_name(part), workspace), device)
             run = _found(spec, runs.list_runs(dataset=spec.dataset, workspace=workspace))
             if run is None:
                 run = runs.submit(spec, workspace=workspace)
@@ -70,38 +72,59 @@ def wait(ids: Sequence[str], on_progress: Callable[[float, str], None], *, works
         time.sleep(_EVERY)
 
 
-def look(entry: Entry, scale: Scale, *, workspace: Workspace | None = None) -> list[Found]:
-    """What every part came to so far; nothing is started."""
-    workspace = workspace or Workspace.open()
-    listed = runs.list_runs(workspace=workspace)
-    opened: dict[str, CrowdDataset] = {}
-    return [_look(part, listed, opened, workspace) for part in entry.parts(scale)]
+def look(
+    entry: Entry,
+    scale: Scale,
+    *,
+    workspace: Workspace | None = None,
+    open_: Callable[[str], CrowdDataset] | None = None,
+    result: Callable[[str], TrainingResult] | None = None,
+) -> list[Found]:
+    """What every part came to so far; nothing is started.
+
+    Args:
+        entry: which.
+        scale: at which scale.
+        workspace: of the runs.
+        open_: opens a dataset by name; default: each once.
+        result: of a run, by id; default: read anew.
+    """
+    space = workspace or Workspace.open()
+    listed = runs.list_runs(workspace=space)
+    opened = open_ or functools.cache(lambda name: open_dataset(name, space))
+    read = result or functools.cache(lambda run_id: runs.result(run_id, workspace=space))
+    return [_look(part, listed, opened, read, space) for part in entry.parts(scale)]
 
 
-def _look(part: Part, listed: Sequence[Run], opened: dict[str, CrowdDataset], workspace: Workspace) -> Found:
+def _look(
+    part: Part,
+    listed: Sequence[Run],
+    opened: Callable[[str], CrowdDataset],
+    read: Callable[[str], TrainingResult],
+    workspace: Workspace,
+) -> Found:
     from crowdcore.learning import methods
 
     if part.absent:
         return Found(part, f"not run: {part.absent}")
     if part.method and part.method not in methods.names():
         return Found(part, f"not run: there is no method {part.method!r} here yet")
-    name = _name(part)
+    name, run = _name(part), None
+    if not isinstance(part.data, str) and not (workspace.folder / "datasets" / name).exists():
+        return Found(part, "not run yet")
     try:
-        if name not in opened:
-            opened[name] = _open(part, workspace)
-        dataset, run = opened[name], None
+        dataset = opened(name)
         if part.method:
             run = _found(_spec(part, dataset), listed)
             if run is None:
                 return Found(part, "not run yet", dataset=dataset)
             if run.state != "finished":
                 return Found(part, " ".join(filter(None, (run.state, run.message))), run, dataset)
-        result = runs.result(run.id, workspace=workspace) if run else None
+        result = read(run.id) if run else None
         ours = {measure: np.atleast_1d(measure.of(result, dataset)).astype(np.float64) for measure in part.paper}
         return Found(part, "", run, dataset, result, ours)
     except CrowdError as refusal:
-        planted = not isinstance(part.data, str) and not (workspace.folder / "datasets" / name).exists()
-        return Found(part, "not run yet" if planted else f"not run: {refusal}")
+        return Found(part, f"not run: {refusal}")
 
 
 def _name(part: Part) -> str:
@@ -118,10 +141,6 @@ def _plant(part: Part, workspace: Workspace) -> None:
     if isinstance(part.data, RecoveryPlan) and not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         write_folder(plant(part.data, part.data.points()[0]), folder)
-
-
-def _open(part: Part, workspace: Workspace) -> CrowdDataset:
-    return open_dataset(_name(part), workspace)
 
 
 def _spec(part: Part, dataset: CrowdDataset, device: str = "auto") -> RunSpec:

@@ -87,5 +87,10 @@ def _markdown(entry: Entry, shown: Exhibit) -> str:
     lines = [f"## {entry.id}: {entry.title}", "", *shown.notes, ""]
     lines += [f"| {' | '.join(_TOLD)} |", "|---" * len(_TOLD) + "|"]
     lines += [f"| {' | '.join(map(str, row))} |" for row in table.itertuples(index=False)]
-    lines += ["", "Differences in protocol:" if differs else "", "", *(f"- {columns}: {text}" for text, columns in differs.items())]
+    lines += [
+        "",
+        "Differences in protocol:" if differs else "",
+        "",
+        *(f"- {columns}: {text}" for text, columns in differs.items()),
+    ]
     return "\n".join(lines) + "\n"
