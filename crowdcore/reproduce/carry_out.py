@@ -108,7 +108,7 @@ def _look(
     if part.absent:
         return Found(part, f"not run: {part.absent}")
     if part.method and part.method not in methods.names():
-        return Found(part, f"not run: there is no method {part.method!r} here yet")
+        return Found(part, f"not run: no method {part.method}")
     name, run = _name(part), None
     if not isinstance(part.data, str) and not (workspace.folder / "datasets" / name).exists():
         return Found(part, "not run yet")

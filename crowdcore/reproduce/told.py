@@ -50,8 +50,18 @@ def told(entry: Entry, scale: Scale, found: Sequence[Found]) -> Exhibit:
         f"{entry.source}. At --scale {scale}: {entry.scale_in_words(scale)}.",
         *([entry.differs] if entry.differs else []),
         *claims,
+        *_differences(found),
     )
     return Exhibit(f"{entry.id}-{scale}", entry.title, None, pd.DataFrame(rows), notes)
+
+
+def _differences(found: Sequence[Found]) -> list[str]:
+    """Each difference in protocol once, with the columns it holds for."""
+    columns: dict[str, dict[str, None]] = {}
+    for one in found:
+        if one.part.differs:
+            columns.setdefault(one.part.differs, {})[one.part.column] = None
+    return [f"Different on {', '.join(names)}: {text}" for text, names in columns.items()]
 
 
 def _number(values: FloatArray) -> str:
@@ -77,20 +87,7 @@ def write(entry: Entry, scale: Scale, found: Sequence[Found], folder: Path) -> l
 
 
 def _markdown(entry: Entry, shown: Exhibit) -> str:
-    """The table for people; the difference in protocol, alike in many rows, is told once below."""
-    table = shown.table[_TOLD]
-    differs = {
-        str(text): ", ".join(dict.fromkeys(part["column"]))
-        for text, part in shown.table.groupby("difference in protocol", sort=False)
-        if text
-    }
-    lines = [f"## {entry.id}: {entry.title}", "", *shown.notes, ""]
-    lines += [f"| {' | '.join(_TOLD)} |", "|---" * len(_TOLD) + "|"]
-    lines += [f"| {' | '.join(map(str, row))} |" for row in table.itertuples(index=False)]
-    lines += [
-        "",
-        "Differences in protocol:" if differs else "",
-        "",
-        *(f"- {columns}: {text}" for text, columns in differs.items()),
-    ]
-    return "\n".join(lines) + "\n"
+    """The table for people; what is alike in many rows is told once below."""
+    lines = [f"## {entry.id}: {entry.title}", "", f"| {' | '.join(_TOLD)} |", "|---" * len(_TOLD) + "|"]
+    lines += [f"| {' | '.join(map(str, row))} |" for row in shown.table[_TOLD].itertuples(index=False)]
+    return "\n".join([*lines, "", *(f"- {note}" for note in shown.notes)]) + "\n"

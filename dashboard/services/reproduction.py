@@ -34,10 +34,10 @@ class Reproduction(NamedTuple):
 
 
 def entries() -> dict[str, str]:
-    """Id -> where it is from, and what it shows."""
+    """Id -> id and what it shows."""
     from crowdcore.reproduce import ENTRIES
 
-    return {entry.id: f"{entry.source}: {entry.title}" for entry in ENTRIES.values()}
+    return {entry.id: f"{entry.id}: {entry.title}" for entry in ENTRIES.values()}
 
 
 def reproduction(id: str, scale: Scale) -> Reproduction:

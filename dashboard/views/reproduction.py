@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from dashboard import services, state
@@ -33,13 +35,11 @@ def board() -> None:
     with st.spinner("Looking up the runs …"):
         found = reproduction(chosen, scale)  # type: ignore[arg-type]
     if found.missing:
-        some = f"{found.missing} of {count(found.parts, 'row')}" if found.missing < found.parts else "All of this"
-        st.info(f"{some} has not been run yet. This command runs what is missing:", icon=":material/terminal:")
+        some = f"{found.missing} of {count(found.parts, 'row')}"
+        st.info(f"Not run yet: {some}. This command runs what is missing:", icon=":material/terminal:")
         st.code(f"crowdcore reproduce {chosen} --scale {scale}", language="sh")
-    for note in found.table.notes:
-        st.caption(as_text(note))
-    shown = found.table.table.drop(columns=["run", "ours mean", "ours std", "seeds"])
-    show(type(found.table)(found.table.name, found.table.title, None, shown), "table", file=found.table.name, rows=14)
+    table = found.table.table.drop(columns=["run", "ours mean", "ours std", "seeds"])
+    show(replace(found.table, table=table), "table", file=found.table.name, rows=14)
     for exhibit in found.drawn:
         show(exhibit, exhibit.name, file=exhibit.name)
     if found.runs:

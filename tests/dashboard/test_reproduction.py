@@ -13,7 +13,7 @@ def test_paper_beside_ours_and_the_command():
     test = open_page("reproduction", dataset="crowd", entry="conal-fig7", scale="small")
     assert not test.exception
     assert [error.value for error in test.error] == []
-    assert "All of this has not been run yet" in words(test)
+    assert "Not run yet: 2 of 2 rows" in words(test)
     assert "crowdcore reproduce conal-fig7 --scale small" in words(test)
     assert set(table(test, "paper")["ours"]) == {"not run yet"}
     private = open_page("reproduction", dataset="crowd", entry="trace-fig7")

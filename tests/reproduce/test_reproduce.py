@@ -103,7 +103,7 @@ def test_what_was_trained_is_found_again(
 
     before = {one.part.row: one.why for one in reproduce.look(entry, "small")}
     assert before["Ours"] == "not run yet"
-    assert before["New"] == "not run: there is no method 'not-here' here yet"
+    assert before["New"] == "not run: no method not-here"
     assert before["Gone"].startswith("not run: ") and "no-such-folder" in before["Gone"]
     assert before["Left out"] == "not run: its data are private"
 
