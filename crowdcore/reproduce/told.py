@@ -15,7 +15,7 @@ from crowdcore.reproduce.entry import Entry, Found, Scale
 
 __all__ = ["told", "write"]
 
-_DECIMALS = 2
+_PERCENT = 10  # numbers from which two decimals do
 _TOLD = ["row", "column", "measure", "paper", "ours"]
 
 
@@ -65,8 +65,9 @@ def _differences(found: Sequence[Found]) -> list[str]:
 
 
 def _number(values: FloatArray) -> str:
-    mean = f"{values.mean():.{_DECIMALS}f}"
-    return mean if len(values) < 2 else f"{mean} ± {values.std(ddof=1):.{_DECIMALS}f}"
+    digits = 2 if abs(values.mean()) >= _PERCENT else 3
+    mean = f"{values.mean():.{digits}f}"
+    return mean if len(values) < 2 else f"{mean} ± {values.std(ddof=1):.{digits}f}"
 
 
 def write(entry: Entry, scale: Scale, found: Sequence[Found], folder: Path) -> list[Path]:
