@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import time
@@ -19,6 +18,7 @@ from crowdcore.learning.results.result import TrainingResult
 from crowdcore.reproduce.entry import Entry, Found, Part, Scale
 from crowdcore.runs import Run, RunSpec, Workspace
 from crowdcore.runs.datasets import open_dataset
+from crowdcore.runs.patience import disk_problem
 
 __all__ = ["look", "start", "wait"]
 
@@ -30,21 +30,28 @@ def start(entry: Entry, scale: Scale, *, device: str = "auto", workspace: Worksp
     """Plant the crowds, submit the runs that are not there yet, let failed and cancelled ones go on; returns all ids.
 
     Parts that cannot run are left out; `look` says why.
+
+    Raises:
+        CrowdError: the workspace is read-only, or its disk is full.
     """
     workspace = workspace or Workspace.open()
+    if problem := workspace.read_only or disk_problem(workspace.folder):
+        raise CrowdError(problem)
     ids: list[str] = []
     for part in entry.parts(scale):
         if part.absent or not part.method:
             continue
-        with contextlib.suppress(CrowdError):
+        try:
             _plant(part, workspace)
             spec = _spec(part, open_dataset(_name(part), workspace), device)
-            run = _found(spec, runs.list_runs(dataset=spec.dataset, workspace=workspace))
-            if run is None:
-                run = runs.submit(spec, workspace=workspace)
-            elif run.state in ("failed", "cancelled"):
-                run = runs.resume(run.id, workspace=workspace)
-            ids.append(run.id)
+        except CrowdError:  # `look` says why
+            continue
+        run = _found(spec, runs.list_runs(dataset=spec.dataset, workspace=workspace))
+        if run is None:
+            run = runs.submit(spec, workspace=workspace)
+        elif run.state in ("failed", "cancelled"):
+            run = runs.resume(run.id, workspace=workspace)
+        ids.append(run.id)
     return list(dict.fromkeys(ids))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from crowdcore import reproduce, runs
-from crowdcore.core.errors import SettingError
+from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data.simulate import TaskChoice
 from crowdcore.learning import methods, split_settings
 from crowdcore.learning.recovery.plan import RecoveryPlan
@@ -137,6 +137,12 @@ def test_a_crowd_is_planted_once_under_a_name_of_its_own(workspace: Workspace): 
     made = {run.spec.dataset for run in runs.list_runs()}
     assert {folder.name for folder in (workspace.folder / "datasets").iterdir()} == made
     assert all(name.startswith("made-synthetic-") for name in made)
+
+
+def test_a_full_disk_is_said(workspace: Workspace, monkeypatch: pytest.MonkeyPatch):  # noqa: F811
+    monkeypatch.setattr("crowdcore.reproduce.carry_out.disk_problem", lambda folder: "The disk is full.")
+    with pytest.raises(CrowdError, match="The disk is full"):
+        reproduce.start(reproduce.get("conal-fig7"), "small")
 
 
 def test_a_claim_counts_the_points_where_a_row_leads():
