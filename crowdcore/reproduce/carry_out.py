@@ -126,7 +126,7 @@ def _look(
             if run is None:
                 return Found(part, "not run yet", dataset=dataset)
             if run.state != "finished":
-                return Found(part, " ".join(filter(None, (run.state, run.message))), run, dataset)
+                return Found(part, f"failed: {run.message}" if run.state == "failed" else run.state, run, dataset)
         result = read(run.id) if run else None
         ours = {measure: np.atleast_1d(measure.of(result, dataset)).astype(np.float64) for measure in part.paper}
         return Found(part, "", run, dataset, result, ours)

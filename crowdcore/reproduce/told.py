@@ -59,7 +59,7 @@ def _differences(found: Sequence[Found]) -> list[str]:
     """Each difference in protocol once, with the columns it holds for."""
     columns: dict[str, dict[str, None]] = {}
     for one in found:
-        if one.part.differs:
+        if one.part.differs and not one.part.absent:
             columns.setdefault(one.part.differs, {})[one.part.column] = None
     return [f"Different on {', '.join(names)}: {text}" for text, names in columns.items()]
 
