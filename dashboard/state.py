@@ -63,6 +63,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     ),
     "omega": ("runs", "seed", "epoch", "view", "half", "true", "worker", "task"),
     "report": ("runs", "parts"),
+    "reproduction": ("entry", "scale"),
 }
 _MANY = {
     *("methods", "without", "runs", "parts", "crowds", "searches", "vary", "planted"),

@@ -22,6 +22,7 @@ from crowdcore.cli.export import export
 from crowdcore.cli.fetch import fetch
 from crowdcore.cli.overview import overview
 from crowdcore.cli.report import report
+from crowdcore.cli.reproduce import reproduce
 from crowdcore.cli.runs import app as runs_app
 from crowdcore.cli.show import show
 from crowdcore.cli.simulate import simulate
@@ -53,6 +54,7 @@ for command in (
     compare,
     simulate,
     report,
+    reproduce,
     worker,
     scheduler,
     fetch,

@@ -1,0 +1,21 @@
+from .carry_out import (
+    look as look,
+    start as start,
+    wait as wait,
+)
+from .catalogue import (
+    ENTRIES as ENTRIES,
+    get as get,
+)
+from .entry import (
+    SCALES as SCALES,
+    Entry as Entry,
+    Found as Found,
+    Measure as Measure,
+    Part as Part,
+    Scale as Scale,
+)
+from .told import (
+    told as told,
+    write as write,
+)

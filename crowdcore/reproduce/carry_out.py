@@ -1,0 +1,183 @@
+"""Carrying out a reproduction on the run engine: what is trained already is found again, the rest is submitted."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from crowdcore import runs
+from crowdcore.core.errors import CrowdError, DataError
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.writers import write_folder
+from crowdcore.learning.recovery.plan import RecoveryPlan, plant
+from crowdcore.learning.results.result import TrainingResult
+from crowdcore.reproduce.entry import Entry, Found, Part, Scale
+from crowdcore.runs import Run, RunSpec, Workspace
+from crowdcore.runs.datasets import open_dataset
+from crowdcore.runs.patience import disk_problem
+
+__all__ = ["look", "start", "wait"]
+
+_EVERY = 2.0  # seconds between looks at the record
+_STATE = ("finished", "running", "queued", "cancelled", "failed")  # which of several runs of the same is shown
+
+
+def start(entry: Entry, scale: Scale, *, device: str = "auto", workspace: Workspace | None = None) -> list[str]:
+    """Plant the crowds, submit the runs that are not there yet, let failed and cancelled ones go on; returns all ids.
+
+    Parts that cannot run are left out; `look` says why.
+
+    Raises:
+        CrowdError: the workspace is read-only, or its disk is full.
+    """
+    workspace = workspace or Workspace.open()
+    if problem := workspace.read_only or disk_problem(workspace.folder):
+        raise CrowdError(problem)
+    ids: list[str] = []
+    for part in entry.parts(scale):
+        if part.absent or not part.method:
+            continue
+        try:
+            _plant(part, workspace)
+            spec = _spec(part, open_dataset(_name(part), workspace), device)
+        except CrowdError:  # `look` says why
+            continue
+        run = _found(spec, runs.list_runs(dataset=spec.dataset, workspace=workspace))
+        if run is None:
+            run = runs.submit(spec, workspace=workspace)
+        elif run.state in ("failed", "cancelled"):
+            run = runs.resume(run.id, workspace=workspace)
+        ids.append(run.id)
+    return list(dict.fromkeys(ids))
+
+
+def wait(ids: Sequence[str], on_progress: Callable[[float, str], None], *, workspace: Workspace | None = None) -> None:
+    """Until all of these runs have ended; they go on without whoever waits.
+
+    Args:
+        ids: of the runs.
+        on_progress: called with the share done, 0…1, and what goes on.
+        workspace: of the runs.
+
+    Raises:
+        DataError: the engine says what stands in the way.
+    """
+    while ids:
+        if problem := runs.engine_state(workspace=workspace).problem:
+            raise DataError("The runs cannot go on", problem)
+        known = {run.id: run for run in runs.list_runs(workspace=workspace)}
+        mine = [known[i] for i in ids if i in known]
+        ended = sum(run.has_ended for run in mine)
+        going = [f"{run.title} on {run.spec.dataset}, {run.at}" for run in mine if run.state == "running"]
+        on_progress(ended / len(ids), f"{ended} of {len(ids)} runs · {going[0] if going else 'waiting'}")
+        if ended >= len(mine):
+            return
+        time.sleep(_EVERY)
+
+
+def look(
+    entry: Entry,
+    scale: Scale,
+    *,
+    workspace: Workspace | None = None,
+    open_: Callable[[str], CrowdDataset] | None = None,
+    result: Callable[[str], TrainingResult] | None = None,
+) -> list[Found]:
+    """What every part came to so far; nothing is started.
+
+    Args:
+        entry: which.
+        scale: at which scale.
+        workspace: of the runs.
+        open_: opens a dataset by name; default: each once.
+        result: of a run, by id; default: read anew.
+    """
+    space = workspace or Workspace.open()
+    listed = runs.list_runs(workspace=space)
+    opened = open_ or functools.cache(lambda name: open_dataset(name, space))
+    read = result or functools.cache(lambda run_id: runs.result(run_id, workspace=space))
+    return [_look(part, listed, opened, read, space) for part in entry.parts(scale)]
+
+
+def _look(
+    part: Part,
+    listed: Sequence[Run],
+    opened: Callable[[str], CrowdDataset],
+    read: Callable[[str], TrainingResult],
+    workspace: Workspace,
+) -> Found:
+    from crowdcore.learning import methods
+
+    if part.absent:
+        return Found(part, f"not run: {part.absent}")
+    if part.method and part.method not in methods.names():
+        return Found(part, f"not run: no method {part.method}")
+    name, run = _name(part), None
+    if not isinstance(part.data, str) and not (workspace.folder / "datasets" / name).exists():
+        return Found(part, "not run yet")
+    try:
+        dataset = opened(name)
+        if part.method:
+            run = _found(_spec(part, dataset), listed)
+            if run is None:
+                return Found(part, "not run yet", dataset=dataset)
+            if run.state != "finished":
+                return Found(part, f"failed: {run.message}" if run.state == "failed" else run.state, run, dataset)
+        result = read(run.id) if run else None
+        ours = {measure: np.atleast_1d(measure.of(result, dataset)).astype(np.float64) for measure in part.paper}
+        return Found(part, "", run, dataset, result, ours)
+    except CrowdError as refusal:
+        return Found(part, f"not run: {refusal}")
+
+
+def _name(part: Part) -> str:
+    """The dataset of a part; of a crowd to plant, a name that what is planted settles."""
+    if isinstance(part.data, str):
+        return part.data
+    digest = hashlib.blake2b(part.data.model_dump_json().encode(), digest_size=5).hexdigest()
+    return f"{part.data.dataset or 'made'}-{part.data.simulation}-{digest}".replace("_", "-")
+
+
+def _plant(part: Part, workspace: Workspace) -> None:
+    """Keep the crowd of a part as a dataset of the workspace, unless it is there."""
+    folder = workspace.folder / "datasets" / _name(part)
+    if isinstance(part.data, RecoveryPlan) and not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        write_folder(plant(part.data, part.data.points()[0]), folder)
+
+
+def _spec(part: Part, dataset: CrowdDataset, device: str = "auto") -> RunSpec:
+    """The run of a part, its settings as the record keeps them.
+
+    Raises:
+        SettingError: there is no such method, or it refuses a setting.
+    """
+    from crowdcore.learning import methods, split_settings
+
+    split_settings(methods.get(part.method), dict(part.settings))
+    spec = RunSpec(
+        dataset=_name(part),
+        fingerprint=dataset.fingerprint,
+        method=part.method,
+        settings=dict(part.settings),
+        seeds=tuple(range(part.seeds)),
+        device=device,
+        group="reproduce",
+    )
+    return RunSpec.model_validate_json(spec.model_dump_json())
+
+
+def _found(spec: RunSpec, listed: Sequence[Run]) -> Run | None:
+    """The run that computes the same, wherever it ran: a finished one if there is, else the newest of the likeliest."""
+    same = [
+        run
+        for run in listed
+        if run.spec.search is None
+        and run.spec.fingerprint in {"", spec.fingerprint}
+        and all(getattr(run.spec, name) == getattr(spec, name) for name in ("dataset", "method", "settings", "seeds"))
+    ]
+    return min(same, key=lambda run: _STATE.index(run.state), default=None)

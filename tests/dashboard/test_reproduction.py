@@ -1,0 +1,21 @@
+"""The page Reproduction in-process: what is there, and how to run what is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.dashboard.app_page import open_page, table, words
+
+pytestmark = pytest.mark.usefixtures("trainable_crowd")
+
+
+def test_paper_beside_ours_and_the_command():
+    test = open_page("reproduction", dataset="crowd", entry="conal-fig7", scale="small")
+    assert not test.exception
+    assert [error.value for error in test.error] == []
+    assert "Not run yet: 2 of 2 rows" in words(test)
+    assert "crowdcore reproduce conal-fig7 --scale small" in words(test)
+    assert set(table(test, "paper")["ours"]) == {"not run yet"}
+    private = open_page("reproduction", dataset="crowd", entry="trace-fig7")
+    assert "crowdcore reproduce" not in words(private)
+    assert table(private, "paper")["paper"].iloc[0] == "75.57 ± 0.16"

@@ -1,0 +1,155 @@
+"""Reproductions: what is asked for can be run, what was run is found again, and the table says what came of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crowdcore import reproduce, runs
+from crowdcore.core.errors import CrowdError, SettingError
+from crowdcore.data.simulate import TaskChoice
+from crowdcore.learning import methods, split_settings
+from crowdcore.learning.recovery.plan import RecoveryPlan
+from crowdcore.reproduce.claims import leads
+from crowdcore.reproduce.entry import LAST, SELECTED, Entry, Found, Part
+from crowdcore.runs import Workspace
+from tests.runs.conftest import (  # noqa: F401
+    crowd_folder,
+    no_engine,
+    one_thread,
+    record_template,
+    train,
+    workspace,
+)
+
+ASKED = {
+    "conal": "fig1 tab1 tab2 tab3 fig4 fig5 fig6 fig7 fig8 fig9 fig10",
+    "crowdlayer": "tab1 fig2 fig3",
+    "trace": "fig3 fig4 fig5 fig6 fig7 tab1",
+    "ccc": "fig1 fig3 tab1 tab2 fig4",
+}
+OTHERS = {"ccc", "doctor-net", "max-mig", "mbem", "unionnet", "wdn", "ma-sldac"}  # methods that may not be here
+
+
+def test_every_table_and_figure_is_there():
+    assert sorted(reproduce.ENTRIES) == sorted(
+        f"{paper}-{name}" for paper, names in ASKED.items() for name in names.split()
+    )
+    with pytest.raises(SettingError, match="Did you mean 'conal-tab1'"):
+        reproduce.get("conal-tab11")
+
+
+@pytest.mark.parametrize("scale", reproduce.SCALES)
+def test_what_is_trained_can_be_trained(scale):
+    for entry in reproduce.ENTRIES.values():
+        parts = entry.parts(scale)
+        places = [(part.row, part.column, part.at) for part in parts]
+        assert len(set(places)) == len(places), entry.id
+        for part in parts:
+            assert part.paper, entry.id
+            assert part.differs or not part.method or part.absent, (entry.id, part.row)
+            if part.method in methods.names():
+                split_settings(methods.get(part.method), dict(part.settings))
+            else:
+                assert part.method in OTHERS | {""}
+            if isinstance(part.data, RecoveryPlan):
+                part.data.simulator(part.data.points()[0])
+
+
+def test_tables_share_the_runs_that_are_alike():
+    def trained(id: str) -> list[str]:
+        parts = [part for part in reproduce.get(id).parts("small") if part.method]
+        return [f"{part.data} {part.method} {sorted(map(str, part.settings.items()))} {part.seeds}" for part in parts]
+
+    assert {*trained("conal-fig8"), *trained("conal-fig9")} == set(trained("conal-fig10")) < set(trained("conal-tab1"))
+    assert set(trained("crowdlayer-fig2")) | set(trained("crowdlayer-fig3")) < set(trained("crowdlayer-tab1"))
+    assert set(trained("trace-fig4")) < set(trained("trace-fig3"))
+
+
+@pytest.mark.usefixtures("data_folder")
+def test_statistics_are_the_papers_numbers(workspace):  # noqa: F811
+    for id in ("conal-fig1", "ccc-fig1"):
+        for one in reproduce.look(reproduce.get(id), "small"):
+            for measure, printed in one.part.paper.items():
+                if re.fullmatch(r"[\d.]+", printed):
+                    near = 0.06 if one.part.column == "CIFAR-10N" else 0.51 * 10.0 ** -len(printed.partition(".")[2])
+                    assert one.mean(measure) == pytest.approx(float(printed), abs=near), (id, measure.title)
+
+
+def entry_of(*parts: Part) -> Entry:
+    return Entry("of-tests", "A table", "A paper, Table 1", lambda scale: parts, "two seeds", "the same",
+                 claims={"“best”": leads("Ours", LAST)})  # fmt: skip
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_what_was_trained_is_found_again(
+    workspace: Workspace,  # noqa: F811
+    crowd_folder: Path,  # noqa: F811
+    train: Callable[..., int],  # noqa: F811
+    tmp_path: Path,
+):
+    settings = {"epochs": 2, "backbone_settings": {"hidden": 8}}
+    ours = Part("Ours", "Small", {LAST: "80.5±1.0", SELECTED: ""}, str(crowd_folder), "crowd-layer", settings, 2)
+    new = replace(ours, row="New", method="not-here")
+    gone = replace(ours, row="Gone", data=str(tmp_path / "no-such-folder"))
+    left = replace(ours, row="Left out", absent="its data are private")
+    entry = entry_of(ours, new, gone, left)
+
+    before = {one.part.row: one.why for one in reproduce.look(entry, "small")}
+    assert before["Ours"] == "not run yet"
+    assert before["New"] == "not run: no method not-here"
+    assert before["Gone"].startswith("not run: ") and "no-such-folder" in before["Gone"]
+    assert before["Left out"] == "not run: its data are private"
+
+    [run] = reproduce.start(entry, "small", device="cpu")
+    assert reproduce.start(entry, "small", device="cpu") == [run]
+    assert train(runs.get_run(run)) == 0
+    assert reproduce.start(entry, "small", device="auto") == [run]
+    assert len(runs.list_runs()) == 1
+
+    found = reproduce.look(entry, "small")
+    reached = 100 * runs.result(run).accuracy("test", at="last")
+    np.testing.assert_allclose(found[0].ours[LAST], reached)
+    table = reproduce.told(entry, "small", found).table
+    assert table["paper"].tolist()[:2] == ["80.5±1.0", "drawn"]
+    assert table["ours"][0] == f"{reached.mean():.2f} ± {reached.std(ddof=1):.2f}"
+    assert table["run"][0] == run
+
+    files = reproduce.write(entry, "small", found, tmp_path / "out")
+    told = json.loads(next(f for f in files if f.suffix == ".json").read_text())
+    assert told["table"][0]["ours"] == table["ours"][0]
+    assert "Ours was not run beside another row" in next(f for f in files if f.suffix == ".md").read_text()
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_a_crowd_is_planted_once_under_a_name_of_its_own(workspace: Workspace):  # noqa: F811
+    crowd = RecoveryPlan(settings={"n_tasks": 40, "n_valid": 5, "n_test": 5})
+    part = Part("Ours", "Made", {LAST: ""}, crowd, "crowd-layer", {"epochs": 1})
+    entry = entry_of(part, replace(part, column="Other", data=crowd.model_copy(update={"tasks": TaskChoice(n_test=4)})))
+    assert {one.why for one in reproduce.look(entry, "small")} == {"not run yet"}
+    assert len(reproduce.start(entry, "small")) == 2
+    made = {run.spec.dataset for run in runs.list_runs()}
+    assert {folder.name for folder in (workspace.folder / "datasets").iterdir()} == made
+    assert all(name.startswith("made-synthetic-") for name in made)
+
+
+def test_a_full_disk_is_said(workspace: Workspace, monkeypatch: pytest.MonkeyPatch):  # noqa: F811
+    monkeypatch.setattr("crowdcore.reproduce.carry_out.disk_problem", lambda folder: "The disk is full.")
+    with pytest.raises(CrowdError, match="The disk is full"):
+        reproduce.start(reproduce.get("conal-fig7"), "small")
+
+
+def test_a_claim_counts_the_points_where_a_row_leads():
+    def at(row: str, column: str, value: float) -> Found:
+        return Found(Part(row, column, {LAST: ""}), ours={LAST: np.array([value])})
+
+    found = [at("A", "x", 3), at("B", "x", 2), at("A", "y", 1), at("B", "y", 2), at("A", "z", 1)]
+    assert leads("A", LAST)(found) == "A has the best test accuracy, last epoch at 1 of 2 points."
+    assert leads("A", LAST, lowest=True)(found) == "A has the best test accuracy, last epoch at 1 of 2 points."
+    assert leads("A", LAST, without=("B",))(found) == "A was not run beside another row."
