@@ -12,54 +12,53 @@ from crowdcore.data.dataset import CrowdDataset
 
 __all__ = ["collapse", "guard"]
 
-_TASKS = 10  # a class that wins the votes on fewer tasks is not judged
+_TASKS, _SHARE = 10, 0.05  # a class that wins the votes on fewer tasks, or a smaller share of them, can't be lost
 _LOST = 0.2  # a class keeps at least this share of the tasks that it wins by votes
-_INFLATED = 2.5  # a class gets at most so many times the tasks that it wins by votes
-_RISE = 0.15  # … or this share of all tasks more
+_INFLATED = 2.5  # a class gets at most so many times the tasks that it wins by votes, or the votes that it has
+_RISE = 0.05  # … and this share of all tasks more
 _SURE = 0.9  # mean confidence from which dependence is worth a warning
 _REPEATED = 0.15  # share of the labels that say nothing new
 
 
-def collapse(dataset: CrowdDataset, labels: IntArray, known: IntArray | None = None) -> tuple[str, ...]:
+def collapse(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | None = None) -> tuple[str, ...]:
     """Sentences about classes whose share of the labels leaves their share of the votes; none where all is well.
 
     Args:
         dataset: the annotations.
-        labels: (n_tasks,) inferred classes, -1 = none.
-        known: (n_tasks,) true classes that were given; those tasks are not judged.
+        posterior: (n_tasks, C), NaN rows without evidence.
+        known: (n_tasks,) true classes that were given, -1 = unknown; those tasks are not judged.
     """
-    judged = dataset.annotated & (labels >= 0)
+    judged = dataset.annotated & ~np.isnan(posterior[:, 0])
     if known is not None:
         judged &= known < 0
     n_classes, n_tasks = dataset.n_classes, int(judged.sum())
     votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, n_classes)[judged]
     won = winners(votes, "share").sum(0)
     given = vote_shares(votes).sum(0)
-    found = np.bincount(labels[judged], minlength=n_classes)
-    lost = (np.minimum(won, given) >= _TASKS) & (found < _LOST * won)
+    found = posterior[judged].sum(0)
+    lost = (np.minimum(won, given) >= max(_TASKS, _SHARE * n_tasks)) & (found < _LOST * won)
     inflated = (found > _INFLATED * np.maximum(won, given)) & (found - np.maximum(won, given) > _RISE * n_tasks)
     remedy = "Compare with the majority vote, add smoothing, or give some true labels."
     return tuple(
-        f"Class {dataset.classes[c]} {'is all but lost' if lost[c] else 'is inflated'}: {found[c]} of {n_tasks} "
+        f"Class {dataset.classes[c]} {'is all but lost' if lost[c] else 'is inflated'}: {found[c]:.0f} of {n_tasks} "
         f"tasks have it, against {won[c]:.0f} by majority vote. {remedy}"
         for c in np.flatnonzero(lost | inflated)
     )
 
 
 def guard(
-    dataset: CrowdDataset, labels: IntArray, posterior: FloatArray, known: IntArray | None, probabilistic: bool
+    dataset: CrowdDataset, posterior: FloatArray, known: IntArray | None, probabilistic: bool
 ) -> tuple[str, ...]:
     """What speaks against a fit: lost or inflated classes, or confidence that dependent labels contradict.
 
     Args:
         dataset: the annotations.
-        labels: (n_tasks,) inferred classes, -1 = none.
         posterior: (n_tasks, C), NaN rows without evidence.
         known: (n_tasks,) true classes that were given, -1 = unknown.
         probabilistic: the posterior claims to be one (vote shares don't).
     """
-    found = collapse(dataset, labels, known)
-    confidence = posterior[labels >= 0].max(1, initial=0)
+    found = collapse(dataset, posterior, known)
+    confidence = posterior[~np.isnan(posterior[:, 0])].max(1, initial=0)
     if not probabilistic or not len(confidence) or confidence.mean() < _SURE:
         return found
     dependence = measure(dataset, posterior)

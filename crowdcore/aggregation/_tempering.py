@@ -56,7 +56,8 @@ def temper(result: AggregationResult, dataset: CrowdDataset, gold: IntArray | No
         raise SettingError("gold", f"have the shape ({dataset.n_tasks},)", np.shape(gold))
     evident = ~np.isnan(result.posterior[:, 0])
     found = measure(dataset, result.posterior)
-    eta = found.eta if found.significant else 0.0
+    shares_only = not len(result.log_likelihood) and result.confusion is None  # vote shares are not too sure
+    eta = found.eta if found.significant and not shares_only else 0.0
     posterior = result.posterior.copy()
     inferred = evident & dataset.annotated
     posterior[inferred] = _tempered(dataset, result.posterior, eta)[inferred]

@@ -45,7 +45,7 @@ class Auto(Aggregator):
     name: ClassVar[str] = "auto"
     title: ClassVar[str] = "Auto (weighted by held-out annotations)"
     paper: ClassVar[str] = (
-        "Stacking: Yao, Vehtari, Simpson & Gelman, Bayesian Analysis 13(3), 2018, doi:10.1214/17-BA1091"
+        "Stacking: Yao, Vehtari, Simpson & Gelman, Bayesian Analysis 2018, doi:10.1214/17-BA1091"
     )
 
     held_out: float = Field(
@@ -60,7 +60,7 @@ class Auto(Aggregator):
         weight, notes = self._weigh(dataset, known)
         posterior = np.zeros((dataset.n_tasks, dataset.n_classes))
         fits = {name: get(name, **_CANDIDATES[name]).fit(dataset, known=known, start=start) for name in weight}
-        sound = {name: fit for name, fit in fits.items() if not collapse(dataset, fit.labels, known)}
+        sound = {name: fit for name, fit in fits.items() if not collapse(dataset, fit.posterior, known)}
         if len(sound) < len(fits):
             lost = sorted(set(fits) - set(sound))
             notes = (*notes, f"Left out, as a class is lost or inflated in the fit: {', '.join(lost)}.")
@@ -82,7 +82,7 @@ class Auto(Aggregator):
         seen, probability = some.where(~hidden), {}
         for name, settings in _CANDIDATES.items():
             fit = get(name, **settings).fit(seen, known=clamped)
-            if not collapse(seen, fit.labels, clamped):
+            if not collapse(seen, fit.posterior, clamped):
                 probability[name] = predicted(some, hidden, fit.posterior, _STRENGTH)
         if not probability:
             return {"majority-vote": 1.0}, ("Every fit loses or inflates a class: the majority vote.",)

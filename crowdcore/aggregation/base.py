@@ -112,7 +112,7 @@ class Aggregator(Settings):
             )
         began = time.perf_counter()
         result = self._fit(dataset, known, start)
-        notes = (*result.notes, *guard(dataset, result.labels, result.posterior, known, len(result.log_likelihood) > 0))
+        notes = (*result.notes, *guard(dataset, result.posterior, known, len(result.log_likelihood) > 0))
         return replace(result, notes=notes, seconds=time.perf_counter() - began)
 
     @abstractmethod
