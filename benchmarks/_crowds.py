@@ -27,7 +27,7 @@ class Kind(NamedTuple):
         difficulty: standard deviation of the tasks' difficulty on the logit scale.
         sparse: exponent of the workers' activity (0 = even).
         ties: probability of the last class as an answer, whatever the truth, which is never that class.
-        copied: share of the labels that repeat one draw for the task.
+        copied: share of the labels that follow the look of the task instead of the worker's confusion.
     """
 
     tasks: int = 400
@@ -75,7 +75,7 @@ DEPENDENT = {
 COLLAPSING = {
     "ties, rarely given": Kind(classes=3, tasks=800, workers=60, per_task=3, skill=(12, 5), ties=0.05, sparse=1.2),
     "two weak classes": Kind(classes=2, tasks=2000, workers=300, per_task=6, skill=(11, 9), sparse=1.2),
-    "judges who repeat": Kind(classes=2, tasks=1500, workers=24, per_task=24, skill=(6, 3), copied=0.6),
+    "judges who err together": Kind(classes=2, tasks=1500, workers=24, per_task=24, skill=(6, 3), copied=0.8),
 }
 
 
@@ -104,8 +104,9 @@ def simulated(kind: str, seed: int) -> CrowdDataset:
         last = rng.random(len(task)) < k.ties
         label = np.where(last, used, np.where(label == used, gold[task], label))
     if k.copied:
-        shown = rng.random(k.tasks) < rng.beta(1, 1, k.tasks)  # what a task looks like, right or wrong
-        label = np.where(rng.random(len(task)) < k.copied, np.where(shown, gold, 1 - gold)[task], label)
+        clear = rng.beta(1.6, 1, k.tasks)[task]  # how often the task's look leads to its class
+        shown = np.where(rng.random(len(task)) < clear, gold[task], 1 - gold[task])
+        label = np.where(rng.random(len(task)) < k.copied, shown, label)
     return CrowdDataset(
         kind,
         tuple(f"class {c}" for c in range(k.classes)),

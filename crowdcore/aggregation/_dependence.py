@@ -14,9 +14,9 @@ from crowdcore.data.dataset import CrowdDataset
 __all__ = ["Dependence", "independent_share", "measure"]
 
 _LIKELY = 6  # classes of a task that the expected agreement looks at
-_CELLS = 1 << 22  # cells of confusions that it holds at once
+_CELLS = 1 << 20  # cells of confusions that it holds at once
 _POOLING = 15.0  # labels by which a worker's confusion is drawn to the crowd's
-_SIGNIFICANT = 4.0  # standard errors over tasks
+_SIGNIFICANT = 3.0  # standard errors over tasks
 
 
 class Dependence(NamedTuple):

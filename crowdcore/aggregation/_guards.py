@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from crowdcore.aggregation._dependence import measure
@@ -10,12 +12,14 @@ from crowdcore.core.kernels import vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["collapse", "guard"]
+__all__ = ["collapse", "disagreement", "guard"]
 
 _TASKS, _SHARE = 10, 0.05  # a class that wins the votes on fewer tasks, or a smaller share of them, can't be lost
 _LOST = 0.2  # a class keeps at least this share of the tasks that it wins by votes
 _INFLATED = 2.5  # a class gets at most so many times the tasks that it wins by votes, or the votes that it has
 _RISE = 0.05  # … and this share of all tasks more
+_AS_GOOD = 1e-3  # nats per annotation by which a restart may be behind the best
+_DIFFERENT = 0.05  # share of the tasks on which it may differ
 _SURE = 0.9  # mean confidence from which dependence is worth a warning
 _REPEATED = 0.15  # share of the labels that say nothing new
 
@@ -46,9 +50,7 @@ def collapse(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | Non
     )
 
 
-def guard(
-    dataset: CrowdDataset, posterior: FloatArray, known: IntArray | None, probabilistic: bool
-) -> tuple[str, ...]:
+def guard(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | None, probabilistic: bool) -> tuple[str, ...]:
     """What speaks against a fit: lost or inflated classes, or confidence that dependent labels contradict.
 
     Args:
@@ -69,4 +71,22 @@ def guard(
         f"The mean confidence of {confidence.mean():.3f} is too high: workers agree on a task beyond what the fit "
         f"explains (η = {dependence.eta:.3f}), so that {1 - dependence.share:.0%} of the labels repeat others. "
         "Temper the posterior (aggregation.temper, --temper).",
+    )
+
+
+def disagreement(ends: Sequence[tuple[float, IntArray]]) -> tuple[str, ...]:
+    """A sentence where restarts that are as good as the best infer other labels.
+
+    Args:
+        ends: objective per annotation and labels (n_tasks,) of each run.
+    """
+    if not ends:
+        return ()
+    best, labels = max(ends, key=lambda end: end[0])
+    different = max(float((labels != other).mean()) for value, other in ends if value >= best - _AS_GOOD)
+    if different <= _DIFFERENT:
+        return ()
+    return (
+        f"Restarts disagree: a run with as good an objective labels {different:.0%} of the tasks differently. "
+        "Give some true labels, or use auto.",
     )

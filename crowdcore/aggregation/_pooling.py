@@ -43,4 +43,4 @@ def pooled_confusion(counts: FloatArray, strength: float) -> FloatArray:
     mean[:, each, each] = level
     confusion = counts + strength * mean
     confusion /= confusion.sum(1, keepdims=True)
-    return confusion
+    return np.asarray(confusion)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,8 +26,8 @@ _CANDIDATES: dict[str, dict[str, Any]] = {
     "pooled-dawid-skene": {},
 }
 _ENOUGH = 20  # hidden annotations below which no weight is estimated
-_MOST = 200_000  # annotations that the weights are estimated from, those of evenly spaced tasks
-_ROUNDS = 200  # EM steps for the weights
+_MOST = 100_000  # annotations that the weights are estimated from, those of evenly spaced tasks
+_ROUNDS = 100  # EM steps for the weights
 _NEGLIGIBLE = 0.05  # weight of an aggregator that is left out
 _STRENGTH = 15.0  # labels by which confusions are drawn to the crowd's
 
@@ -44,9 +45,7 @@ class Auto(Aggregator):
 
     name: ClassVar[str] = "auto"
     title: ClassVar[str] = "Auto (weighted by held-out annotations)"
-    paper: ClassVar[str] = (
-        "Stacking: Yao, Vehtari, Simpson & Gelman, Bayesian Analysis 2018, doi:10.1214/17-BA1091"
-    )
+    paper: ClassVar[str] = "Stacking: Yao, Vehtari, Simpson & Gelman, Bayesian Analysis 2018, doi:10.1214/17-BA1091"
 
     held_out: float = Field(
         default=0.2,
@@ -58,16 +57,18 @@ class Auto(Aggregator):
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
         weight, notes = self._weigh(dataset, known)
-        posterior = np.zeros((dataset.n_tasks, dataset.n_classes))
-        fits = {name: get(name, **_CANDIDATES[name]).fit(dataset, known=known, start=start) for name in weight}
-        sound = {name: fit for name, fit in fits.items() if not collapse(dataset, fit.posterior, known)}
-        if len(sound) < len(fits):
-            lost = sorted(set(fits) - set(sound))
-            notes = (*notes, f"Left out, as a class is lost or inflated in the fit: {', '.join(lost)}.")
-        sound = sound or {"majority-vote": get("majority-vote").fit(dataset, known=known)}
-        total = sum(weight.get(name, 1.0) for name in sound)
-        for name, fit in sound.items():
-            posterior += weight.get(name, 1.0) / total * fit.posterior
+        posterior: FloatArray = np.zeros((dataset.n_tasks, dataset.n_classes))
+        total, lost = 0.0, []
+        for name, share in weight.items():
+            fit = get(name, **_CANDIDATES[name])._fit(dataset, known, start).posterior
+            if collapse(dataset, fit, known):
+                lost.append(name)
+            else:
+                posterior += share * fit
+                total += share
+        if lost:
+            notes = (*notes, _left_out(lost))
+        posterior = posterior / total if total else get("majority-vote")._fit(dataset, known, None).posterior
         clamp(posterior, known)
         return self.result(dataset, posterior, known=known, notes=notes, **_crowd(dataset, posterior))
 
@@ -81,7 +82,7 @@ class Auto(Aggregator):
             return {"majority-vote": 1.0}, ("Too few annotations to hold any out: the majority vote.",)
         seen, probability = some.where(~hidden), {}
         for name, settings in _CANDIDATES.items():
-            fit = get(name, **settings).fit(seen, known=clamped)
+            fit = get(name, **settings)._fit(seen, clamped, None)
             if not collapse(seen, fit.posterior, clamped):
                 probability[name] = predicted(some, hidden, fit.posterior, _STRENGTH)
         if not probability:
@@ -94,8 +95,12 @@ class Auto(Aggregator):
         left = sorted(set(_CANDIDATES) - set(probability))
         why = f"Weights: {shown}; by the mean log-probability of {int(hidden.sum())} held-out annotations: {scores}."
         if left:
-            why += f" Left out, as a class is lost or inflated in the fit: {', '.join(left)}."
+            why += " " + _left_out(left)
         return kept, (why,)
+
+
+def _left_out(names: Sequence[str]) -> str:
+    return f"Left out, as a class is lost or inflated in the fit: {', '.join(names)}."
 
 
 def _stacked(probability: FloatArray) -> FloatArray:

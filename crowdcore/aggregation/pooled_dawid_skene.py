@@ -26,9 +26,7 @@ class PooledDawidSkene(ConfusionEM):
 
     name: ClassVar[str] = "pooled-dawid-skene"
     title: ClassVar[str] = "Dawid–Skene, partly pooled"
-    paper: ClassVar[str] = (
-        "After Paun et al., TACL 6, 2018, doi:10.1162/tacl_a_00040 (hierarchical Dawid–Skene)"
-    )
+    paper: ClassVar[str] = "After Paun et al., TACL 6, 2018, doi:10.1162/tacl_a_00040 (hierarchical Dawid–Skene)"
 
     smoothing: float = Field(
         default=15.0,
