@@ -112,7 +112,8 @@ class Aggregator(Settings):
             )
         began = time.perf_counter()
         result = self._fit(dataset, known, start)
-        notes = (*result.notes, *guard(dataset, result.posterior, known, len(result.log_likelihood) > 0))
+        probabilistic = len(result.log_likelihood) > 0 or result.confusion is not None
+        notes = (*result.notes, *guard(dataset, result.posterior, known, probabilistic))
         return replace(result, notes=notes, seconds=time.perf_counter() - began)
 
     @abstractmethod
