@@ -74,7 +74,9 @@ DEPENDENT = {
 
 COLLAPSING = {
     "ties, rarely given": Kind(classes=3, tasks=800, workers=60, per_task=3, skill=(12, 5), ties=0.05, sparse=1.2),
-    "two weak classes": Kind(classes=2, tasks=2000, workers=300, per_task=6, skill=(11, 9), sparse=1.2),
+    "guesses in two classes": Kind(
+        classes=2, tasks=2000, workers=700, per_task=6, skill=(6, 5), spammers=0.5, sparse=1.3
+    ),
     "judges who err together": Kind(classes=2, tasks=1500, workers=24, per_task=24, skill=(6, 3), copied=0.8),
 }
 

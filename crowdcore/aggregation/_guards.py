@@ -15,7 +15,7 @@ from crowdcore.data.dataset import CrowdDataset
 __all__ = ["collapse", "disagreement", "guard"]
 
 _TASKS, _SHARE = 10, 0.05  # a class that wins the votes on fewer tasks, or a smaller share of them, can't be lost
-_LOST = 0.2  # a class keeps at least this share of the tasks that it wins by votes
+_LOST = 0.3  # a class keeps at least this share of the tasks that it wins by votes
 _INFLATED = 2.5  # a class gets at most so many times the tasks that it wins by votes, or the votes that it has
 _RISE = 0.05  # … and this share of all tasks more
 _AS_GOOD = 1e-3  # nats per annotation by which a restart may be behind the best

@@ -24,6 +24,7 @@ _CANDIDATES: dict[str, dict[str, Any]] = {
     "mace": {},
     "dawid-skene": {"smoothing": 0.1},
     "pooled-dawid-skene": {},
+    "conal-em": {"restarts": 0},
 }
 _ENOUGH = 20  # hidden annotations below which no weight is estimated
 _MOST = 100_000  # annotations that the weights are estimated from, those of evenly spaced tasks
