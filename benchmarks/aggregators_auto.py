@@ -3,6 +3,8 @@
 ``python -m benchmarks.aggregators_auto [seeds]`` prints, for each kind of crowd of `benchmarks._crowds`, the accuracy
 of each aggregator (%), then the share of fits on independent crowds in which a guard speaks (false alarms), on
 crowds whose fits collapse by construction (alarms wanted), and the calibration errors before and after tempering.
+``python -m benchmarks.aggregators_auto calibration judges_civil`` prints the calibration errors on a dataset with gold:
+as fitted, tempered without gold, and calibrated on 100 gold labels (five draws, judged by the other tasks).
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ GUARD_WORDS = ("is all but lost", "is inflated", "is too high")
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["calibration"]:
+        return calibrated(cc.load_dataset(sys.argv[2]))
     seeds = int(sys.argv[1]) if sys.argv[1:] else 5
     print(" " * 26, *(f"{name[:8]:>8}" for name in NAMES))
     means, alarms, errors = [], defaultdict(list), defaultdict(list)
@@ -61,6 +65,22 @@ def main() -> None:
     for group in ("independent", "dependent"):
         for when in (0, 1):
             print(f"{group:26s}", *(f"{np.mean(errors[group, name], 0)[when]:8.3f}" for name in NAMES))
+    return None
+
+
+def calibrated(votes: cc.CrowdDataset, n_gold: int = 100, draws: int = 5) -> None:
+    """Calibration errors with and without gold."""
+    for name in ("dawid-skene", "auto"):
+        result = cc.aggregation.get(name).fit(votes)
+        errors = [calibration(r, votes.gold).error for r in (result, cc.aggregation.temper(result, votes))]
+        with_gold = []
+        for draw in range(draws):
+            known = np.random.default_rng(draw).choice(np.flatnonzero(votes.gold >= 0), n_gold, replace=False)
+            given = np.isin(np.arange(votes.n_tasks), known)
+            tempered = cc.aggregation.temper(result, votes, gold=np.where(given, votes.gold, -1))
+            with_gold.append(float(calibration(tempered, np.where(given, -1, votes.gold)).error))
+        words = ", ".join(f"{error:.3f}" for error in with_gold)
+        print(f"{name}: {errors[0]:.3f}, tempered {errors[1]:.3f}, {n_gold} gold {np.mean(with_gold):.3f} ({words})")
 
 
 if __name__ == "__main__":
