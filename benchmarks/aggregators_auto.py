@@ -1,7 +1,7 @@
 """`auto` against the other aggregators, and false alarms of the guards, on simulated crowds.
 
-``python -m benchmarks.aggregators_auto [seeds]`` prints, for each kind of crowd of `benchmarks._crowds`, the accuracy
-of each aggregator (%), then the share of fits on independent crowds in which a guard speaks (false alarms), on
+``python -m benchmarks.aggregators_auto [seeds]`` prints, for each kind of crowd of `tests.aggregation.crowds`, the
+accuracy of each aggregator (%), then the share of fits on independent crowds in which a guard speaks (false alarms), on
 crowds whose fits collapse by construction (alarms wanted), and the calibration errors before and after tempering.
 ``python -m benchmarks.aggregators_auto calibration judges_civil`` prints the calibration errors on a dataset with gold:
 as fitted, tempered without gold, and calibrated on 100 gold labels (five draws, judged by the other tasks).
@@ -15,8 +15,8 @@ from collections import defaultdict
 import numpy as np
 
 import crowdcore as cc
-from benchmarks._crowds import COLLAPSING, DEPENDENT, INDEPENDENT, simulated
 from crowdcore.analysis.evaluation.calibration import calibration
+from tests.aggregation.crowds import COLLAPSING, DEPENDENT, INDEPENDENT, simulated
 
 NAMES = (
     "majority-vote",

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import crowdcore as cc
-from benchmarks._crowds import DEPENDENT, INDEPENDENT, simulated
 from crowdcore.aggregation._held_out import held_out, predicted
 from crowdcore.aggregation.auto import _stacked
+from tests.aggregation.crowds import DEPENDENT, INDEPENDENT, simulated
 from tests.conftest import simulate_crowd
 
 WORST = 1.0  # points of accuracy

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import crowdcore as cc
-from benchmarks._crowds import INDEPENDENT, simulated
 from crowdcore.aggregation._dependence import measure
 from crowdcore.aggregation._guards import collapse, disagreement
 from crowdcore.analysis.evaluation.calibration import calibration
 from crowdcore.core.errors import DataError, SettingError
+from tests.aggregation.crowds import INDEPENDENT, simulated
 from tests.conftest import simulate_crowd
 
 WORDS = ("is all but lost", "is inflated", "is too high")

@@ -1,4 +1,4 @@
-"""Simulated crowds of many kinds, for benchmarks that must not look at real gold."""
+"""Simulated crowds of many kinds, for tests and benchmarks that must not look at real gold."""
 
 from __future__ import annotations
 
