@@ -69,7 +69,7 @@ def guard(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | None, 
     return (
         *found,
         f"The mean confidence of {confidence.mean():.3f} is too high: workers agree on a task beyond what the fit "
-        f"explains (η = {dependence.eta:.3f}), so that {1 - dependence.share:.0%} of the labels repeat others. "
+        f"explains (η = {dependence.eta:.3f}), so that {100 * (1 - dependence.share):.0f} % of the labels repeat others. "
         "Temper the posterior (aggregation.temper, --temper).",
     )
 
@@ -87,6 +87,6 @@ def disagreement(ends: Sequence[tuple[float, IntArray]]) -> tuple[str, ...]:
     if different <= _DIFFERENT:
         return ()
     return (
-        f"Restarts disagree: a run with as good an objective labels {different:.0%} of the tasks differently. "
+        f"Restarts disagree: a run with as good an objective labels {100 * different:.0f} % of the tasks differently. "
         "Give some true labels, or use auto.",
     )

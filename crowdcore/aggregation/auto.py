@@ -91,7 +91,7 @@ class Auto(Aggregator):
         weight = dict(zip(probability, _stacked(np.stack(list(probability.values()), 1)), strict=True))
         score = {name: float(np.log(p).mean()) for name, p in probability.items()}
         kept = {name: w for name, w in weight.items() if w >= _NEGLIGIBLE}
-        shown = ", ".join(f"{name} {w:.0%}" for name, w in sorted(kept.items(), key=lambda item: -item[1]))
+        shown = ", ".join(f"{name} {100 * w:.0f} %" for name, w in sorted(kept.items(), key=lambda item: -item[1]))
         scores = ", ".join(f"{name} {s:.3f}" for name, s in sorted(score.items(), key=lambda item: -item[1]))
         left = sorted(set(_CANDIDATES) - set(probability))
         why = f"Weights: {shown}; by the mean log-probability of {int(hidden.sum())} held-out annotations: {scores}."
