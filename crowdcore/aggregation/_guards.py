@@ -69,8 +69,8 @@ def guard(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | None, 
     return (
         *found,
         f"The mean confidence of {confidence.mean():.3f} is too high: workers agree on a task beyond what the fit "
-        f"explains (η = {dependence.eta:.3f}), so that {100 * (1 - dependence.share):.0f} % of the labels repeat others. "
-        "Temper the posterior (aggregation.temper, --temper).",
+        f"explains (η = {dependence.eta:.3f}), so that {100 * (1 - dependence.share):.0f} % of the labels repeat "
+        "others. Temper the posterior (aggregation.temper, --temper).",
     )
 
 

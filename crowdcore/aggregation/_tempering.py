@@ -61,9 +61,8 @@ def temper(result: AggregationResult, dataset: CrowdDataset, gold: IntArray | No
     posterior = result.posterior.copy()
     inferred = evident & dataset.annotated
     posterior[inferred] = _tempered(dataset, result.posterior, eta)[inferred]
-    note = (
-        f"Tempered by the dependence of the labels: η = {eta:.3f}, {found.share if eta else 1:.0%} of them independent."
-    )
+    share = 100 * found.share if eta else 100.0
+    note = f"Tempered by the dependence of the labels: η = {eta:.3f}, {share:.0f} % of them independent."
     if gold is not None:
         judged = np.flatnonzero(inferred & (np.asarray(gold) >= 0))
         if len(judged) < _ENOUGH:
