@@ -32,6 +32,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "glad": {},
     "worker-clustering": {"clusters": 3},
     "conal-em": {},
+    "auto": {},
 }
 
 
@@ -52,6 +53,9 @@ def everything(n_annotations: int) -> None:
         result = cc.aggregation.get(name, **settings).fit(dataset)
         seconds = statistics.median([result.seconds, *(again(name, settings, dataset) for _ in range(2))])
         accuracy = float((result.labels == dataset.gold).mean())
+        if name == "auto":
+            one = statistics.median(again("dawid-skene", {}, dataset) for _ in range(3))
+            verdict("times one Dawid–Skene, auto", 10, seconds / one, False)
         peak = float(child("--memory", name, str(n_annotations), "500"))
         print(f"  {name:18s} {seconds:7.3f} {len(result.log_likelihood):4d} {accuracy:7.4f} {peak:7.0f}")
 
@@ -66,7 +70,13 @@ def against_crowd_kit() -> None:
         ("zero-based-skill", 20_000, 1, {}, lambda f: weighted(kit, f)),
         ("kos", 20_000, 1, {}, lambda f: kit.KOS().fit(f)),
         ("m-msr", 10_000, 1, {}, lambda f: msr(kit, f)),
-        ("mace", 5_000, 1, {"tolerance": 0, "max_iterations": 51}, lambda f: kit.MACE(n_restarts=1).fit(f)),
+        (
+            "mace",
+            5_000,
+            1,
+            {"tolerance": 0, "max_iterations": 51, "class_prior": "uniform"},
+            lambda f: kit.MACE(n_restarts=1).fit(f),
+        ),
         ("glad", 20_000, 100, {"tolerance": 0, "max_iterations": 2}, lambda f: kit.GLAD(n_iter=2, tol=-np.inf).fit(f)),
     ]
     for name, n, bound, settings, theirs in cases:

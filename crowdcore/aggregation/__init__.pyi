@@ -8,10 +8,12 @@ from ._registry import (
     get as get,
     names as names,
 )
+from ._tempering import temper as temper
 from ._warm_start import (
     align as align,
     changed_labels as changed_labels,
 )
+from .auto import Auto as Auto
 from .base import (
     AggregationResult as AggregationResult,
     Aggregator as Aggregator,
@@ -25,6 +27,7 @@ from .m_msr import MMSR as MMSR
 from .mace import MACE as MACE
 from .majority_vote import MajorityVote as MajorityVote
 from .one_coin import OneCoin as OneCoin
+from .pooled_dawid_skene import PooledDawidSkene as PooledDawidSkene
 from .wawa import Wawa as Wawa
 from .worker_clustering import WorkerClustering as WorkerClustering
 from .zero_based_skill import ZeroBasedSkill as ZeroBasedSkill

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from crowdcore.aggregation._em import EMAggregator, Trace, clamp, start_posterior
+from crowdcore.aggregation._guards import disagreement
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.em import LabelTable
 from crowdcore.core.types import FloatArray, IntArray
@@ -127,15 +128,19 @@ class SumsEM(EMAggregator):
             dataset.task_start, dataset.worker, dataset.label, dataset.n_workers, dataset.n_classes, known
         )
         best: tuple[Fitted, FloatArray] | None = None
+        ends: list[tuple[float, IntArray]] = []
         for posterior in self._starts(start_posterior(dataset, known, start), known):
             engine = self.engine(table, posterior)
             fitted = self.run(engine, dataset.n_workers)
-            if best is None or fitted.trace.log_likelihood[-1] > best[0].trace.log_likelihood[-1]:
+            value = float(fitted.trace.log_likelihood[-1])
+            if best is None or value > best[0].trace.log_likelihood[-1]:
                 best = fitted, engine.posterior
+            if self.restarts:
+                ends.append((value / dataset.n_annotations, engine.posterior.argmax(1)))
         assert best is not None
         fitted, posterior = best
         parts = self.parts(fitted.parameters, fitted.sums) | fitted.trace._asdict()
-        return self.result(dataset, posterior, known=known, notes=self.notes(dataset), **parts)
+        return self.result(dataset, posterior, known=known, notes=(*disagreement(ends), *self.notes(dataset)), **parts)
 
     def _starts(self, votes: FloatArray, known: IntArray | None) -> Iterator[FloatArray]:
         original = votes.copy() if self.restarts else votes  # a run overwrites its start

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from crowdcore.aggregation._guards import guard
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.kernels import most_probable
 from crowdcore.core.settings import Settings
@@ -111,7 +112,9 @@ class Aggregator(Settings):
             )
         began = time.perf_counter()
         result = self._fit(dataset, known, start)
-        return replace(result, seconds=time.perf_counter() - began)
+        probabilistic = len(result.log_likelihood) > 0 or result.confusion is not None
+        notes = (*result.notes, *guard(dataset, result.posterior, known, probabilistic))
+        return replace(result, notes=notes, seconds=time.perf_counter() - began)
 
     @abstractmethod
     def _fit(

@@ -28,6 +28,7 @@ class _Pairs(NamedTuple):
         start: (n_workers + 1,) a worker's pairs are ``start[r]:start[r + 1]``.
         agreement: (n_pairs,) ``C/(C-1) · share of common tasks with equal labels - 1/(C-1)``.
         linked: (n_workers,) number of the set of workers that hang together by common tasks.
+        blind: (n_workers,) workers whose skill no agreement tells.
     """
 
     first: IntArray
@@ -35,6 +36,7 @@ class _Pairs(NamedTuple):
     start: IntArray
     agreement: FloatArray
     linked: IntArray
+    blind: BoolArray
 
 
 class MMSR(Aggregator):
@@ -48,7 +50,8 @@ class MMSR(Aggregator):
     ``p_r = s_r (C-1)/C + 1/C``: the paper's weighted vote, its weights read as log odds.
 
     Only pairs of workers with common tasks are ever held. Starts from equal skills; stops when none moves.
-    Known tasks count as answered by one further worker.
+    Known tasks count as answered by one further worker. Where no agreement tells the skill of some workers, they have
+    the mean skill of the others.
     """
 
     name: ClassVar[str] = "m-msr"
@@ -76,6 +79,8 @@ class MMSR(Aggregator):
         margin = 1 / np.sqrt(max(int(dataset.annotated.sum()), 4))
         rest = dataset.n_classes - 1
         skill = np.clip(size * _signs(pairs, size), -1 / rest + margin, 1 - margin)[: dataset.n_workers]
+        blind = pairs.blind[: dataset.n_workers]
+        skill[blind] = skill[~blind & (dataset.labels_per_worker > 0)].mean()
         right = skill * rest / dataset.n_classes + 1 / dataset.n_classes
         weight = np.log(rest * right / (1 - right))
         posterior = weighted_votes(dataset, weight[dataset.worker])
@@ -87,6 +92,7 @@ class MMSR(Aggregator):
             known=known,
             worker_weight=np.where(dataset.labels_per_worker > 0, skill, np.nan),
             converged=converged,
+            notes=_note(blind),
             stopped=f"no skill moved by {self.tolerance:g}" if converged else f"cap: {self.max_iterations} rounds",
         )
 
@@ -145,7 +151,7 @@ def _pairs(dataset: CrowdDataset, known: IntArray | None) -> _Pairs:
     """Agreements of all pairs with common tasks; known tasks are answered by a last worker.
 
     Raises:
-        DataError: agreements cannot tell the skills of some workers.
+        DataError: agreements tell no worker's skill.
     """
     task, worker, label = dataset.task, dataset.worker, dataset.label
     if known is not None:
@@ -165,11 +171,18 @@ def _pairs(dataset: CrowdDataset, known: IntArray | None) -> _Pairs:
     equal = np.asarray((answers @ answers.T)[first, common.indices]).ravel()
     agreement = (n_classes * equal / common.data - 1) / (n_classes - 1)
     active = np.bincount(worker, minlength=n_workers) > 0
-    return _Pairs(first, common.indices, common.indptr, agreement, _linked(dataset, common, active))
+    linked, blind = _linked(common, active)
+    if blind[active].all():
+        raise DataError(
+            f"M-MSR compares workers with at least two others on common tasks, but all {int(active.sum())} workers of "
+            f"{dataset.name} share tasks with too few others",
+            "Use 'one-coin'.",
+        )
+    return _Pairs(first, common.indices, common.indptr, agreement, linked, blind)
 
 
-def _linked(dataset: CrowdDataset, common: scipy.sparse.csr_array, active: BoolArray) -> IntArray:
-    """(n_workers,) the set of workers linked by common tasks that a worker belongs to; refuses sets without a triangle.
+def _linked(common: scipy.sparse.csr_array, active: BoolArray) -> tuple[IntArray, BoolArray]:
+    """(n_workers,) the set of workers linked by common tasks that a worker belongs to, and the workers of blind sets.
 
     A product of two skills tells none of them: each linked set needs an odd cycle, that is, its double cover (two
     copies of each worker, each linked to the other copies of the partners) must hang together.
@@ -177,10 +190,14 @@ def _linked(dataset: CrowdDataset, common: scipy.sparse.csr_array, active: BoolA
     cover = scipy.sparse.block_array([[None, common], [common, None]], format="csr")
     half = connected_components(cover, directed=False)[1]
     blind = active & (half[: len(active)] != half[len(active) :])
-    if blind.any():
-        raise DataError(
-            f"M-MSR compares workers with at least two others on common tasks, but {int(blind.sum())} of "
-            f"{int(active.sum())} workers of {dataset.name} share tasks with too few others",
-            "Leave those workers out, or use 'one-coin'.",
-        )
-    return np.asarray(connected_components(common, directed=False)[1])
+    return np.asarray(connected_components(common, directed=False)[1]), np.asarray(blind)
+
+
+def _note(blind: BoolArray) -> tuple[str, ...]:
+    """Which workers have the others' mean skill."""
+    if not blind.any():
+        return ()
+    return (
+        f"{int(blind.sum())} workers share tasks with too few others to be compared; they have the mean skill of the "
+        "others.",
+    )

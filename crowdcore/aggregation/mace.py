@@ -21,6 +21,7 @@ class MaceParameters(NamedTuple):
     """Weights of knowing and of each guess.
 
     Attributes:
+        prior: (C,) class shares.
         know: (n_workers,) weight of giving the true class, θ.
         guess: (n_workers, C) weight of guessing each label, (1 - θ) ξ.
         log_prior_density: what the bound adds to the log-likelihood.
@@ -28,6 +29,7 @@ class MaceParameters(NamedTuple):
         strategy: (n_workers, C) estimate of ξ, rows sum to 1.
     """
 
+    prior: FloatArray
     know: FloatArray
     guess: FloatArray
     log_prior_density: float
@@ -35,22 +37,25 @@ class MaceParameters(NamedTuple):
     strategy: FloatArray
 
     def logs(self) -> tuple[FloatArray, FloatArray]:
-        """(n_workers * C, C) log weight of (given, true), and (C,) log prior (uniform)."""
+        """(n_workers * C, C) log weight of (given, true), and (C,) log prior."""
         n_classes = self.guess.shape[1]
         weight = self.know[:, None, None] * np.eye(n_classes) + self.guess[:, :, None]
-        return np.log(weight.reshape(-1, n_classes)), np.full(n_classes, -np.log(n_classes))
+        with np.errstate(divide="ignore"):  # a class that no task has
+            return np.log(weight.reshape(-1, n_classes)), np.log(self.prior)
 
 
 class MACE(SumsEM):
     """Multi-annotator competence estimation: a worker knows the answer, or guesses by a strategy of their own.
 
-    ``z_i`` is uniform; with probability θ_r the worker gives ``y = z_i``, else ``y ~ ξ_r``. EM over z and the
+    ``z_i ~ ρ``; with probability θ_r the worker gives ``y = z_i``, else ``y ~ ξ_r``. EM over z and the
     knowing; the M-step needs the expected counts ``n_r[c, y]`` only: an annotation was known with probability
     ``θ / (θ + (1 - θ) ξ_y)`` if y = c, else guessed.
 
     ``inference="vb"`` (the paper's better one) holds Beta and Dirichlet posteriors of θ and ξ and records the
     variational bound; ``"em"`` adds ``smoothing`` to the counts and records the log posterior density. Both never
-    fall. EM starts from vote shares (the paper: random parameters) with θ = ½ and uniform strategies.
+    fall. The paper's ρ is uniform (``class_prior="uniform"``); where classes are unequal, guesses then take over the
+    most frequent class, so that by default ``ρ_c ∝ 1 + Σ_i q_i(c)``. EM starts from vote shares (the paper: random
+    parameters) with θ = ½ and uniform strategies.
     """
 
     name: ClassVar[str] = "mace"
@@ -82,12 +87,16 @@ class MACE(SumsEM):
         default=0.01, gt=0, title="Smoothing (labels)", description="Added to every expected count (em)."
     )
 
+    class_prior: Literal["estimated", "uniform"] = Field(
+        default="estimated", title="Class shares", description="Class shares ρ: estimated, or uniform as in the paper."
+    )
+
     def first_sums(self, table: LabelTable, posterior: FloatArray) -> Sums:
         """Expected counts under a given posterior."""
         return expected_sums(table, posterior)
 
     def e_step(self, table: LabelTable, parameters: MaceParameters, posterior: FloatArray) -> Sums:
-        """``q_i(c) ∝ Π_r (θ_r 1[y_i^r = c] + (1 - θ_r) ξ_r[y_i^r])``."""
+        """``q_i(c) ∝ ρ_c Π_r (θ_r 1[y_i^r = c] + (1 - θ_r) ξ_r[y_i^r])``."""
         return em_step(table, *parameters.logs(), posterior)
 
     def m_step(self, sums: Sums, n_workers: int, before: MaceParameters | None = None) -> MaceParameters:
@@ -97,6 +106,7 @@ class MACE(SumsEM):
             know, guess = np.full(n_workers, 0.5), np.full((n_workers, n_classes), 0.5 / n_classes)
         else:
             know, guess = before.know, before.guess
+        prior, log_shares = self._class_shares(sums)
         counts = sums.counts.reshape(n_workers, n_classes, n_classes)
         hits = counts.diagonal(axis1=1, axis2=2)
         known = hits * know[:, None] / (know[:, None] + guess)
@@ -106,7 +116,8 @@ class MACE(SumsEM):
             skill = (of_know + self.smoothing) / (of_know + of_guess + 2 * self.smoothing)
             strategy = (guesses + self.smoothing) / (of_guess + n_classes * self.smoothing)[:, None]
             density = self.smoothing * (np.log(skill) + np.log1p(-skill) + np.log(strategy).sum(1)).sum()
-            return MaceParameters(skill, (1 - skill)[:, None] * strategy, float(density), skill, strategy)
+            density += log_shares
+            return MaceParameters(prior, skill, (1 - skill)[:, None] * strategy, float(density), skill, strategy)
         a, b = of_know + self.know_prior, of_guess + self.guess_prior
         alpha = guesses + self.strategy_prior
         log_know, log_guess = digamma(a) - digamma(a + b), digamma(b) - digamma(a + b)
@@ -118,12 +129,22 @@ class MACE(SumsEM):
         density -= n_classes * gammaln(self.strategy_prior) - gammaln(n_classes * self.strategy_prior)
         density -= ((alpha - self.strategy_prior) * log_strategy).sum(1)
         return MaceParameters(
+            prior,
             np.exp(log_know),
             np.exp(log_guess[:, None] + log_strategy),
-            float(density.sum()),
+            float(density.sum()) + log_shares,
             a / (a + b),
             alpha / alpha.sum(1, keepdims=True),
         )
+
+    def _class_shares(self, sums: Sums) -> tuple[FloatArray, float]:
+        """ρ, and its log prior density; a class that no task has gets none."""
+        n_classes, used = len(sums.classes), sums.classes > 0
+        if self.class_prior == "uniform":
+            return np.full(n_classes, 1 / n_classes), 0.0
+        prior = np.where(used, sums.classes + 1, 0.0)
+        prior /= prior.sum()
+        return prior, float(np.log(prior[used]).sum())
 
     def notes(self, dataset: CrowdDataset) -> tuple[str, ...]:
         """A warning where most workers' θ and ξ rest on few labels."""
@@ -137,4 +158,9 @@ class MACE(SumsEM):
         confusion = skill[:, None, None] * np.eye(n_classes) + ((1 - skill)[:, None] * strategy)[:, None, :]
         idle = counts.sum((1, 2)) == 0
         confusion[idle] = np.nan
-        return {"confusion": confusion, "counts": counts, "worker_weight": np.where(idle, np.nan, skill)}
+        return {
+            "confusion": confusion,
+            "counts": counts,
+            "prior": parameters.prior,
+            "worker_weight": np.where(idle, np.nan, skill),
+        }

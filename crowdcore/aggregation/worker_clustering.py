@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import pandas as pd
 from pydantic import Field
 from scipy.special import logsumexp
 
 from crowdcore.aggregation._confusion_em import ConfusionEM, class_shares
 from crowdcore.aggregation._grouping import first_groups
+from crowdcore.aggregation._held_out import held_out
 from crowdcore.aggregation._votes import too_few_labels
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.em import Sums
@@ -169,7 +169,7 @@ class WorkerClustering(ConfusionEM):
 
     def _choose(self, dataset: CrowdDataset, known: IntArray | None) -> tuple[int, str]:
         """K by held-out annotations, and a note that says so."""
-        hidden = _held_out(dataset, self.held_out)
+        hidden = held_out(dataset, self.held_out)
         if not hidden.any() or hidden.all():
             return 1, "Too few annotations to hold any out: one cluster."
         seen, value = dataset.where(~hidden), []
@@ -180,15 +180,6 @@ class WorkerClustering(ConfusionEM):
         chosen = 1 + next(k for k, v in enumerate(value) if (best - v).mean() <= (best - v).std() / np.sqrt(len(v)))
         means = ", ".join(f"{k}: {v.mean():.4f}" for k, v in enumerate(value, 1))
         return chosen, f"K = {chosen}: mean log-probability of {len(best)} held-out annotations by K {means}."
-
-
-def _held_out(dataset: CrowdDataset, share: float) -> BoolArray:
-    """(n_annotations,) which annotations to hide: by a hash of task and worker, never a task's only one."""
-    task, worker = (pd.util.hash_array(np.asarray(ids, object)) for ids in (dataset.task_ids, dataset.worker_ids))
-    mixed = task[dataset.task] * np.uint64(0x9E3779B97F4A7C15) ^ worker[dataset.worker]
-    mixed = (mixed ^ (mixed >> np.uint64(31))) * np.uint64(0xBF58476D1CE4E5B9)
-    chance = (mixed >> np.uint64(11)) * 2.0**-53
-    return np.asarray((chance < share) & (dataset.labels_per_task[dataset.task] > 1))
 
 
 def _held_out_values(dataset: CrowdDataset, hidden: BoolArray, result: AggregationResult) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import numpy as np
@@ -15,6 +16,13 @@ from crowdcore.cli._output import print_json, print_table
 from crowdcore.data import CrowdDataset
 
 
+class Temper(StrEnum):
+    """What a posterior is tempered by."""
+
+    dependence = "dependence"
+    gold = "gold"
+
+
 def accuracy(ds: CrowdDataset, result: AggregationResult) -> float:
     """Share of annotated tasks with gold whose inferred label is the gold one; NaN without gold."""
     judged = ds.annotated & (ds.gold >= 0)
@@ -23,11 +31,13 @@ def accuracy(ds: CrowdDataset, result: AggregationResult) -> float:
 
 def aggregate(
     dataset: DatasetName,
-    method: Annotated[
-        str, typer.Option("--method", "-m", help=f"One of: {', '.join(aggregation.names())}.")
-    ] = "dawid-skene",
+    method: Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(aggregation.names())}.")] = "auto",
     set: Settings = None,
     gold: Annotated[bool, typer.Option("--with-gold", help="Clamp tasks with gold to it (semi-supervised).")] = False,
+    temper: Annotated[
+        Temper | None,
+        typer.Option(help="Make the posterior as sure as it should be: by the labels' dependence, or by the gold."),
+    ] = None,
     out: Out = None,
     json: Json = False,
     read: Read = None,
@@ -38,6 +48,8 @@ def aggregate(
 
     ds = open_dataset(dataset, accept, read)
     result = aggregation.get(method, **settings(set)).fit(ds, known=ds.gold if gold else None)
+    if temper:
+        result = aggregation.temper(result, ds, ds.gold if temper == Temper.gold else None)
     if out:
         write_aggregated(ds, result.labels, out, posterior=result.posterior)
     facts = {
@@ -51,7 +63,7 @@ def aggregate(
         "log_likelihood": result.log_likelihood[-1] if len(result.log_likelihood) else None,
         "seconds": result.seconds,
     }
-    if gold:
+    if gold or temper == Temper.gold:
         facts["accuracy"] = float("nan")  # the labels were given away
     if json:
         shares = np.bincount(result.labels[result.labels >= 0], minlength=ds.n_classes)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SUGGESTED", "canonical", "fitted", "is_fit", "read_fit", "shown_gold", "spell_fit"]
 
-SUGGESTED = ("majority-vote", "dawid-skene", "conal-em")
+SUGGESTED = ("auto", "majority-vote", "dawid-skene", "conal-em")
 """What to begin with."""
 _GOLD = "gold"
 

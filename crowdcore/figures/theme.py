@@ -66,10 +66,12 @@ PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8
 _METHOD_COLORS = {
     "gold": "#b08d2e",
     "dl-true": "#b08d2e",
+    "auto": "#1f7a7a",
     "majority-vote": "#7f8894",
     "dl-mv": "#7f8894",
     "dawid-skene": "#0072b2",
     "dl-ds": "#0072b2",
+    "pooled-dawid-skene": "#34558b",
     "one-coin": "#56b4e9",
     "fast-dawid-skene": "#4f8fc0",
     "glad": "#009e73",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["default_dataset", "names", "offer", "other_names", "reference", "references", "uploaded", "view"]
 
 DEMO, RUN = "demo", "run:"
-FIRST = ["gold", "majority-vote", "dawid-skene"]
+FIRST = ["gold", "auto", "majority-vote", "dawid-skene"]
 
 
 def names() -> list[str]:

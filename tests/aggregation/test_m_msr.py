@@ -107,6 +107,15 @@ def test_refuses_workers_whose_skill_no_agreement_tells(case, keep):
         cc.aggregation.get("m-msr").fit(crowd)
 
 
+def test_a_pair_apart_has_the_mean_skill_of_the_others():
+    crowd = simulate_crowd(200, 8, 3, per_task=6)
+    apart = crowd.task < 20
+    crowd = crowd.where((apart & (crowd.worker < 2)) | (~apart & (crowd.worker >= 2)))
+    result = cc.aggregation.get("m-msr").fit(crowd)
+    np.testing.assert_allclose(result.worker_weight[:2], result.worker_weight[2:].mean())
+    assert result.notes[0].startswith("2 workers share tasks with too few others")
+
+
 def test_sets_of_workers_without_common_tasks_are_judged_apart():
     one, two = (simulate_crowd(2000, 6, 3, per_task=4, accuracy=a, seed=s) for a, s in ((0.9, 0), (0.6, 1)))
     both = cc.CrowdDataset(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -41,7 +42,7 @@ def literal_posterior(dataset, know, strategy):
 
 def test_posterior_and_objective_of_em_are_those_of_the_model():
     crowd = simulate_crowd(12, 5, 3, per_task=3, accuracy=0.6, seed=2)
-    settings = {"inference": "em", "tolerance": 0}
+    settings = {"inference": "em", "tolerance": 0, "class_prior": "uniform"}
     before = cc.aggregation.get("mace", max_iterations=7, **settings).fit(crowd)  # its weights start the 8th E-step
     after = cc.aggregation.get("mace", max_iterations=8, **settings).fit(crowd)
     know = before.worker_weight
@@ -63,7 +64,9 @@ def test_bound_is_below_the_evidence_and_close_to_it():
     """One task, one worker, two classes: the evidence is an integral that Monte Carlo can do."""
     crowd = simulate_crowd(1, 1, 2, per_task=1)
     crowd = CrowdDataset("one", crowd.classes, crowd.task_ids, crowd.worker_ids, [0, 0, 0], [0, 0, 0], [0, 1, 0])
-    bound = cc.aggregation.get("mace", tolerance=0, max_iterations=200).fit(crowd).log_likelihood[-1]
+    bound = (
+        cc.aggregation.get("mace", tolerance=0, class_prior="uniform", max_iterations=200).fit(crowd).log_likelihood[-1]
+    )
     rng = np.random.default_rng(0)
     know = stats.beta(0.5, 0.5).rvs(400_000, random_state=rng)
     xi = stats.beta(10, 10).rvs(400_000, random_state=rng)
@@ -75,6 +78,21 @@ def test_bound_is_below_the_evidence_and_close_to_it():
     assert evidence - 1.0 < bound < evidence
 
 
+def test_guesses_do_not_take_over_a_frequent_class():
+    """One class in ten: under uniform shares its votes are read as guesses."""
+    rng = np.random.default_rng(0)
+    crowd = simulate_crowd(500, 12, 2, per_task=5, accuracy=0.8)
+    gold = (rng.random(500) < 0.1).astype(np.int32)
+    crowd = replace(
+        crowd, gold=gold, label=np.where(crowd.label == crowd.gold[crowd.task], gold[crowd.task], 1 - gold[crowd.task])
+    )
+    right = [
+        (cc.aggregation.get("mace", class_prior=prior).fit(crowd).labels == gold).mean()
+        for prior in ("uniform", "estimated")
+    ]
+    assert right[1] > right[0] + 0.01
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_equals_crowd_kits_variational_bayes():
     kit = pytest.importorskip("crowdkit.aggregation", reason="crowd-kit is not installed")
@@ -83,7 +101,7 @@ def test_equals_crowd_kits_variational_bayes():
     order = np.lexsort((crowd.label, crowd.worker))
     frame = pd.DataFrame({n: getattr(crowd, n)[order] for n in ("task", "worker", "label")})
     expected = kit.MACE(n_restarts=1, n_iter=100).fit(frame).probas_.sort_index().sort_index(axis=1).to_numpy()
-    ours = cc.aggregation.get("mace", tolerance=0, max_iterations=300).fit(crowd)
+    ours = cc.aggregation.get("mace", tolerance=0, class_prior="uniform", max_iterations=300).fit(crowd)
     np.testing.assert_allclose(ours.posterior, expected, atol=1e-5)
 
 

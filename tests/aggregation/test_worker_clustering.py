@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import crowdcore as cc
-from crowdcore.aggregation.worker_clustering import _held_out
+from crowdcore.aggregation._held_out import held_out
 from crowdcore.core.errors import SettingError
 from crowdcore.data.dataset import CrowdDataset
 from tests.conftest import simulate_crowd
@@ -82,10 +82,10 @@ def test_held_out_labels_choose_the_number_of_clusters():
 
 def test_hidden_labels_are_the_asked_share_whatever_the_order_and_never_the_only_one():
     crowd = simulate_crowd(2000, 10, 3, per_task=3)
-    hidden = _held_out(crowd, 0.2)
+    hidden = held_out(crowd, 0.2)
     assert hidden.mean() == pytest.approx(0.2, abs=0.02)
     lonely = crowd.where(np.arange(6000) % 3 == 0)
-    assert not _held_out(lonely, 0.9).any()
+    assert not held_out(lonely, 0.9).any()
     assert len(cc.aggregation.get("worker-clustering").fit(lonely).common_confusion) == 1
 
 

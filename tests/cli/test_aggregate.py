@@ -42,3 +42,12 @@ def test_compare_takes_several_datasets_and_says_why_a_method_cannot(crowdcore, 
     assert by["sentiment_amt", "kos"]["accuracy"] > 0.8
     assert by["labelme", "kos"]["accuracy"] is None
     assert by["labelme", "kos"]["notes"]
+
+
+def test_auto_is_the_default_and_its_posterior_can_be_tempered(crowdcore, tmp_path) -> None:
+    out = tmp_path / "labels.csv"
+    facts = crowdcore("aggregate", "demo", "--temper", "gold", "--out", out)
+    assert facts["method"] == "auto"
+    assert facts["accuracy"] is None, "the gold calibrated it"
+    assert facts["notes"][0].startswith("Weights: ")
+    assert facts["notes"][-1].startswith("Calibrated on ")

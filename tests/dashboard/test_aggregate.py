@@ -53,11 +53,11 @@ def click(test: AppTest, label: str) -> AppTest:
 def test_it_begins_with_a_suggestion_and_runs_it(crowd: cc.CrowdDataset) -> None:
     test = open_page([])
     assert "Choose aggregators and press **Run**" in words(test)
-    assert test.multiselect[0].value == ["majority-vote", "dawid-skene", "conal-em"]
+    assert test.multiselect[0].value == ["auto", "majority-vote", "dawid-skene", "conal-em"]
     assert not test.dataframe
     test = click(test, "Run")
-    assert test.query_params["methods"] == ["majority-vote", "dawid-skene", "conal-em"]
-    assert list(table(test, "log-likelihood")["method"]) == ["majority-vote", "dawid-skene", "conal-em"]
+    assert test.query_params["methods"] == ["auto", "majority-vote", "dawid-skene", "conal-em"]
+    assert list(table(test, "log-likelihood")["method"]) == ["auto", "majority-vote", "dawid-skene", "conal-em"]
 
 
 def test_all_aggregators_are_offered_by_title(crowd: cc.CrowdDataset) -> None:

@@ -51,8 +51,8 @@ def test_references_begin_with_gold_where_there_is_some(stored: Path) -> None:
     crowd = simulate_crowd(20)
     write_folder(crowd, stored / "crowd")
     write_folder(replace(crowd, gold=np.full(20, -1)), stored / "blind")
-    assert services.references("crowd")[:3] == ["gold", "majority-vote", "dawid-skene"]
-    assert services.references("blind")[:2] == ["majority-vote", "dawid-skene"]
+    assert services.references("crowd")[:4] == ["gold", "auto", "majority-vote", "dawid-skene"]
+    assert services.references("blind")[:3] == ["auto", "majority-vote", "dawid-skene"]
     assert services.reference("crowd", "majority-vote").posterior is not None
 
 

@@ -1,0 +1,77 @@
+"""How far the labels of a task depend on each other beyond the truth."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from crowdcore.aggregation._pooling import pooled_confusion
+from crowdcore.core.kernels import cell_counts
+from crowdcore.core.types import FloatArray
+from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["Dependence", "independent_share", "measure"]
+
+_LIKELY = 6  # classes of a task that the expected agreement looks at
+_CELLS = 1 << 20  # cells of confusions that it holds at once
+_POOLING = 15.0  # labels by which a worker's confusion is drawn to the crowd's
+_SIGNIFICANT = 3.0  # standard errors over tasks
+
+
+class Dependence(NamedTuple):
+    """Agreement beyond a fit.
+
+    Attributes:
+        eta: share of the pairs of labels of one task that agree beyond the fit, 0 to 1.
+        z: the excess in its standard errors over tasks.
+        share: ``mean 1 / (1 + (m_i - 1) η)`` over the annotated tasks: the share of independent labels.
+    """
+
+    eta: float
+    z: float
+    share: float
+
+    @property
+    def significant(self) -> bool:
+        """Whether the excess is more than chance."""
+        return self.z > _SIGNIFICANT
+
+
+def measure(dataset: CrowdDataset, posterior: FloatArray) -> Dependence:
+    """η of a posterior: ``Σ_i (agreeing_i - e_i) / Σ_i (pairs_i - e_i)``.
+
+    ``e_i = Σ_c q_i(c) Σ_{r<s} Σ_l π^r[c, l] π^s[c, l]`` is the agreement that independent mistakes explain, with π
+    from q (`pooled_confusion`); evenly spaced tasks are enough. Under a right model its expectation is 0.
+    """
+    n_classes, q = dataset.n_classes, np.nan_to_num(posterior)
+    counts = cell_counts(
+        dataset.task_start, dataset.worker * n_classes + dataset.label, q, dataset.n_workers * n_classes
+    )
+    confusion = pooled_confusion(counts.reshape(dataset.n_workers, n_classes, n_classes), _POOLING)
+    confusion = np.ascontiguousarray(confusion.transpose(0, 2, 1))
+    likely = min(_LIKELY, n_classes)
+    step = -(-dataset.n_annotations * likely * n_classes // _CELLS)
+    chosen = (np.arange(dataset.n_tasks) % step == 0) & (dataset.labels_per_task > 1)
+    if not chosen.any():
+        return Dependence(0.0, 0.0, 1.0)
+    some = chosen[dataset.task]
+    task, worker, label = (np.cumsum(chosen) - 1)[dataset.task[some]], dataset.worker[some], dataset.label[some]
+    first = np.flatnonzero(np.diff(task, prepend=-1))
+    top = np.argsort(-q[chosen], axis=1, kind="stable")[:, :likely]
+    weight = np.take_along_axis(q[chosen], top, 1)
+    rows = confusion[worker[:, None], top[task]]
+    together, alone = np.add.reduceat(rows, first, axis=0), np.add.reduceat(rows * rows, first, axis=0)
+    expected = (weight / weight.sum(1, keepdims=True) * (together * together - alone).sum(2)).sum(1) / 2
+    votes = np.bincount(task * n_classes + label, minlength=len(first) * n_classes).reshape(-1, n_classes)
+    agreeing, labels = (votes * (votes - 1)).sum(1) / 2, votes.sum(1)
+    excess, room = agreeing - expected, labels * (labels - 1) / 2 - expected
+    eta = float(np.clip(excess.sum() / max(room.sum(), 1e-12), 0, 1))
+    spread = float(np.sqrt(((excess - excess.mean()) ** 2).sum()))
+    share = float(independent_share(dataset, eta)[dataset.annotated].mean())
+    return Dependence(eta, float(excess.sum() / max(spread, 1e-12)), share)
+
+
+def independent_share(dataset: CrowdDataset, eta: float) -> FloatArray:
+    """(n_tasks,) ``1 / (1 + (m_i - 1) η)`` with m_i labels of a task."""
+    return np.asarray(1 / (1 + np.maximum(dataset.labels_per_task - 1, 0) * eta), np.float64)

@@ -1,0 +1,146 @@
+"""Auto: several aggregators, weighted by how well they predict annotations that they have not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from crowdcore.aggregation._em import clamp
+from crowdcore.aggregation._guards import collapse
+from crowdcore.aggregation._held_out import held_out, predicted
+from crowdcore.aggregation._pooling import pooled_confusion
+from crowdcore.aggregation._registry import get
+from crowdcore.aggregation.base import AggregationResult, Aggregator
+from crowdcore.core.kernels import cell_counts
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+_CANDIDATES: dict[str, dict[str, Any]] = {
+    "majority-vote": {},
+    "one-coin": {},
+    "mace": {},
+    "dawid-skene": {"smoothing": 0.1},
+    "pooled-dawid-skene": {},
+    "conal-em": {"restarts": 0},
+}
+_ENOUGH = 20  # hidden annotations below which no weight is estimated
+_MOST = 100_000  # annotations that the weights are estimated from, those of evenly spaced tasks
+_ROUNDS = 100  # EM steps for the weights
+_NEGLIGIBLE = 0.05  # weight of an aggregator that is left out
+_STRENGTH = 15.0  # labels by which confusions are drawn to the crowd's
+
+
+class Auto(Aggregator):
+    """The weighted mean of several aggregators' posteriors, the weights chosen without gold.
+
+    A share ``held_out`` of the annotations is hidden, chosen by their ids. Each aggregator k is fitted to the rest and
+    predicts the hidden ones: ``p_k(y_i^r) = Σ_c q_ik(c) π_k^r[c, y]``, with the confusions of one pooled model for
+    all. The weights maximise the log-probability of the hidden annotations under the mixture,
+    ``Σ log Σ_k w_k p_k(y_i^r)`` (stacking), and the answer is ``q_i = Σ_k w_k q_ik`` of fits to all annotations.
+    An aggregator that collapses, or whose weight is below 5 %, is left out; without enough annotations to
+    hide, the answer is the majority vote. ``confusion`` is that of the pooled model under the answer.
+    """
+
+    name: ClassVar[str] = "auto"
+    title: ClassVar[str] = "Auto (weighted by held-out annotations)"
+    paper: ClassVar[str] = "Stacking: Yao, Vehtari, Simpson & Gelman, Bayesian Analysis 2018, doi:10.1214/17-BA1091"
+
+    held_out: float = Field(
+        default=0.2,
+        gt=0,
+        lt=1,
+        title="Share of labels held out",
+        description="Share of the annotations that judge the aggregators.",
+    )
+
+    def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
+        weight, notes = self._weigh(dataset, known)
+        posterior: FloatArray = np.zeros((dataset.n_tasks, dataset.n_classes))
+        total, lost = 0.0, []
+        for name, share in weight.items():
+            fit = get(name, **_CANDIDATES[name])._fit(dataset, known, start).posterior
+            if collapse(dataset, fit, known):
+                lost.append(name)
+            else:
+                posterior += share * fit
+                total += share
+        if lost:
+            notes = (*notes, _left_out(lost))
+        posterior = posterior / total if total else get("majority-vote")._fit(dataset, known, None).posterior
+        clamp(posterior, known)
+        return self.result(dataset, posterior, known=known, notes=notes, **_crowd(dataset, posterior))
+
+    def _weigh(self, dataset: CrowdDataset, known: IntArray | None) -> tuple[dict[str, float], tuple[str, ...]]:
+        """Weights of the aggregators that count, and why."""
+        step = -(-dataset.n_annotations // _MOST)
+        some = dataset if step == 1 else _tasks(dataset, np.arange(dataset.n_tasks) % step == 0)
+        clamped = known if known is None or step == 1 else known[::step]
+        hidden = held_out(some, self.held_out)
+        if dataset.n_classes < 2 or hidden.sum() < _ENOUGH or hidden.all():
+            return {"majority-vote": 1.0}, ("Too few annotations to hold any out: the majority vote.",)
+        seen, probability = some.where(~hidden), {}
+        for name, settings in _CANDIDATES.items():
+            fit = get(name, **settings)._fit(seen, clamped, None)
+            if not collapse(seen, fit.posterior, clamped):
+                probability[name] = predicted(some, hidden, fit.posterior, _STRENGTH)
+        if not probability:
+            return {"majority-vote": 1.0}, ("Every fit loses or inflates a class: the majority vote.",)
+        weight = dict(zip(probability, _stacked(np.stack(list(probability.values()), 1)), strict=True))
+        score = {name: float(np.log(p).mean()) for name, p in probability.items()}
+        kept = {name: w for name, w in weight.items() if w >= _NEGLIGIBLE}
+        shown = ", ".join(f"{name} {100 * w:.0f} %" for name, w in sorted(kept.items(), key=lambda item: -item[1]))
+        scores = ", ".join(f"{name} {s:.3f}" for name, s in sorted(score.items(), key=lambda item: -item[1]))
+        left = sorted(set(_CANDIDATES) - set(probability))
+        why = f"Weights: {shown}; by the mean log-probability of {int(hidden.sum())} held-out annotations: {scores}."
+        if left:
+            why += " " + _left_out(left)
+        return kept, (why,)
+
+
+def _left_out(names: Sequence[str]) -> str:
+    return f"Left out, as a class is lost or inflated in the fit: {', '.join(names)}."
+
+
+def _stacked(probability: FloatArray) -> FloatArray:
+    """(K,) weights that maximise ``Σ log Σ_k w_k p_k`` of (n, K), by EM."""
+    weight = np.full(probability.shape[1], 1 / probability.shape[1])
+    for _ in range(_ROUNDS):
+        share = probability * weight
+        share /= share.sum(1, keepdims=True)
+        weight = share.mean(0)
+    return np.asarray(weight)
+
+
+def _tasks(dataset: CrowdDataset, keep: BoolArray) -> CrowdDataset:
+    """The dataset of some tasks, renumbered."""
+    new = np.cumsum(keep) - 1
+    mine = keep[dataset.task]
+    return CrowdDataset(
+        dataset.name,
+        dataset.classes,
+        dataset.task_ids[keep],
+        dataset.worker_ids,
+        new[dataset.task[mine]].astype(np.int32),
+        dataset.worker[mine],
+        dataset.label[mine],
+    )
+
+
+def _crowd(dataset: CrowdDataset, posterior: FloatArray) -> dict[str, Any]:
+    """Counts, confusion, class shares and accuracy of the workers under a posterior."""
+    n_workers, n_classes = dataset.n_workers, dataset.n_classes
+    q = np.nan_to_num(posterior)
+    counts = cell_counts(dataset.task_start, dataset.worker * n_classes + dataset.label, q, n_workers * n_classes)
+    table = counts.reshape(n_workers, n_classes, n_classes)
+    confusion = pooled_confusion(table, _STRENGTH).transpose(0, 2, 1)
+    confusion[dataset.labels_per_worker == 0] = np.nan
+    prior = q.sum(0) / max(q.sum(), 1e-300)
+    return {
+        "confusion": confusion,
+        "counts": np.ascontiguousarray(table.transpose(0, 2, 1)),
+        "prior": prior,
+        "worker_weight": confusion.diagonal(axis1=1, axis2=2) @ prior,
+    }

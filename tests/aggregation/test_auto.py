@@ -1,0 +1,51 @@
+"""Auto: what it chooses, and what it leaves out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import crowdcore as cc
+from crowdcore.aggregation._held_out import held_out, predicted
+from crowdcore.aggregation.auto import _stacked
+from tests.aggregation.crowds import DEPENDENT, INDEPENDENT, simulated
+from tests.conftest import simulate_crowd
+
+WORST = 1.0  # points of accuracy
+
+
+@pytest.mark.parametrize("kind", ["adversaries", "unequal classes", "few labels per task", "hard rare", "spammers"])
+def test_is_not_worse_than_the_majority_vote(kind):
+    assert kind in INDEPENDENT | DEPENDENT
+    votes = simulated(kind, 100)
+    auto, majority = (
+        100 * (cc.aggregation.get(n).fit(votes).labels == votes.gold).mean() for n in ("auto", "majority-vote")
+    )
+    assert auto >= majority - WORST
+
+
+def test_weights_maximise_the_log_probability_of_the_mixture():
+    rng = np.random.default_rng(0)
+    probability = rng.uniform(0.05, 0.95, (400, 3))
+    value = lambda w: np.log(probability @ w).mean()  # noqa: E731
+    found = _stacked(probability)
+    assert found.sum() == pytest.approx(1)
+    assert all(value(found) >= value(other) - 1e-5 for other in rng.dirichlet(np.ones(3), 500))
+
+
+def test_the_better_posterior_predicts_held_out_annotations_better():
+    votes = simulate_crowd(300, 12, 3, per_task=5, accuracy=0.7)
+    hidden = held_out(votes, 0.2)
+    truth = np.eye(3)[votes.gold]
+    scores = [
+        np.log(predicted(votes, hidden, q, 15.0)).mean() for q in (truth, np.full_like(truth, 1 / 3), truth[::-1])
+    ]
+    assert scores[0] > scores[1] > scores[2]
+
+
+def test_it_says_why():
+    result = cc.aggregation.get("auto").fit(simulate_crowd(300, 12, 3, per_task=5, accuracy=0.7))
+    assert result.notes[0].startswith("Weights: ")
+    assert "held-out annotations" in result.notes[0]
+    few = cc.aggregation.get("auto").fit(simulate_crowd(10, 3, 2, per_task=3))
+    assert few.notes[0] == "Too few annotations to hold any out: the majority vote."
