@@ -14,7 +14,7 @@ from crowdcore.data.dataset import CrowdDataset
 
 __all__ = ["Copies", "copies"]
 
-_RATIO = 2.0  # times as many common mistakes as the crowd's own habit explains, before anyone is named
+_RATIO = 2.0  # times as many common mistakes as skills and tasks explain, before anyone is named
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class Copies:
         adjusted: p-value of the pair after Holm over all pairs that could be tested.
         both: tasks that both labelled.
         alike: of these, how many both got wrong alike.
-        expected: how many of those the crowd's habit explains.
+        expected: how many of those skills and tasks explain.
     """
 
     partner: IntArray
@@ -37,7 +37,7 @@ class Copies:
 
 
 def copies(dataset: CrowdDataset, truth: Reference, level: float = 0.05) -> Copies:
-    """Pairs who are wrong alike more often than the crowd's habit explains (`pair_mistakes`), by Holm's correction.
+    """Pairs who agree more often than their skills and the tasks explain (`pair_mistakes`), by Holm's correction.
 
     Holm keeps the chance that any pair of independent workers is named at ``level``; a named pair has besides at
     least twice as many mistakes in common as expected. Any other test of pairs belongs here: what the pages show of
