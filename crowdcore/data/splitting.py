@@ -35,7 +35,7 @@ def split_tasks(
 
     Examples:
         >>> import crowdcore as cc
-        >>> crowd = cc.data.simulate.synthetic(n_tasks=200, n_test=0)
+        >>> crowd = cc.data.simulate.synthetic(n_tasks=200, n_valid=0, n_test=0)
         >>> import numpy as np
         >>> np.bincount(split_tasks(crowd, valid=0.1, test=0.2).split).tolist()
         [140, 20, 40]

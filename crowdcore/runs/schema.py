@@ -8,6 +8,7 @@ import logging
 import os
 import re
 import sqlite3
+import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,7 @@ __all__ = ["client_of", "connect", "experiment_of", "local_folder", "make_databa
 _WAIT = 3.0  # seconds that SQLite waits for another writer
 _ROOT = re.compile(r"(.*/artifacts)(/\d+)?")  # an experiment's place, ours or as MLflow itself makes it
 _opened: set[Path] = set()  # databases that this process has used
+_making = threading.Lock()  # alembic's migrations find their database in a variable of the process
 
 
 def client_of(workspace: Workspace) -> MlflowClient:
@@ -132,12 +134,12 @@ def _expect(workspace: Workspace, database: Path) -> None:
 
 
 def make_database(workspace: Workspace) -> None:
-    """Make an empty record where there is none; of several processes, one does."""
+    """Make an empty record where there is none; of several processes and threads, one does."""
     database = workspace.database
     assert database is not None
     workspace.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     database.parent.mkdir(parents=True, exist_ok=True)
-    with locked(database.with_name(f"{database.name}.lock")):
+    with locked(database.with_name(f"{database.name}.lock")), _making:
         if not database.exists():
             _import_mlflow()
             with warnings.catch_warnings():

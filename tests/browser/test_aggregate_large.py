@@ -61,5 +61,5 @@ def test_half_a_million_annotations(browser: Browser, address: str, crowd: cc.Cr
     assert shown.shape == (5, 5)
     off = ~np.eye(4, dtype=bool)
     assert shown[:4, :4][off] == pytest.approx(100 * found.share[off], abs=1e-4)
-    expect(main(page).get_by_text("of 100,000").first).to_be_visible()
+    expect(main(page).get_by_text("of 100,000").filter(visible=True).first).to_be_visible()
     page.close()

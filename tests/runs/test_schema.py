@@ -3,6 +3,7 @@ from __future__ import annotations
 import multiprocessing
 import sqlite3
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.runs import RunSpec, Workspace, list_runs, store
-from crowdcore.runs.schema import client_of, experiment_name
+from crowdcore.runs.schema import client_of, experiment_name, make_database
 
 
 def _start(folder: str, gate: Any, said: Any) -> None:
@@ -40,6 +41,13 @@ def test_eight_processes_start_together_on_an_empty_workspace(tmp_path: Path, mo
         assert database.execute("SELECT count(*) FROM experiments WHERE name = 'small'").fetchone() == (1,)
     database.close()
     assert not list(place.folder.glob(".mlflow.db*")), "drafts are left behind"
+
+
+def test_two_threads_make_the_records_of_two_workspaces_at_once(tmp_path: Path) -> None:
+    workspaces = [Workspace.open(tmp_path / name) for name in ("one", "other")]
+    with ThreadPoolExecutor(2) as both:
+        list(both.map(make_database, workspaces))
+    assert [client_of(workspace).search_experiments()[0].name for workspace in workspaces] == ["Default", "Default"]
 
 
 def test_a_record_of_another_mlflow_is_not_touched(workspace: Workspace) -> None:
