@@ -18,6 +18,7 @@ AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text()
 WIDTHS = (1440, 900, 390)
 PAGES = {
     "overview": "/overview?",
+    "reproduction": "/reproduction?",
     "data": "/?",
     "shared mistakes": "/shared-mistakes?",
     "annotators": "/annotators?",
