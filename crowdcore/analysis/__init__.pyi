@@ -125,7 +125,9 @@ from .verdicts.tasks import (
     task_verdicts as task_verdicts,
 )
 from .verdicts.workers import (
+    WorkerEvidence as WorkerEvidence,
     WorkerVerdicts as WorkerVerdicts,
+    worker_evidence as worker_evidence,
     worker_verdicts as worker_verdicts,
 )
 from .workers.confusion import (

@@ -27,6 +27,15 @@ _NO_MORE = " Chance may explain it."
 
 
 @cached
+def workers_judged(
+    view: View, remove: float = REMOVE, trust: float = TRUST, confused: float = CONFUSED
+) -> WorkerVerdicts:
+    """Verdicts at these thresholds, of evidence and pairs that are computed once."""
+    evidence = view.of(analysis.worker_evidence, view.of(analysis.pair_mistakes))
+    return evidence.verdicts(remove=remove, trust=trust, confused=confused, level=LEVEL)
+
+
+@cached
 def verdicts(
     view: View, remove: float = REMOVE, trust: float = TRUST, confused: float = CONFUSED, sure: float = SURE
 ) -> Exhibit:
@@ -39,7 +48,7 @@ def verdicts(
         confused: share of a class from which a confusion is worth training.
         sure: probability from which a task's label is taken.
     """
-    workers, tasks = _workers(view, remove, trust, confused), view.of(analysis.task_verdicts, sure=sure)
+    workers, tasks = workers_judged(view, remove, trust, confused), view.of(analysis.task_verdicts, sure=sure)
     rows: list[tuple[str, str, int, str]] = []
     rows += [("worker", name, int((workers.verdict == name).sum()), words) for name, words in WORKER_VERDICTS.items()]
     rows += [("task", name, int((tasks.verdict == name).sum()), words) for name, words in TASK_VERDICTS.items()]
@@ -71,7 +80,7 @@ def worker_verdicts(view: View, remove: float = REMOVE, trust: float = TRUST, co
         trust: share of the typical skill above which a worker is trusted.
         confused: share of a class from which a confusion is worth training.
     """
-    found = _workers(view, remove, trust, confused)
+    found = workers_judged(view, remove, trust, confused)
     shown = view.renamed(found)
     table = pd.DataFrame(
         {
@@ -188,7 +197,7 @@ def actions(
         confused: share of a class from which a confusion is worth training.
         sure: probability from which a task's label is taken.
     """
-    found = _workers(view, remove, trust, confused)
+    found = workers_judged(view, remove, trust, confused)
     workers = worker_verdicts(view, remove, trust, confused).table
     workers = workers[~workers["verdict"].isin(["trust"])]
     mistakes, tasks = mistakes_in_words(view).table, task_verdicts(view, sure).table
@@ -231,10 +240,6 @@ def actions(
         ignore_index=True,
     )
     return Exhibit("actions", "What to do", None, table, (found.truth, found.control))
-
-
-def _workers(view: View, remove: float, trust: float, confused: float) -> WorkerVerdicts:
-    return view.of(analysis.worker_verdicts, remove=remove, trust=trust, confused=confused)
 
 
 @cached

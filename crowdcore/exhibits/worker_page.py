@@ -12,6 +12,7 @@ from crowdcore import analysis, figures
 from crowdcore.analysis.workers.confusion import row_shares
 from crowdcore.exhibits._verdict_words import changes_without, message, reasons
 from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.verdicts import workers_judged
 from crowdcore.exhibits.view import View, cached
 from crowdcore.exhibits.workers import worker_pairs
 
@@ -45,7 +46,7 @@ def _reasons(view: View) -> list[str]:
 
 
 def _renamed(view: View) -> WorkerVerdicts:
-    return view.renamed(view.of(analysis.worker_verdicts))
+    return view.renamed(workers_judged(view))
 
 
 @cached

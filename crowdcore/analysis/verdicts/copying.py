@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdcore.analysis.evaluation.paired_tests import holm
-from crowdcore.analysis.mistakes.pair_mistakes import pair_mistakes
-from crowdcore.analysis.reference import Reference
+from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
 from crowdcore.core.types import FloatArray, IntArray
-from crowdcore.data.dataset import CrowdDataset
 
 __all__ = ["Copies", "copies"]
 
@@ -36,18 +34,17 @@ class Copies:
     expected: FloatArray
 
 
-def copies(dataset: CrowdDataset, truth: Reference, level: float = 0.05) -> Copies:
+def copies(found: PairMistakes, level: float = 0.05) -> Copies:
     """Pairs who agree more often than their skills and the tasks explain (`pair_mistakes`), by Holm's correction.
 
     Holm keeps the chance that any pair of independent workers is named at ``level``; a named pair has besides at
     least twice as many mistakes in common as expected. Any other test of pairs belongs here: what the pages show of
     copying all comes from this function.
     """
-    found = pair_mistakes(dataset, truth)
     adjusted = holm(found.p_beyond)
     named = (adjusted <= level) & (found.wrong_alike >= _RATIO * found.expected_beyond)
     order = np.flatnonzero(named)[np.argsort(-found.p_beyond[named], kind="stable")]  # the surest is written last
-    n = dataset.n_workers
+    n = len(found.worker_ids)
     partner, both, alike = np.full(n, -1), np.full(n, -1), np.full(n, -1)
     p_value, expected = np.full(n, np.nan), np.full(n, np.nan)
     for one, other in ((found.worker_a, found.worker_b), (found.worker_b, found.worker_a)):

@@ -10,18 +10,19 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.analysis.evaluation.paired_tests import holm
-from crowdcore.analysis.reference import ReferenceLike, resolve_reference
+from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes, pair_mistakes
+from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.verdicts.confused import Confused, confused_cells
 from crowdcore.analysis.verdicts.copying import Copies, copies
 from crowdcore.analysis.verdicts.drift import Drift, drift
-from crowdcore.analysis.verdicts.peers import peer_beliefs
+from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.analysis.verdicts.skill import SkillEvidence, skill_evidence
-from crowdcore.analysis.workers.what_if import without_each
+from crowdcore.analysis.workers.what_if import WithoutEach, without_each
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["WORKER_VERDICTS", "WorkerVerdict", "WorkerVerdicts", "worker_verdicts"]
+__all__ = ["WORKER_VERDICTS", "WorkerEvidence", "WorkerVerdict", "WorkerVerdicts", "worker_evidence", "worker_verdicts"]
 
 WorkerVerdict: TypeAlias = Literal["remove", "check", "train", "underpowered", "trust"]
 WORKER_VERDICTS: Mapping[WorkerVerdict, str] = {
@@ -102,6 +103,115 @@ class WorkerVerdicts:
         return np.asarray((self.verdict == "remove") | (self.copies.partner >= 0) | self.drifts)
 
 
+@dataclass(frozen=True, eq=False)
+class WorkerEvidence:
+    """All that verdicts on workers rest on, whatever the thresholds.
+
+    Attributes:
+        dataset: the annotations.
+        truth: what confusions are counted against.
+        peers: what judges each label.
+        skill: evidence of each worker's skill.
+        pairs: agreement of every two workers.
+        drift: changes over time; None without times.
+        without: what changes without each worker.
+    """
+
+    dataset: CrowdDataset
+    truth: Reference
+    peers: Peers
+    skill: SkillEvidence
+    pairs: PairMistakes
+    drift: Drift | None
+    without: WithoutEach
+
+    def verdicts(self, *, remove: float, trust: float, confused: float, level: float) -> WorkerVerdicts:
+        """The verdicts at these thresholds, which `worker_verdicts` explains.
+
+        Raises:
+            SettingError: shares outside 0 … 1, or ``remove`` above ``trust``.
+        """
+        _refuse(remove, trust, confused, level)
+        dataset, evidence, changes, without = self.dataset, self.skill, self.drift, self.without
+        n, third = dataset.n_workers, level / 3
+        typical = evidence.typical()
+        remove_below, trust_above = remove * max(typical, 0.0), trust * max(typical, 0.0)
+        low, high = evidence.interval()
+        p_remove = holm(evidence.below(remove_below)) if remove_below > 0 else np.full(n, np.nan)
+        removed = (p_remove <= third) & (evidence.above_chance() > _KNOWS)
+        cells = confused_cells(self.peers, n, confused)
+        train = cells.q_value <= level
+        pairs = copies(self.pairs, third)
+        drifts = (
+            np.zeros(n, bool) if changes is None else (changes.adjusted <= third) & (changes.after < changes.before)
+        )
+        flagged = (pairs.partner >= 0) | drifts
+        reached = remove_below > 0
+        verdict = np.select(
+            [removed, flagged, train, reached & (low > trust_above), reached & (high < trust_above)],
+            ["remove", "check", "train", "trust", "check"],
+            "underpowered",
+        )
+        needed = np.where(verdict == "underpowered", _needed(evidence, low, high, remove_below, trust_above), np.nan)
+        given = np.zeros((n, dataset.n_classes))
+        np.add.at(given, (dataset.worker, dataset.label), 1)
+        total = dataset.labels_per_worker
+        favourite = np.where(total > 0, given.argmax(1), -1)
+        return WorkerVerdicts(
+            verdict,
+            total,
+            evidence.n,
+            evidence.skill,
+            low,
+            high,
+            typical,
+            remove_below,
+            trust_above,
+            p_remove,
+            favourite,
+            given.max(1) / np.maximum(total, 1),
+            needed,
+            cells,
+            train,
+            pairs,
+            changes,
+            drifts,
+            without.changed,
+            without.accuracy_change,
+            dataset.worker_ids,
+            dataset.classes,
+            self.truth.name,
+            self.peers.sentence,
+            CONTROL.format(level=level),
+        )
+
+
+def worker_evidence(
+    dataset: CrowdDataset, reference: ReferenceLike = "gold", pairs: PairMistakes | None = None
+) -> WorkerEvidence:
+    """What verdicts on workers rest on: the costly part of `worker_verdicts`.
+
+    Args:
+        dataset: the annotations.
+        reference: as in `worker_verdicts`.
+        pairs: `pair_mistakes` by this reference, where it is there already.
+
+    Raises:
+        DataError: no usable reference, or arrays too large.
+    """
+    truth = resolve_reference(dataset, reference)
+    peers = peer_beliefs(dataset, truth)
+    return WorkerEvidence(
+        dataset,
+        truth,
+        peers,
+        skill_evidence(peers, dataset.n_workers),
+        pair_mistakes(dataset, truth) if pairs is None else pairs,
+        drift(dataset, peers),
+        without_each(dataset, truth),
+    )
+
+
 def worker_verdicts(
     dataset: CrowdDataset,
     reference: ReferenceLike = "gold",
@@ -143,65 +253,17 @@ def worker_verdicts(
         >>> found.worker_ids[found.verdict == "remove"].tolist()
         ['w24', 'w35']
     """
+    _refuse(remove, trust, confused, level)
+    found = worker_evidence(dataset, reference)
+    return found.verdicts(remove=remove, trust=trust, confused=confused, level=level)
+
+
+def _refuse(remove: float, trust: float, confused: float, level: float) -> None:
     for name, share in (("remove", remove), ("trust", trust), ("confused", confused), ("level", level)):
         if not 0 < share < 1:
             raise SettingError(name, "lie between 0 and 1", share)
     if remove > trust:
         raise SettingError("remove", f"be at most `trust`, which is {trust:g}", remove)
-    truth, n = resolve_reference(dataset, reference), dataset.n_workers
-    third = level / 3
-    peers = peer_beliefs(dataset, truth)
-    evidence = skill_evidence(peers, n)
-    typical = evidence.typical()
-    remove_below, trust_above = remove * max(typical, 0.0), trust * max(typical, 0.0)
-    low, high = evidence.interval()
-    p_remove = holm(evidence.below(remove_below)) if remove_below > 0 else np.full(n, np.nan)
-    removed = (p_remove <= third) & (evidence.above_chance() > _KNOWS)
-    cells = confused_cells(peers, n, confused)
-    train = cells.q_value <= level
-    pairs = copies(dataset, truth, third)
-    changes = drift(dataset, peers)
-    drifts = np.zeros(n, bool) if changes is None else (changes.adjusted <= third) & (changes.after < changes.before)
-    flagged = (pairs.partner >= 0) | drifts
-    reached = remove_below > 0
-    verdict = np.select(
-        [removed, flagged, train, reached & (low > trust_above), reached & (high < trust_above)],
-        ["remove", "check", "train", "trust", "check"],
-        "underpowered",
-    )
-    needed = np.where(verdict == "underpowered", _needed(evidence, low, high, remove_below, trust_above), np.nan)
-    without = without_each(dataset, truth)
-    given = np.zeros((n, dataset.n_classes))
-    np.add.at(given, (dataset.worker, dataset.label), 1)
-    total = dataset.labels_per_worker
-    favourite = np.where(total > 0, given.argmax(1), -1)
-    return WorkerVerdicts(
-        verdict,
-        total,
-        evidence.n,
-        evidence.skill,
-        low,
-        high,
-        typical,
-        remove_below,
-        trust_above,
-        p_remove,
-        favourite,
-        given.max(1) / np.maximum(total, 1),
-        needed,
-        cells,
-        train,
-        pairs,
-        changes,
-        drifts,
-        without.changed,
-        without.accuracy_change,
-        dataset.worker_ids,
-        dataset.classes,
-        truth.name,
-        peers.sentence,
-        CONTROL.format(level=level),
-    )
 
 
 def _needed(evidence: SkillEvidence, low: FloatArray, high: FloatArray, below: float, above: float) -> FloatArray:
