@@ -5,39 +5,21 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import torch
-from pydantic import Field
 from torch import Tensor
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.networks.layers import Random
 from crowdcore.learning.networks.likelihood import gather_rows
-from crowdcore.learning.networks.task_confusion import TaskConfusion
+from crowdcore.learning.networks.task_confusion import TaskConfusion, TaskConfusionSettings
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
 __all__ = ["AnnotMix", "AnnotMixSettings"]
 
 
-class AnnotMixSettings(Settings):
+class AnnotMixSettings(TaskConfusionSettings):
     """Settings of Annot-Mix."""
-
-    embedding: int = Field(
-        default=16, ge=1, title="Embedding size", description="Dimension of the embeddings of tasks and workers."
-    )
-    right: float = Field(
-        default=0.9,
-        gt=0,
-        lt=1,
-        title="Probability of a right label, η",
-        description="η of every worker at the start (Herde 2024).",
-    )
-    noise_lr: float = Field(
-        default=1.0,
-        gt=0,
-        title="Learning rate of the workers' model",
-        description="As a multiple of the classifier's; the paper's is 1.",
-    )
 
 
 class AnnotMix(CrowdMethod):

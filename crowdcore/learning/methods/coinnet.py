@@ -16,15 +16,14 @@ from crowdcore.learning.networks.ops import worker_product
 from crowdcore.learning.networks.volume import log_volume
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.start import DirectStartSettings
-from crowdcore.learning.training.worker_model import WorkerModel
+from crowdcore.learning.training.worker_model import WorkerModel, WorkerModelSettings
 
 __all__ = ["CoinNet", "CoinNetSettings"]
 
 _LEAST = 1e-10
 
 
-class CoinNetSettings(DirectStartSettings):
+class CoinNetSettings(WorkerModelSettings):
     """Settings of COINNet."""
 
     strength: float = Field(
@@ -40,12 +39,6 @@ class CoinNetSettings(DirectStartSettings):
         title="Strength of the outliers' penalty, μ",
         description="μ of the outliers of a batch's tasks.",
         json_schema_extra=swept,
-    )
-    noise_lr: float = Field(
-        default=10.0,
-        gt=0,
-        title="Learning rate of the noise layers",
-        description="As a multiple of the classifier's: noise layers must move by several logits to be learnt.",
     )
 
 

@@ -12,13 +12,12 @@ from crowdcore.learning.base import Network, swept
 from crowdcore.learning.networks.volume import log_volume
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-from crowdcore.learning.training.start import DirectStartSettings
-from crowdcore.learning.training.worker_model import WorkerModel
+from crowdcore.learning.training.worker_model import WorkerModel, WorkerModelSettings
 
 __all__ = ["GeoCrowdNet", "GeoCrowdNetSettings"]
 
 
-class GeoCrowdNetSettings(DirectStartSettings):
+class GeoCrowdNetSettings(WorkerModelSettings):
     """Settings of GeoCrowdNet."""
 
     volume: Literal["f", "w"] = Field(
@@ -32,12 +31,6 @@ class GeoCrowdNetSettings(DirectStartSettings):
         title="Strength of the volume, λ",
         description="λ of the logarithm of the volume (Ibrahim 2023, eq. 8 and 9); 0 = without regularisation.",
         json_schema_extra=swept,
-    )
-    noise_lr: float = Field(
-        default=10.0,
-        gt=0,
-        title="Learning rate of the noise layers",
-        description="As a multiple of the classifier's: noise layers must move by several logits to be learnt.",
     )
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.networks.likelihood import gather_rows
-from crowdcore.learning.networks.task_confusion import TaskConfusion
+from crowdcore.learning.networks.task_confusion import TaskConfusion, TaskConfusionSettings
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
@@ -21,24 +21,15 @@ __all__ = ["Madl", "MadlSettings"]
 _ALPHA, _BETA = 1.25, 0.25  # of the bandwidth's Gamma prior, whose mode is 1
 
 
-class MadlSettings(Settings):
+class MadlSettings(TaskConfusionSettings):
     """Settings of MaDL."""
 
-    embedding: int = Field(
-        default=16, ge=1, title="Embedding size", description="Dimension of the embeddings of tasks and workers."
-    )
     right: float = Field(
         default=0.8,
         gt=0,
         lt=1,
         title="Probability of a right label, η",
         description="η of every worker at the start (Herde 2023, eq. 19).",
-    )
-    noise_lr: float = Field(
-        default=1.0,
-        gt=0,
-        title="Learning rate of the workers' model",
-        description="As a multiple of the classifier's; the paper's is 1.",
     )
 
 

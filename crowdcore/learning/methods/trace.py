@@ -8,13 +8,12 @@ from pydantic import Field
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import swept
-from crowdcore.learning.training.start import DirectStartSettings
-from crowdcore.learning.training.worker_model import WorkerModel
+from crowdcore.learning.training.worker_model import WorkerModel, WorkerModelSettings
 
 __all__ = ["Trace", "TraceSettings"]
 
 
-class TraceSettings(DirectStartSettings):
+class TraceSettings(WorkerModelSettings):
     """Settings of trace regularisation."""
 
     strength: float = Field(
@@ -23,12 +22,6 @@ class TraceSettings(DirectStartSettings):
         title="Strength of the trace penalty, λ",
         description="λ of the sum of traces (Tanno 2019, eq. 4); 0 = without regularisation.",
         json_schema_extra=swept,
-    )
-    noise_lr: float = Field(
-        default=10.0,
-        gt=0,
-        title="Learning rate of the noise layers",
-        description="As a multiple of the classifier's: noise layers must move by several logits to be learnt.",
     )
 
 

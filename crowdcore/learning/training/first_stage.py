@@ -22,7 +22,6 @@ from crowdcore.learning.training.start import (
     DirectStartSettings,
     NoiseLayerSettings,
     counted_confusion,
-    dawid_skene_confusion,
 )
 from crowdcore.learning.training.worker_model import WorkerModel
 
@@ -97,7 +96,7 @@ def _run(
 ) -> bool:
     first = make_replicas(data.problem, WorkerModel, stack, training)
     if start == "dawid-skene":
-        confusion = torch.from_numpy(dawid_skene_confusion(data.problem)).float()
+        confusion = torch.from_numpy(counted_confusion(data.problem, "dawid-skene")).float()
         for module in first:
             module.start_from(confusion)
 

@@ -18,7 +18,6 @@ __all__ = [
     "NoiseLayerSettings",
     "StartSettings",
     "counted_confusion",
-    "dawid_skene_confusion",
     "split_confusion",
 ]
 
@@ -73,11 +72,6 @@ class StartSettings(NoiseLayerSettings):
         title="Epochs of the first stage",
         description="As a share of the epochs, in addition to them; not used if the start is the identity or votes.",
     )
-
-
-def dawid_skene_confusion(problem: Problem) -> FloatArray:
-    """(R, C, C) `counted_confusion` under Dawid-Skene's posterior."""
-    return counted_confusion(problem, "dawid-skene")
 
 
 def counted_confusion(problem: Problem, aggregator: str) -> FloatArray:

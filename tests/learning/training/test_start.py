@@ -11,7 +11,7 @@ from crowdcore.core.errors import SettingError
 from crowdcore.data import simulate
 from crowdcore.learning import load_result, methods, train
 from crowdcore.learning.training.metrics import omega_correlation, recovery_error
-from crowdcore.learning.training.start import StartSettings, dawid_skene_confusion, split_confusion
+from crowdcore.learning.training.start import StartSettings, counted_confusion, split_confusion
 from tests.learning.helpers import built, featured_crowd
 
 STARTING = [n for n in methods.names() if issubclass(methods.get(n).Settings, StartSettings) or n == "trace"]
@@ -54,7 +54,7 @@ def test_common_and_own_confusions_mix_to_what_they_start_from(name):
 
 def test_dawid_skenes_start_is_near_the_truth_and_has_no_empty_rows():
     _, problem, _ = built("trace", featured_crowd(n_tasks=300, n_workers=8))
-    found = dawid_skene_confusion(problem)
+    found = counted_confusion(problem, "dawid-skene")
     np.testing.assert_allclose(found.sum(2), 1)
     assert found.min() >= 5e-4
     observed = worker_confusion(problem.dataset, "gold").matrices
