@@ -15,8 +15,9 @@ from crowdcore.aggregation._pooling import pooled_confusion
 from crowdcore.aggregation._registry import get
 from crowdcore.aggregation.base import AggregationResult, Aggregator
 from crowdcore.core.kernels import cell_counts
-from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.subset import take_tasks
 
 _CANDIDATES: dict[str, dict[str, Any]] = {
     "majority-vote": {},
@@ -76,7 +77,7 @@ class Auto(Aggregator):
     def _weigh(self, dataset: CrowdDataset, known: IntArray | None) -> tuple[dict[str, float], tuple[str, ...]]:
         """Weights of the aggregators that count, and why."""
         step = -(-dataset.n_annotations // _MOST)
-        some = dataset if step == 1 else _tasks(dataset, np.arange(dataset.n_tasks) % step == 0)
+        some = dataset if step == 1 else take_tasks(dataset, np.arange(0, dataset.n_tasks, step))
         clamped = known if known is None or step == 1 else known[::step]
         hidden = held_out(some, self.held_out)
         if dataset.n_classes < 2 or hidden.sum() < _ENOUGH or hidden.all():
@@ -112,21 +113,6 @@ def _stacked(probability: FloatArray) -> FloatArray:
         share /= share.sum(1, keepdims=True)
         weight = share.mean(0)
     return np.asarray(weight)
-
-
-def _tasks(dataset: CrowdDataset, keep: BoolArray) -> CrowdDataset:
-    """The dataset of some tasks, renumbered."""
-    new = np.cumsum(keep) - 1
-    mine = keep[dataset.task]
-    return CrowdDataset(
-        dataset.name,
-        dataset.classes,
-        dataset.task_ids[keep],
-        dataset.worker_ids,
-        new[dataset.task[mine]].astype(np.int32),
-        dataset.worker[mine],
-        dataset.label[mine],
-    )
 
 
 def _crowd(dataset: CrowdDataset, posterior: FloatArray) -> dict[str, Any]:
