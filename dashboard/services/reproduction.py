@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from crowdcore.core.errors import CrowdError
 from crowdcore.exhibits.view import cached
-from dashboard.services._cache import dataset
+from dashboard.services._cache import dataset, upload_folder
 from dashboard.services.runs import all_runs, result
 
 if TYPE_CHECKING:
+    from crowdcore import CrowdDataset
     from crowdcore.exhibits import Exhibit
     from crowdcore.reproduce import Scale
 
@@ -51,7 +53,7 @@ def _reproduction(id: str, scale: Scale, known: tuple[tuple[str, str], ...]) -> 
     from crowdcore.exhibits import Exhibit
 
     entry = reproduce.get(id)
-    found = reproduce.look(entry, scale, open_=dataset, result=result)
+    found = reproduce.look(entry, scale, open_=_opened, result=result)
     told = reproduce.told(entry, scale, found)
     drawn = [
         Exhibit(f"{id}-{scale}-{k + 1}", f"{entry.title}: {name}", figure, told.table)
@@ -59,3 +61,13 @@ def _reproduction(id: str, scale: Scale, known: tuple[tuple[str, str], ...]) -> 
     ]
     missing = sum(not one.ours and not one.why.startswith("not run: ") for one in found)
     return Reproduction(told, drawn, list(dict.fromkeys(one.run.id for one in found if one.run)), missing, len(found))
+
+
+def _opened(name: str) -> CrowdDataset:
+    from crowdcore.data.catalogue import dataset_folders
+
+    if upload_folder(name) is None and name not in dataset_folders():
+        raise CrowdError(
+            f"the dataset {name} is not here. Fetch it with `crowdcore fetch`, or set CROWDCORE_DATA to its folder."
+        )
+    return dataset(name)

@@ -42,7 +42,8 @@ def board() -> None:
     view, above = looked_at(), st.container()
     limits = thresholds()
     remove, trust, confused, sure = (limits[key] for key in THRESHOLDS)
-    counts = verdicts.verdicts(view, remove, trust, confused, sure)
+    with above, st.spinner("Judging workers and tasks …", show_time=True):
+        counts = verdicts.verdicts(view, remove, trust, confused, sure)
     with above:
         st.markdown(as_text(" ".join(counts.notes[:3])))
         take_along(view, limits)

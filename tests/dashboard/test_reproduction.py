@@ -19,3 +19,8 @@ def test_paper_beside_ours_and_the_command():
     private = open_page("reproduction", dataset="crowd", entry="trace-fig7")
     assert "crowdcore reproduce" not in words(private)
     assert table(private, "paper")["paper"].iloc[0] == "75.57 ± 0.16"
+
+
+def test_a_dataset_that_is_not_here_is_fetched():
+    test = open_page("reproduction", dataset="crowd", entry="conal-fig1")
+    assert table(test, "paper")["ours"].str.contains("labelme is not here. Fetch it with").iloc[0]
