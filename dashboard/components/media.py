@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from dashboard import services, state
 from dashboard.components.text import as_text
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 __all__ = ["cards", "media"]
 
@@ -19,7 +25,7 @@ def media(dataset: str, task: int, side: int) -> None:
     """Show a task's image, text and sound, as far as it has them; an image elsewhere is linked, not loaded."""
     item = services.item(dataset, task, side)
     if item.image is not None:
-        st.image(item.image, alt="The item")
+        st.image(_address(item.image), alt="The item")
     if item.text:
         with st.container(height=130 if side < LARGE else 300, border=True):
             st.text(item.text[:500] if side < LARGE else item.text)
@@ -27,6 +33,13 @@ def media(dataset: str, task: int, side: int) -> None:
         st.audio(item.audio)
     if item.link is not None:
         st.link_button("Image", item.link, icon=":material/open_in_new:")
+
+
+def _address(image: Image) -> str:
+    """The picture itself as an address: a file of its own would be gone where a page is left while it loads."""
+    written = BytesIO()
+    image.convert("RGB").save(written, "JPEG", quality=90)
+    return f"data:image/jpeg;base64,{b64encode(written.getvalue()).decode()}"
 
 
 def cards(dataset: str, tasks: Sequence[int], captions: Sequence[str], key: str, **link: str | None) -> None:

@@ -125,6 +125,12 @@ def test_one_task_shows_its_labels(crowd_folder: Path) -> None:
     assert list(labels["worker"]) == [f"w{r:03d}" for r in crowd.worker[crowd.task == 7]]
 
 
+def test_a_picture_needs_no_file_that_may_be_gone_when_the_browser_asks_for_it() -> None:
+    test = open_page("tasks", dataset="demo", task=str(load_dataset("demo").task_ids[0]))
+    (shown,) = test.get("image")
+    assert [picture.url.split(",")[0] for picture in shown.proto.imgs] == ["data:image/jpeg;base64"]
+
+
 def test_an_unknown_task_is_refused(crowd_folder: Path) -> None:
     assert "has no task 'nope'" in words(open_page("tasks", dataset="crowd", task="nope"))
 
