@@ -7,13 +7,15 @@ it is spread: every worker gives the true class at a similar rate, mistakes diff
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.special import gammaln
 
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["is_named", "name_by_evenness", "name_by_votes"]
+__all__ = ["is_named", "name_by_evenness", "name_by_votes", "new_names"]
 
 SERIOUS = 0.3
 """A label can name a class if the crowd gives it at least this often, relative to its most given label."""
@@ -57,6 +59,15 @@ def name_by_evenness(counts: FloatArray, doubt: float) -> IntArray:
         for named in np.flatnonzero(serious[k]):
             score[k, named] = evidence(counts[:, k], int(named)) - present - doubt
     return np.asarray(linear_sum_assignment(score, maximize=True)[1])
+
+
+def new_names(classes: Sequence[str], name: IntArray) -> str:
+    """Which classes were renamed, and what to do about it."""
+    moved = [f"{classes[old]} → {classes[new]}" for old, new in enumerate(name.tolist()) if old != new]
+    return (
+        f"The workers' counts are clearly more probable if classes are named otherwise than by the votes: "
+        f"{', '.join(moved)}. Set rename to false, or give some true labels, to decide yourself."
+    )
 
 
 def evidence(counts: FloatArray, named: int) -> float:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from crowdcore.aggregation._class_names import is_named, name_by_evenness, name_by_votes
+from crowdcore.aggregation._class_names import is_named, name_by_evenness, name_by_votes, new_names
 from crowdcore.aggregation._confusion_em import (
     NO_EVIDENCE,
     ConfusionEM,
@@ -35,6 +35,7 @@ from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 _STEPS = 30  # closed-form updates of the split per pass over the annotations
+_PASSES, _STILL = 20, 1e-5  # at most so many times, or until no cell of the common confusion moves more
 _COARSE = 1e-4  # nats per annotation and iteration below which a random start is looked at first
 _HOPELESS = 0.03  # nats per annotation by which it is then given up
 _MARGIN = 1e-3  # nats per annotation that a further start must gain over the votes
@@ -150,6 +151,23 @@ class ConalEM(ConfusionEM):
         """The priors of the split."""
         return Priors(self.common_prior, self.accuracy_prior, self.accuracy_tie, self.smoothing)
 
+    def decompose(self, counts: FloatArray) -> Decomposition:
+        """Common and own confusions of one group, and ω, of given counts.
+
+        Args:
+            counts: (n_workers, C, C) expected number of labels, row = true class.
+        """
+        found = first_split(counts, 1, self.priors)
+        for _ in range(_PASSES):
+            before, found = found.common, improve(found, counts, self.priors, _STEPS)
+            if np.abs(found.common - before).max() < _STILL:
+                break
+        return found
+
+    def class_names(self, counts: FloatArray) -> IntArray:
+        """(C,) what each class should be called by the evidence of the counts, as `decompose` takes them."""
+        return name_by_evenness(counts, _DOUBT)
+
     def m_step(self, sums: Sums, n_workers: int, before: ConalParameters | None = None) -> ConalParameters:
         """Improve the split of the counts, from its start where there is none before."""
         counts = sums.by_class(n_workers)
@@ -199,7 +217,7 @@ class ConalEM(ConfusionEM):
         sums = _renamed(sums, by_votes)
         if not self.rename:
             return sums, np.arange(len(by_votes))
-        name = name_by_evenness(sums.by_class(n_workers), _DOUBT)
+        name = self.class_names(sums.by_class(n_workers))
         return _renamed(sums, name), name
 
     def _free_run(self, engine: Engine, n_workers: int, sums: Sums) -> tuple[Sums, float]:
@@ -241,13 +259,14 @@ class ConalEM(ConfusionEM):
         named = start is not None or (known is not None and bool((known >= 0).any()))
         engine = self.engine(table, start_posterior(dataset, known, start))
         fitted = self.run(engine, dataset.n_workers, named)
-        posterior = engine.posterior
+        posterior, name = engine.posterior, fitted.parameters.name
+        renamed = (new_names(dataset.classes, name),) if (name != np.arange(len(name))).any() else ()
         return self.result(
             dataset,
             posterior,
             known=known,
             omega=_omega(table, dataset.task, posterior, fitted.parameters.split),
-            notes=(*_new_names(dataset, fitted.parameters.name), *self.notes(dataset)),
+            notes=(*renamed, *self.notes(dataset)),
             **self.parts(fitted.parameters, fitted.sums),
             **fitted.trace._asdict(),
         )
@@ -264,17 +283,6 @@ def _ordered(split: Decomposition) -> Decomposition:
     size = np.bincount(split.group[split.active], minlength=len(split.common))
     order = np.lexsort((-split.common.trace(axis1=1, axis2=2), -size))
     return split._replace(common=split.common[order], group=np.argsort(order)[split.group])
-
-
-def _new_names(dataset: CrowdDataset, name: IntArray) -> tuple[str, ...]:
-    """A note that says which classes were renamed."""
-    moved = [f"{dataset.classes[k]} → {dataset.classes[name[k]]}" for k in np.flatnonzero(name != np.arange(len(name)))]
-    if not moved:
-        return ()
-    return (
-        f"The workers' counts are clearly more probable if classes are named otherwise than by the votes: "
-        f"{', '.join(moved)}. Set rename to false, or give some true labels, to decide yourself.",
-    )
 
 
 def _omega(table: LabelTable, task: IntArray, posterior: FloatArray, split: Decomposition) -> FloatArray:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.learning.gaussian.evidence import Annotations
 from crowdcore.learning.networks.likelihood import log_softmax, softmax
 
-__all__ = ["Choice", "Scores", "choose", "label_likelihood"]
+__all__ = ["Choice", "Scores", "choose", "label_agreement", "label_likelihood"]
 
 _TEMPERATURES = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.25, 1.5, 2.0)
 _ROUNDS = 10  # of posterior and confusions
@@ -32,7 +33,7 @@ class Scores:
         candidate: method and settings, in one line.
         right: (n_gold,) whether it names the true class of each validation task with gold.
         likelihood: (n_train,) log-likelihood of the labels of each training task.
-        agreement: share of labels that are what it predicts.
+        agreement: share of labels that are what it predicts, under the names that make it largest.
     """
 
     candidate: str
@@ -130,6 +131,18 @@ def _decide(right: FloatArray, likelihood: FloatArray, allowed: BoolArray) -> tu
     return int(np.where(tied, likelihood.mean(1), -np.inf).argmax()), tied
 
 
+def label_agreement(predicted: IntArray, label: IntArray, n_classes: int) -> float:
+    """Share of labels that are what is predicted, under the names of the predicted classes that make it largest.
+
+    Args:
+        predicted: (A,) class predicted for the task of each label.
+        label: (A,).
+        n_classes: C.
+    """
+    together = np.bincount(predicted * n_classes + label, minlength=n_classes**2).reshape(n_classes, n_classes)
+    return float(together[linear_sum_assignment(together, maximize=True)].sum() / len(label))
+
+
 def label_likelihood(
     probabilities: FloatArray, task: IntArray, worker: IntArray, label: IntArray, n_workers: int
 ) -> FloatArray:
@@ -138,7 +151,7 @@ def label_likelihood(
     The confusions leave the task out, and are the same for all candidates: they follow from the mean of the candidates'
     posteriors, and those from them, in rounds from vote shares. Every candidate's probabilities are sharpened or
     flattened to the temperature under which the labels are most likely: what says nothing of the labels counts as equal
-    probabilities.
+    probabilities. What a candidate calls its classes does not matter: they are matched to those of the votes.
 
     Args:
         probabilities: (K, n, C) of K candidates for tasks that they were not fitted on, rows sum to 1.
@@ -153,8 +166,9 @@ def label_likelihood(
     tasks, workers, labels = (torch.from_numpy(np.array(part, np.int64)) for part in (task, worker, label))
     n_tasks, n_classes = probabilities.shape[1:]
     annotations = Annotations(tasks, workers, labels, n_tasks, n_workers, n_classes)
-    each = [torch.from_numpy(np.log(np.maximum(p, _SMALLEST))) for p in probabilities]
     q = annotations.votes()
+    matched = [p[:, linear_sum_assignment(p.T @ q.numpy(), maximize=True)[1].argsort()] for p in probabilities]
+    each = [torch.from_numpy(np.log(np.maximum(p, _SMALLEST))) for p in matched]
     for _ in range(_ROUNDS):
         evidence = annotations.log_evidence(q, _SMOOTHING, _POOLING)
         joint = torch.stack([_at_best_temperature(log_p, evidence) for log_p in each])

@@ -17,7 +17,7 @@ from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import NO_SPLIT, CrowdDataset
 from crowdcore.learning import methods
 from crowdcore.learning.base import CrowdMethod
-from crowdcore.learning.choice import Choice, Scores, choose, label_likelihood
+from crowdcore.learning.choice import Choice, Scores, choose, label_agreement, label_likelihood
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.events import EpochEvent, Event, Listener, NoteEvent
@@ -167,10 +167,10 @@ class Trials:
         task, worker, label = position[dataset.task[used]], dataset.worker[used], dataset.label[used]
         each = np.stack([found[self.train] for found in tried.values()])
         likelihood = label_likelihood(each, task, worker, label, dataset.n_workers)
-        agreement = (each.argmax(2)[:, task] == label).mean(1)
+        agreement = [label_agreement(found.argmax(1)[task], label, dataset.n_classes) for found in each]
         gold = dataset.gold[self.judged]
         return [
-            Scores(candidate, found[self.judged].argmax(1) == gold, likelihood[k], float(agreement[k]))
+            Scores(candidate, found[self.judged].argmax(1) == gold, likelihood[k], agreement[k])
             for k, (candidate, found) in enumerate(tried.items())
         ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from crowdcore.core.errors import DataError
 from crowdcore.learning import load_result, methods, train, trials
-from crowdcore.learning.choice import Scores, choose, label_likelihood
+from crowdcore.learning.choice import Scores, choose, label_agreement, label_likelihood
 from crowdcore.learning.methods.dl_em import DlEm
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.events import EpochEvent
@@ -23,6 +24,8 @@ TEMPERATURES = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.25, 1.5, 2
 def by_hand(each: np.ndarray, task: np.ndarray, worker: np.ndarray, label: np.ndarray, n_workers: int) -> np.ndarray:
     n, n_classes = each.shape[1:]
     q = np.stack([np.bincount(label[task == i], minlength=n_classes) / (task == i).sum() for i in range(n)])
+    orders = [list(order) for order in itertools.permutations(range(n_classes))]
+    each = np.stack([p[:, max(orders, key=lambda order, p=p: (p[:, order] * q).sum())] for p in each])
     for _ in range(10):
         counts = np.zeros((n_workers, n_classes, n_classes))
         for i, r, y in zip(task, worker, label, strict=True):
@@ -58,6 +61,18 @@ def test_probabilities_that_know_more_make_labels_likelier():
     known, shuffled, nothing = label_likelihood(each, crowd.task, crowd.worker, crowd.label, crowd.n_workers).mean(1)
     assert known > nothing + 0.1
     assert shuffled == pytest.approx(nothing, abs=0.02), "what says nothing of the labels is flattened"
+
+
+def test_what_a_candidate_calls_its_classes_does_not_matter():
+    crowd = featured_crowd(n_tasks=200, per_task=2)
+    n, rng, names = int(crowd.task.max()) + 1, np.random.default_rng(4), np.array([2, 0, 1])
+    p = 0.6 * np.eye(3)[crowd.gold[:n]] + 0.4 * rng.dirichlet(np.ones(3), n)
+    named, other = label_likelihood(np.stack([p, p[:, names]]), crowd.task, crowd.worker, crowd.label, crowd.n_workers)
+    np.testing.assert_allclose(named, other)
+    predicted = [q.argmax(1)[crowd.task] for q in (p, p[:, names])]
+    one, same = (label_agreement(q, crowd.label, 3) for q in predicted)
+    assert one == same == (predicted[0] == crowd.label).mean()
+    assert label_agreement(rng.permutation(predicted[0]), crowd.label, 3) < 0.7 * one
 
 
 def scores(accuracies: list[float], likelihoods: list[float], n_gold: int = 100) -> list[Scores]:

@@ -12,6 +12,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch import nn
 
 from crowdcore.core.errors import DataError
+from crowdcore.data import simulate
+from crowdcore.data.simulate.base import as_tasks
 from crowdcore.learning import sweep, train
 from crowdcore.learning.gaussian.alternate import fit_alternating
 from crowdcore.learning.gaussian.classes import Blocks, fit_classes
@@ -117,6 +119,21 @@ def test_a_mistake_that_most_workers_share_is_undone_by_the_features(balance):
     assert (fit.posterior.argmax(1).numpy() == gold).mean() > 0.97
     assert float(fit.confusion[:, 0, 1].mean()) == pytest.approx(0.65, abs=0.1)
     assert (fit.log_probs(torch.from_numpy(x)).argmax(1).numpy() == gold).mean() > 0.95
+
+
+def test_classes_whose_labels_are_mostly_one_shared_mistake_get_their_names_and_the_common_confusion_is_found():
+    x, gold = clusters(400, 4)
+    tasks = as_tasks((x.astype(np.float32), gold), "clusters", np.zeros(400, np.int8))
+    noise = {"common_strength": 0.8, "individual_strength": 0.5, "proportion": 0.6, "pattern": "symmetric"}
+    crowd = simulate.conal(tasks, seed=1, n_workers=15, per_task=4, **noise)
+    settings = {"seeds": 1, "epochs": 1, "select_on": "none", "balance": 0.0}
+    named, by_votes = (train(crowd, "gaussian-em", **settings, rename=rename) for rename in (True, False))
+    assert (by_votes.q[0].argmax(1) == gold).mean() < 0.05
+    assert (named.q[0].argmax(1) == gold).mean() > 0.97
+    assert any("class 0 → class 1" in note for note in named.notes)
+    wrong, found = (float(((r.common_confusion - crowd.truth.common_confusion) ** 2).mean()) for r in (by_votes, named))
+    assert found < 0.01 < wrong / 4
+    assert np.corrcoef(named.omega[0], crowd.truth.used_common)[0, 1] > 0.45
 
 
 def test_it_says_what_chose_its_settings_and_predicts_anew():

@@ -60,6 +60,11 @@ class EmOptions(Settings):
         title="Pooling, κ",
         description="Pseudo-labels that a worker's row takes from the confusion of all workers together.",
     )
+    rename: bool = Field(
+        default=True,
+        title="Rename classes by the evidence",
+        description="Where most labels of a class may be one shared mistake, its name is what workers say evenly.",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +102,7 @@ def fit_gaussians(
     sharpening: float,
     seed: int,
     everything: Blocks | None = None,
+    start: Tensor | None = None,
 ) -> GaussianFit:
     """Rounds of EM.
 
@@ -113,9 +119,10 @@ def fit_gaussians(
         sharpening: factor of the temperature.
         seed: of the folds.
         everything: the annotated tasks, then tasks without labels.
+        start: (n, C) the first q; default: vote shares.
     """
     n, shuffle = len(labelled.x), torch.Generator().manual_seed(seed)
-    q, p, history, shared = annotations.votes(), None, [], settings.shared or 0.0
+    q, p, history, shared = annotations.votes() if start is None else start, None, [], settings.shared or 0.0
     for _ in range(settings.rounds):
         # The first round has nothing to say of unlabelled tasks yet.
         blocks, soft = (labelled, q) if everything is None or p is None else (everything, torch.cat([q, p]))

@@ -12,6 +12,9 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from crowdcore.aggregation._class_names import new_names
+from crowdcore.aggregation._decomposition import Decomposition
+from crowdcore.aggregation.conal_em import ConalEM
 from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.learning.gaussian.classes import Blocks
 from crowdcore.learning.gaussian.em import EmOptions, GaussianFit, fit_gaussians
@@ -23,6 +26,7 @@ from crowdcore.learning.training.problem import Problem
 
 __all__ = ["Chosen", "GaussianSettings", "choose_gaussians"]
 
+_SPLITS = ConalEM()  # splits counts and names classes with its default priors
 _BALANCES, _SHARPENINGS = (0.0, 0.3, 0.5), (1.0, 1.5)
 _ENOUGH, _NUMBERS, _FEWEST = 10_000, 20_000_000, 2_000  # tasks, or numbers in them, that the space is found from
 _CHUNK = 4096  # tasks at a time
@@ -56,13 +60,15 @@ class Chosen:
     Args:
         space: where its classes are.
         fit: classes, posterior, confusions.
-        note: what chose it, in one sentence.
+        split: the workers' confusions as a common one and their own.
+        notes: what chose it, and which classes have other names than the votes give, one sentence each.
         network: what makes the features of the space from inputs; None: inputs are the features.
     """
 
     space: Space
     fit: GaussianFit
-    note: str
+    split: Decomposition
+    notes: tuple[str, ...]
     network: nn.Module | None = None
 
 
@@ -71,6 +77,8 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings, network: nn.M
 
     Labels that validate choose the one with the highest accuracy, and ties go to the one under which the crowd's
     labels are most likely; without such labels that likelihood chooses, at the temperature that it prefers itself.
+    EM finds the classes and the votes name them; where the workers' counts are clearly more probable under other names,
+    EM goes on from those, and validation labels may still choose the fit with the names of the votes.
 
     Args:
         problem: what is learnt from.
@@ -96,15 +104,34 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings, network: nn.M
     best: tuple[float, float] = (-np.inf, -np.inf)
     for balance, sharpening in itertools.product(balances, sharpenings):
         fit = fit_gaussians(labelled, annotations, settings, balance, sharpening, 0, everything)
-        right = _accuracy(fit.log_probs(x[valid]), checked) if judged else 0.0
-        score = (right, float(fit.log_likelihood[-1]))
-        if score > best:
-            best, found, chosen = score, fit, f"Balance {balance:g} and sharpening {sharpening:g}"
+        name, fits = _names(annotations, fit, settings), {"votes": fit}
+        if name is not None:
+            q = fit.posterior[:, torch.from_numpy(np.argsort(name)).to(device)]
+            renamed = fit_gaussians(labelled, annotations, settings, balance, sharpening, 0, everything, q)
+            fits = {**fits, "evidence": renamed} if judged else {"evidence": renamed}
+        for named_by, fit in fits.items():
+            right = _accuracy(fit.log_probs(x[valid]), checked) if judged else 0.0
+            score = (right, float(fit.log_likelihood[-1]))
+            if score > best:
+                best, found, chosen = score, fit, f"Balance {balance:g} and sharpening {sharpening:g}"
+                moved = name if named_by == "evidence" else None
     by = f"validation accuracy ({100 * best[0]:.1f} %)" if judged else f"the labels' likelihood ({best[1]:.3f})"
     n_fits = len(balances) * len(sharpenings)
     shared = f"A share of {found.shared:.2f} of the pairs of labels of one task agree in mistakes (η)."
-    note = f"{chosen} were chosen among {n_fits} fits by {by}. {shared}"
-    return Chosen(space.cpu(), _on_host(found), note, None if network is None else network.cpu())
+    notes = [f"{chosen} were chosen among {n_fits} fits by {by}. {shared}"]
+    if moved is not None:
+        notes.append(new_names(problem.dataset.classes, moved))
+    found = _on_host(found)
+    split = _SPLITS.decompose(annotations.counts(found.posterior.to(device)).cpu().numpy())
+    return Chosen(space.cpu(), found, split, tuple(notes), None if network is None else network.cpu())
+
+
+def _names(annotations: Annotations, fit: GaussianFit, settings: EmOptions) -> IntArray | None:
+    """(C,) other names of the classes under which the workers' counts are clearly more probable, or None."""
+    if not settings.rename:
+        return None
+    name = _SPLITS.class_names(annotations.counts(fit.posterior).cpu().numpy())
+    return name if (name != np.arange(len(name))).any() else None
 
 
 def _space(problem: Problem, settings: GaussianSettings, network: nn.Module | None) -> Space:

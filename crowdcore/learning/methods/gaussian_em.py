@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 from pydantic import Field
 from torch import Tensor, nn
 
@@ -22,6 +23,7 @@ from crowdcore.learning.training.problem import Problem
 __all__ = ["GaussianEm", "GaussianEmSettings", "WithGaussians"]
 
 _SMALLEST = 1e-9  # probability, before both are mixed
+_EDGE = 1e-6  # ω stays as far from 0 and 1
 
 
 class GaussianEmSettings(GaussianSettings):
@@ -60,7 +62,8 @@ class GaussianEm(CrowdMethod):
 
     Classes are Gaussians with one covariance in a space of kernel principal components; scores of a task are by
     classes fitted without its fold, and its workers' confusions leave the task out. Predictions are the mean of the
-    network's and the Gaussians' probabilities.
+    network's and the Gaussians' probabilities. The counts of EM's end are split into a common confusion, the workers'
+    own and ω as `ConalEM` does.
     """
 
     name: ClassVar[str] = "gaussian-em"
@@ -77,7 +80,9 @@ class GaussianEm(CrowdMethod):
         if found.network is not None:
             self.classifier.features = found.network
         self.classifier.gaussians = found.space.then(weights.float(), offsets.float())
-        self.register_buffer("worker_confusion", fit.confusion.float(), persistent=False)
+        self.register_buffer("worker_confusion", torch.from_numpy(found.split.own).float(), persistent=False)
+        self.register_buffer("common_confusion", torch.from_numpy(found.split.common[0]).float(), persistent=False)
+        self.register_buffer("share", torch.from_numpy(found.split.omega).float(), persistent=False)
         self.register_buffer("q", fit.posterior.float(), persistent=False)
 
     @classmethod
@@ -102,7 +107,7 @@ class GaussianEm(CrowdMethod):
         decided = (
             f"On {against.sum():,} of {len(votes):,} training tasks the features decided for a label of no worker."
         )
-        return (found.note, decided)
+        return (*found.notes, decided)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Cross-entropy of the network with the targets."""
@@ -111,8 +116,18 @@ class GaussianEm(CrowdMethod):
         return {"cross_entropy": cross_entropy(log_p, batch.target)}
 
     def recovered(self) -> Recovered:
-        """Confusions of the workers that EM found, and the posterior of the training tasks."""
-        return {name: self.get_buffer(name) for name in ("worker_confusion", "q")}
+        """The workers' confusions that EM found, as a common one and their own; the posterior of training tasks."""
+        return {name: self.get_buffer(name) for name in ("common_confusion", "worker_confusion", "q")}
+
+    def omega(self, batch: Batch) -> Tensor:
+        """(A,) ``Σ_c p_i(c | labels) ω_rc π^g[c, y] / (ω_rc π^g[c, y] + (1 - ω_rc) π^r[c, y])``."""
+        share, common, own = (self.get_buffer(name) for name in ("share", "common_confusion", "worker_confusion"))
+        from_common = share[batch.worker] * common.T[batch.label]  # (A, C)
+        given = from_common + (1 - share[batch.worker]) * own.transpose(1, 2)[batch.worker, batch.label]
+        log_p = self.log_probs(batch.features)
+        evidence = (batch.weight.unsqueeze(1) * given.log()).to(log_p.dtype)
+        p = softmax(log_p.index_add(0, batch.row, evidence))
+        return (p[batch.row] * from_common / given).sum(1).clamp(_EDGE, 1 - _EDGE)
 
 
 def _chosen(problem: Problem, settings: GaussianSettings) -> Chosen:

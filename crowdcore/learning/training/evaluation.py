@@ -90,7 +90,7 @@ class Evaluation:
                 metrics |= {f"{split}_{k}": v for k, v in _scores(self._part(log_p, split), labels).items()}
         if self._has_recovery or self._start:
             metrics |= self._confusions(self.replicas.call("recovered"), order)
-        if self.data.problem.n_train <= _FOLLOWED:
+        if self.replicas.method.learns_confusions and self.data.problem.n_train <= _FOLLOWED:
             omega = omega_of(self.replicas, self.data, slice(0, self.data.problem.n_train))
             if omega is not None:
                 metrics["omega_std"] = omega.std(1)
