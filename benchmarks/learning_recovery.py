@@ -105,9 +105,8 @@ def conal_run(crowd: CrowdDataset, seeds: int) -> dict[str, FloatArray]:
 
 def gaussians(crowds: int = 3) -> None:
     """What `gaussian-em` recovers of the same crowds, no gold given, with and without names by the evidence."""
-    print(
-        "| Synthetic | | common error | own error | correlation of ω | training tasks right |\n|---|---|---|---|---|---|"
-    )
+    heads = ("Synthetic", "", "common error", "own error", "correlation of ω", "training tasks right")
+    print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
     for pattern in ("asymmetric", "symmetric"):
         for common, own in ((0.5, 0.5), (0.7, 0.7), (0.8, 0.3)):
             noise = {"pattern": pattern, "common_strength": common, "individual_strength": own}
