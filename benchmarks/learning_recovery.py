@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from benchmarks.learning_sweeps import SYNTHETIC
-from crowdcore.aggregation import get
+from crowdcore.aggregation import AggregationResult, get
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.data import CrowdDataset, load_dataset, simulate
 from crowdcore.data.simulate.base import as_tasks
@@ -134,13 +134,14 @@ def recovered(crowd: CrowdDataset, of: Any) -> tuple[float, float, float]:
     """Errors of the common and own confusions, and the correlation of ω with who used the common one."""
     truth = crowd.truth
     assert truth is not None and truth.worker_confusion is not None and truth.used_common is not None
-    common, own, omega = (np.asarray(a) for a in (of.common_confusion, getattr(of, "worker_confusion", None), of.omega))
-    if own.ndim == 0:
-        own = of.confusion
-    own, omega = own.reshape(truth.worker_confusion.shape), omega.reshape(-1)
+    assert truth.common_confusion is not None
+    own = of.confusion if isinstance(of, AggregationResult) else of.worker_confusion
+    common, own, omega = (np.asarray(part) for part in (of.common_confusion, own, of.omega))
+    own, omega = own.reshape(1, *truth.worker_confusion.shape), omega.reshape(-1)
+    common = common.reshape(1, 1, *common.shape[-2:])
     return (
-        float(recovery_error(truth.common_confusion, common.reshape(truth.common_confusion.shape))),
-        float(recovery_error(truth.worker_confusion, own)),
+        float(recovery_error(truth.common_confusion[None], common)[0]),
+        float(recovery_error(truth.worker_confusion, own)[0]),
         float(np.corrcoef(omega, truth.used_common)[0, 1]),
     )
 
