@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from benchmarks.learning_sweeps import SYNTHETIC
-from crowdcore.aggregation import AggregationResult, get
+from crowdcore.aggregation import get
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.data import CrowdDataset, load_dataset, simulate
 from crowdcore.data.simulate.base import as_tasks
@@ -105,7 +105,7 @@ def conal_run(crowd: CrowdDataset, seeds: int) -> dict[str, FloatArray]:
 
 def gaussians(crowds: int = 3) -> None:
     """What `gaussian-em` recovers of the same crowds, no gold given, with and without names by the evidence."""
-    heads = ("Synthetic", "", "common error", "own error", "correlation of ω", "training tasks right")
+    heads = ("Synthetic", "", "common error", "correlation of ω", "training tasks right")
     print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
     for pattern in ("asymmetric", "symmetric"):
         for common, own in ((0.5, 0.5), (0.7, 0.7), (0.8, 0.3)):
@@ -126,24 +126,17 @@ def gaussians(crowds: int = 3) -> None:
                     rows.setdefault(name, []).append([*recovered(crowd, of), 100 * float(right)])
             for name, each in rows.items():
                 mean = np.mean(each, 0)
-                numbers = f"{mean[0]:.4f} | {mean[1]:.4f} | {mean[2]:.2f} | {mean[3]:.1f}"
+                numbers = f"{mean[0]:.4f} | {mean[1]:.2f} | {mean[2]:.1f}"
                 print(f"| {pattern} {common} / {own} | {name} | {numbers} |", flush=True)
 
 
-def recovered(crowd: CrowdDataset, of: Any) -> tuple[float, float, float]:
-    """Errors of the common and own confusions, and the correlation of ω with who used the common one."""
+def recovered(crowd: CrowdDataset, of: Any) -> tuple[float, float]:
+    """Error of the common confusion, and the correlation of ω with who used it."""
     truth = crowd.truth
-    assert truth is not None and truth.worker_confusion is not None and truth.used_common is not None
-    assert truth.common_confusion is not None
-    own = of.confusion if isinstance(of, AggregationResult) else of.worker_confusion
-    common, own, omega = (np.asarray(part) for part in (of.common_confusion, own, of.omega))
-    own, omega = own.reshape(1, *truth.worker_confusion.shape), omega.reshape(-1)
-    common = common.reshape(1, 1, *common.shape[-2:])
-    return (
-        float(recovery_error(truth.common_confusion[None], common)[0]),
-        float(recovery_error(truth.worker_confusion, own)[0]),
-        float(np.corrcoef(omega, truth.used_common)[0, 1]),
-    )
+    assert truth is not None and truth.common_confusion is not None and truth.used_common is not None
+    found = np.asarray(of.common_confusion)
+    error = recovery_error(truth.common_confusion[None], found.reshape(1, *found.shape[-2:]))
+    return float(error), float(np.corrcoef(np.ravel(of.omega), truth.used_common)[0, 1])
 
 
 def pictures(name: str, classes: tuple[int, ...], n_train: int, n_test: int) -> tuple[AnyArray, AnyArray, AnyArray]:
