@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import crowdcore as cc
 from crowdcore import runs
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.writers import write_folder
+from crowdcore.learning.settings import SEEDS
 from crowdcore.runs import Workspace, estimation
 from dashboard.services import train
 from dashboard.services.learners import FIRST
@@ -69,14 +70,17 @@ def app(tmp_path_factory: pytest.TempPathFactory, workspace: Path) -> Iterator[s
         yield address
 
 
-def keep_estimates(workspace: Path) -> None:
-    """Estimates of the runs that Train offers first, kept as trials would have: each would train for seconds."""
-    draft = {**train.read_draft("demo", ""), "methods": list(FIRST)}
+def keep_estimates(
+    workspace: Path | Workspace, dataset: str = "demo", methods: Sequence[str] = FIRST, seeds: str = str(SEEDS)
+) -> None:
+    """Estimates of runs that Train offers, kept as trials would have: each would train for seconds."""
+    place = workspace if isinstance(workspace, Workspace) else Workspace.open(workspace)
+    draft = {**train.read_draft(dataset, ""), "methods": list(methods), "seeds": seeds}
     trial = {"seconds_per_epoch": 0.1, "startup_seconds": 1.0, "bytes": 10**9, "epochs": 50, "share": 1.0}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(estimation, "_measure", lambda *_: trial)
-        for spec in train.specs("demo", draft):
-            runs.estimate(spec, cc.load_dataset("demo"), workspace=Workspace.open(workspace))
+        for spec in train.specs(dataset, draft):
+            runs.estimate(spec, cc.load_dataset(dataset), workspace=place)
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,8 @@ LISTEN = """(() => {
 _IDLE = """() => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
   && !(window.asked >= window.answered)"""
 
+_OFTEN = 50  # milliseconds: asked at every frame, a page that waits would paint all of them
+
 
 def main(page: Page) -> Locator:
     return page.get_by_test_id("stMain")
@@ -26,7 +28,7 @@ def main(page: Page) -> Locator:
 def settled(page: Page) -> None:
     """Wait until the app has nothing left to do, and has begun to answer what it was asked last."""
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # to be asked at all
-    page.wait_for_function(_IDLE)
+    page.wait_for_function(_IDLE, polling=_OFTEN)
 
 
 def open_page(page: Page, address: str) -> None:

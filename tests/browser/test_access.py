@@ -75,7 +75,7 @@ def found(page: Page, address: str) -> set[tuple[str, str]]:
     violations = set()
     for scheme, widths in LOOKS.items():
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        page.wait_for_function(SCHEME, arg=scheme)
+        page.wait_for_function(SCHEME, arg=scheme, polling=50)
         page.wait_for_timeout(150)  # colours fade from one theme to the other
         for width, rules in widths.items():
             page.set_viewport_size({"width": width, "height": 900})

@@ -26,7 +26,7 @@ def test_nothing_is_wider_than_a_narrow_window(page: Page, address: str) -> None
         assert box["width"] > 380
 
 
-def test_dark_is_dark(page: Page) -> None:
+def test_dark_is_dark_and_what_moves_can_be_stopped(page: Page) -> None:
     page.emulate_media(color_scheme="dark")
     open_page(page, "/shared-mistakes?dataset=demo")
     expect(heatmap(page)).to_be_visible()
@@ -35,6 +35,11 @@ def test_dark_is_dark(page: Page) -> None:
     assert min(red, green, blue) > 100
     ground = page.get_by_test_id("stApp").evaluate("e => getComputedStyle(e).backgroundColor")
     assert max(map(int, re.findall(r"\d+", ground)[:3])) < 60
+    page.add_style_tag(content=".stApp { animation: turn 1s infinite }")  # as a spinner is
+    turns = "e => getComputedStyle(e).animationIterationCount"
+    assert page.get_by_test_id("stApp").evaluate(turns) == "1"  # whoever asks for no motion sees none
+    page.emulate_media(color_scheme="dark", reduced_motion="no-preference")
+    assert page.get_by_test_id("stApp").evaluate(turns) == "infinite"
 
 
 def test_a_cell_is_chosen_by_keyboard_alone(page: Page) -> None:

@@ -9,90 +9,38 @@ import csv
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from crowdcore import runs
+from crowdcore.learning.settings import SEEDS
 from crowdcore.runs import Run, Workspace
-from tests.browser.app_server import APP, start, wait_until_up
-from tests.browser.steps import LISTEN, main, open_page, settled
+from tests.browser.conftest import keep_estimates
+from tests.browser.lab import LONG, ONE_THREAD, SOON, Lab, opened
+from tests.browser.steps import main, open_page, settled
+from tests.dashboard.test_embedding import photo_archive
 
 EPOCHS, MANY = 15, 400
-SOON, LONG = 60_000, 240_000  # milliseconds that a busy machine may take to begin, and to train
 METHODS = ("crowd-layer", "trace", "conal")
-
-ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # on a busy machine threads wait for each other
+COUNT = "window.clicks = 0; addEventListener('click', event => { if (event.isTrusted) window.clicks++ }, true)"
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
-@dataclass
-class Lab:
-    """An app with a workspace and an engine of its own."""
-
-    workspace: Workspace
-    process: subprocess.Popen[bytes]
-    address: str
-
-    def kill(self) -> None:
-        """End the app as an accident would; the engine is not told."""
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-
-    def restart(self) -> None:
-        """Start the app anew at the same address."""
-        port = int(self.address.rsplit(":", 1)[1])
-        self.process, self.address = start(APP, port=port, **ONE_THREAD, **self.workspace.environment)
-        wait_until_up(self.address, self.process)
-
-    def runs(self) -> dict[str, Run]:
-        """Id -> run, as the record has them."""
-        return {run.id: run for run in runs.list_runs("labelme", workspace=self.workspace)}
-
-
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory, data_folder: Path) -> Iterator[Lab]:
-    """Everything that it starts ends with it."""
+    """The estimates of what starts on labelme are there."""
     workspace = Workspace.open(tmp_path_factory.mktemp("lab"))
-    process, address = start(APP, **ONE_THREAD, **workspace.environment)
-    made = Lab(workspace, process, address)
-    try:
-        wait_until_up(address, process)
+    for methods, seeds in ((METHODS, str(SEEDS)), (["dl-em"], str(SEEDS)), (["dl-em"], "3, 7")):
+        keep_estimates(workspace, "labelme", methods, seeds)
+    with Lab.running(workspace) as made:
         yield made
-    finally:
-        made.process.kill()
-        made.process.wait()
-        runs.stop_engine(workspace=workspace)
-
-
-@contextmanager
-def opened(browser: Browser, lab: Lab) -> Iterator[Page]:
-    """A tab of a fresh browser profile, whose scripts must not fail."""
-    screen = {"width": 1440, "height": 1100}
-    context = browser.new_context(viewport=screen, base_url=lab.address, reduced_motion="reduce")
-    context.set_default_timeout(SOON)
-    context.add_init_script(LISTEN)
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda message: errors.extend(_broken(message)))
-    yield page
-    context.close()
-    assert not errors
-
-
-def _broken(message: ConsoleMessage) -> list[str]:
-    """What the console says of React's own faults; lost connections are no fault of the page."""
-    return [message.text] if message.type == "error" and "Minified React error" in message.text else []
 
 
 def row(page: Page, run_id: str) -> Locator:
@@ -280,3 +228,31 @@ def test_a_run_is_deleted_once_confirmed(lab: Lab, browser: Browser) -> None:
         page.get_by_role("button", name="Delete for good").click()
         until(lambda: done[0].id not in lab.runs(), page)
         expect(row(page, done[0].id)).to_have_count(0)
+
+
+def test_300_pictures_are_trained_on_after_five_clicks(lab: Lab, browser: Browser, tmp_path: Path) -> None:
+    """They and their votes, from a file to a trained CoNAL, whose time and memory a trial tells."""
+    archive = {"name": "photos.zip", "mimeType": "application/zip", "buffer": photo_archive(tmp_path / "made", 300)}
+    before = set(lab.runs(None))
+    with opened(browser, lab, COUNT) as page:
+        open_page(page, "/?dataset=demo&view=Open+a+file")
+        with page.expect_file_chooser() as chooser:
+            main(page).get_by_test_id("stFileUploader").locator("button").click()  # 1
+        chooser.value.set_files(files=[archive])
+        main(page).get_by_role("button", name="Open it").click()  # 2
+        expect(main(page).get_by_role("heading", name="votes")).to_be_visible(timeout=SOON)
+        settled(page)
+        page.get_by_role("link", name="Train", exact=True).click()  # 3
+        main(page).get_by_role("button", name="Prepare 300 images").click()  # 4
+        start = main(page).get_by_role("button", name="Start 1 run")
+        expect(start).to_be_visible(timeout=SOON)
+        for field, value in (("Seeds", "0,"), ("Epochs", "1")):  # by keyboard: fewer than usual, for a quick test
+            page.get_by_label(field, exact=True).first.fill(value)
+            page.keyboard.press("Enter")
+            settled(page)
+        expect(main(page).get_by_text("of memory")).to_be_visible(timeout=LONG)  # no trial may outlive the app
+        start.click()  # 5
+        expect(main(page).get_by_text("Finished.", exact=True).first).to_be_attached(timeout=LONG)
+        assert page.evaluate("window.clicks") == 5
+    [run] = [run for name, run in lab.runs(None).items() if name not in before]
+    assert run.spec.method == "conal" and run.state == "finished"

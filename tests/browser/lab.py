@@ -1,0 +1,84 @@
+"""An app with a workspace and an engine of its own, in which runs train for real; it can be killed and started anew."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from playwright.sync_api import Browser, ConsoleMessage, Page
+
+from crowdcore import runs
+from crowdcore.runs import Run, Workspace
+from tests.browser.app_server import APP, start, wait_until_up
+from tests.browser.steps import LISTEN
+
+__all__ = ["LONG", "ONE_THREAD", "SOON", "Lab", "opened"]
+
+SOON, LONG = 60_000, 240_000  # milliseconds that a busy machine may take to begin, and to train
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # on a busy machine threads wait for each other
+
+
+@dataclass
+class Lab:
+    """What `running` started."""
+
+    workspace: Workspace
+    process: subprocess.Popen[bytes]
+    address: str
+
+    @staticmethod
+    def environment(workspace: Workspace) -> dict[str, str]:
+        """No pretrained network is there."""
+        return {**ONE_THREAD, "TORCH_HOME": str(workspace.folder / "torch"), **workspace.environment}
+
+    @classmethod
+    @contextmanager
+    def running(cls, workspace: Workspace) -> Iterator[Lab]:
+        """Everything that it starts ends with it."""
+        made = cls(workspace, *start(APP, **cls.environment(workspace)))
+        try:
+            wait_until_up(made.address, made.process)
+            yield made
+        finally:
+            made.kill()
+            runs.stop_engine(workspace=workspace)
+
+    def kill(self) -> None:
+        """End the app as an accident would; the engine is not told."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def restart(self) -> None:
+        """Start the app anew at the same address."""
+        port = int(self.address.rsplit(":", 1)[1])
+        self.process, self.address = start(APP, port=port, **self.environment(self.workspace))
+        wait_until_up(self.address, self.process)
+
+    def runs(self, dataset: str | None = "labelme") -> dict[str, Run]:
+        """Id -> run, as the record has them; of all datasets if None."""
+        return {run.id: run for run in runs.list_runs(dataset, workspace=self.workspace)}
+
+
+@contextmanager
+def opened(browser: Browser, lab: Lab, *scripts: str) -> Iterator[Page]:
+    """A tab of a fresh browser profile, whose scripts must not fail."""
+    screen = {"width": 1440, "height": 1100}
+    context = browser.new_context(viewport=screen, base_url=lab.address, reduced_motion="reduce")
+    context.set_default_timeout(SOON)
+    for script in (LISTEN, *scripts):
+        context.add_init_script(script)
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.extend(_broken(message)))
+    yield page
+    context.close()
+    assert not errors
+
+
+def _broken(message: ConsoleMessage) -> list[str]:
+    """What the console says of React's own faults; lost connections are no fault of the page."""
+    return [message.text] if message.type == "error" and "Minified React error" in message.text else []
