@@ -12,12 +12,21 @@ import numpy as np
 
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data.dataset import CrowdDataset, Media
+from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.readers.folder import find_table, is_dataset_folder, read_class_list
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import identify, open_table
-from crowdcore.data.validation import read_dataset
+from crowdcore.data.validation import read_dataset, read_ratings
 
-__all__ = ["DatasetInfo", "cache_folder", "dataset_folders", "describe_datasets", "list_datasets", "load_dataset"]
+__all__ = [
+    "DatasetInfo",
+    "cache_folder",
+    "dataset_folders",
+    "describe_datasets",
+    "list_datasets",
+    "load_dataset",
+    "load_ratings",
+]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _EMBEDDED = (_PACKAGE.parent / "data", _PACKAGE / "_data")  # in a checkout, and in a wheel
@@ -28,7 +37,7 @@ Kind = Literal["crowd", "labelled", "ratings", "sequences", "damaged"]
 _REASONS: dict[Kind, str] = {
     "crowd": "",
     "labelled": "It has true classes, but no annotations: simulate annotators on it.",
-    "ratings": "Its labels are ratings; only classes are supported so far.",
+    "ratings": "Its labels are numbers: load it with load_ratings.",
     "sequences": "Its labels are sequences of tags; only one class per annotation is supported so far.",
 }
 
@@ -140,6 +149,30 @@ def load_dataset(name: str, *, accept: bool = False, **mapping: Any) -> CrowdDat
         CrowdDataset('demo': 1797 tasks, 40 workers, 10 classes, 5254 annotations)
     """
     folders = dataset_folders()
+    dataset = read_dataset(_folder(name, folders), accept=accept, **mapping)
+    lender = folders.get(_PICTURES.get(name, ""))
+    if lender is None or (dataset.media is not None and dataset.media.images is not None):
+        return dataset
+    return with_pictures(dataset, read_dataset(lender))
+
+
+def load_ratings(name: str, *, accept: bool = False, **mapping: Any) -> RatingDataset:
+    """Load a named dataset whose labels are numbers.
+
+    Args:
+        name: one of `list_datasets`.
+        accept: leave out what is no number or outside the range; ``notes`` of the dataset keep what.
+        mapping: fields of `crowdcore.data.RatingSettings`, such as ``low=0, high=1``.
+
+    Raises:
+        SettingError: no dataset of that name; the nearest one is suggested.
+        DataError: its files are at fault, its range is not known, or something would be left out unaccepted.
+    """
+    return read_ratings(_folder(name, dataset_folders()), accept=accept, **mapping)
+
+
+def _folder(name: str, folders: dict[str, Path]) -> Path:
+    """The folder of a named dataset."""
     if name not in folders:
         near = difflib.get_close_matches(str(name), folders, n=1)
         hint = f"Did you mean {near[0]!r}? " if near else ""
@@ -150,11 +183,7 @@ def load_dataset(name: str, *, accept: bool = False, **mapping: Any) -> CrowdDat
             f"{hint}Found: {', '.join(folders) or 'none'}. Folders searched: "
             f"{', '.join(str(p) for p in search_path())}. Set CROWDCORE_DATA to add one.",
         )
-    dataset = read_dataset(folders[name], accept=accept, **mapping)
-    lender = folders.get(_PICTURES.get(name, ""))
-    if lender is None or (dataset.media is not None and dataset.media.images is not None):
-        return dataset
-    return with_pictures(dataset, read_dataset(lender))
+    return folders[name]
 
 
 def with_pictures(dataset: CrowdDataset, lender: CrowdDataset) -> CrowdDataset:

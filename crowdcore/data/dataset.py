@@ -17,7 +17,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.rows import Rows
 
-__all__ = ["NO_SPLIT", "SPLITS", "SPLIT_ENDINGS", "CrowdDataset", "Media", "SimulatedTruth"]
+__all__ = ["NO_SPLIT", "SPLITS", "SPLIT_ENDINGS", "CrowdDataset", "Media", "SimulatedTruth", "lengths_and_bytes"]
 
 SPLITS = ("train", "valid", "test")
 NO_SPLIT = -1
@@ -214,7 +214,7 @@ class CrowdDataset:
         """Hex digest (32 characters) of ids, classes, annotations, gold and split: same content, same digest."""
         digest = hashlib.blake2b(digest_size=16)
         for strings in (self.classes, self.task_ids, self.worker_ids):
-            for part in _lengths_and_bytes(strings):
+            for part in lengths_and_bytes(strings):
                 digest.update(part.data)
         for array in (self.task, self.worker, self.label, self.gold, self.split):
             digest.update(np.ascontiguousarray(array).data)
@@ -252,7 +252,7 @@ class CrowdDataset:
         )
 
 
-def _lengths_and_bytes(strings: Sequence[str] | pd.Index[str]) -> tuple[IntArray, AnyArray]:
+def lengths_and_bytes(strings: Sequence[str] | pd.Index[str]) -> tuple[IntArray, AnyArray]:
     """Byte length of each string (int64), and their UTF-8 bytes one after another (uint8)."""
     column = pa.array(pd.Index(strings).astype("str"), pa.large_string())
     if isinstance(column, pa.ChunkedArray):

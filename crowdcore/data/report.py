@@ -115,6 +115,7 @@ class ImportReport:
         n_contradicting: (task, worker) pairs whose repeats differ.
         findings: everything noticed; changes first.
         variants: labels and workers that are spelled in several ways.
+        rating_range: low and high where the labels are numbers, else None.
     """
 
     source: str
@@ -134,6 +135,7 @@ class ImportReport:
     n_contradicting: int
     findings: tuple[Finding, ...]
     variants: tuple[Variants, ...] = ()
+    rating_range: tuple[float, float] | None = None
 
     @property
     def changes(self) -> tuple[Finding, ...]:
@@ -148,6 +150,9 @@ class ImportReport:
     def text(self) -> str:
         """The report for people, one statement a line."""
         shown = ", ".join(self.classes[:10]) + (" …" if len(self.classes) > 10 else "")
+        labels = f"{plural(len(self.classes), 'class')} ({self.classes_from}): {shown}"
+        if self.rating_range is not None:
+            labels = "ratings from {:g} to {:g}".format(*self.rating_range)
         how = [self.format, *([self.encoding] if self.encoding else [])]
         if self.delimiter:
             how.append({"\t": "tab", " ": "blank"}.get(self.delimiter, self.delimiter) + "-separated")
@@ -155,7 +160,7 @@ class ImportReport:
         lines = [
             f"{self.source}: {', '.join(how)}",
             *([f"columns: {roles}"] if roles else []),
-            f"{plural(len(self.classes), 'class')} ({self.classes_from}): {shown}",
+            labels,
             f"{plural(self.n_annotations, 'annotation')} by {plural(self.n_workers, 'worker')} on "
             f"{plural(self.n_tasks, 'task')}; gold known for {self.n_gold:,}",
             f"{plural(self.n_rows, _UNIT.get(self.format, 'row'))} in the file, {self.n_left_out:,} left out",

@@ -96,6 +96,7 @@ class Raw:
         truth: what generated a simulated crowd, aligned with the annotation rows and with ``workers``.
         missing: labels that mean that there is none.
         target: what kind of labels the file says it has: classes, ratings or sequences.
+        rating_range: low and high of ratings, where the file says them.
     """
 
     format: str
@@ -121,6 +122,7 @@ class Raw:
     truth: SimulatedTruth | None = None
     missing: tuple[str, ...] = ()
     target: Literal["classes", "ratings", "sequences"] = "classes"
+    rating_range: tuple[float, float] | None = None
 
     def row_numbers(self, chosen: AnyArray) -> AnyArray:
         """1-based file rows of some annotation rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -59,6 +60,13 @@ def read_class_list(folder: Path) -> tuple[tuple[str, ...] | None, Target]:
     return classes, "classes"
 
 
+def _rating_range(folder: Path) -> tuple[float, float] | None:
+    """Low and high that the first line of a folder's classes.txt says: ``# regression: rating on 0..1``."""
+    with (folder / "classes.txt").open(encoding="utf-8") as file:
+        found = re.search(r"(-?[0-9.]*[0-9])\s*(?:\.\.|…)\s*(-?[0-9][0-9.]*)", file.readline())
+    return (float(found[1]), float(found[2])) if found else None
+
+
 class DatasetFolder(Reader):
     """``annotations.*`` (task, worker, label), ``tasks.*`` (task, split, gold, text, image, audio), ``classes.txt``."""
 
@@ -96,6 +104,7 @@ class DatasetFolder(Reader):
             arrays=folder,
             truth=_read_truth(folder, len(raw.task)),
             target=target,
+            rating_range=_rating_range(folder) if target == "ratings" else None,
         )
 
 

@@ -48,6 +48,8 @@ def resolve_classes(raw: Raw, settings: ReadSettings, label: Codes, gold: Codes 
     Raises:
         DataError: the labels are ratings or tag sequences, or there is no class at all.
     """
+    if raw.target == "ratings":
+        raise DataError("The labels are numbers: read them with load_ratings or read_ratings", file=raw.path)
     if raw.target != "classes":
         raise DataError(
             f"The labels are {raw.target}, and only classes are supported so far",
@@ -81,8 +83,8 @@ def _refuse_ratings(names: list[str], raw: Raw) -> None:
     fractional = numbers[np.isfinite(numbers) & (numbers != np.round(numbers))]
     if len(names) > RATING_VALUES and len(fractional):
         raise DataError(
-            f"The labels are ratings ({len(names):,} numbers such as {fractional[0]:g}); only classes are supported",
-            "If they are names of classes, pass the list with classes=….",
+            f"The labels are ratings ({len(names):,} numbers such as {fractional[0]:g})",
+            "Read them with read_ratings; if they are names of classes, pass the list with classes=….",
             column=raw.roles.get("label"),
         )
 

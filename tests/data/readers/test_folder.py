@@ -75,7 +75,10 @@ def test_bad_lists_of_tasks(folder):
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
-        ("# regression: rating on 0..1\n", r"^The labels are ratings, and only classes are supported so far \(crowd\)"),
+        (
+            "# regression: rating on 0..1\n",
+            r"^The labels are numbers: read them with load_ratings or read_ratings \(crowd\)",
+        ),
         ("# sequence\nO\nB-LOC\n", r"^The labels are sequences, and only classes"),
         ("a\nb\na\n", r"^The class 'a' is listed twice \(classes.txt, row 3\)"),
     ],
@@ -199,7 +202,7 @@ def test_repeats_of_cifar10s_are_those_of_its_readme(data_folder):
     assert examine(data_folder / "anaesthesia").report.n_repeats == 90
 
 
-@pytest.mark.parametrize(("name", "word"), [("movie_reviews", "ratings"), ("conll_ner", "sequences")])
+@pytest.mark.parametrize(("name", "word"), [("movie_reviews", "numbers"), ("conll_ner", "sequences")])
 def test_real_folders_of_other_targets_are_refused(data_folder, name, word):
     with pytest.raises(DataError, match=f"The labels are {word}"):
         read_dataset(data_folder / name)
