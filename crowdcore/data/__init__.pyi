@@ -23,6 +23,7 @@ from .report import (
     Variants as Variants,
 )
 from .rows import Rows as Rows
+from .sentences import Sentences as Sentences
 from .settings import ReadSettings as ReadSettings
 from .splitting import split_tasks as split_tasks
 from .subset import take_tasks as take_tasks

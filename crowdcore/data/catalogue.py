@@ -29,7 +29,7 @@ _REASONS: dict[Kind, str] = {
     "crowd": "",
     "labelled": "It has true classes, but no annotations: simulate annotators on it.",
     "ratings": "Its labels are ratings; only classes are supported so far.",
-    "sequences": "Its labels are sequences of tags; only one class per annotation is supported so far.",
+    "sequences": "",
 }
 
 
@@ -40,7 +40,7 @@ class DatasetInfo:
     Args:
         name: what `load_dataset` takes.
         folder: where it is.
-        kind: crowd (has annotations), labelled (has none), ratings, sequences, or damaged.
+        kind: crowd (has annotations), labelled (has none), ratings, sequences (a crowd that tags tokens), or damaged.
         reason: why it cannot be analysed, empty for a crowd.
     """
 
@@ -52,7 +52,7 @@ class DatasetInfo:
     @property
     def loads(self) -> bool:
         """Whether `load_dataset` can load it."""
-        return self.kind in ("crowd", "labelled")
+        return self.kind in ("crowd", "labelled", "sequences")
 
 
 def cache_folder() -> Path:
