@@ -12,6 +12,8 @@ import numpy as np
 
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data.dataset import CrowdDataset, Media
+from crowdcore.data.dictionary import encode
+from crowdcore.data.readers._sentences import are_tag_sequences
 from crowdcore.data.readers.folder import find_table, is_dataset_folder, read_class_list
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import identify, open_table
@@ -117,9 +119,10 @@ def _kind(folder: Path) -> Kind:
     if path is None:
         return "labelled"
     head = open_table(identify(path), ReadSettings()).head
-    labels = [str(v) for v in head["label"].to_pylist()] if "label" in head.column_names else []
-    tagged = sum(" " in label and set(label.split()) <= set(classes or ()) for label in labels)
-    return "sequences" if 2 * tagged > len(labels) else "crowd"
+    if find_table(folder, "tokens") is not None:
+        return "sequences"
+    tagged = "label" in head.column_names and are_tag_sequences(encode(head["label"]), classes)
+    return "sequences" if tagged else "crowd"
 
 
 def load_dataset(name: str, *, accept: bool = False, **mapping: Any) -> CrowdDataset:

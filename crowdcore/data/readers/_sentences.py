@@ -25,14 +25,14 @@ SECOND_TEST = "testb"
 
 
 def are_tag_sequences(label: Codes, classes: tuple[str, ...] | None) -> bool:
-    """Whether more than half of the labels are several classes with blanks between them."""
+    """Whether at least half of the labels are several classes with blanks between them."""
     if classes is None or not len(label):
         return False
     words = _split(label)
     known = np.append(np.asarray(pc.is_in(words.codes.values, value_set=strings(classes))), False)
     foreign = np.add.reduceat(~known[words.codes.codes], words.start[:-1]) if len(words) else np.empty(0, int)
     several = np.append((foreign == 0) & (np.diff(words.start) > 1), False)
-    return bool(several[label.codes].mean() > 0.5)
+    return bool(several[label.codes].mean() >= 0.5)
 
 
 class _Words:
