@@ -26,6 +26,7 @@ from .report import (
     Variants as Variants,
 )
 from .rows import Rows as Rows
+from .sentences import Sentences as Sentences
 from .settings import (
     RatingSettings as RatingSettings,
     ReadSettings as ReadSettings,

@@ -12,7 +12,9 @@ import numpy as np
 
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data.dataset import CrowdDataset, Media
+from crowdcore.data.dictionary import encode
 from crowdcore.data.ratings import RatingDataset
+from crowdcore.data.readers._sentences import are_tag_sequences
 from crowdcore.data.readers.folder import find_table, is_dataset_folder, read_class_list
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import identify, open_table
@@ -38,7 +40,7 @@ _REASONS: dict[Kind, str] = {
     "crowd": "",
     "labelled": "It has true classes, but no annotations: simulate annotators on it.",
     "ratings": "Its labels are numbers: load it with load_ratings.",
-    "sequences": "Its labels are sequences of tags; only one class per annotation is supported so far.",
+    "sequences": "",
 }
 
 
@@ -49,7 +51,7 @@ class DatasetInfo:
     Args:
         name: what `load_dataset` takes.
         folder: where it is.
-        kind: crowd (has annotations), labelled (has none), ratings, sequences, or damaged.
+        kind: crowd (has annotations), labelled (has none), ratings, sequences (a crowd that tags tokens), or damaged.
         reason: why it cannot be analysed, empty for a crowd.
     """
 
@@ -61,7 +63,7 @@ class DatasetInfo:
     @property
     def loads(self) -> bool:
         """Whether `load_dataset` can load it."""
-        return self.kind in ("crowd", "labelled")
+        return self.kind in ("crowd", "labelled", "sequences")
 
 
 def cache_folder() -> Path:
@@ -126,9 +128,10 @@ def _kind(folder: Path) -> Kind:
     if path is None:
         return "labelled"
     head = open_table(identify(path), ReadSettings()).head
-    labels = [str(v) for v in head["label"].to_pylist()] if "label" in head.column_names else []
-    tagged = sum(" " in label and set(label.split()) <= set(classes or ()) for label in labels)
-    return "sequences" if 2 * tagged > len(labels) else "crowd"
+    if find_table(folder, "tokens") is not None:
+        return "sequences"
+    tagged = "label" in head.column_names and are_tag_sequences(encode(head["label"]), classes)
+    return "sequences" if tagged else "crowd"
 
 
 def load_dataset(name: str, *, accept: bool = False, **mapping: Any) -> CrowdDataset:

@@ -116,6 +116,7 @@ class ImportReport:
         findings: everything noticed; changes first.
         variants: labels and workers that are spelled in several ways.
         rating_range: low and high where the labels are numbers, else None.
+        n_sentences: sentences, where the tasks are their tokens, else 0.
     """
 
     source: str
@@ -136,6 +137,7 @@ class ImportReport:
     findings: tuple[Finding, ...]
     variants: tuple[Variants, ...] = ()
     rating_range: tuple[float, float] | None = None
+    n_sentences: int = 0
 
     @property
     def changes(self) -> tuple[Finding, ...]:
@@ -147,6 +149,13 @@ class ImportReport:
         """Rows of the file that are no annotation of the dataset, each counted by the finding that says why."""
         return sum(f.left_out for f in self.findings)
 
+    @property
+    def tasks(self) -> str:
+        """How many tasks, in words."""
+        if self.n_sentences:
+            return f"{plural(self.n_tasks, 'token')} of {plural(self.n_sentences, 'sentence')}"
+        return plural(self.n_tasks, "task")
+
     def text(self) -> str:
         """The report for people, one statement a line."""
         shown = ", ".join(self.classes[:10]) + (" …" if len(self.classes) > 10 else "")
@@ -157,13 +166,14 @@ class ImportReport:
         if self.delimiter:
             how.append({"\t": "tab", " ": "blank"}.get(self.delimiter, self.delimiter) + "-separated")
         roles = ", ".join(f"{role} from {column!r}" for role, column in self.roles.items())
+        unit = "tag" if self.n_sentences else _UNIT.get(self.format, "row")
         lines = [
             f"{self.source}: {', '.join(how)}",
             *([f"columns: {roles}"] if roles else []),
             labels,
             f"{plural(self.n_annotations, 'annotation')} by {plural(self.n_workers, 'worker')} on "
-            f"{plural(self.n_tasks, 'task')}; gold known for {self.n_gold:,}",
-            f"{plural(self.n_rows, _UNIT.get(self.format, 'row'))} in the file, {self.n_left_out:,} left out",
+            f"{self.tasks}; gold known for {self.n_gold:,}",
+            f"{plural(self.n_rows, unit)} in the file, {self.n_left_out:,} left out",
         ]
         words = {"change": "CHANGES", "warning": "warning", "note": "note"}
         return "\n".join([*lines, *(f"{words[f.level]}: {f}" for f in self.findings)])

@@ -90,6 +90,7 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
         truth=attach_truth(raw.truth, given.rows, len(workers), raw.path),
         file_row=attach_file_row(raw, given.rows),
         notes=tuple(str(finding) for finding in findings),
+        sentences=raw.sentences,
     )
     if settings.valid_share or settings.test_share:
         dataset, noticed = _divided(dataset, settings)
@@ -112,6 +113,7 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
         n_contradicting=int(repeats.contradicting.sum()),
         findings=tuple(findings),
         variants=tuple(variants for part in merged.values() for variants in part.variants),
+        n_sentences=0 if raw.sentences is None else len(raw.sentences),
     )
     return report, dataset
 

@@ -119,7 +119,8 @@ def outside(
     tagged = sum(n for word, n in words.items() if " " in word and set(word.split()) <= set(classes.names))
     if tagged > 0.5 * words.total():
         raise DataError(
-            "The labels are sequences of tags, and only one class per annotation is supported so far",
+            "The labels are sequences of tags, but no sentences are known",
+            "Make it a dataset folder whose tasks.* has the columns task and text, a row for each sentence.",
             file=raw.path,
             column=raw.roles.get(what),
         )
