@@ -102,6 +102,10 @@ from .recovery.planted import (
     Planted as Planted,
     planted as planted,
 )
+from .recovery.rating_biases import (
+    RatingBiases as RatingBiases,
+    rating_biases as rating_biases,
+)
 from .recovery.recovered import (
     RecoveredConfusion as RecoveredConfusion,
     recovered_confusion as recovered_confusion,

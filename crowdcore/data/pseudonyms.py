@@ -17,6 +17,7 @@ import pandas as pd
 
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.folding import fold_name
+from crowdcore.data.ratings import RatingDataset
 
 __all__ = ["KEY_FILE", "hidden_in", "hide_names", "in_order", "pseudonyms"]
 
@@ -24,7 +25,7 @@ _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 KEY_FILE = "pseudonyms.key"
 
 
-def pseudonyms(dataset: CrowdDataset) -> list[str]:
+def pseudonyms(dataset: CrowdDataset | RatingDataset) -> list[str]:
     """(n_workers,) ``worker 01`` …: the same for the same data in the same workspace, in an order that tells nothing.
 
     They come of a random key that the workspace keeps to itself. Where there is no workspace they come of the data

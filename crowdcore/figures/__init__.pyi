@@ -24,6 +24,7 @@ from .omega import (
 )
 from .over_time import worker_over_time as worker_over_time
 from .rank_changes import rank_changes as rank_changes
+from .rating_biases import rating_biases as rating_biases
 from .recovery import (
     recovery_along as recovery_along,
     recovery_errors as recovery_errors,

@@ -28,7 +28,8 @@ __all__ = ["METHODS", "RatingMethod", "find"]
 class RatingMethod(CrowdMethod):
     """Base of every method: ``μ_i = ȳ + network(x_i)`` with ȳ the mean of the training ratings.
 
-    From 0, the workers' biases would learn a part of ȳ while the network does. `recovered` may give ``bias``, ``scale`` and ``precision`` of the workers, (R,) each.
+    From 0, the workers' biases would learn a part of ȳ while the network does. `recovered` may give ``scale`` with
+    ``bias``, ``precision`` and ``weight`` of the workers, (R,) each.
     """
 
     def __init__(self, problem: RatingProblem, settings: Any, network: Network) -> None:
@@ -155,9 +156,10 @@ class DlEmSettings(Settings):
 class DlEm(RatingMethod):
     """``mean_i (μ_i - m_i)²`` with the posterior mean ``m_i`` of ``z_i ~ N(μ_i, 1/γ)``, ``y_i^r ~ N(z_i, 1/λ^r)``.
 
-    E-step: ``v_i = 1 / (γ + Σ_r λ^r)``, ``m_i = v_i (γ μ_i + Σ_r λ^r y_i^r)``. M-step: ``1/γ = mean ((m_i - μ_i)² + v_i)``
-    and ``1/λ^r = mean ((y_i^r - m_i)² + v_i)``, in which the mean over all workers counts for ``strength`` ratings. One
-    iteration an epoch; at first ``m_i`` is the mean rating, and all precisions are equal.
+    E-step: ``v_i = 1 / (γ + Σ_r λ^r)``, ``m_i = v_i (γ μ_i + Σ_r λ^r y_i^r)``. M-step:
+    ``1/γ = mean ((m_i - μ_i)² + v_i)`` and ``1/λ^r = mean ((y_i^r - m_i)² + v_i)``, in which the mean over all
+    workers counts for ``strength`` ratings. One iteration an epoch; at first ``m_i`` is the mean rating, and all
+    precisions are equal.
     """
 
     name: ClassVar[str] = "dl-em"
@@ -239,9 +241,9 @@ class WdnSettings(Settings):
     """Settings of Weighted Doctor Net for ratings."""
 
     combine: Literal["weight", "bias", "weight+bias"] = Field(
-        default="bias",
+        default="weight+bias",
         title="How outputs are combined",
-        description="By a weight per worker, a bias per worker (the best of Rodrigues 2018), or both.",
+        description="By a weight per worker, a bias per worker (the best in Rodrigues 2018), or both.",
     )
 
 
@@ -279,6 +281,10 @@ class Wdn(DoctorNet):
             "squared_error": self.own_loss(outputs, batch),
             "mixing": batch.mean(counts * (mixture[..., 0] - batch.label).square()),
         }
+
+    def recovered(self) -> Recovered:
+        """The mixing weights, which sum to 1."""
+        return {"weight": torch.softmax(self.weight, -1)}
 
 
 METHODS: Mapping[str, type[RatingMethod]] = {

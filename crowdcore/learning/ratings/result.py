@@ -73,7 +73,8 @@ class RatingsResult:
         last_epoch: (S,) from 1.
         predictions: "selected" and "last" -> (S, n) in the dataset's unit.
         workers: "selected" and "last" -> part -> (S, R): ``bias`` how far a worker's ratings lie above the network's
-            on average, ``scale``, ``noise`` the standard deviation around the true rating; what the method has.
+            on average, ``scale``, ``noise`` the standard deviation around the true rating, ``weight``; as
+            far as the method has them.
         model: name -> (S, ...) tensors of the selected model.
         seconds: wall time, all replicas together.
         device: where it ran.
@@ -105,7 +106,7 @@ class RatingsResult:
     @property
     def title(self) -> str:
         """The method, and what sets it apart from its other forms: ``crowd-layer (s+b)``."""
-        form = self.settings.get("connection")
+        form = self.settings.get("connection") or self.settings.get("combine")
         return f"{self.method} ({form})" if form else self.method
 
     def score(

@@ -166,7 +166,7 @@ def _in_unit(parts: dict[str, AnyArray], mu: FloatArray, low: float, unit: float
     ``bias`` is how far a worker's ratings lie above the network's on average over the training tasks,
     ``mean (f^r(μ_i) - μ_i)``; for the connection b it is ``b^r``.
     """
-    found = {}
+    found = {name: value for name, value in parts.items() if name == "weight"}
     if "bias" in parts:
         mean = mu.mean(1, keepdims=True)
         found["bias"] = unit * ((parts["scale"] - 1) * mean + parts["bias"])
