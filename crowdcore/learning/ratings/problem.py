@@ -35,6 +35,11 @@ class RatingProblem(Problem):
         return 1
 
     @property
+    def sentence_start(self) -> None:  # type: ignore[override]
+        """Ratings are of whole tasks."""
+        return None
+
+    @property
     def unit(self) -> float:
         """How much of the dataset's unit 1 is here."""
         return self.dataset.high - self.dataset.low

@@ -18,13 +18,14 @@ from crowdcore.learning.base import CrowdMethod, EpochContext
 from crowdcore.learning.networks.network import make_network
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.checkpoint import Checkpoint
-from crowdcore.learning.training.data import Data, Feed
+from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.evaluation import Evaluation, fetch, predict
 from crowdcore.learning.training.kept_epochs import Kept
 from crowdcore.learning.training.optimiser import Optimiser
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.replicas import Replicas
 from crowdcore.learning.training.selection import Selection
+from crowdcore.learning.training.sentence_feed import make_feed
 from crowdcore.learning.training.steps import Steps
 
 __all__ = [
@@ -112,7 +113,7 @@ def run_epochs(
     problem, method = data.problem, type(modules[0])
     replicas = Replicas(modules, data.device)
     record = may_record(data, method, training)
-    feed = Feed(data, tuple(r.seed for r in stack), training.batch_size, fixed_width=record)
+    feed = make_feed(data, tuple(r.seed for r in stack), training.batch_size, fixed_width=record)
     rates = [method.rate(stack[0].settings, name) for name in replicas.parameters]
     optimiser = Optimiser(list(replicas.parameters.values()), training, rates)
     kept = Kept(replicas, data, training.epochs)
@@ -171,9 +172,10 @@ def mean_loss(replicas: Replicas, data: Data) -> dict[str, Tensor]:
 def may_record(data: Data, method: type[CrowdMethod], training: TrainSettings) -> bool:
     """Whether steps are recorded: pure methods and our own networks, for as many steps as pay it back."""
     n_steps = training.epochs * math.ceil(data.problem.n_train / training.batch_size)
+    alike = data.problem.sentence_start is None  # steps of sentences have shapes of their own
     pure = method.stackable and ":" not in training.backbone
     capturable = data.device.type == "cpu" or not training.deterministic  # deterministic sums on CUDA sort, and wait
-    return training.record and pure and capturable and data.resident and n_steps >= _WORTH_RECORDING
+    return training.record and pure and capturable and data.resident and alike and n_steps >= _WORTH_RECORDING
 
 
 def start_epoch(replicas: Replicas, data: Data, epoch: int) -> None:
