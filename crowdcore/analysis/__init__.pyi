@@ -78,6 +78,27 @@ from .mistakes.shared_mistakes import (
     SharedMistakes as SharedMistakes,
     shared_mistakes as shared_mistakes,
 )
+from .ratings.agreement import (
+    RatingAgreement as RatingAgreement,
+    RatingCoefficient as RatingCoefficient,
+    rating_agreement as rating_agreement,
+)
+from .ratings.pairs import (
+    RatingPairs as RatingPairs,
+    rating_pairs as rating_pairs,
+)
+from .ratings.shared_bias import (
+    SharedBias as SharedBias,
+    shared_bias as shared_bias,
+)
+from .ratings.truth import (
+    RatingTruth as RatingTruth,
+    rating_truth as rating_truth,
+)
+from .ratings.workers import (
+    RatingWorkers as RatingWorkers,
+    rating_workers as rating_workers,
+)
 from .recovery.effective_confusion import (
     effective_confusion as effective_confusion,
     names_at_risk as names_at_risk,

@@ -78,6 +78,8 @@ class RatingSettings(ReadSettings):
     )
 
     def __init__(self, **settings: Any) -> None:
+        if settings.get("missing") is None and isinstance(low := settings.get("low"), int | float) and low <= -1:
+            settings["missing"] = ()  # -1 is a rating
         super().__init__(**settings)
         for name in ("classes", "merge_classes", "multi_select", "valid_share", "test_share"):
             if getattr(self, name):

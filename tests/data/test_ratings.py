@@ -84,3 +84,18 @@ def test_a_dataset_is_read_only_and_comes_back_from_a_pickle():
         again.rating[0] = 1
     with pytest.raises(cc.DataError, match=r"`rating` holds values from 0\.5 to 0\.5, outside 0…0\.4"):
         cc.data.RatingDataset("x", 0, 0.4, rated.task_ids, rated.worker_ids, rated.task, rated.worker, rated.rating)
+
+
+def test_wide_tables_of_numbers(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text("item,ann,ben,cem,gold\na,0.11,0.52,,0.5\nb,0.33,-1,0.74,0.1\nc,0.95,1.36,0.27,\n")
+    found = examine_ratings(path, low=-1, high=1)
+    rated = found.dataset(accept=True)
+    assert (found.report.format, rated.n_workers, found.report.n_rows, rated.n_annotations) == ("wide", 3, 9, 7)
+    assert sum(f.left_out for f in found.report.findings) == 2
+    assert rated.rating.tolist() == [0.11, 0.52, 0.33, -1, 0.74, 0.95, 0.27]
+
+
+def test_a_score_is_a_rating():
+    frame = pd.DataFrame({"item": ["a"], "rater": ["x"], "score": [0.5]})
+    assert cc.ratings_from_frame(frame, 0, 1).rating.tolist() == [0.5]

@@ -267,7 +267,8 @@ def _about_tasks(
 ) -> tuple[FloatArray, IntArray, list[Finding]]:
     """Gold (NaN = unknown) and split of each task."""
     n, about = len(tasks.ids), raw.tasks
-    gold, split = np.full(n, np.nan), np.full(n, -1, np.int8)
+    gold: FloatArray = np.full(n, np.nan)
+    split: IntArray = np.full(n, -1, np.int8)
     findings: list[Finding] = []
     if about is not None and about.gold is not None:
         column = clean(about.gold, raw.missing, about.escaped).codes
@@ -288,6 +289,6 @@ def _about_tasks(
             findings.append(Finding("partial-gold", "note", sentence, n - known, column=raw.roles.get("gold")))
     if about is not None and about.split is not None:
         column, noticed = clean_names(about.split, "split", raw, about=about)
-        codes, told = split_codes(column, raw, tasks)
-        split, findings = codes, [*findings, *noticed, *told]
+        split, told = split_codes(column, raw, tasks)
+        findings += [*noticed, *told]
     return gold, split, findings
