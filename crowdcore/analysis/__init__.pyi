@@ -145,6 +145,13 @@ from .reference import (
     available_references as available_references,
     resolve_reference as resolve_reference,
 )
+from .sequences.span_crowd import span_crowd as span_crowd
+from .sequences.span_scores import (
+    SpanScores as SpanScores,
+    TaggingScores as TaggingScores,
+    span_scores as span_scores,
+    tagging_scores as tagging_scores,
+)
 from .verdicts.tasks import (
     TaskVerdicts as TaskVerdicts,
     task_verdicts as task_verdicts,
