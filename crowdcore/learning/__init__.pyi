@@ -20,6 +20,7 @@ from .recovery.study import (
 )
 from .results.result import TrainingResult as TrainingResult
 from .results.result_files import load_result as load_result
+from .results.tagged import tagged_spans as tagged_spans
 from .settings import TrainSettings as TrainSettings
 from .training.events import (
     EpochEvent as EpochEvent,
