@@ -67,11 +67,8 @@ def train(
             spans += [{"method": label, **found} for found in span_rows(ds, result)]
         notes |= dict.fromkeys(result.notes)
         if json and not preset:
-            print_json(
-                facts[0]
-                | ({"spans": spans} if spans else {})
-                | {"common_confusion": result.common_confusion, "classes": result.classes}
-            )
+            more = {"common_confusion": result.common_confusion, "classes": result.classes}
+            print_json(facts[0] | more | ({"spans": spans} if spans else {}))
             return
     if json:
         print_json(facts)
