@@ -21,6 +21,7 @@ from crowdcore.cli.examine import examine
 from crowdcore.cli.export import export
 from crowdcore.cli.fetch import fetch
 from crowdcore.cli.overview import overview
+from crowdcore.cli.ratings import app as ratings_app
 from crowdcore.cli.report import report
 from crowdcore.cli.reproduce import reproduce
 from crowdcore.cli.runs import app as runs_app
@@ -63,6 +64,7 @@ for command in (
 ):
     app.command()(command)
 app.command("app")(run_app)
+app.add_typer(ratings_app, name="ratings")
 app.add_typer(runs_app, name="runs")
 app.add_typer(workspace_app, name="workspace")
 

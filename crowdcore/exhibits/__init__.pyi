@@ -12,6 +12,7 @@ from . import (
     one_fit as one_fit,
     overview as overview,
     planted as planted,
+    ratings as ratings,
     recovered as recovered,
     recovery_study as recovery_study,
     tasks as tasks,
