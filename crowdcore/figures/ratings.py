@@ -13,6 +13,7 @@ from crowdcore.figures.heatmap import heatmap
 
 __all__ = ["rating_bias", "rating_errors_alike", "rating_shared_bias"]
 
+BAR = "rgba(128, 136, 150, 0.6)"  # intervals, beside what they are of
 MOST = 60  # workers with a name of their own on the axis
 
 
@@ -39,7 +40,7 @@ def rating_bias(found: RatingWorkers, *, title: str = "Bias of each worker") -> 
             "array": high - found.bias[order],
             "arrayminus": found.bias[order] - low,
             "symmetric": False,
-            "color": theme.FAINT,
+            "color": BAR,
         },
         mode="markers",
         marker={"size": 8, "color": np.where(clear, theme.WARN, theme.ACCENT)},
@@ -85,7 +86,7 @@ def rating_shared_bias(found: SharedBias, *, title: str = "Shared bias over the 
             fig.add_scatter(
                 x=x[chosen],
                 y=bias[chosen],
-                error_y={"array": half[chosen], "color": theme.FAINT, "thickness": 1.5},
+                error_y={"array": half[chosen], "color": BAR, "thickness": 1.5},
                 mode="markers",
                 marker={"size": 9, "color": fill},
                 customdata=told[chosen],
