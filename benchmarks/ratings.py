@@ -58,8 +58,6 @@ def coverage(crowds: int) -> None:
     """How often 95 % intervals hold the truth, and how often the test of shared bias is wrong."""
     hits = {"bias": [0, 0], "scale": [0, 0], "correlation": [0, 0], "mae": [0, 0], "rmse": [0, 0], "ICC(1)": [0, 0]}
     found = {"equal work": [0, 0], "busy workers": [0, 0]}
-    icc = 1 / 12 + 0.05**2
-    icc /= icc + 0.1**2 + 0.1**2
     noise = np.hypot(0.1, 0.05)
     for seed in range(crowds):
         one, bias = crowd(seed, 400, 40, 5)
@@ -78,6 +76,8 @@ def coverage(crowds: int) -> None:
             hits[name][0] += int(inside.sum())
             hits[name][1] += len(inside)
         coefficient = rating_agreement(one, resamples=200)["ICC(1)"]
+        between = 1 / 12 + 0.05**2
+        icc = between / (between + bias.var() + 0.1**2)
         hits["ICC(1)"][0] += coefficient.low <= icc <= coefficient.high
         hits["ICC(1)"][1] += 1
         for name, busy in (("equal work", 0.0), ("busy workers", 1.0)):

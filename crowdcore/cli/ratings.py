@@ -1,123 +1,56 @@
-"""`crowdcore ratings`: learn from labels that are numbers."""
+"""`crowdcore ratings …`: crowds whose labels are numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated
 
-import pandas as pd
 import typer
 
-from crowdcore.cli._options import (
-    Accept,
-    Device,
-    Epochs,
-    Figure,
-    HideNames,
-    Json,
-    Out,
-    Read,
-    Seed,
-    Seeds,
-    Settings,
-    is_path,
-    settings,
-)
-from crowdcore.cli._output import print_json, print_table, progress, save_exhibit, save_table
-from crowdcore.core.errors import SettingError
-from crowdcore.data import RatingDataset, load_ratings, read_ratings
-from crowdcore.learning.settings import SEEDS
+from crowdcore.cli._options import Accept, DatasetName, Figure, HideNames, Json, Out, Read, Settings, is_path, settings
+from crowdcore.cli._output import print_json, print_table, save_exhibit, save_table
 
 if TYPE_CHECKING:
-    from crowdcore.core.types import FloatArray
-    from crowdcore.learning import Event, RatingsResult
+    from crowdcore.data import RatingDataset
+    from crowdcore.exhibits import Exhibit
+    from crowdcore.exhibits.ratings import RatingView
 
-__all__ = ["app"]
+__all__ = ["app", "open_ratings"]
 
-_METRICS: tuple[Literal["mae", "rmse", "r2"], ...] = ("mae", "rmse", "r2")
+app = typer.Typer(help="Labels that are numbers: who is off by how much, and what is the truth?", no_args_is_help=True)
 
-app = typer.Typer(no_args_is_help=True, help="Learn from labels that are numbers.")
-
-RatingsName = Annotated[str, typer.Argument(help="Name of a dataset whose labels are numbers, or a path to one.")]
-MethodName = Annotated[
-    str, typer.Option("--method", "-m", help="crowd-layer, dl-em, dl-mean, dl-true, doctor-net or wdn.")
+Reference = Annotated[
+    str, typer.Option("--reference", "-r", help="What is taken for the truth: gold, or an aggregator of ratings.")
 ]
 
 
 @app.command()
-def train(
-    dataset: RatingsName,
-    method: MethodName = "crowd-layer",
-    seeds: Seeds = SEEDS,
-    seed: Seed = None,
-    epochs: Epochs = None,
-    device: Device = "auto",
-    set: Settings = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Keep the result in this folder.")] = None,
+def info(
+    dataset: DatasetName,
+    reference: Reference = "",
+    hide_names: HideNames = False,
     json: Json = False,
-    read: Read = None,
-    accept: Accept = False,
-) -> None:
-    """Train a network that predicts ratings; errors are of the selected | last | best epoch on the test split."""
-    ds = _open(dataset, accept, read)
-    result = _trained(ds, method, seed or seeds, device, _given(set, epochs))
-    if out:
-        result.save(out)
-    table = _errors(result)
-    if json:
-        print_json(
-            {"dataset": ds.name, "method": result.title, "seeds": result.seeds, "errors": table, "notes": result.notes}
-        )
-        return
-    title = f"{ds.name}: test errors of {result.title}, mean ± standard deviation over {len(result.seeds)} seeds"
-    print_table(table.assign(**{m: table[m].map(_spread) for m in _METRICS}), title, result.notes)
-
-
-@app.command()
-def compare(
-    dataset: RatingsName,
-    row: Annotated[
-        list[str] | None, typer.Option("--row", help="A row of the paper's table, such as 'DL-CL (B)'; default: all.")
-    ] = None,
-    seeds: Seeds = 10,
-    epochs: Epochs = None,
-    device: Device = "auto",
-    set: Settings = None,
-    at: Annotated[str, typer.Option(help="Epoch: selected, last or best.")] = "selected",
     out: Out = None,
-    json: Json = False,
     read: Read = None,
     accept: Accept = False,
 ) -> None:
-    """Train the rows of the crowd layer's table with the same seeds, and test them against DL-MEAN."""
-    from crowdcore.learning import RATING_ROWS, compare_ratings
+    """Summarise ratings: counts, error, agreement (ICC, Krippendorff's α, weighted κ, AC2)."""
+    from crowdcore.exhibits import ratings
 
-    ds, results = _open(dataset, accept, read), {}
-    for name in row or RATING_ROWS:
-        if name not in RATING_ROWS:
-            raise SettingError("--row", f"be one of {', '.join(RATING_ROWS)}", name)
-        method, own = RATING_ROWS[name]
-        results[name] = _trained(ds, method, seeds, device, {**_given(set, epochs), **own})
-    table = compare_ratings(results, at)  # type: ignore[arg-type]  # a wrong epoch is refused
-    if out:
-        save_table(table, out)
-    notes = next(iter(results.values())).notes
+    view = _view(dataset, reference, hide_names, read, accept)
+    shown = [ratings.summary(view), ratings.agreement(view)]
     if json:
-        print_json({"at": at, "seeds": seeds, "table": table, "notes": notes})
-        return
-    print_table(table, f"{ds.name}: test errors of the {at} epoch, {seeds} seeds", notes)
+        print_json({"dataset": view.dataset.name, "notes": view.notes, **{e.name: e.table for e in shown}})
+    else:
+        for exhibit in shown:
+            print_table(exhibit.table, f"{view.dataset.name}: {exhibit.title}", exhibit.notes)
+    save_exhibit(shown[1], out, None)
 
 
 @app.command()
-def biases(
-    dataset: RatingsName,
-    run: Annotated[Path | None, typer.Option(help="A folder that `ratings train --out` wrote; default: train.")] = None,
-    connection: Annotated[str, typer.Option(help="Of the crowd layer that is trained: b or s+b.")] = "b",
-    seeds: Seeds = SEEDS,
-    epochs: Epochs = None,
-    device: Device = "auto",
-    least: Annotated[int, typer.Option(help="Ratings from which a worker counts.", min=1)] = 10,
+def workers(
+    dataset: DatasetName,
+    reference: Reference = "",
     hide_names: HideNames = False,
     json: Json = False,
     out: Out = None,
@@ -125,50 +58,97 @@ def biases(
     read: Read = None,
     accept: Accept = False,
 ) -> None:
-    """Learnt biases of the workers beside the true ones (Rodrigues & Pereira 2018, Fig. 4)."""
-    from crowdcore.exhibits.rating_biases import rating_biases
-    from crowdcore.learning import load_ratings_result
+    """Bias, spread, scale, correlation and error of each worker, with intervals."""
+    from crowdcore.exhibits import ratings
 
-    ds = _open(dataset, accept, read)
-    given = {**_given(None, epochs), "connection": connection}
-    result = load_ratings_result(run) if run else _trained(ds, "crowd-layer", seeds, device, given)
-    shown = rating_biases(ds, result, least=least, hidden=hide_names)
-    save_exhibit(shown, out, figure)
+    view = _view(dataset, reference, hide_names, read, accept)
+    _show(view, ratings.worker_bias(view), json, out, figure)
+
+
+@app.command()
+def pairs(
+    dataset: DatasetName,
+    reference: Reference = "",
+    hide_names: HideNames = False,
+    json: Json = False,
+    out: Out = None,
+    figure: Figure = None,
+    read: Read = None,
+    accept: Accept = False,
+) -> None:
+    """Distance, weighted kappa and error correlation of each pair of workers."""
+    from crowdcore.exhibits import ratings
+
+    view = _view(dataset, reference, hide_names, read, accept)
+    _show(view, ratings.errors_alike(view), json, out, figure)
+
+
+@app.command()
+def shared_bias(
+    dataset: DatasetName,
+    reference: Reference = "",
+    bins: Annotated[int, typer.Option(help="Equal parts of the range.", min=2)] = 10,
+    json: Json = False,
+    out: Out = None,
+    figure: Figure = None,
+    read: Read = None,
+    accept: Accept = False,
+) -> None:
+    """Where in the range of the truth does the whole crowd overrate or underrate?"""
+    from crowdcore.exhibits import ratings
+
+    view = _view(dataset, reference, False, read, accept)
+    _show(view, ratings.shared_bias(view, bins), json, out, figure)
+
+
+@app.command()
+def aggregate(
+    dataset: DatasetName,
+    method: Annotated[str, typer.Option("--method", "-m", help="mean, median, raykar-em; default: compare all.")] = "",
+    set_: Settings = None,
+    json: Json = False,
+    out: Out = None,
+    read: Read = None,
+    accept: Accept = False,
+) -> None:
+    """Infer the true ratings with one method, or compare all methods with gold."""
+    from crowdcore.aggregation import ratings as methods
+    from crowdcore.exhibits import ratings
+
+    if not method:
+        view = _view(dataset, "", False, read, accept)
+        return _show(view, ratings.aggregators(view), json, out, None)
+    of = open_ratings(dataset, read, accept)
+    found = methods.get(method, **settings(set_)).fit(of)
+    table = found.frame(of)
+    if out:
+        save_table(table, out)
     if json:
-        print_json({"name": shown.name, "title": shown.title, "notes": shown.notes, "table": shown.table})
-        return
-    print_table(shown.table, shown.title, shown.notes)
+        print_json({"dataset": of.name, "method": method, "settings": found.settings, "ratings": table})
+    else:
+        print_table(table, f"{of.name}: true ratings by {method}", found.notes, limit=15)
+    return None
 
 
-def _open(name: str, accept: bool, read: list[str] | None) -> RatingDataset:
+def open_ratings(name: str, read: list[str] | None, accept: bool) -> RatingDataset:
+    """Ratings by name, or by path when the name is one."""
+    from crowdcore.data import load_ratings, read_ratings
+
     mapping = settings(read, "--read")
-    return (read_ratings if is_path(name) else load_ratings)(name, accept=accept, **mapping)
+    if is_path(name):
+        return read_ratings(Path(name), accept=accept, **mapping)
+    return load_ratings(name, accept=accept, **mapping)
 
 
-def _given(pairs: list[str] | None, epochs: int | None) -> dict[str, Any]:
-    return settings(pairs) | ({} if epochs is None else {"epochs": epochs})
+def _view(name: str, reference: str, hidden: bool, read: list[str] | None, accept: bool) -> RatingView:
+    from crowdcore.exhibits.ratings import rating_view
+
+    return rating_view(open_ratings(name, read, accept), reference, hidden=hidden)
 
 
-def _trained(
-    dataset: RatingDataset, method: str, seeds: int | Sequence[int], device: str, given: Mapping[str, Any]
-) -> RatingsResult:
-    """Train one method with a progress bar."""
-    from crowdcore.learning import EpochEvent, train_ratings
-
-    with progress() as tell:
-
-        def listen(event: Event) -> None:
-            if isinstance(event, EpochEvent):
-                tell(event.done, f"{method} on {dataset.name}, {event.at}")
-
-        return train_ratings(dataset, method, seeds=seeds, device=device, on_event=listen, **given)
-
-
-def _errors(result: RatingsResult) -> pd.DataFrame:
-    """A row per epoch that counts, with the (S,) errors of the test split."""
-    epochs: tuple[Literal["selected", "last", "best"], ...] = ("selected", "last", "best")
-    return pd.DataFrame([{"epoch": at, **{m: result.score(m, at=at) for m in _METRICS}} for at in epochs])
-
-
-def _spread(values: FloatArray) -> str:
-    return f"{values.mean():.4f}" + (f" ± {values.std(ddof=1):.4f}" if len(values) > 1 else "")
+def _show(view: RatingView, exhibit: Exhibit, json: bool, out: Path | None, figure: Path | None) -> None:
+    save_exhibit(exhibit, out, figure)
+    if json:
+        print_json({"dataset": view.dataset.name, "notes": exhibit.notes, "table": exhibit.table})
+    else:
+        print_table(exhibit.table, f"{view.dataset.name}: {exhibit.title}", exhibit.notes, limit=20)

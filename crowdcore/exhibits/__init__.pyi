@@ -13,6 +13,7 @@ from . import (
     overview as overview,
     planted as planted,
     rating_biases as rating_biases,
+    ratings as ratings,
     recovered as recovered,
     recovery_study as recovery_study,
     tasks as tasks,

@@ -93,14 +93,15 @@ class RaykarEM(RatingAggregator):
         prior = float(mean[rated].mean()), 1 / spread
         objective: list[float] = []
         converged = False
+        n_rated = int(rated.sum())
         while len(objective) < self.max_iterations and not converged:
-            before = mean.copy()
-            given, sums = line_posterior(start, task, worker, value, workers.line, prior, mean, variance)
-            likelihood = _likelihood(workers, count, total, squares, given[rated], prior, mean[rated], clamped[rated])
-            objective.append(likelihood + self._log_prior(workers, shrink, pooled))
-            converged = float(np.abs(mean - before).max()) <= self.tolerance * (dataset.high - dataset.low)
-            workers = self._m_step(workers, count, total, squares, sums, shrink, pooled, bool(clamped.any()))
-            prior = _task_prior(mean[rated], variance[rated], smallest)
+            found = line_posterior(start, task, worker, value, workers.line, prior, mean, variance)
+            density = found.likelihood / 2 + _of_workers(workers, count, total, squares, n_rated, prior)
+            objective.append(density + self._log_prior(workers, shrink, pooled))
+            converged = found.change <= self.tolerance * (dataset.high - dataset.low)
+            workers = self._m_step(workers, count, total, squares, found.sums, shrink, pooled, bool(clamped.any()))
+            centred = found.mean / n_rated
+            prior = centred, 1 / max(found.square / n_rated - centred**2, smallest)
         absent = count == 0
         for part in (workers.bias, workers.scale, workers.precision):
             part[absent] = np.nan
@@ -153,27 +154,15 @@ class RaykarEM(RatingAggregator):
         return float(density.sum() / 2)
 
 
-def _likelihood(
+def _of_workers(
     workers: _Workers,
     n: FloatArray,
     total: FloatArray,
     squares: FloatArray,
-    given: FloatArray,
+    n_rated: int,
     prior: tuple[float, float],
-    mean: FloatArray,
-    clamped: FloatArray,
 ) -> float:
-    """log p(y) with t integrated out, without constants; ``given``: Σ τ s² and Σ τ s (y − b) of the rated tasks."""
+    """The part of log p(y) that is no sum over tasks, without constants."""
     around = squares - 2 * workers.bias * total + n * workers.bias**2
-    of_workers = (n * np.log(workers.precision) - workers.precision * around).sum()
-    weight, sloped = given.T
-    precision = prior[1] + weight
-    free = (prior[0] * prior[1] + sloped) ** 2 / precision - np.log(precision) - prior[1] * prior[0] ** 2
-    fixed = 2 * mean * sloped - weight * mean**2 - prior[1] * (mean - prior[0]) ** 2
-    return float((of_workers + (np.log(prior[1]) + np.where(clamped, fixed, free)).sum()) / 2)
-
-
-def _task_prior(mean: FloatArray, variance: FloatArray, smallest: float) -> tuple[float, float]:
-    """μ and τ_0."""
-    centre = float(mean.mean())
-    return centre, 1 / max(float((np.maximum(variance, 0) + (mean - centre) ** 2).mean()), smallest)
+    of_ratings = (n * np.log(workers.precision) - workers.precision * around).sum()
+    return float(of_ratings + n_rated * np.log(prior[1])) / 2

@@ -86,17 +86,18 @@ def rating_agreement(
         state = "no task has ratings by two workers"
         empty = tuple(RatingCoefficient(name, np.nan, state=state) for name in (*names[:4], "weighted κ", names[4]))
         return RatingAgreement(empty, 0, 0, 0, 0)
-    s1, s2 = np.bincount(task, x), np.bincount(task, x**2)
-    ones = np.ones((len(tasks), 1))
+    s1, s2 = (np.asarray(np.bincount(task, v), np.float64) for v in (x, x**2))
+    ones: FloatArray = np.ones((len(tasks), 1))
     w = weights(np.ones(len(tasks), np.int64), resamples, np.random.default_rng(seed)) if resamples else ones
     within = (n * s2 - s1**2) / (n - 1)
-    linear = np.stack([n, n**2, s1, s2, s1**2 / n, within, ones[:, 0]]).astype(np.float64)
+    linear: FloatArray = np.stack([n, n**2, s1, s2, s1**2 / n, within, ones[:, 0]])
     found = {}
     for name, of_sums in (("ICC(1)", _icc_one), ("ICC(k)", _icc_mean), ("α interval", _alpha_interval)):
-        found[name] = _coefficient(name, of_sums(linear @ ones), of_sums(linear @ w), level, resamples)
+        value, samples = (of_sums(np.asarray(linear @ v, np.float64)) for v in (ones, w))
+        found[name] = _coefficient(name, value, samples, level, resamples)
     if len(levels) <= MOST_LEVELS:
-        counts = np.bincount(task * len(levels) + code, minlength=len(tasks) * len(levels))
-        counts = counts.reshape(len(tasks), len(levels)).astype(float)
+        shape = len(tasks), len(levels)
+        counts = np.bincount(task * shape[1] + code, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
         small = len(tasks) * len(levels) ** 2 <= MOST_CELLS and resamples
         of_counts: tuple[tuple[str, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]], ...]
         of_counts = (("α ordinal", _alpha_ordinal), ("AC2", _ac2))

@@ -143,7 +143,10 @@ def _clusters(
     total = np.bincount(place, score, len(filled))
     of_bin = filled // size
     n = np.bincount(of_bin, minlength=bins)
-    meat = np.bincount(of_bin, total**2, bins) * n / np.where(n > 1, n - 1.0, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effective = np.bincount(of_bin, count, bins) ** 2 / np.bincount(of_bin, count.astype(float) ** 2, bins)
+    few = effective / np.where(effective > 1, effective - 1, np.nan)
+    meat = np.bincount(of_bin, total**2, bins) * few
     counts = np.zeros((bins, int(np.bincount(of_bin, minlength=bins).max(initial=0))))
     sums, column = np.zeros_like(counts), np.arange(len(filled)) - np.searchsorted(of_bin, of_bin)
     counts[of_bin, column], sums[of_bin, column] = count, total

@@ -60,7 +60,8 @@ def rating_workers(dataset: RatingDataset, truth: RatingTruth, level: float = 0.
     """Bias, scale, correlation and error of every worker.
 
     Intervals: Student's t for bias, scale (least squares) and mean absolute error; Fisher's z for the correlation;
-    Student's t over squared errors, and its root, for the RMSE. They take a worker's ratings as independent.
+    Student's t over squared errors, on the scale of logarithms, for the RMSE. They take a worker's ratings as
+    independent.
 
     Args:
         truth: of `rating_truth`.
@@ -97,8 +98,10 @@ def rating_workers(dataset: RatingDataset, truth: RatingTruth, level: float = 0.
     values = {"bias": bias, "scale": scale, "mae": mae}
     low = {name: values[name] - half[name] for name in values}
     high = {name: values[name] + half[name] for name in values}
-    low |= {"correlation": np.tanh(fisher - z), "rmse": np.sqrt(np.maximum(mse - square, 0))}
-    high |= {"correlation": np.tanh(fisher + z), "rmse": np.sqrt(mse + square)}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.where(mse > 0, np.exp(square / mse / 2), 1.0)
+    low |= {"correlation": np.tanh(fisher - z), "rmse": np.sqrt(mse) / factor}
+    high |= {"correlation": np.tanh(fisher + z), "rmse": np.sqrt(mse) * factor}
     low["mae"] = np.maximum(low["mae"], 0)
     ids = tuple(map(str, dataset.worker_ids))
     return RatingWorkers(ids, truth.name, level, n, bias, spread, scale, correlation, mae, np.sqrt(mse), low, high)
