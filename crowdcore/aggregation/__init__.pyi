@@ -1,3 +1,4 @@
+from . import ratings as ratings
 from ._partitions import (
     PartitionedResult as PartitionedResult,
     fit_partitions as fit_partitions,

@@ -78,6 +78,27 @@ from .mistakes.shared_mistakes import (
     SharedMistakes as SharedMistakes,
     shared_mistakes as shared_mistakes,
 )
+from .ratings.agreement import (
+    RatingAgreement as RatingAgreement,
+    RatingCoefficient as RatingCoefficient,
+    rating_agreement as rating_agreement,
+)
+from .ratings.pairs import (
+    RatingPairs as RatingPairs,
+    rating_pairs as rating_pairs,
+)
+from .ratings.shared_bias import (
+    SharedBias as SharedBias,
+    shared_bias as shared_bias,
+)
+from .ratings.truth import (
+    RatingTruth as RatingTruth,
+    rating_truth as rating_truth,
+)
+from .ratings.workers import (
+    RatingWorkers as RatingWorkers,
+    rating_workers as rating_workers,
+)
 from .recovery.effective_confusion import (
     effective_confusion as effective_confusion,
     names_at_risk as names_at_risk,
@@ -102,6 +123,10 @@ from .recovery.planted import (
     Planted as Planted,
     planted as planted,
 )
+from .recovery.rating_biases import (
+    RatingBiases as RatingBiases,
+    rating_biases as rating_biases,
+)
 from .recovery.recovered import (
     RecoveredConfusion as RecoveredConfusion,
     recovered_confusion as recovered_confusion,
@@ -119,6 +144,13 @@ from .reference import (
     ReferenceLike as ReferenceLike,
     available_references as available_references,
     resolve_reference as resolve_reference,
+)
+from .sequences.span_crowd import span_crowd as span_crowd
+from .sequences.span_scores import (
+    SpanScores as SpanScores,
+    TaggingScores as TaggingScores,
+    span_scores as span_scores,
+    tagging_scores as tagging_scores,
 )
 from .verdicts.tasks import (
     TaskVerdicts as TaskVerdicts,

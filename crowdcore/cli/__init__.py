@@ -11,6 +11,7 @@ import sys
 import typer
 
 import crowdcore.core.garbage  # noqa: F401
+from crowdcore.cli import rating_training
 from crowdcore.cli.aggregate import aggregate
 from crowdcore.cli.analyse import distances, info, mistakes, quality
 from crowdcore.cli.app import app as run_app
@@ -21,6 +22,7 @@ from crowdcore.cli.examine import examine
 from crowdcore.cli.export import export
 from crowdcore.cli.fetch import fetch
 from crowdcore.cli.overview import overview
+from crowdcore.cli.ratings import app as ratings_app
 from crowdcore.cli.report import report
 from crowdcore.cli.reproduce import reproduce
 from crowdcore.cli.runs import app as runs_app
@@ -63,6 +65,9 @@ for command in (
 ):
     app.command()(command)
 app.command("app")(run_app)
+for command in (rating_training.train, rating_training.compare, rating_training.biases):
+    ratings_app.command()(command)
+app.add_typer(ratings_app, name="ratings")
 app.add_typer(runs_app, name="runs")
 app.add_typer(workspace_app, name="workspace")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+import pandas as pd
 import typer
 
 from crowdcore.cli._options import (
@@ -47,13 +48,14 @@ def train(
 
     Accuracies are of the selected | last | best epoch on the test split.
     """
-    from crowdcore.cli._training import table, train_one
+    from crowdcore.cli._training import span_rows, table, train_one
     from crowdcore.learning.comparison.summary import row
 
     given = settings(set) | ({} if epochs is None else {"epochs": epochs})
     name, rows, which = rows_of(preset, dataset, [method] if method else None, given, seeds or 0, seed)
     ds = open_dataset(name, accept, read)
     facts: list[dict[str, Any]] = []
+    spans: list[dict[str, Any]] = []
     notes: dict[str, None] = {}
     for label, one, own in rows:
         part = label.replace("/", "-") if preset else ""  # a folder of its own for each run of a preset
@@ -61,12 +63,17 @@ def train(
         if out:
             result.save(out / part)
         facts.append(row(result) | {"method": label})
+        if ds.sentences is not None:
+            spans += [{"method": label, **found} for found in span_rows(ds, result)]
         notes |= dict.fromkeys(result.notes)
         if json and not preset:
-            print_json(facts[0] | {"common_confusion": result.common_confusion, "classes": result.classes})
+            more = {"common_confusion": result.common_confusion, "classes": result.classes}
+            print_json(facts[0] | more | ({"spans": spans} if spans else {}))
             return
     if json:
         print_json(facts)
         return
     title = f"Test accuracy in %, mean ± standard deviation over {len(which)} seeds"
     print_table(table(facts), title, tuple(notes))
+    if spans:
+        print_table(pd.DataFrame(spans), f"Spans of the test split, mean ± standard deviation over {len(which)} seeds")

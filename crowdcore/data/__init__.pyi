@@ -4,6 +4,7 @@ from .catalogue import (
     describe_datasets as describe_datasets,
     list_datasets as list_datasets,
     load_dataset as load_dataset,
+    load_ratings as load_ratings,
 )
 from .columns import MappingError as MappingError
 from .dataset import (
@@ -15,21 +16,30 @@ from .dataset import (
 from .frames import (
     examine_frame as examine_frame,
     from_frame as from_frame,
+    ratings_from_frame as ratings_from_frame,
 )
 from .images import read_images as read_images
+from .ratings import RatingDataset as RatingDataset
 from .report import (
     Finding as Finding,
     ImportReport as ImportReport,
     Variants as Variants,
 )
 from .rows import Rows as Rows
-from .settings import ReadSettings as ReadSettings
+from .sentences import Sentences as Sentences
+from .settings import (
+    RatingSettings as RatingSettings,
+    ReadSettings as ReadSettings,
+)
 from .splitting import split_tasks as split_tasks
 from .subset import take_tasks as take_tasks
 from .validation import (
     Import as Import,
+    RatingImport as RatingImport,
     examine as examine,
+    examine_ratings as examine_ratings,
     read_dataset as read_dataset,
+    read_ratings as read_ratings,
 )
 from .writers import (
     neutralise as neutralise,

@@ -12,12 +12,23 @@ import numpy as np
 
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data.dataset import CrowdDataset, Media
+from crowdcore.data.dictionary import encode
+from crowdcore.data.ratings import RatingDataset
+from crowdcore.data.readers._sentences import are_tag_sequences
 from crowdcore.data.readers.folder import find_table, is_dataset_folder, read_class_list
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import identify, open_table
-from crowdcore.data.validation import read_dataset
+from crowdcore.data.validation import read_dataset, read_ratings
 
-__all__ = ["DatasetInfo", "cache_folder", "dataset_folders", "describe_datasets", "list_datasets", "load_dataset"]
+__all__ = [
+    "DatasetInfo",
+    "cache_folder",
+    "dataset_folders",
+    "describe_datasets",
+    "list_datasets",
+    "load_dataset",
+    "load_ratings",
+]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _EMBEDDED = (_PACKAGE.parent / "data", _PACKAGE / "_data")  # in a checkout, and in a wheel
@@ -28,8 +39,8 @@ Kind = Literal["crowd", "labelled", "ratings", "sequences", "damaged"]
 _REASONS: dict[Kind, str] = {
     "crowd": "",
     "labelled": "It has true classes, but no annotations: simulate annotators on it.",
-    "ratings": "Its labels are ratings; only classes are supported so far.",
-    "sequences": "Its labels are sequences of tags; only one class per annotation is supported so far.",
+    "ratings": "Its labels are numbers: load it with load_ratings.",
+    "sequences": "",
 }
 
 
@@ -40,7 +51,7 @@ class DatasetInfo:
     Args:
         name: what `load_dataset` takes.
         folder: where it is.
-        kind: crowd (has annotations), labelled (has none), ratings, sequences, or damaged.
+        kind: crowd (has annotations), labelled (has none), ratings, sequences (a crowd that tags tokens), or damaged.
         reason: why it cannot be analysed, empty for a crowd.
     """
 
@@ -52,7 +63,7 @@ class DatasetInfo:
     @property
     def loads(self) -> bool:
         """Whether `load_dataset` can load it."""
-        return self.kind in ("crowd", "labelled")
+        return self.kind in ("crowd", "labelled", "sequences")
 
 
 def cache_folder() -> Path:
@@ -117,9 +128,10 @@ def _kind(folder: Path) -> Kind:
     if path is None:
         return "labelled"
     head = open_table(identify(path), ReadSettings()).head
-    labels = [str(v) for v in head["label"].to_pylist()] if "label" in head.column_names else []
-    tagged = sum(" " in label and set(label.split()) <= set(classes or ()) for label in labels)
-    return "sequences" if 2 * tagged > len(labels) else "crowd"
+    if find_table(folder, "tokens") is not None:
+        return "sequences"
+    tagged = "label" in head.column_names and are_tag_sequences(encode(head["label"]), classes)
+    return "sequences" if tagged else "crowd"
 
 
 def load_dataset(name: str, *, accept: bool = False, **mapping: Any) -> CrowdDataset:
@@ -140,6 +152,30 @@ def load_dataset(name: str, *, accept: bool = False, **mapping: Any) -> CrowdDat
         CrowdDataset('demo': 1797 tasks, 40 workers, 10 classes, 5254 annotations)
     """
     folders = dataset_folders()
+    dataset = read_dataset(_folder(name, folders), accept=accept, **mapping)
+    lender = folders.get(_PICTURES.get(name, ""))
+    if lender is None or (dataset.media is not None and dataset.media.images is not None):
+        return dataset
+    return with_pictures(dataset, read_dataset(lender))
+
+
+def load_ratings(name: str, *, accept: bool = False, **mapping: Any) -> RatingDataset:
+    """Load a named dataset whose labels are numbers.
+
+    Args:
+        name: one of `list_datasets`.
+        accept: leave out what is no number or outside the range; ``notes`` of the dataset keep what.
+        mapping: fields of `crowdcore.data.RatingSettings`, such as ``low=0, high=1``.
+
+    Raises:
+        SettingError: no dataset of that name; the nearest one is suggested.
+        DataError: its files are at fault, its range is not known, or something would be left out unaccepted.
+    """
+    return read_ratings(_folder(name, dataset_folders()), accept=accept, **mapping)
+
+
+def _folder(name: str, folders: dict[str, Path]) -> Path:
+    """The folder of a named dataset."""
     if name not in folders:
         near = difflib.get_close_matches(str(name), folders, n=1)
         hint = f"Did you mean {near[0]!r}? " if near else ""
@@ -150,11 +186,7 @@ def load_dataset(name: str, *, accept: bool = False, **mapping: Any) -> CrowdDat
             f"{hint}Found: {', '.join(folders) or 'none'}. Folders searched: "
             f"{', '.join(str(p) for p in search_path())}. Set CROWDCORE_DATA to add one.",
         )
-    dataset = read_dataset(folders[name], accept=accept, **mapping)
-    lender = folders.get(_PICTURES.get(name, ""))
-    if lender is None or (dataset.media is not None and dataset.media.images is not None):
-        return dataset
-    return with_pictures(dataset, read_dataset(lender))
+    return folders[name]
 
 
 def with_pictures(dataset: CrowdDataset, lender: CrowdDataset) -> CrowdDataset:

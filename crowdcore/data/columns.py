@@ -10,7 +10,7 @@ from pathlib import Path
 from crowdcore.core.errors import DataError
 from crowdcore.data.dictionary import Codes
 from crowdcore.data.report import Finding
-from crowdcore.data.settings import MEDIA, ReadSettings
+from crowdcore.data.settings import MEDIA, RatingSettings, ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
 
 __all__ = ["ALIASES", "MappingError", "RoleColumns", "alias_findings", "assign_roles", "need_roles", "read_roles"]
@@ -42,6 +42,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "image": ("image", "image_path", "image_url", "picture", "img", "input:image"),
     "audio": ("audio", "audio_path", "audio_url", "sound", "input:audio"),
 }
+
+RATING_ALIASES = ("score", "stars", "points", "grade")  # of the label, where labels are numbers
 
 
 class MappingError(DataError):
@@ -88,6 +90,8 @@ def assign_roles(table: Table, settings: ReadSettings) -> dict[str, str]:
         by_name[plain(column)] = column
     by_name |= {column: column for column in columns if column == plain(column)}
     for role, aliases in ALIASES.items():
+        if role == "label" and isinstance(settings, RatingSettings):
+            aliases += RATING_ALIASES
         taken = set(roles.values())
         fitting = [by_name[a] for a in aliases if a in by_name and by_name[a] not in taken]
         if role not in roles and fitting:

@@ -16,8 +16,9 @@ import pyarrow as pa
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.rows import Rows
+from crowdcore.data.sentences import Sentences
 
-__all__ = ["NO_SPLIT", "SPLITS", "SPLIT_ENDINGS", "CrowdDataset", "Media", "SimulatedTruth"]
+__all__ = ["NO_SPLIT", "SPLITS", "SPLIT_ENDINGS", "CrowdDataset", "Media", "SimulatedTruth", "lengths_and_bytes"]
 
 SPLITS = ("train", "valid", "test")
 NO_SPLIT = -1
@@ -86,6 +87,7 @@ class CrowdDataset:
         file_row: (n_annotations,) int32 1-based row of the file as it was before anything was left out or sorted;
             None: not known.
         notes: what was dropped, merged or noticed while reading, one sentence each.
+        sentences: of a crowd that tags tokens (tasks are tokens, classes are IOB2 tags): which form a sentence.
 
     Raises:
         DataError: arrays that do not fit together.
@@ -106,6 +108,7 @@ class CrowdDataset:
     truth: SimulatedTruth | None = None
     file_row: IntArray | None = None
     notes: tuple[str, ...] = ()
+    sentences: Sentences | None = None
 
     def __post_init__(self) -> None:
         n = len(self.task_ids)
@@ -151,6 +154,9 @@ class CrowdDataset:
         for rows in (self.features, self.media.images if self.media else None):
             if rows is not None and len(rows) != self.n_tasks:
                 raise DataError(f"Features or images for {len(rows)} tasks, but there are {self.n_tasks} tasks")
+
+        if self.sentences is not None and len(self.sentences.words) != self.n_tasks:
+            raise DataError(f"Sentences of {len(self.sentences.words)} tokens, but there are {self.n_tasks} tasks")
 
     @property
     def n_tasks(self) -> int:
@@ -211,13 +217,15 @@ class CrowdDataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hex digest (32 characters) of ids, classes, annotations, gold and split: same content, same digest."""
+        """Hex digest (32 characters) of all but media and features: same content, same digest."""
         digest = hashlib.blake2b(digest_size=16)
         for strings in (self.classes, self.task_ids, self.worker_ids):
-            for part in _lengths_and_bytes(strings):
+            for part in lengths_and_bytes(strings):
                 digest.update(part.data)
         for array in (self.task, self.worker, self.label, self.gold, self.split):
             digest.update(np.ascontiguousarray(array).data)
+        if self.sentences is not None:
+            digest.update(self.sentences.fingerprint.encode())
         return digest.hexdigest()
 
     def where(self, keep: BoolArray) -> CrowdDataset:
@@ -246,13 +254,16 @@ class CrowdDataset:
         return self.where(~gone[self.worker])
 
     def __repr__(self) -> str:
+        tasks = f"{self.n_tasks} tasks"
+        if self.sentences is not None:
+            tasks = f"{len(self.sentences)} sentences, {self.n_tasks} tokens"
         return (
-            f"CrowdDataset({self.name!r}: {self.n_tasks} tasks, {self.n_workers} workers, "
+            f"CrowdDataset({self.name!r}: {tasks}, {self.n_workers} workers, "
             f"{self.n_classes} classes, {self.n_annotations} annotations)"
         )
 
 
-def _lengths_and_bytes(strings: Sequence[str] | pd.Index[str]) -> tuple[IntArray, AnyArray]:
+def lengths_and_bytes(strings: Sequence[str] | pd.Index[str]) -> tuple[IntArray, AnyArray]:
     """Byte length of each string (int64), and their UTF-8 bytes one after another (uint8)."""
     column = pa.array(pd.Index(strings).astype("str"), pa.large_string())
     if isinstance(column, pa.ChunkedArray):

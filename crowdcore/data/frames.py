@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -13,13 +13,14 @@ import pyarrow.compute as pc
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.dictionary import Codes, clean
+from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.readers import Raw, RawTasks, Source
 from crowdcore.data.report import Finding, plural
-from crowdcore.data.settings import ReadSettings
+from crowdcore.data.settings import RatingSettings, ReadSettings
 from crowdcore.data.tables import FrameTable
-from crowdcore.data.validation import Import, examine_source
+from crowdcore.data.validation import Import, examine_rating_source, examine_source
 
-__all__ = ["Gold", "examine_frame", "from_frame"]
+__all__ = ["Gold", "examine_frame", "from_frame", "ratings_from_frame"]
 
 Gold: TypeAlias = "pd.Series[Any] | Mapping[Any, Any] | str | None"
 
@@ -54,14 +55,57 @@ def from_frame(frame: pd.DataFrame, gold: Gold = None, *, accept: bool = False, 
 
 def examine_frame(frame: pd.DataFrame, gold: Gold = None, **mapping: Any) -> Import:
     """Report what a frame holds, without taking it in: `crowdcore.data.examine` for frames."""
+    settings = ReadSettings(**mapping, **({"gold": gold} if isinstance(gold, str) else {}))
+    return examine_source(_source(frame, settings), settings, _gold_adder(frame, gold))
+
+
+def ratings_from_frame(
+    frame: pd.DataFrame,
+    low: float | None = None,
+    high: float | None = None,
+    gold: Gold = None,
+    *,
+    accept: bool = False,
+    **mapping: Any,
+) -> RatingDataset:
+    """A dataset of ratings, labels that are numbers, from a pandas frame.
+
+    Args:
+        frame: long (task, worker, rating, or aliases of them), or wide (a row per task, a column per worker).
+        low, high: the range; may be left out with ``levels``.
+        gold: true ratings, as for `from_frame`.
+        accept: leave out what is no number or outside the range; ``notes`` of the dataset keep what.
+        mapping: fields of `crowdcore.data.RatingSettings`: ``worker="who"``, ``levels=["bad", "fair", "good"]`` …
+
+    Raises:
+        DataError: unreadable, or something would be left out and that was not accepted.
+        SettingError: a mapping that cannot be.
+
+    Examples:
+        >>> import pandas as pd
+        >>> import crowdcore as cc
+        >>> frame = pd.DataFrame({"task": [1, 1, 2], "worker": ["ann", "ben", "ann"], "rating": [0.5, 0.75, 0]})
+        >>> cc.ratings_from_frame(frame, 0, 1, gold={1: 0.5}).gold.tolist()
+        [0.5, nan]
+    """
+    named = {"gold": gold} if isinstance(gold, str) else {}
+    settings = RatingSettings(low=low, high=high, **mapping, **named)
+    source = _source(frame, settings)
+    return examine_rating_source(source, settings, _gold_adder(frame, gold)).dataset(accept=accept)
+
+
+def _source(frame: pd.DataFrame, settings: ReadSettings) -> Source:
     if not isinstance(frame, pd.DataFrame):
         raise SettingError("frame", "be a pandas DataFrame", type(frame).__name__)
     if frame.empty:
         raise DataError("The frame is empty")
-    settings = ReadSettings(**mapping, **({"gold": gold} if isinstance(gold, str) else {}))
-    source = Source(settings.name or "frame", None, FrameTable(frame))
+    return Source(settings.name or "frame", None, FrameTable(frame))
+
+
+def _gold_adder(frame: pd.DataFrame, gold: Gold) -> Callable[[Raw], Raw] | None:
+    """What adds true classes or ratings that are given by task; None: there are none."""
     if gold is None or isinstance(gold, str):
-        return examine_source(source, settings)
+        return None
     truth = pd.Series(gold) if isinstance(gold, Mapping) else gold
     if not isinstance(truth, pd.Series):
         raise SettingError("gold", "be a series or mapping by task, or a column's name", type(gold).__name__)
@@ -69,7 +113,7 @@ def examine_frame(frame: pd.DataFrame, gold: Gold = None, **mapping: Any) -> Imp
     def adjust(raw: Raw) -> Raw:
         return _with_gold(raw, truth if "task" in raw.roles else _by_row(truth, frame.index))
 
-    return examine_source(source, settings, adjust)
+    return adjust
 
 
 def _by_row(gold: pd.Series[Any], index: pd.Index[Any]) -> pd.Series[Any]:

@@ -17,6 +17,7 @@ import pandas as pd
 
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.folding import fold_name
+from crowdcore.data.ratings import RatingDataset
 
 __all__ = ["KEY_FILE", "hidden_in", "hide_names", "in_order", "pseudonyms"]
 
@@ -24,7 +25,7 @@ _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 KEY_FILE = "pseudonyms.key"
 
 
-def pseudonyms(dataset: CrowdDataset) -> list[str]:
+def pseudonyms(dataset: CrowdDataset | RatingDataset) -> list[str]:
     """(n_workers,) ``worker 01`` …: the same for the same data in the same workspace, in an order that tells nothing.
 
     They come of a random key that the workspace keeps to itself. Where there is no workspace they come of the data
@@ -96,7 +97,7 @@ def in_order(dataset: CrowdDataset) -> CrowdDataset:
     )
 
 
-def hidden_in(texts: Iterable[str], dataset: CrowdDataset) -> tuple[str, ...]:
+def hidden_in(texts: Iterable[str], dataset: CrowdDataset | RatingDataset) -> tuple[str, ...]:
     """Findings about a dataset, with pseudonyms for the workers that they name in quotation marks.
 
     A finding about workers may name some who are not in the dataset, or in another spelling: they become ``'…'``.
@@ -106,7 +107,8 @@ def hidden_in(texts: Iterable[str], dataset: CrowdDataset) -> tuple[str, ...]:
         dataset: what they are about.
     """
     called = {fold_name(str(w)): p for w, p in zip(dataset.worker_ids, pseudonyms(dataset), strict=True)}
-    others = {fold_name(str(name)) for names in (dataset.classes, dataset.task_ids) for name in names}
+    labels = dataset.classes if isinstance(dataset, CrowdDataset) else dataset.levels
+    others = {fold_name(str(name)) for names in (labels, dataset.task_ids) for name in names}
 
     def hidden(text: str) -> str:
         about_workers = "worker" in text.lower()

@@ -115,6 +115,8 @@ class ImportReport:
         n_contradicting: (task, worker) pairs whose repeats differ.
         findings: everything noticed; changes first.
         variants: labels and workers that are spelled in several ways.
+        rating_range: low and high where the labels are numbers, else None.
+        n_sentences: sentences, where the tasks are their tokens, else 0.
     """
 
     source: str
@@ -134,6 +136,8 @@ class ImportReport:
     n_contradicting: int
     findings: tuple[Finding, ...]
     variants: tuple[Variants, ...] = ()
+    rating_range: tuple[float, float] | None = None
+    n_sentences: int = 0
 
     @property
     def changes(self) -> tuple[Finding, ...]:
@@ -145,20 +149,31 @@ class ImportReport:
         """Rows of the file that are no annotation of the dataset, each counted by the finding that says why."""
         return sum(f.left_out for f in self.findings)
 
+    @property
+    def tasks(self) -> str:
+        """How many tasks, in words."""
+        if self.n_sentences:
+            return f"{plural(self.n_tasks, 'token')} of {plural(self.n_sentences, 'sentence')}"
+        return plural(self.n_tasks, "task")
+
     def text(self) -> str:
         """The report for people, one statement a line."""
         shown = ", ".join(self.classes[:10]) + (" …" if len(self.classes) > 10 else "")
+        labels = f"{plural(len(self.classes), 'class')} ({self.classes_from}): {shown}"
+        if self.rating_range is not None:
+            labels = "ratings from {:g} to {:g}".format(*self.rating_range)
         how = [self.format, *([self.encoding] if self.encoding else [])]
         if self.delimiter:
             how.append({"\t": "tab", " ": "blank"}.get(self.delimiter, self.delimiter) + "-separated")
         roles = ", ".join(f"{role} from {column!r}" for role, column in self.roles.items())
+        unit = "tag" if self.n_sentences else _UNIT.get(self.format, "row")
         lines = [
             f"{self.source}: {', '.join(how)}",
             *([f"columns: {roles}"] if roles else []),
-            f"{plural(len(self.classes), 'class')} ({self.classes_from}): {shown}",
+            labels,
             f"{plural(self.n_annotations, 'annotation')} by {plural(self.n_workers, 'worker')} on "
-            f"{plural(self.n_tasks, 'task')}; gold known for {self.n_gold:,}",
-            f"{plural(self.n_rows, _UNIT.get(self.format, 'row'))} in the file, {self.n_left_out:,} left out",
+            f"{self.tasks}; gold known for {self.n_gold:,}",
+            f"{plural(self.n_rows, unit)} in the file, {self.n_left_out:,} left out",
         ]
         words = {"change": "CHANGES", "warning": "warning", "note": "note"}
         return "\n".join([*lines, *(f"{words[f.level]}: {f}" for f in self.findings)])

@@ -9,7 +9,7 @@ from pydantic import Field
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 
-__all__ = ["MEDIA", "Merge", "ReadSettings"]
+__all__ = ["MEDIA", "Merge", "RatingSettings", "ReadSettings"]
 
 Merge: TypeAlias = Literal["variants"] | dict[str, tuple[str, ...]] | None
 
@@ -64,3 +64,29 @@ class ReadSettings(Settings):
         super().__init__(**settings)
         if self.classes is not None and len(set(self.classes)) < len(self.classes):
             raise SettingError("classes", "hold each class once", self.classes)
+
+
+class RatingSettings(ReadSettings):
+    """Reading options for labels that are numbers; those about classes do not apply."""
+
+    low: float | None = Field(default=None, allow_inf_nan=False, description="Lowest rating that can be given.")
+    high: float | None = Field(default=None, allow_inf_nan=False, description="Highest rating that can be given.")
+    levels: tuple[str, ...] | None = Field(
+        default=None,
+        min_length=2,
+        description="Words that stand for the ratings, from low to high at equal steps; 1, 2, 3 … without a range.",
+    )
+
+    def __init__(self, **settings: Any) -> None:
+        if settings.get("missing") is None and isinstance(low := settings.get("low"), int | float) and low <= -1:
+            settings["missing"] = ()  # -1 is a rating
+        super().__init__(**settings)
+        for name in ("classes", "merge_classes", "multi_select", "valid_share", "test_share"):
+            if getattr(self, name):
+                raise SettingError(name, "be left out where labels are numbers", getattr(self, name))
+        if (self.low is None) != (self.high is None):
+            raise SettingError("low" if self.low is None else "high", "be given with the other end", None)
+        if self.low is not None and self.high is not None and self.low >= self.high:
+            raise SettingError("low", f"be below `high`, {self.high:g}", self.low)
+        if self.levels is not None and len(set(self.levels)) < len(self.levels):
+            raise SettingError("levels", "hold each word once", self.levels)

@@ -38,4 +38,5 @@ def take_tasks(dataset: CrowdDataset, tasks: IntArray) -> CrowdDataset:
         split=dataset.split[tasks],
         features=None if dataset.features is None else dataset.features.take(tasks),
         media=media,
+        sentences=None if dataset.sentences is None else dataset.sentences.take(tasks),
     )

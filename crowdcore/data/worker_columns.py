@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data.columns import MappingError, assign_roles, plain
 from crowdcore.data.report import Finding, Level, plural
-from crowdcore.data.settings import ReadSettings
+from crowdcore.data.settings import RatingSettings, ReadSettings
 from crowdcore.data.tables import Table
 
 __all__ = ["WorkerColumns", "find_workers"]
@@ -31,6 +31,7 @@ _TOLD_BY_NAME = {
     }.items()
     for word in words.split()
 }
+_NUMBER = re.compile(r"[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?$")
 FEW = 5  # filled cells below which a column's content says nothing
 SHOWN = 5
 
@@ -69,7 +70,7 @@ def find_workers(table: Table, settings: ReadSettings) -> WorkerColumns:
         workers = _named(table, settings.workers, roles)
         aside = {c: "not named" for c in left if c not in workers}
     else:
-        aside = _told_apart(table, left)
+        aside = _told_apart(table, left, isinstance(settings, RatingSettings))
         workers = tuple(c for c in left if c not in aside)
     return WorkerColumns(roles, workers, _findings(workers, aside, settings.workers is not None))
 
@@ -83,8 +84,8 @@ def _named(table: Table, workers: tuple[str, ...], roles: dict[str, str]) -> tup
     return tuple(c for c in table.columns if c in workers)
 
 
-def _told_apart(table: Table, columns: tuple[str, ...]) -> dict[str, str]:
-    """Column -> what it seems to hold instead of a worker's labels."""
+def _told_apart(table: Table, columns: tuple[str, ...], numbers: bool) -> dict[str, str]:
+    """Column -> what it seems to hold instead of a worker's labels (``numbers``: ratings, which few may share)."""
     words = {c: [w for w in plain(c).split("_") if w in _TOLD_BY_NAME] for c in columns}
     common = {w for w, n in Counter(w for found in words.values() for w in found).items() if 2 * n > len(columns)}
     aside = {c: _TOLD_BY_NAME[found[-1]] for c, found in words.items() if found and found[-1] not in common}
@@ -92,7 +93,7 @@ def _told_apart(table: Table, columns: tuple[str, ...]) -> dict[str, str]:
     spread = Counter(word for filled in cells.values() for word in set(filled))
     shapes = Counter(map(_shape, columns))
     for column, filled in cells.items():
-        known = sum(spread[word] > 1 for word in filled)
+        known = sum(spread[word] > 1 or (numbers and bool(_NUMBER.match(word))) for word in filled)
         if len(filled) >= FEW and len(cells) > 2 and 4 * known < len(filled) and shapes[_shape(column)] == 1:
             aside[column] = "values that no other column holds"
     return aside

@@ -12,6 +12,8 @@ from . import (
     one_fit as one_fit,
     overview as overview,
     planted as planted,
+    rating_biases as rating_biases,
+    ratings as ratings,
     recovered as recovered,
     recovery_study as recovery_study,
     tasks as tasks,

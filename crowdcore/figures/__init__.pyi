@@ -24,6 +24,12 @@ from .omega import (
 )
 from .over_time import worker_over_time as worker_over_time
 from .rank_changes import rank_changes as rank_changes
+from .rating_biases import rating_biases as rating_biases
+from .ratings import (
+    rating_bias as rating_bias,
+    rating_errors_alike as rating_errors_alike,
+    rating_shared_bias as rating_shared_bias,
+)
 from .recovery import (
     recovery_along as recovery_along,
     recovery_errors as recovery_errors,

@@ -7,6 +7,12 @@ from .api import (
 from .classifier import CrowdClassifier as CrowdClassifier
 from .embedding import Embedded as Embedded, embed as embed
 from .networks.texts import TextFeatures as TextFeatures, text_features as text_features
+from .ratings.comparison import RATING_ROWS as RATING_ROWS, compare_ratings as compare_ratings
+from .ratings.result import (
+    RatingsResult as RatingsResult,
+    load_ratings_result as load_ratings_result,
+)
+from .ratings.train import train_ratings as train_ratings
 from .recovery.plan import RecoveryPlan as RecoveryPlan
 from .recovery.study import (
     RecoveryStudy as RecoveryStudy,
@@ -14,6 +20,7 @@ from .recovery.study import (
 )
 from .results.result import TrainingResult as TrainingResult
 from .results.result_files import load_result as load_result
+from .results.tagged import tagged_spans as tagged_spans
 from .settings import TrainSettings as TrainSettings
 from .training.events import (
     EpochEvent as EpochEvent,

@@ -21,6 +21,7 @@ from crowdcore.learning.settings import SEEDS, TrainSettings
 from crowdcore.learning.training.conclusion import conclude
 from crowdcore.learning.training.device import deterministic_kernels, resolve_device
 from crowdcore.learning.training.events import Listener, NoteEvent
+from crowdcore.learning.training.inputs import of_words
 from crowdcore.learning.training.loop import Replica
 from crowdcore.learning.training.problem import Problem, make_problem
 from crowdcore.learning.training.schedule import Job, Session, run_jobs
@@ -150,6 +151,8 @@ def _train(
     checkpoint: tuple[Path, int] | None,
 ) -> list[TrainingResult]:
     method = methods.get(method_name)
+    if of_words(dataset):
+        points = [{"backbone": "tagger", **point} for point in points]
     split = [split_settings(method, point) for point in points]
     device = resolve_device(device_name)
     listen, stop = on_event or (lambda event: None), should_stop or (lambda: False)

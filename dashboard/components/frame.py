@@ -14,20 +14,23 @@ from dashboard.components.text import as_text, count
 __all__ = ["hidden_names", "page"]
 
 
-def page(name: str, draw: Callable[[], None], without: Callable[[], None] | None = None) -> None:
+def page(
+    name: str, draw: Callable[[], None], without: Callable[[], None] | None = None, *, classes: bool = True
+) -> None:
     """Run a page: sidebar first, then the page itself, refusals in place, the address bar at the end.
 
     Args:
         name: the page's key in `state.PAGES`.
         draw: draws the page of the dataset that the sidebar settled.
         without: draws the page while there is no dataset at all.
+        classes: whether the page is about the sidebar's dataset, whose labels are classes.
     """
     spare()
     if "page" not in st.session_state:  # a page just loaded shows what there is now, not what another one read before
         services.forget()
     state.enter(name)
     with refusals():
-        if _sidebar():
+        if not classes or _sidebar():
             draw()
         elif without is not None:
             without()

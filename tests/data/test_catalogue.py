@@ -32,8 +32,8 @@ def test_the_real_ones_are_listed_with_what_they_are(data_folder):
         "movie_reviews": "ratings",
     }
     assert not infos["labelme"].reason
-    assert "only classes are supported so far" in infos["movie_reviews"].reason
-    assert [info.loads for info in (infos["labelme"], infos["mnist"], infos["conll_ner"])] == [True, True, False]
+    assert "load_ratings" in infos["movie_reviews"].reason
+    assert [info.loads for info in (infos["labelme"], infos["mnist"], infos["conll_ner"])] == [True, True, True]
 
 
 def test_pictures_lent_by_another_dataset(data_folder):

@@ -13,6 +13,7 @@ from crowdcore.data.columns import read_roles
 from crowdcore.data.dataset import SimulatedTruth
 from crowdcore.data.dictionary import Codes
 from crowdcore.data.report import Finding
+from crowdcore.data.sentences import Sentences
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Content, Table
 from crowdcore.data.tables.base import Arrow
@@ -95,7 +96,9 @@ class Raw:
         arrays: the folder whose features and images belong to the tasks, None: there is none.
         truth: what generated a simulated crowd, aligned with the annotation rows and with ``workers``.
         missing: labels that mean that there is none.
+        sentences: of tokens, which of the listed tasks form a sentence.
         target: what kind of labels the file says it has: classes, ratings or sequences.
+        rating_range: low and high of ratings, where the file says them.
     """
 
     format: str
@@ -120,7 +123,9 @@ class Raw:
     arrays: Path | None = None
     truth: SimulatedTruth | None = None
     missing: tuple[str, ...] = ()
+    sentences: Sentences | None = None
     target: Literal["classes", "ratings", "sequences"] = "classes"
+    rating_range: tuple[float, float] | None = None
 
     def row_numbers(self, chosen: AnyArray) -> AnyArray:
         """1-based file rows of some annotation rows."""

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
 from crowdcore.data.arrays import open_array, read_npz
-from crowdcore.data.columns import read_roles
+from crowdcore.data.columns import need_roles, read_roles
 from crowdcore.data.dataset import SimulatedTruth
 from crowdcore.data.dictionary import Codes, strings
+from crowdcore.data.formulas import unescape
+from crowdcore.data.readers._sentences import are_tag_sequences, by_tokens
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source, read_annotations
+from crowdcore.data.sentences import Sentences
 from crowdcore.data.settings import MEDIA, ReadSettings
-from crowdcore.data.tables import identify, open_table
+from crowdcore.data.tables import Table, identify, open_table
+from crowdcore.data.tables.base import Arrow
 
 __all__ = ["DatasetFolder", "find_table", "is_dataset_folder", "read_class_list"]
 
@@ -49,18 +55,30 @@ def read_class_list(folder: Path) -> tuple[tuple[str, ...] | None, Target]:
         lines = [line.strip() for line in path.read_text(content.encoding).split("\n")]
     except UnicodeError as error:
         raise DataError(f"This file cannot be read as text ({error})", file=path) from None
+    kind: Target = "classes"
     for mark, target in TARGETS.items():
         if lines[0].lower().startswith(mark):
-            return None, target
-    classes = tuple(line for line in lines if line)
-    for number, name in enumerate(classes, 1):
-        if name in classes[: number - 1]:
+            kind, lines = target, lines[1:]
+    classes = None if kind == "ratings" else tuple(line for line in lines if line)
+    for number, name in enumerate(classes or (), 1):
+        if classes and name in classes[: number - 1]:
             raise DataError(f"The class {name!r} is listed twice", file=path, row=number)
-    return classes, "classes"
+    return classes, kind
+
+
+def _rating_range(folder: Path) -> tuple[float, float] | None:
+    """Low and high that the first line of a folder's classes.txt says: ``# regression: rating on 0..1``."""
+    with (folder / "classes.txt").open(encoding="utf-8") as file:
+        found = re.search(r"(-?[0-9.]*[0-9])\s*(?:\.\.|…)\s*(-?[0-9][0-9.]*)", file.readline())
+    return (float(found[1]), float(found[2])) if found else None
 
 
 class DatasetFolder(Reader):
-    """``annotations.*`` (task, worker, label), ``tasks.*`` (task, split, gold, text, image, audio), ``classes.txt``."""
+    """``annotations.*`` (task, worker, label), ``tasks.*`` (task, split, gold, text, image, audio), ``classes.txt``.
+
+    Tags of tokens stand either as one sequence of tags a sentence, or as one tag a token with the list ``tokens.*``
+    (sentence, word), row for row that of the tasks.
+    """
 
     name: ClassVar[str] = "folder"
     title: ClassVar[str] = "Dataset folder"
@@ -88,6 +106,10 @@ class DatasetFolder(Reader):
             raise DataError("There are neither annotations.* nor tasks.*", file=folder)
         if (path := find_table(folder, "workers")) is not None:
             raw = _with_workers(raw, path)
+        if target == "sequences" or are_tag_sequences(raw.label, classes):
+            raw, target = by_tokens(raw), "classes"
+        elif (path := find_table(folder, "tokens")) is not None:
+            raw = _with_sentences(raw, path)
         return replace(
             raw,
             classes=classes,
@@ -96,6 +118,7 @@ class DatasetFolder(Reader):
             arrays=folder,
             truth=_read_truth(folder, len(raw.task)),
             target=target,
+            rating_range=_rating_range(folder) if target == "ratings" else None,
         )
 
 
@@ -121,6 +144,24 @@ def _with_workers(raw: Raw, path: Path) -> Raw:
     listed = names.values.take(pa.array(names.codes, mask=names.missing)).to_pylist()
     findings = (*raw.findings, *columns.findings, *table.repeated_headers(per_row=0))
     return replace(raw, workers=tuple(listed), workers_escaped=table.escaped, findings=findings)
+
+
+def _with_sentences(raw: Raw, path: Path) -> Raw:
+    """Add which tasks are the tokens of one sentence, from a table with a row for each task."""
+    table = open_table(identify(path), ReadSettings())
+    need_roles(dict.fromkeys(table.columns, ""), ("sentence", "word"), table.columns, path)
+    codes, _ = table.encode(("sentence", "word"))
+    sentence, word = (replace(codes[name], values=_unescaped(codes[name], table)) for name in ("sentence", "word"))
+    number = sentence.codes
+    if raw.tasks is None or len(number) != len(raw.tasks.task) or (np.diff(number, prepend=0) < 0).any():
+        raise DataError("It must hold a row for each row of tasks.*, the tokens of a sentence together", file=path)
+    words = word.values.take(pa.array(word.codes, mask=word.missing)).fill_null("")
+    found = Sentences.from_tokens(number, pd.Index(sentence.values.to_pandas()), pd.Index(words.to_pandas()))
+    return replace(raw, sentences=found)
+
+
+def _unescaped(codes: Codes, table: Table) -> Arrow:
+    return unescape(codes.values) if table.escaped else codes.values
 
 
 def _read_file_rows(folder: Path, n_annotations: int) -> IntArray | None:

@@ -15,7 +15,7 @@ from crowdcore.data.columns import ALIASES, alias_findings, plain
 from crowdcore.data.dictionary import Codes, Encoder, encode, strings
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.report import Finding, Level, plural
-from crowdcore.data.settings import MEDIA, ReadSettings
+from crowdcore.data.settings import MEDIA, RatingSettings, ReadSettings
 from crowdcore.data.tables import Table
 from crowdcore.data.tables.base import Arrow
 from crowdcore.data.worker_columns import find_workers
@@ -49,7 +49,8 @@ class WideTable(Reader):
         filled = [[str(v).strip() for v in column if not _is_missing(v)] for column in cells]
         if not roles and len(workers) == 3 and all(len(column) == len(head) for column in filled):
             return 0.0  # may as well be task, worker and label under names nobody knows
-        return 0.4 if _share_labels([column for column in filled if column]) else 0.0
+        shared = isinstance(settings, RatingSettings) or _share_labels([column for column in filled if column])
+        return 0.4 if shared else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the filled cells, piece by piece."""

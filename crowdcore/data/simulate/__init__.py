@@ -15,6 +15,7 @@ from crowdcore.data.simulate.conal import conal
 from crowdcore.data.simulate.large import large
 from crowdcore.data.simulate.rodrigues import rodrigues
 from crowdcore.data.simulate.synthetic import synthetic
+from crowdcore.data.simulate.tags import tags
 from crowdcore.data.simulate.tanno import tanno
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "names",
     "rodrigues",
     "synthetic",
+    "tags",
     "tanno",
 ]
 

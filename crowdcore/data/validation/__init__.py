@@ -7,5 +7,15 @@ unless that is accepted.
 from __future__ import annotations
 
 from crowdcore.data.validation.examine import Import, examine, examine_source, read_dataset
+from crowdcore.data.validation.ratings import RatingImport, examine_rating_source, examine_ratings, read_ratings
 
-__all__ = ["Import", "examine", "examine_source", "read_dataset"]
+__all__ = [
+    "Import",
+    "RatingImport",
+    "examine",
+    "examine_rating_source",
+    "examine_ratings",
+    "examine_source",
+    "read_dataset",
+    "read_ratings",
+]

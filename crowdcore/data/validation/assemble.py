@@ -32,10 +32,10 @@ from crowdcore.data.validation.tasks import TaskList, media_columns, number_task
 from crowdcore.data.validation.variants import Merged, merge_variants, rename
 from crowdcore.data.validation.workers import listed_workers, number_workers
 
-__all__ = ["assemble"]
+__all__ = ["RANK", "about_repeats", "assemble"]
 
 MINUS_ONE = ("-1", "-1.0")
-_RANK = {"change": 0, "warning": 1, "note": 2}
+RANK = {"change": 0, "warning": 1, "note": 2}
 
 
 def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport, CrowdDataset]:
@@ -62,7 +62,7 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
     findings += noticed
     given = Annotations(None, tasks.task, number, label).at(keep).sorted(len(tasks.ids))
     repeats = find_repeats(given.task, given.worker, given.label, len(workers))
-    findings += _about_repeats(repeats, raw, given, settings)
+    findings += about_repeats(repeats, raw, given, settings)
     if settings.repeats != "keep" and repeats.n_repeats:
         stay = np.ones(len(given.task), bool)
         stay[reduce_repeats(repeats, given.label, settings.repeats)] = False
@@ -72,7 +72,7 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
     counts = tally(given.worker, given.label, len(workers), len(classes.names))
     findings += class_findings(classes, counts.per_class)
     findings += crowd_findings(counts, np.bincount(given.task, minlength=len(tasks.ids)), tasks.ids, workers)
-    findings.sort(key=lambda finding: _RANK[finding.level])
+    findings.sort(key=lambda finding: RANK[finding.level])
     images = attach_rows(raw.arrays, "images", split, tasks.n_listed)
     dataset = CrowdDataset(
         settings.name or name,
@@ -90,6 +90,7 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
         truth=attach_truth(raw.truth, given.rows, len(workers), raw.path),
         file_row=attach_file_row(raw, given.rows),
         notes=tuple(str(finding) for finding in findings),
+        sentences=raw.sentences,
     )
     if settings.valid_share or settings.test_share:
         dataset, noticed = _divided(dataset, settings)
@@ -112,6 +113,7 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
         n_contradicting=int(repeats.contradicting.sum()),
         findings=tuple(findings),
         variants=tuple(variants for part in merged.values() for variants in part.variants),
+        n_sentences=0 if raw.sentences is None else len(raw.sentences),
     )
     return report, dataset
 
@@ -238,7 +240,8 @@ def _merge(
     return replace(columns, names=names, gold=gold), classes.renamed(of_label.became), merged
 
 
-def _about_repeats(repeats: Repeats, raw: Raw, given: Annotations, settings: ReadSettings) -> list[Finding]:
+def about_repeats(repeats: Repeats, raw: Raw, given: Annotations, settings: ReadSettings) -> list[Finding]:
+    """The note about a worker's repeats on a task."""
     if not repeats.n_repeats:
         return []
     n = int(repeats.contradicting.sum())

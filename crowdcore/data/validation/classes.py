@@ -48,6 +48,8 @@ def resolve_classes(raw: Raw, settings: ReadSettings, label: Codes, gold: Codes 
     Raises:
         DataError: the labels are ratings or tag sequences, or there is no class at all.
     """
+    if raw.target == "ratings":
+        raise DataError("The labels are numbers: read them with load_ratings or read_ratings", file=raw.path)
     if raw.target != "classes":
         raise DataError(
             f"The labels are {raw.target}, and only classes are supported so far",
@@ -81,8 +83,8 @@ def _refuse_ratings(names: list[str], raw: Raw) -> None:
     fractional = numbers[np.isfinite(numbers) & (numbers != np.round(numbers))]
     if len(names) > RATING_VALUES and len(fractional):
         raise DataError(
-            f"The labels are ratings ({len(names):,} numbers such as {fractional[0]:g}); only classes are supported",
-            "If they are names of classes, pass the list with classes=….",
+            f"The labels are ratings ({len(names):,} numbers such as {fractional[0]:g})",
+            "Read them with read_ratings; if they are names of classes, pass the list with classes=….",
             column=raw.roles.get("label"),
         )
 
@@ -117,7 +119,8 @@ def outside(
     tagged = sum(n for word, n in words.items() if " " in word and set(word.split()) <= set(classes.names))
     if tagged > 0.5 * words.total():
         raise DataError(
-            "The labels are sequences of tags, and only one class per annotation is supported so far",
+            "The labels are sequences of tags, but no sentences are known",
+            "Make it a dataset folder whose tasks.* has the columns task and text, a row for each sentence.",
             file=raw.path,
             column=raw.roles.get(what),
         )

@@ -15,7 +15,16 @@ from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import identify, open_table
 from crowdcore.data.validation.assemble import assemble
 
-__all__ = ["Import", "examine", "examine_source", "read_dataset"]
+__all__ = [
+    "Import",
+    "check_count",
+    "examine",
+    "examine_source",
+    "open_source",
+    "read_dataset",
+    "read_source",
+    "refuse_changes",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,14 +47,24 @@ class Import:
         Raises:
             DataError: something would be dropped or merged, and that was not accepted.
         """
-        changes = self.report.changes
-        if changes and not accept:
-            more = f" There are {len(changes) - 1} more such findings." if len(changes) > 1 else ""
-            raise DataError(
-                f"{self.report.source}: {str(changes[0]).removesuffix('.')}",
-                f"Nothing was taken in:{more} correct the file, or pass accept=True (--accept) to go on like this.",
-            )
+        if not accept:
+            refuse_changes(self.report)
         return self._dataset
+
+
+def refuse_changes(report: ImportReport) -> None:
+    """Refuse an import that would drop or merge something.
+
+    Raises:
+        DataError: it would; says what.
+    """
+    changes = report.changes
+    if changes:
+        more = f" There are {len(changes) - 1} more such findings." if len(changes) > 1 else ""
+        raise DataError(
+            f"{report.source}: {str(changes[0]).removesuffix('.')}",
+            f"Nothing was taken in:{more} correct the file, or pass accept=True (--accept) to go on like this.",
+        )
 
 
 def examine(path: str | Path, **mapping: Any) -> Import:
@@ -62,22 +81,31 @@ def examine(path: str | Path, **mapping: Any) -> Import:
         SettingError: a mapping that cannot be.
     """
     settings = ReadSettings(**mapping)
+    return examine_source(open_source(path, settings), settings)
+
+
+def open_source(path: str | Path, settings: ReadSettings) -> Source:
+    """A file or folder, its table opened."""
     path = Path(path).expanduser()
     content = identify(path, settings.encoding)
     table = None if content.kind == "folder" else open_table(content, settings)
-    name = path.resolve().name if content.kind == "folder" else path.stem
-    return examine_source(Source(name, content, table), settings)
+    return Source(path.resolve().name if content.kind == "folder" else path.stem, content, table)
 
 
 def examine_source(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] | None = None) -> Import:
     """Examine an opened source; ``adjust`` may add what is known from elsewhere."""
-    raw = replace(find_reader(source, settings).read(source, settings), path=source.path)
-    found = Import(*assemble(raw if adjust is None else adjust(raw), settings, source.name))
-    _check_count(found.report, source.path)
+    found = Import(*assemble(read_source(source, settings, adjust), settings, source.name))
+    check_count(found.report, source.path)
     return found
 
 
-def _check_count(report: ImportReport, path: Path | None) -> None:
+def read_source(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] | None) -> Raw:
+    """What an opened source holds, before cleaning."""
+    raw = replace(find_reader(source, settings).read(source, settings), path=source.path)
+    return raw if adjust is None else adjust(raw)
+
+
+def check_count(report: ImportReport, path: Path | None) -> None:
     """Every row of the file is an annotation, or a finding says why not.
 
     Raises:

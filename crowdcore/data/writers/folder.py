@@ -15,6 +15,7 @@ from crowdcore.data.dataset import SPLIT_ENDINGS, SPLITS, CrowdDataset, Simulate
 from crowdcore.data.dictionary import natural_order, strings
 from crowdcore.data.readers.folder import TARGET_MARKS
 from crowdcore.data.rows import Rows
+from crowdcore.data.sentences import Sentences
 from crowdcore.data.tables.base import Arrow
 from crowdcore.data.writers.long import annotation_table
 from crowdcore.data.writers.tables import TableFormat, beside, check_names, names_column, write_table
@@ -71,6 +72,8 @@ def _fill(dataset: CrowdDataset, folder: Path, table: TableFormat, readme: str |
     (folder / "classes.txt").write_text("".join(f"{name}\n" for name in dataset.classes), encoding="utf-8")
     write_table(annotation_table(dataset), folder / f"annotations.{table}")
     write_table(_task_table(dataset), folder / f"tasks.{table}")
+    if dataset.sentences is not None:
+        write_table(_token_table(dataset.sentences), folder / f"tokens.{table}")
     if _needs_worker_list(dataset):
         write_table(pa.table({"worker": strings(map(str, dataset.worker_ids))}), folder / f"workers.{table}")
     if dataset.features is not None:
@@ -105,6 +108,13 @@ def _task_table(dataset: CrowdDataset) -> Arrow:
         frame = dataset.media.columns
         columns |= {str(name): pa.array(frame[name].astype("str"), from_pandas=True) for name in frame}
     return pa.table(columns)
+
+
+def _token_table(sentences: Sentences) -> Arrow:
+    """A row for each token: the sentence it is in, and its text."""
+    ids = pa.array(sentences.ids.astype("str"))
+    words = pa.array(sentences.words.astype("str"))
+    return pa.table({"sentence": names_column(sentences.of_task.astype(np.int32), ids), "word": words})
 
 
 def _needs_worker_list(dataset: CrowdDataset) -> bool:

@@ -20,7 +20,6 @@ from crowdcore.learning.gaussian.classes import Blocks
 from crowdcore.learning.gaussian.em import EmOptions, GaussianFit, fit_gaussians
 from crowdcore.learning.gaussian.evidence import Annotations
 from crowdcore.learning.gaussian.space import Space, fit_space
-from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.inputs import refuse_not_finite
 from crowdcore.learning.training.problem import Problem
 
@@ -150,7 +149,8 @@ def _space(problem: Problem, settings: GaussianSettings, network: nn.Module | No
 def _coordinates(space: Space, problem: Problem, network: nn.Module | None, n: int) -> Tensor:
     """(n, D) of the first tasks, computed in float64, so that devices agree, and kept in float32, a chunk at a time."""
     x = torch.empty(n, len(space.offset), device=problem.device)
-    for tasks in Data.chunks(slice(0, n), _CHUNK):
+    for start in range(0, n, _CHUNK):
+        tasks = slice(start, min(start + _CHUNK, n))
         x[tasks] = space(_features(problem, network, tasks), torch.float64).float()
     return x
 

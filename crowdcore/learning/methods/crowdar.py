@@ -72,6 +72,7 @@ class CrowdAr(CrowdMethod):
         super().__init__(problem, settings, network)
         self.keep("trust", settings.trust)
         self.matrices = WorkerMatrices(self.n_workers, self.n_classes, 1.0)
+        problem.refuse_words(self.name)
         n_in = math.prod(problem.input_shape)
         self.difficulty = nn.Sequential(
             Linear(n_in, settings.embedding), nn.Sigmoid(), Linear(settings.embedding, self.n_classes), nn.Sigmoid()

@@ -74,6 +74,7 @@ class GaussianEm(CrowdMethod):
 
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
         super().__init__(problem, settings, network)
+        problem.refuse_words(self.name)
         found = _chosen(problem, settings)
         fit = found.fit
         weights, offsets = fit.temperature * fit.classes.weights, fit.temperature * fit.classes.offsets - fit.bias

@@ -39,6 +39,8 @@ class OmegaNetwork(nn.Module):
 
     def __init__(self, problem: Problem, size: int, source: str, normalise: str, free: bool = False) -> None:
         super().__init__()
+        if source != "task":
+            problem.refuse_words("ω of this method")
         self.bias = nn.Parameter(torch.zeros(())) if free else None
         self.scaled = free and source == "features"
         if self.scaled:

@@ -57,6 +57,7 @@ class TaskConfusion(nn.Module):
 
     def __init__(self, problem: Problem, size: int, right: float) -> None:
         super().__init__()
+        problem.refuse_words("This method")
         n_classes = problem.n_classes
         for name, value in zip(("centre", "scale"), centre_and_scale(problem), strict=True):
             self.register_buffer(name, value, persistent=False)

@@ -133,11 +133,16 @@ class Data:
             None if target is None else target.to(self.device),
         )
 
-    @staticmethod
-    def chunks(tasks: slice, size: int) -> Iterator[slice]:
-        """Consecutive pieces of a range of tasks."""
-        for start in range(tasks.start, tasks.stop, size):
-            yield slice(start, min(start + size, tasks.stop))
+    def chunks(self, tasks: slice, size: int) -> Iterator[slice]:
+        """Consecutive pieces of a range of tasks, each of whole sentences where there are any."""
+        start, sentences = tasks.start, self.problem.sentence_start
+        while start < tasks.stop:
+            stop = min(start + size, tasks.stop)
+            if sentences is not None and stop < tasks.stop:
+                near = int(np.searchsorted(sentences, stop, "right"))
+                stop = int(sentences[near - 1] if sentences[near - 1] > start else min(sentences[near], tasks.stop))
+            yield slice(start, stop)
+            start = stop
 
 
 def _fits(problem: Problem, device: torch.device) -> bool:

@@ -14,11 +14,12 @@ from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.images import image_names, read_images
 from crowdcore.data.rows import Rows
+from crowdcore.learning.training.words import word_rows
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Preparation", "input_rows", "prepare_on", "refuse_not_finite", "with_inputs"]
+__all__ = ["Preparation", "input_rows", "of_words", "prepare_on", "refuse_not_finite", "with_inputs"]
 
 _SAMPLE = 2e7  # numbers from which mean and scale are estimated
 
@@ -65,11 +66,15 @@ class Preparation:
 def input_rows(dataset: CrowdDataset, images: bool) -> Rows:
     """The rows a network takes: images for one that wants images, else features, else what there is.
 
-    Image files that tasks name are read where there is nothing else.
+    Words of sentences become numbers (see `word_rows`). Image files that tasks name are read where there is nothing
+    else.
 
     Raises:
         DataError: there is neither, or image files cannot be used.
     """
+    if of_words(dataset):
+        assert dataset.sentences is not None
+        return word_rows(dataset.sentences)
     dataset = with_inputs(dataset)
     pictures = dataset.media.images if dataset.media else None
     rows = (pictures or dataset.features) if images else (dataset.features or pictures)
@@ -80,6 +85,11 @@ def input_rows(dataset: CrowdDataset, images: bool) -> Rows:
             "crowdcore.aggregation instead.",
         )
     return rows
+
+
+def of_words(dataset: CrowdDataset) -> bool:
+    """Whether tasks are tokens of sentences, of which only the words are known."""
+    return dataset.sentences is not None and dataset.features is None
 
 
 def with_inputs(dataset: CrowdDataset) -> CrowdDataset:

@@ -18,16 +18,28 @@ from crowdcore.learning.base import CrowdMethod, EpochContext
 from crowdcore.learning.networks.network import make_network
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.checkpoint import Checkpoint
-from crowdcore.learning.training.data import Data, Feed
+from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.evaluation import Evaluation, fetch, predict
 from crowdcore.learning.training.kept_epochs import Kept
 from crowdcore.learning.training.optimiser import Optimiser
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.replicas import Replicas
 from crowdcore.learning.training.selection import Selection
+from crowdcore.learning.training.sentence_feed import make_feed
 from crowdcore.learning.training.steps import Steps
 
-__all__ = ["DivergedError", "OnEpoch", "Replica", "Trained", "make_replicas", "mean_loss", "run_epochs", "start_epoch"]
+__all__ = [
+    "DivergedError",
+    "OnEpoch",
+    "Replica",
+    "Trained",
+    "make_replicas",
+    "may_record",
+    "mean_loss",
+    "refuse_divergence",
+    "run_epochs",
+    "start_epoch",
+]
 
 _DIVERGED = 1e6  # a mean loss beyond this is no longer learning
 _WORTH_RECORDING = 100  # steps
@@ -100,8 +112,8 @@ def run_epochs(
     """
     problem, method = data.problem, type(modules[0])
     replicas = Replicas(modules, data.device)
-    record = _may_record(data, method, training)
-    feed = Feed(data, tuple(r.seed for r in stack), training.batch_size, fixed_width=record)
+    record = may_record(data, method, training)
+    feed = make_feed(data, tuple(r.seed for r in stack), training.batch_size, fixed_width=record)
     rates = [method.rate(stack[0].settings, name) for name in replicas.parameters]
     optimiser = Optimiser(list(replicas.parameters.values()), training, rates)
     kept = Kept(replicas, data, training.epochs)
@@ -125,7 +137,7 @@ def run_epochs(
         metrics = fetch(measured)
         kept.keep(epoch + 1)
         seconds = time.perf_counter() - began
-        _check(metrics["loss"], selection.active, epoch, stack, training)
+        refuse_divergence(metrics["loss"], selection.active, epoch, stack, training)
         row = {name: np.where(selection.active, value, np.nan) for name, value in metrics.items()}
         scores = metrics if problem.validated_on else {}
         selection.update(epoch, scores.get("valid_accuracy"), scores.get("valid_nll"))
@@ -157,12 +169,13 @@ def mean_loss(replicas: Replicas, data: Data) -> dict[str, Tensor]:
     return {"loss": torch.stack(list(total.values())).sum(0), **total}
 
 
-def _may_record(data: Data, method: type[CrowdMethod], training: TrainSettings) -> bool:
+def may_record(data: Data, method: type[CrowdMethod], training: TrainSettings) -> bool:
     """Whether steps are recorded: pure methods and our own networks, for as many steps as pay it back."""
     n_steps = training.epochs * math.ceil(data.problem.n_train / training.batch_size)
+    alike = data.problem.sentence_start is None  # steps of sentences have shapes of their own
     pure = method.stackable and ":" not in training.backbone
     capturable = data.device.type == "cpu" or not training.deterministic  # deterministic sums on CUDA sort, and wait
-    return training.record and pure and capturable and data.resident and n_steps >= _WORTH_RECORDING
+    return training.record and pure and capturable and data.resident and alike and n_steps >= _WORTH_RECORDING
 
 
 def start_epoch(replicas: Replicas, data: Data, epoch: int) -> None:
@@ -178,7 +191,14 @@ def start_epoch(replicas: Replicas, data: Data, epoch: int) -> None:
         replicas.call("start_epoch", context, in_dims=(EpochContext(*(None, 0, None, None, None)),))  # type: ignore[arg-type]
 
 
-def _check(loss: FloatArray, active: AnyArray, epoch: int, stack: Sequence[Replica], training: TrainSettings) -> None:
+def refuse_divergence(
+    loss: FloatArray, active: AnyArray, epoch: int, stack: Sequence[Replica], training: TrainSettings
+) -> None:
+    """Refuse to go on where the (S,) loss of an epoch (from 0) says that an active replica diverged.
+
+    Raises:
+        DivergedError: it is NaN or enormous.
+    """
     bad = np.flatnonzero(active & ~(np.abs(loss) < _DIVERGED))
     if len(bad):
         noise = getattr(stack[0].settings, "noise_lr", None)

@@ -16,7 +16,7 @@ from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset
 from crowdcore.data.rows import Rows
 from crowdcore.learning.settings import TrainSettings
-from crowdcore.learning.training.inputs import Preparation, input_rows, prepare_on
+from crowdcore.learning.training.inputs import Preparation, input_rows, of_words, prepare_on
 
 __all__ = ["Problem", "make_problem"]
 
@@ -104,6 +104,27 @@ class Problem:
         """(n,) true class, -1 = unknown. The trainer compares with it; only `dl-true` learns from it."""
         return self.dataset.gold[self.order].astype(np.int64)
 
+    @cached_property
+    def sentence_start(self) -> IntArray | None:
+        """Ascending task numbers at which a sentence begins, and n; None where a network sees each task by itself."""
+        if not of_words(self.dataset):
+            return None
+        assert self.dataset.sentences is not None
+        begins = np.diff(self.dataset.sentences.of_task[self.order], prepend=-1) != 0
+        return np.append(np.flatnonzero(begins), len(self.order))
+
+    def refuse_words(self, method: str) -> None:
+        """For methods that learn from the inputs themselves, not through the network alone.
+
+        Raises:
+            DataError: the inputs are words.
+        """
+        if of_words(self.dataset):
+            raise DataError(
+                f"{method} learns from features, but the tasks of {self.dataset.name} are words",
+                "Choose crowd-layer, dl-em, or conal with omega_input='task'.",
+            )
+
     def once(self, key: str, make: Callable[[], T]) -> T:
         """What ``make`` returned when it was first asked for under this key."""
         if key not in self._fitted:
@@ -149,6 +170,10 @@ def make_problem(
     if dataset.n_annotations == 0:
         raise DataError(f"{dataset.name} has no annotations", "There is nothing to learn from.")
     rows = input_rows(dataset, images)
+    words = of_words(dataset)
+    if words != (training.backbone == "tagger"):
+        needed = "be 'tagger', which reads sentences" if words else "be another one: these tasks are no words"
+        raise SettingError("backbone", needed, training.backbone)
     role, validated_on = _roles(dataset, rows.present, training)
     if training.names == "validation-gold" and "gold" not in validated_on:
         raise SettingError(
@@ -177,7 +202,7 @@ def make_problem(
     return Problem(
         dataset,
         rows,
-        prepare_on(rows, train, dataset.task_ids, training.standardise),
+        prepare_on(rows, train, dataset.task_ids, False if words else training.standardise),
         order,
         splits,
         annotation,
@@ -223,12 +248,19 @@ def _roles(dataset: CrowdDataset, present: BoolArray, training: TrainSettings) -
             "Pass select_on='holdout' to hold out training tasks, or 'none' to keep the last epoch.",
         )
     role[valid] = 3
-    train = np.flatnonzero(role == TRAIN)
-    held = np.random.default_rng(training.holdout_seed).permutation(train)[: round(training.holdout * len(train))]
+    held = _held_out(dataset, np.flatnonzero(role == TRAIN), training)
     role[held] = VALID
     known = choice != "crowd" and bool(len(held)) and bool((dataset.gold[held] >= 0).all())
     what = "gold labels" if known else "majority vote"
     return role, f"{what} of {len(held)} training tasks held out (seed {training.holdout_seed})"
+
+
+def _held_out(dataset: CrowdDataset, train: IntArray, training: TrainSettings) -> IntArray:
+    """Some training tasks; of sentences, all training tasks of some."""
+    units = train if dataset.sentences is None else dataset.sentences.of_task[train]
+    known = np.unique(units)
+    held = np.random.default_rng(training.holdout_seed).permutation(known)[: round(training.holdout * len(known))]
+    return held if dataset.sentences is None else train[np.isin(units, held)]
 
 
 def _consensus(dataset: CrowdDataset, tasks: IntArray) -> IntArray:

@@ -75,20 +75,17 @@ def test_bad_lists_of_tasks(folder):
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
-        ("# regression: rating on 0..1\n", r"^The labels are ratings, and only classes are supported so far \(crowd\)"),
-        ("# sequence\nO\nB-LOC\n", r"^The labels are sequences, and only classes"),
+        (
+            "# regression: rating on 0..1\n",
+            r"^The labels are numbers: read them with load_ratings or read_ratings \(crowd\)",
+        ),
+        ("# sequence\nO\nB-LOC\n", r"^The labels are sequences of tags, but the sentences are not listed\."),
         ("a\nb\na\n", r"^The class 'a' is listed twice \(classes.txt, row 3\)"),
     ],
 )
 def test_class_lists_that_are_refused(folder, lines, sentence):
     with pytest.raises(DataError, match=sentence):
         read_dataset(folder(annotations__csv=ANNOTATIONS, classes__txt=lines))
-
-
-def test_tag_sequences_are_noticed_without_being_declared(folder):
-    annotations = "task,worker,label\ns1,w1,O O B-LOC\ns1,w2,O B-LOC O\n"
-    with pytest.raises(DataError, match=r"^The labels are sequences of tags, and only one class .*column 'label'"):
-        read_dataset(folder(annotations__csv=annotations, classes__txt="O\nB-LOC\n"), accept=True)
 
 
 def test_a_class_list_in_latin_1_with_blank_lines(folder):
@@ -199,7 +196,7 @@ def test_repeats_of_cifar10s_are_those_of_its_readme(data_folder):
     assert examine(data_folder / "anaesthesia").report.n_repeats == 90
 
 
-@pytest.mark.parametrize(("name", "word"), [("movie_reviews", "ratings"), ("conll_ner", "sequences")])
+@pytest.mark.parametrize(("name", "word"), [("movie_reviews", "numbers")])
 def test_real_folders_of_other_targets_are_refused(data_folder, name, word):
     with pytest.raises(DataError, match=f"The labels are {word}"):
         read_dataset(data_folder / name)

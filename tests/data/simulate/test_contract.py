@@ -13,8 +13,12 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import simulate
 from crowdcore.data.simulate.base import as_tasks
 
-SMALL = {"synthetic": {"n_tasks": 600, "n_valid": 100, "n_test": 100}, "large": {"n_tasks": 500, "n_workers": 20}}
-LARGER = {"large": {"n_tasks": 20_000}, "ccc": {"patterns": "COR-I", "per_pattern": 2}}
+SMALL = {
+    "tags": {"n_sentences": 60},
+    "synthetic": {"n_tasks": 600, "n_valid": 100, "n_test": 100},
+    "large": {"n_tasks": 500, "n_workers": 20},
+}
+LARGER = {"tags": {"n_sentences": 800}, "large": {"n_tasks": 20_000}, "ccc": {"patterns": "COR-I", "per_pattern": 2}}
 N_CLASSES = {"rodrigues": 2}
 
 
@@ -37,7 +41,7 @@ def name(request) -> str:
 
 
 def test_every_family_is_listed_with_a_function_of_its_name() -> None:
-    assert simulate.names() == ["ccc", "conal", "large", "rodrigues", "synthetic", "tanno"]
+    assert simulate.names() == ["ccc", "conal", "large", "rodrigues", "synthetic", "tags", "tanno"]
     for name in simulate.names():
         assert simulate.get(name).name == name
         assert callable(getattr(simulate, name))

@@ -1,0 +1,12 @@
+from ._registry import (
+    get as get,
+    names as names,
+    rating_aggregators as rating_aggregators,
+)
+from .base import (
+    RatingAggregator as RatingAggregator,
+    RatingResult as RatingResult,
+)
+from .mean import Mean as Mean
+from .median import Median as Median
+from .raykar_em import RaykarEM as RaykarEM

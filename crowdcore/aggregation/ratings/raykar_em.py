@@ -1,0 +1,168 @@
+"""Raykar's model of numbers: each worker is a line with noise around the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from crowdcore.aggregation.ratings.base import RatingAggregator, RatingResult
+from crowdcore.core.kernels_ratings import KNOWN, line_posterior
+from crowdcore.core.types import FloatArray
+from crowdcore.data.ratings import RatingDataset
+
+
+@dataclass
+class _Workers:
+    """b, s, τ of each worker and what all share, b̄ and s̄."""
+
+    bias: FloatArray
+    scale: FloatArray
+    precision: FloatArray
+    shared: tuple[float, float] = (0.0, 1.0)
+
+    @property
+    def line(self) -> FloatArray:
+        slope = self.precision * self.scale
+        return np.stack([slope * self.scale, slope, slope * self.bias], 1)
+
+
+class RaykarEM(RatingAggregator):
+    """Bias, scale and precision of each worker by EM, with shrinkage (Raykar et al. 2010, section 3, without features).
+
+    ``y_i^r ~ N(c + b_r + s_r (t_i − c), 1/τ_r)``, ``t_i ~ N(μ, 1/τ_0)``, c the mean of all ratings.
+    E-step: ``t_i | y`` is normal with precision ``τ_0 + Σ_r τ_r s_r²``. M-step: a ridge regression for each worker
+    under ``b_r ~ N(b̄, 1/(λ_b τ_r))``, ``s_r ~ N(s̄, 1/(λ_s τ_r))``, and ``τ_r`` shrunk to the pooled precision.
+    The paper has ``b_r = 0, s_r = 1`` (equation 24): that is the limit of strong shrinkage of bias and scale.
+
+    Identifiability: all b can move with all t, and all s with the spread of t, without a change in the likelihood.
+    The priors settle this: workers are right on average, ``b̄ = 0, s̄ = 1``. So a bias that all share cannot be seen
+    without truth. Where ``known`` gives the truth of some tasks, ``b̄ + (s̄ − 1)(t − c)``, the shared bias over the
+    range of the truth, is estimated and taken out: CoNAL's common and individual noise, for numbers.
+
+    Examples:
+        >>> import numpy as np, pandas as pd
+        >>> import crowdcore as cc
+        >>> rng = np.random.default_rng(0)
+        >>> truth, bias = rng.uniform(size=200), {"low": -0.2, "fair": 0, "high": 0.2}
+        >>> rows = [(i, w, t + b + rng.normal(0, 0.05)) for i, t in enumerate(truth) for w, b in bias.items()]
+        >>> frame = pd.DataFrame(rows, columns=["task", "worker", "rating"])
+        >>> result = cc.aggregation.ratings.RaykarEM().fit(cc.ratings_from_frame(frame, -1, 2))
+        >>> result.bias.round(1).tolist()  # of fair, high, low
+        [0.0, 0.2, -0.2]
+    """
+
+    name: ClassVar[str] = "raykar-em"
+    title: ClassVar[str] = "Raykar's EM"
+    paper: ClassVar[str] = "Raykar et al., Learning From Crowds, JMLR 11, 2010"
+
+    bias_shrinkage: float = Field(
+        2.0, gt=0, title="Shrinkage of biases (ratings)", description="λ_b: a prior that weighs as many ratings."
+    )
+    scale_shrinkage: float = Field(
+        10.0,
+        gt=0,
+        title="Shrinkage of scales (ratings)",
+        description="λ_s in units of the variance of the tasks' means: a prior that weighs as many ratings.",
+    )
+    precision_shrinkage: float = Field(
+        5.0, ge=0, title="Shrinkage of precisions (ratings)", description="A prior that weighs as many ratings."
+    )
+    max_iterations: int = Field(200, ge=1, title="Most iterations", description="Iterations after which EM stops.")
+    tolerance: float = Field(
+        1e-4, gt=0, title="Tolerance", description="Largest change of a true rating, in ranges, at which EM stops."
+    )
+
+    def _fit(self, dataset: RatingDataset, known: FloatArray) -> RatingResult:
+        start, task, worker, n_workers = dataset.task_start, dataset.task, dataset.worker, dataset.n_workers
+        centre = float(dataset.rating.mean())
+        value, count = dataset.rating - centre, dataset.labels_per_worker.astype(np.float64)
+        total, squares = (np.bincount(worker, v, n_workers).astype(np.float64) for v in (value, value**2))
+        rated, clamped = dataset.annotated, ~np.isnan(known)
+        n = np.maximum(dataset.labels_per_task, 1)
+        mean = np.where(clamped, known - centre, np.bincount(task, value, dataset.n_tasks) / n)
+        variance = np.where(clamped, KNOWN, 0.0)
+        smallest = 1e-6 * (dataset.high - dataset.low) ** 2
+        around = float(((value - mean[task]) ** 2).sum())
+        pooled = max(around / max(len(value) - int((rated & ~clamped).sum()), 1), smallest)
+        spread = max(float(mean[rated].var()), smallest)
+        shrink = self.bias_shrinkage, self.scale_shrinkage * spread
+        workers = _Workers(np.zeros(n_workers), np.ones(n_workers), np.full(n_workers, 1 / pooled))
+        prior = float(mean[rated].mean()), 1 / spread
+        objective: list[float] = []
+        converged = False
+        n_rated = int(rated.sum())
+        while len(objective) < self.max_iterations and not converged:
+            found = line_posterior(start, task, worker, value, workers.line, prior, mean, variance)
+            density = found.likelihood / 2 + _of_workers(workers, count, total, squares, n_rated, prior)
+            objective.append(density + self._log_prior(workers, shrink, pooled))
+            converged = found.change <= self.tolerance * (dataset.high - dataset.low)
+            workers = self._m_step(workers, count, total, squares, found.sums, shrink, pooled, bool(clamped.any()))
+            centred = found.mean / n_rated
+            prior = centred, 1 / max(found.square / n_rated - centred**2, smallest)
+        absent = count == 0
+        for part in (workers.bias, workers.scale, workers.precision):
+            part[absent] = np.nan
+        told = () if clamped.any() else ("A bias that all workers share cannot be seen without known ratings.",)
+        return RatingResult(
+            self.name,
+            self.model_dump(),
+            np.where(rated | clamped, mean + centre, np.nan),
+            sd=np.where(rated | clamped, np.sqrt(np.maximum(variance, 0)), np.nan),
+            bias=workers.bias,
+            scale=workers.scale,
+            precision=workers.precision,
+            shared_bias=workers.shared[0] if clamped.any() else None,
+            shared_scale=workers.shared[1] if clamped.any() else None,
+            log_likelihood=np.array(objective),
+            converged=converged,
+            notes=told,
+        )
+
+    def _m_step(
+        self,
+        before: _Workers,
+        n: FloatArray,
+        total: FloatArray,
+        squares: FloatArray,
+        sums: FloatArray,
+        shrink: tuple[float, float],
+        pooled: float,
+        anchored: bool,
+    ) -> _Workers:
+        """Ridge regression of each worker's ratings on the tasks' posteriors; what all share where truth is known."""
+        m1, m2, ym = sums.T
+        shared = before.shared
+        a, c = n + shrink[0], m2 + shrink[1]
+        first, second = total + shrink[0] * shared[0], ym + shrink[1] * shared[1]
+        determinant = a * c - m1**2
+        bias, scale = (c * first - m1 * second) / determinant, (a * second - m1 * first) / determinant
+        left = squares - 2 * bias * total - 2 * scale * ym + n * bias**2 + 2 * bias * scale * m1 + scale**2 * m2
+        left = np.maximum(left, 0) + shrink[0] * (bias - shared[0]) ** 2 + shrink[1] * (scale - shared[1]) ** 2
+        weight = self.precision_shrinkage
+        precision = (n + weight + 2) / np.maximum(left + weight * pooled, 1e-6 * pooled)
+        if anchored:
+            shared = float(np.average(bias, weights=precision)), float(np.average(scale, weights=precision))
+        return _Workers(bias, scale, precision, shared)
+
+    def _log_prior(self, workers: _Workers, shrink: tuple[float, float], pooled: float) -> float:
+        off = shrink[0] * (workers.bias - workers.shared[0]) ** 2 + shrink[1] * (workers.scale - workers.shared[1]) ** 2
+        weight = self.precision_shrinkage
+        density = (weight + 2) * np.log(workers.precision) - workers.precision * (off + weight * pooled)
+        return float(density.sum() / 2)
+
+
+def _of_workers(
+    workers: _Workers,
+    n: FloatArray,
+    total: FloatArray,
+    squares: FloatArray,
+    n_rated: int,
+    prior: tuple[float, float],
+) -> float:
+    """The part of log p(y) that is no sum over tasks, without constants."""
+    around = squares - 2 * workers.bias * total + n * workers.bias**2
+    of_ratings = (n * np.log(workers.precision) - workers.precision * around).sum()
+    return float(of_ratings + n_rated * np.log(prior[1])) / 2

@@ -1,0 +1,1 @@
+"""Crowds that tag tokens: spans of workers beside the true ones."""

@@ -1,0 +1,216 @@
+"""Precision, recall and F1 of spans, of a tagging and of each worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+
+from crowdcore.analysis.reference import ReferenceLike, resolve_reference
+from crowdcore.analysis.sequences.span_pairs import ERRORS, pair_spans
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.tags import need_tags, worker_sequences
+
+__all__ = ["SpanScores", "TaggingScores", "span_scores", "tagging_scores"]
+
+
+@dataclass(frozen=True)
+class TaggingScores:
+    """How near one tagging is to another.
+
+    Args:
+        precision: share of the given spans that are true: same tokens, same type.
+        recall: share of the true spans that were given.
+        f1: their harmonic mean.
+        token_accuracy: share of the tokens with the same tag.
+        n_true, n_given, n_exact: spans.
+    """
+
+    precision: float
+    recall: float
+    f1: float
+    token_accuracy: float
+    n_true: int
+    n_given: int
+    n_exact: int
+
+
+def tagging_scores(
+    dataset: CrowdDataset, labels: IntArray, reference: ReferenceLike = "gold", tasks: IntArray | None = None
+) -> TaggingScores:
+    """Span precision, recall and F1 (seqeval's default mode, micro average) and token accuracy of one tagging.
+
+    Args:
+        dataset: whose tokens.
+        labels: (n_tasks,) tags; -1 = left out.
+        reference: what to take for the truth.
+        tasks: tokens to look at; default all that have a tag and a true tag.
+
+    Raises:
+        DataError: the crowd does not tag tokens.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> crowd = cc.data.simulate.tags(n_sentences=50, seed=1)
+        >>> tagging_scores(crowd, crowd.gold).f1
+        1.0
+    """
+    scheme = need_tags(dataset)
+    assert dataset.sentences is not None
+    truth = resolve_reference(dataset, reference).labels
+    seen = (truth >= 0) & (labels >= 0)
+    if tasks is not None:
+        chosen = np.zeros(dataset.n_tasks, bool)
+        chosen[tasks] = True
+        seen &= chosen
+    at = np.flatnonzero(seen)
+    first = np.ones(len(at), bool)
+    first[1:] = (np.diff(dataset.sentences.of_task[at]) != 0) | (np.diff(at) != 1)
+    pairs = pair_spans(truth[at], labels[at], first, scheme)
+    n_true, n_given = len(pairs.true), len(pairs.given)
+    n_exact = int((pairs.outcome == ERRORS.index("exact")).sum())
+    precision, recall, f1 = (float(x) for x in _measures(*np.array([[n_exact], [n_given], [n_true]], float)))
+    same = float(np.mean(truth[at] == labels[at])) if len(at) else np.nan
+    return TaggingScores(precision, recall, f1, same, n_true, n_given, n_exact)
+
+
+def _measures(exact: FloatArray, given: FloatArray, true: FloatArray) -> FloatArray:
+    """(3, …) precision, recall and F1; 0 where there is nothing to divide by, as seqeval has it."""
+    parts = [exact / np.maximum(given, 1), exact / np.maximum(true, 1), 2 * exact / np.maximum(given + true, 1)]
+    return np.stack([part.squeeze() for part in parts])
+
+
+@dataclass(frozen=True, eq=False)
+class SpanScores:
+    """Spans of each worker beside the true ones, on the sentences that the worker tagged.
+
+    Args:
+        reference: what was taken for the truth.
+        worker_ids: (R,) ids.
+        sentences: (R,) sentences that each tagged.
+        n_true: (R,) true spans in them.
+        n_given: (R,) spans that the worker gave.
+        outcomes: (R, 5) true spans by what became of them, in the order of `ERRORS`.
+        spurious: (R,) given spans that no true span overlaps.
+        inside: (R,) tags ``I-`` that the worker gave.
+        invalid: (R,) those of them that follow ``O``, another type or the start of the sentence.
+        value: (3, R) precision, recall, F1.
+        low, high: (3, R) limits of the bootstrap interval over sentences, None if not asked for.
+        level: of the interval.
+    """
+
+    reference: str
+    worker_ids: pd.Index[str]
+    sentences: IntArray
+    n_true: IntArray
+    n_given: IntArray
+    outcomes: IntArray
+    spurious: IntArray
+    inside: IntArray
+    invalid: IntArray
+    value: FloatArray
+    low: FloatArray | None
+    high: FloatArray | None
+    level: float
+
+    def frame(self) -> pd.DataFrame:
+        """A row for each worker, the best F1 first."""
+        columns: dict[str, Any] = {"worker": self.worker_ids, "sentences": self.sentences}
+        for k, name in enumerate(("precision", "recall", "f1")):
+            columns[name] = self.value[k]
+            if self.low is not None and self.high is not None:
+                columns |= {f"{name}_low": self.low[k], f"{name}_high": self.high[k]}
+        columns |= {"true_spans": self.n_true, "given_spans": self.n_given}
+        columns |= {name: self.outcomes[:, k] for k, name in enumerate(ERRORS)}
+        columns |= {"spurious": self.spurious, "inside_tags": self.inside, "invalid_tags": self.invalid}
+        frame = pd.DataFrame(columns)
+        return frame.sort_values(["f1", "sentences"], ascending=False, kind="stable", ignore_index=True)
+
+
+def span_scores(
+    dataset: CrowdDataset,
+    reference: ReferenceLike = "gold",
+    *,
+    resamples: int = 200,
+    level: float = 0.95,
+    seed: int = 0,
+) -> SpanScores:
+    """Precision, recall, F1, kinds of errors and invalid tags of each worker.
+
+    Args:
+        dataset: a crowd that tags tokens.
+        reference: what to take for the truth; a soft one by its most probable tags.
+        resamples: of the sentences, for the intervals; 0 = none.
+        level: of the intervals.
+        seed: of the resampling.
+
+    Raises:
+        DataError: the crowd does not tag tokens, or the reference cannot be had.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> scores = cc.analysis.span_scores(cc.data.simulate.tags(n_sentences=50, seed=1))
+        >>> scores.value.shape
+        (3, 8)
+    """
+    if not 0 < level < 1:
+        raise SettingError("level", "lie between 0 and 1", level)
+    scheme, n_workers = need_tags(dataset), dataset.n_workers
+    assert dataset.sentences is not None
+    truth = resolve_reference(dataset, reference)
+    kept = dataset.where(truth.known[dataset.task])
+    if not kept.n_annotations:
+        raise DataError(f"{truth.name} knows no token that anybody tagged")
+    sequences = worker_sequences(kept)
+    worker, task, given = (part[sequences.rows] for part in (kept.worker, kept.task, kept.label))
+    sentence = dataset.sentences.of_task[task]
+    pairs = pair_spans(truth.labels[task], given, sequences.first, scheme)
+    of_true, of_given = worker[pairs.true.start], worker[pairs.given.start]
+    outcomes = np.bincount(of_true * len(ERRORS) + pairs.outcome, minlength=n_workers * len(ERRORS))
+    exact = pairs.outcome == ERRORS.index("exact")
+    before = np.where(sequences.first, dataset.n_classes, np.roll(given, 1))
+
+    def per_worker(rows: IntArray) -> IntArray:
+        return np.bincount(rows, minlength=n_workers)
+
+    def table(spans: IntArray) -> scipy.sparse.csr_array:
+        shape = (n_workers, len(dataset.sentences or ()))
+        return scipy.sparse.csr_array((np.ones(len(spans)), (worker[spans], sentence[spans])), shape=shape)
+
+    tables = [table(spans) for spans in (pairs.true.start[exact], pairs.given.start, pairs.true.start)]
+    low = high = None
+    if resamples:
+        low, high = _bootstrap(tables, np.unique(sentence), resamples, level, seed)
+    inside = scheme.part[given] == 2
+    return SpanScores(
+        truth.name,
+        dataset.worker_ids,
+        per_worker(np.unique(worker.astype(np.int64) * len(dataset.sentences) + sentence) // len(dataset.sentences)),
+        per_worker(of_true),
+        per_worker(of_given),
+        outcomes.reshape(n_workers, -1),
+        per_worker(of_given[pairs.spurious]),
+        per_worker(worker[inside]),
+        per_worker(worker[scheme.invalid[before, given]]),
+        _measures(*(np.asarray(table.sum(1)) for table in tables)),
+        low,
+        high,
+        level,
+    )
+
+
+def _bootstrap(
+    tables: list[scipy.sparse.csr_array], seen: IntArray, resamples: int, level: float, seed: int
+) -> tuple[FloatArray, FloatArray]:
+    """(3, R) percentiles over resamples of the sentences that somebody tagged."""
+    rng = np.random.default_rng(seed)
+    times = rng.multinomial(len(seen), np.full(len(seen), 1 / len(seen)), size=resamples).T.astype(float)
+    drawn = _measures(*(table[:, seen] @ times for table in tables))
+    tail = (1 - level) / 2
+    low, high = np.quantile(drawn.reshape(3, -1, resamples), [tail, 1 - tail], axis=2)
+    return low, high

@@ -1,0 +1,191 @@
+"""`RatingDataset`: a crowd whose labels are numbers in a range."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.core.errors import DataError
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.data.dataset import NO_SPLIT, SPLITS, Media, lengths_and_bytes
+from crowdcore.data.rows import Rows
+
+__all__ = ["RatingDataset"]
+
+
+@dataclass(frozen=True, eq=False)
+class RatingDataset:
+    """Tasks, workers and the numbers they gave; a missing rating is an absent row.
+
+    A worker's repeats on a task are kept and counted. The arrays are made read-only.
+
+    Args:
+        name: what the dataset is called.
+        low, high: the range of the ratings, in their unit; both ends can be given.
+        task_ids: (n_tasks,) unique strings.
+        worker_ids: (n_workers,) unique strings.
+        task: (n_annotations,) int32 task number, ascending.
+        worker: (n_annotations,) int32 worker number.
+        rating: (n_annotations,) float64 from ``low`` to ``high``.
+        gold: (n_tasks,) float64 true rating, NaN = unknown; default all unknown.
+        split: (n_tasks,) int8 index into `SPLITS`, -1 = none; default none.
+        features: rows aligned with tasks.
+        media: images, texts, sounds of the tasks.
+        extra: further columns of the annotations, aligned with them.
+        file_row: (n_annotations,) int32 1-based row of the file; None: not known.
+        notes: what was dropped, merged or noticed while reading, one sentence each.
+        levels: the words that the ratings stand for, from ``low`` to ``high`` at equal steps; empty: plain numbers.
+
+    Raises:
+        DataError: arrays that do not fit together, or a rating outside the range.
+    """
+
+    name: str
+    low: float
+    high: float
+    task_ids: pd.Index[str]
+    worker_ids: pd.Index[str]
+    task: IntArray
+    worker: IntArray
+    rating: FloatArray
+    gold: FloatArray = None  # type: ignore[assignment]  # filled in __post_init__
+    split: IntArray = None  # type: ignore[assignment]  # filled in __post_init__
+    features: Rows | None = None
+    media: Media | None = None
+    extra: pd.DataFrame | None = None
+    file_row: IntArray | None = None
+    notes: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        n = len(self.task_ids)
+        gold = np.full(n, np.nan) if self.gold is None else self.gold
+        split = np.full(n, NO_SPLIT, np.int8) if self.split is None else self.split
+        for name, values, dtype in (
+            ("task", self.task, np.int32),
+            ("worker", self.worker, np.int32),
+            ("rating", self.rating, np.float64),
+            ("gold", gold, np.float64),
+            ("split", split, np.int8),
+        ):
+            array = np.ascontiguousarray(values, dtype=dtype).view()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "task_ids", pd.Index(self.task_ids))
+        object.__setattr__(self, "worker_ids", pd.Index(self.worker_ids))
+        self._check()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, part.name) for part in fields(self))  # read-only again when unpickled
+
+    def _check(self) -> None:
+        if not -np.inf < self.low < self.high < np.inf:
+            raise DataError(
+                f"The range of ratings goes from {self.low:g} to {self.high:g}", "`low` must be below `high`."
+            )
+        if not len(self.task) == len(self.worker) == len(self.rating):
+            raise DataError("`task`, `worker` and `rating` must have the same length")
+        if self.file_row is not None and len(self.file_row) != len(self.task):
+            raise DataError(f"`file_row` must have one entry for each of the {self.n_annotations} ratings")
+        if len(self.gold) != self.n_tasks or len(self.split) != self.n_tasks:
+            raise DataError(f"`gold` and `split` must have one entry for each of the {self.n_tasks} tasks")
+        for name, values, low, high in (
+            ("task", self.task, 0, self.n_tasks - 1),
+            ("worker", self.worker, 0, self.n_workers - 1),
+            ("rating", self.rating, self.low, self.high),
+            ("gold", self.gold[~np.isnan(self.gold)], self.low, self.high),
+            ("split", self.split, -1, len(SPLITS) - 1),
+        ):
+            if len(values) and not (low <= values.min() and values.max() <= high):
+                raise DataError(
+                    f"`{name}` holds values from {values.min():g} to {values.max():g}, outside {low:g}…{high:g}"
+                )
+        if len(self.task) and (self.task[1:] < self.task[:-1]).any():
+            raise DataError("`task` must be ascending", "Sort the ratings by task first.")
+        for rows in (self.features, self.media.images if self.media else None):
+            if rows is not None and len(rows) != self.n_tasks:
+                raise DataError(f"Features or images for {len(rows)} tasks, but there are {self.n_tasks} tasks")
+
+    @property
+    def n_tasks(self) -> int:
+        """N, tasks without a rating included."""
+        return len(self.task_ids)
+
+    @property
+    def n_workers(self) -> int:
+        """R."""
+        return len(self.worker_ids)
+
+    @property
+    def n_annotations(self) -> int:
+        """A, repeats included."""
+        return len(self.task)
+
+    @property
+    def has_gold(self) -> bool:
+        """Whether some rated task has a known true rating."""
+        return bool((~np.isnan(self.gold) & self.annotated).any())
+
+    @cached_property
+    def task_start(self) -> IntArray:
+        """(n_tasks + 1,) int64: task i's ratings are ``task_start[i]:task_start[i + 1]``."""
+        return np.concatenate([[0], np.cumsum(np.bincount(self.task, minlength=self.n_tasks))])
+
+    @cached_property
+    def labels_per_task(self) -> IntArray:
+        """(n_tasks,) ratings of each task."""
+        return np.diff(self.task_start)
+
+    @cached_property
+    def labels_per_worker(self) -> IntArray:
+        """(n_workers,) ratings of each worker."""
+        return np.bincount(self.worker, minlength=self.n_workers)
+
+    @property
+    def annotated(self) -> BoolArray:
+        """(n_tasks,) which tasks have at least one rating."""
+        return np.asarray(self.labels_per_task > 0)
+
+    @cached_property
+    def annotations(self) -> pd.DataFrame:
+        """The ratings as a frame: task, worker (categorical ids), rating, then the extra columns."""
+        columns = {
+            "task": pd.Categorical.from_codes(self.task, self.task_ids),
+            "worker": pd.Categorical.from_codes(self.worker, self.worker_ids),
+            "rating": self.rating,
+        }
+        frame = pd.DataFrame(columns)
+        return frame if self.extra is None else pd.concat([frame, self.extra.reset_index(drop=True)], axis=1)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hex digest (32 characters) of range, ids, ratings, gold and split: same content, same digest."""
+        digest = hashlib.blake2b(f"ratings {self.low!r} {self.high!r}".encode(), digest_size=16)
+        for strings in (self.task_ids, self.worker_ids):
+            for part in lengths_and_bytes(strings):
+                digest.update(part.data)
+        for array in (self.task, self.worker, self.rating, self.gold, self.split):
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    def where(self, keep: BoolArray) -> RatingDataset:
+        """The same tasks and workers with only the ratings where ``keep`` (n_annotations,) is true."""
+        return replace(
+            self,
+            task=self.task[keep],
+            worker=self.worker[keep],
+            rating=self.rating[keep],
+            extra=None if self.extra is None else self.extra.loc[keep].reset_index(drop=True),
+            file_row=None if self.file_row is None else self.file_row[keep],
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"RatingDataset({self.name!r}: {self.n_tasks} tasks, {self.n_workers} workers, "
+            f"{self.n_annotations} ratings from {self.low:g} to {self.high:g})"
+        )

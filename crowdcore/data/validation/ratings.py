@@ -1,0 +1,294 @@
+"""Import of ratings: labels that are numbers in a range. What is outside it is reported, never clipped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.core.errors import DataError
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.data.dictionary import Codes, clean, strings
+from crowdcore.data.ratings import RatingDataset
+from crowdcore.data.readers import Raw, RawTasks, Source
+from crowdcore.data.report import Finding, ImportReport, make_finding, plural
+from crowdcore.data.settings import RatingSettings
+from crowdcore.data.validation.accepted_rows import accepted_rows
+from crowdcore.data.validation.annotations import Annotations
+from crowdcore.data.validation.assemble import RANK, about_repeats
+from crowdcore.data.validation.attach import attach_extra, attach_file_row, attach_media, attach_rows
+from crowdcore.data.validation.crowd import crowd_findings, tally
+from crowdcore.data.validation.examine import check_count, open_source, read_source, refuse_changes
+from crowdcore.data.validation.names import clean_names, row_numbers, string_index
+from crowdcore.data.validation.repeats import find_repeats, reduce_repeats
+from crowdcore.data.validation.tasks import TaskList, media_columns, number_tasks, per_task, split_codes
+from crowdcore.data.validation.workers import number_workers
+
+__all__ = ["RatingImport", "examine_rating_source", "examine_ratings", "read_ratings"]
+
+
+@dataclass(frozen=True, eq=False)
+class RatingImport:
+    """Examined ratings, ready to be imported.
+
+    Args:
+        report: what was understood, and what would be left out.
+    """
+
+    report: ImportReport
+    _dataset: RatingDataset
+
+    def dataset(self, accept: bool = False) -> RatingDataset:
+        """Take them in; ``accept``: agree to everything in ``report.changes``.
+
+        Raises:
+            DataError: something would be left out, and that was not accepted.
+        """
+        if not accept:
+            refuse_changes(self.report)
+        return self._dataset
+
+
+def examine_ratings(path: str | Path, **mapping: Any) -> RatingImport:
+    """Read ratings from a file or folder and report what was understood, without taking them in.
+
+    Args:
+        path: a dataset folder, or a CSV, TSV, JSON, JSON lines or Parquet file, long or wide.
+        mapping: fields of `RatingSettings`: ``low=0, high=1``, ``levels=["bad", "fair", "good"]``, ``task="hit"`` …
+
+    Raises:
+        DataError: the range is not known, or the file holds no ratings, or is damaged; says where.
+        SettingError: a mapping that cannot be.
+    """
+    settings = RatingSettings(**mapping)
+    return examine_rating_source(open_source(path, settings), settings)
+
+
+def read_ratings(
+    path: str | Path, low: float | None = None, high: float | None = None, *, accept: bool = False, **mapping: Any
+) -> RatingDataset:
+    """Read ratings, labels that are numbers, from a file or folder; its format is found by content.
+
+    Args:
+        path: a dataset folder, or a CSV, TSV, JSON, JSON lines or Parquet file: long (task, worker, number) or wide
+            (a row per task, a column per worker).
+        low, high: the range; may be left out where a folder's classes.txt says it, or with ``levels``.
+        accept: leave out what is no number or outside the range; ``notes`` of the dataset keep what.
+        mapping: fields of `RatingSettings`, as for `examine_ratings`.
+
+    Raises:
+        DataError: unreadable, or something would be left out and that was not accepted.
+        SettingError: a mapping that cannot be.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> import crowdcore as cc
+        >>> with TemporaryDirectory() as folder:
+        ...     file = Path(folder, "stars.csv")
+        ...     _ = file.write_text("task,worker,rating\\n1,ann,4\\n1,ben,2.5\\n2,ann,1\\n")
+        ...     stars = cc.read_ratings(file, low=1, high=5)
+        >>> stars
+        RatingDataset('stars': 2 tasks, 2 workers, 3 ratings from 1 to 5)
+    """
+    return examine_ratings(path, low=low, high=high, **mapping).dataset(accept=accept)
+
+
+def examine_rating_source(
+    source: Source, settings: RatingSettings, adjust: Callable[[Raw], Raw] | None = None
+) -> RatingImport:
+    """Examine an opened source of ratings; ``adjust`` may add what is known from elsewhere."""
+    found = RatingImport(*_assemble(read_source(source, settings, adjust), settings, source.name))
+    check_count(found.report, source.path)
+    return found
+
+
+def _assemble(raw: Raw, settings: RatingSettings, name: str) -> tuple[ImportReport, RatingDataset]:
+    """Clean, number, check and sort the ratings that a reader found."""
+    low, high = _range(raw, settings)
+    findings = list(raw.findings)
+    names: dict[str, Codes] = {"label": clean(raw.label, raw.missing, raw.escaped).codes}
+    for role, column in (("task", raw.task), ("worker", raw.worker)):
+        names[role], noticed = clean_names(column, role, raw, whole="all")
+        findings += noticed
+    listed = None
+    if raw.tasks is not None and raw.tasks.listed:
+        listed, noticed = clean_names(raw.tasks.task, "task", raw, whole="all", about=raw.tasks)
+        findings += noticed
+    tasks, noticed = number_tasks(raw, names["task"], listed)
+    findings += noticed
+    numbers = _numbers(names["label"], settings, low, high)
+    findings += _outside(numbers, names["label"], "label", (low, high), raw, None, settings)
+    values, code = np.unique(numbers, return_inverse=True)  # NaN and infinities are the last and first of them
+    keep, noticed = accepted_rows(raw, names, np.where(names["label"].missing, -1, 0), None)
+    findings += noticed
+    inside = _inside(numbers, low, high)
+    if not inside.all():
+        known = np.arange(len(inside)) if keep is None else keep
+        keep = known[inside[known]]
+        findings = _counted(findings, numbers[known], low, high)
+    workers, number, noticed = number_workers(raw, names["worker"], keep, {})
+    findings += noticed
+    given = Annotations(None, tasks.task, number, code.astype(np.int32)).at(keep).sorted(len(tasks.ids))
+    repeats = find_repeats(given.task, given.worker, given.label, len(workers))
+    findings += about_repeats(repeats, raw, given, settings)
+    if settings.repeats != "keep" and repeats.n_repeats:
+        stay = np.ones(len(given.task), bool)
+        stay[reduce_repeats(repeats, given.label, settings.repeats)] = False
+        given = given.at(np.flatnonzero(stay))
+    gold, split, noticed = _about_tasks(raw, tasks, settings, (low, high))
+    findings += noticed
+    per_task_counts = np.bincount(given.task, minlength=len(tasks.ids))
+    counts = tally(given.worker, given.label, len(workers), len(values))
+    findings += crowd_findings(counts, per_task_counts, tasks.ids, workers)
+    findings.sort(key=lambda finding: RANK[finding.level])
+    images = attach_rows(raw.arrays, "images", split, tasks.n_listed)
+    dataset = RatingDataset(
+        settings.name or name,
+        low,
+        high,
+        string_index(tasks.ids),
+        string_index(strings(workers)),
+        given.task,
+        given.worker,
+        values[given.label],
+        gold=gold,
+        split=split,
+        features=attach_rows(raw.arrays, "features", split, tasks.n_listed),
+        media=attach_media(raw.path, images, media_columns(raw.tasks, tasks)),
+        extra=attach_extra(raw.extra, given.rows, raw.escaped),
+        file_row=attach_file_row(raw, given.rows),
+        notes=tuple(str(finding) for finding in findings),
+        levels=settings.levels or (),
+    )
+    report = ImportReport(
+        source=name,
+        format=raw.format,
+        encoding=raw.encoding,
+        delimiter=raw.delimiter,
+        columns=raw.columns,
+        roles=raw.roles,
+        classes=(),
+        classes_from="",
+        n_rows=raw.n_rows,
+        n_tasks=dataset.n_tasks,
+        n_workers=dataset.n_workers,
+        n_annotations=dataset.n_annotations,
+        n_gold=int((~np.isnan(gold)).sum()),
+        n_repeats=repeats.n_repeats,
+        n_contradicting=int(repeats.contradicting.sum()),
+        findings=tuple(findings),
+        rating_range=(low, high),
+    )
+    return report, dataset
+
+
+def _range(raw: Raw, settings: RatingSettings) -> tuple[float, float]:
+    """The range that was given, that of the levels, or that of the folder.
+
+    Raises:
+        DataError: none of them says it.
+    """
+    if settings.low is not None and settings.high is not None:
+        return settings.low, settings.high
+    if settings.levels is not None:
+        return 1.0, float(len(settings.levels))
+    if raw.rating_range is None:
+        raise DataError("The range of the ratings is not known", "Pass it with low=… and high=….", file=raw.path)
+    return raw.rating_range
+
+
+def _numbers(column: Codes, settings: RatingSettings, low: float, high: float) -> FloatArray:
+    """(n,) the number that each row says, NaN where it says none."""
+    words = column.values.to_pandas()
+    if settings.levels is not None:
+        values = words.map(dict(zip(settings.levels, np.linspace(low, high, len(settings.levels)), strict=True)))
+    else:
+        values = pd.to_numeric(words, errors="coerce")
+    return np.append(values.to_numpy(np.float64), np.nan)[column.codes]
+
+
+def _inside(numbers: FloatArray, low: float, high: float) -> BoolArray:
+    return np.asarray((numbers >= low) & (numbers <= high))
+
+
+def _outside(
+    numbers: FloatArray,
+    column: Codes,
+    role: str,
+    bounds: tuple[float, float],
+    raw: Raw,
+    about: RawTasks | None,
+    settings: RatingSettings,
+) -> list[Finding]:
+    """Findings about values that are no number, and about numbers outside the range."""
+    noun, fate = ("rating", "be left out") if role == "label" else ("gold value", "count as unknown")
+    kinds = {
+        "not-a-number": (
+            np.isnan(numbers) & ~column.missing,
+            "that is none of the levels" if settings.levels else "that is no number",
+            "Correct them." if not settings.levels else "Correct them, or pass all words with levels=….",
+        ),
+        "outside-range": (
+            ~np.isnan(numbers) & ~_inside(numbers, *bounds),
+            "outside {:g}…{:g}".format(*bounds),
+            "Correct them, or pass the range with low=… and high=….",
+        ),
+    }
+    findings = []
+    for code, (wrong, what, remedy) in kinds.items():
+        rows = np.flatnonzero(wrong)
+        if len(rows):
+            examples = tuple(column.values[int(i)].as_py()[:60] for i in np.unique(column.codes[rows])[:5])
+            sentence = f"{plural(len(rows), noun)} {what} would {fate}: {', '.join(map(repr, examples[:3]))}"
+            where, place = row_numbers(raw, rows, about), raw.roles.get(role)
+            word = f"{'rating' if role == 'label' else role}-{code}"
+            findings.append(
+                make_finding(word, "change", sentence, where, column=place, examples=examples, remedy=remedy)
+            )
+    return findings
+
+
+def _counted(findings: list[Finding], numbers: FloatArray, low: float, high: float) -> list[Finding]:
+    """The findings with how many of the remaining rows each leaves out."""
+    wrong = {
+        "rating-not-a-number": int(np.isnan(numbers).sum()),
+        "rating-outside-range": int((~np.isnan(numbers) & ~_inside(numbers, low, high)).sum()),
+    }
+    return [replace(f, left_out=wrong[f.code]) if f.code in wrong else f for f in findings]
+
+
+def _about_tasks(
+    raw: Raw, tasks: TaskList, settings: RatingSettings, bounds: tuple[float, float]
+) -> tuple[FloatArray, IntArray, list[Finding]]:
+    """Gold (NaN = unknown) and split of each task."""
+    n, about = len(tasks.ids), raw.tasks
+    gold: FloatArray = np.full(n, np.nan)
+    split: IntArray = np.full(n, -1, np.int8)
+    findings: list[Finding] = []
+    if about is not None and about.gold is not None:
+        column = clean(about.gold, raw.missing, about.escaped).codes
+        numbers = _numbers(column, settings, *bounds)
+        findings += _outside(numbers, column, "gold", bounds, raw, about, settings)
+        values, code = np.unique(numbers, return_inverse=True)
+        first, rows = per_task(tasks, np.where(_inside(numbers, *bounds), code, -1), n)
+        gold = np.append(values, np.nan)[first]
+        if len(rows):
+            wrong = np.unique(tasks.listed[rows])
+            gold[wrong] = np.nan
+            sentence = f"{plural(len(wrong), 'task')} with contradicting gold would count as unknown"
+            where = row_numbers(raw, rows, about)
+            findings.append(make_finding("gold-contradicts", "change", sentence, where, count=len(wrong)))
+        known = int((~np.isnan(gold)).sum())
+        if 0 < known < n:
+            sentence = f"Gold is known for {known:,} of {plural(n, 'task')}"
+            findings.append(Finding("partial-gold", "note", sentence, n - known, column=raw.roles.get("gold")))
+    if about is not None and about.split is not None:
+        column, noticed = clean_names(about.split, "split", raw, about=about)
+        split, told = split_codes(column, raw, tasks)
+        findings += [*noticed, *told]
+    return gold, split, findings

@@ -1,0 +1,81 @@
+"""Convolution and GRU over the words of whole sentences, as the crowd layer's paper tags entities."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from crowdcore.core.errors import DataError
+from crowdcore.core.settings import Settings
+from crowdcore.learning.backbones.base import Backbone
+from crowdcore.learning.networks.layers import Dropout, Linear
+from crowdcore.learning.training.words import BUCKETS
+
+__all__ = ["Tagger", "TaggerSettings"]
+
+_SHARES = {"word": 4, "prefix": 1, "suffix": 2, "shape": 1}  # eighths of the embedding
+_WIDTH = 5
+
+
+class TaggerSettings(Settings):
+    """Settings of the tagger."""
+
+    embedding: int = Field(
+        default=128, ge=8, multiple_of=8, title="Embedding", description="Size of a token's embedding, trained here."
+    )
+    filters: int = Field(default=128, ge=1, title="Filters", description="Filters of the convolution over 5 tokens.")
+    hidden: int = Field(default=50, ge=1, title="Hidden state", description="Size of the GRU's hidden state.")
+    dropout: float = Field(
+        default=0.5, ge=0, lt=1, title="Dropout (share)", description="Share of filters and hidden state dropped."
+    )
+
+
+class Tagger(Backbone):
+    """Embeddings of words, their ends and shapes, a convolution over 5 tokens, a GRU, and a linear layer (crowd layer).
+
+    Its inputs are tokens, (B, 5) as `word_rows` makes them; tokens that follow each other with the same sentence number
+    are a sentence. What fills shorter sentences up is zero after the embedding and lies behind them, where neither the
+    convolution nor the GRU, which reads forward, can tell it from the end.
+    """
+
+    name: ClassVar[str] = "tagger"
+    title: ClassVar[str] = "Convolution and GRU over sentences"
+    Settings: ClassVar[type[Settings]] = TaggerSettings
+    fills_device: ClassVar[bool] = True
+
+    def __init__(self, input_shape: tuple[int, ...], n_outputs: int, settings: Any) -> None:
+        super().__init__(input_shape, n_outputs, settings)
+        if input_shape != (len(BUCKETS) + 1,):
+            raise DataError(
+                f"The backbone 'tagger' reads words of sentences, but inputs have the shape {input_shape}",
+                "It needs a dataset that tags tokens, such as conll_ner.",
+            )
+        size, filters, hidden = settings.embedding, settings.filters, settings.hidden
+        self.embeddings = nn.ModuleList(nn.Embedding(n, size * _SHARES[k] // 8) for k, n in BUCKETS.items())
+        self.convolution = nn.Conv1d(size, filters, _WIDTH, padding=_WIDTH // 2)
+        bound = hidden**-0.5
+        shapes = (3 * hidden, filters), (3 * hidden, hidden), (3 * hidden,), (3 * hidden,)
+        self.gru = nn.ParameterList(torch.empty(shape).uniform_(-bound, bound) for shape in shapes)
+        self.dropout = nn.ModuleList([Dropout(settings.dropout), Dropout(settings.dropout)])
+        self.output = Linear(hidden, n_outputs)
+        self.hidden = hidden
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, 5) tokens of whole sentences -> (B, n_outputs)."""
+        rows = x.to(torch.int64)
+        tokens = torch.cat([embed(rows[:, k]) for k, embed in enumerate(self.embeddings)], -1)
+        begins = torch.ones_like(rows[:, 4], dtype=torch.bool)
+        begins[1:] = rows[1:, 4] != rows[:-1, 4]
+        sentence = begins.cumsum(0) - 1
+        start = begins.nonzero().squeeze(1)
+        position = torch.arange(len(rows), device=x.device) - start[sentence]
+        shape = len(start), int(position.max()) + 1
+        padded = tokens.new_zeros(*shape, tokens.shape[1]).index_put((sentence, position), tokens)
+        found = torch.relu(self.convolution(padded.transpose(1, 2))).transpose(1, 2)
+        state = tokens.new_zeros(1, len(start), self.hidden)
+        read, _ = torch.gru(self.dropout[0](found), state, list(self.gru), True, 1, 0.0, False, False, True)
+        logits: Tensor = self.output(self.dropout[1](read[sentence, position]))
+        return logits

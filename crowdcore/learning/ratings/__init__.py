@@ -1,0 +1,1 @@
+"""Learning from numeric labels: a network that predicts ratings, and models of the workers who gave them."""

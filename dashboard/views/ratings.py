@@ -1,0 +1,105 @@
+"""Ratings: crowds whose labels are numbers; who is off by how much, and what the crowd has in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from crowdcore import aggregation
+from crowdcore.exhibits import Exhibit, ratings
+from dashboard import services, state
+from dashboard.components.exhibit import show
+from dashboard.components.frame import page
+from dashboard.components.guard import fragment
+from dashboard.components.pickers import named
+from dashboard.components.text import as_text, count
+from dashboard.services.ratings import examine_ratings, rating_datasets
+
+if TYPE_CHECKING:
+    from crowdcore.data import RatingDataset
+
+OWN = "A file of my own"
+VIEWS = {"bias": "Workers", "shared": "Shared bias", "pairs": "Who errs alike", "truth": "True ratings"}
+
+
+def draw() -> None:
+    """The page."""
+    st.title("Ratings")
+    st.caption("For crowds whose labels are numbers. The other pages are about classes.")
+    board()
+
+
+@fragment
+def board() -> None:
+    """Which ratings, compared with what, and what they show."""
+    folders = rating_datasets()
+    with st.container(horizontal=True):
+        chosen = named("Ratings", "ratings", {name: name for name in (*folders, OWN)})
+        place = st.container(horizontal=True, vertical_alignment="bottom")
+    dataset = own_file() if chosen == OWN else opened(folders[chosen], ())
+    if dataset is None:
+        return
+    references = [*(["gold"] if dataset.has_gold else []), *aggregation.ratings.names()]
+    with place:
+        truth = named("Compared with", "truth", {name: name for name in references})
+        hidden = state.get("names", "hidden" if chosen == OWN else "") == "hidden"
+        st.toggle("Hide worker names", **state.bind("names", hidden, say=("hidden", "shown")))
+    view = ratings.rating_view(dataset, truth, hidden=hidden)
+    st.caption(
+        f"{count(dataset.n_tasks, 'task')} · {count(dataset.n_workers, 'worker')} · "
+        f"{count(dataset.n_annotations, 'rating')} from {dataset.low:g} to {dataset.high:g}"
+    )
+    which = state.one_of("view", list(VIEWS)) or "bias"
+    st.segmented_control("View", list(VIEWS), format_func=VIEWS.__getitem__, **state.bind("view", which))
+    if which == "shared":
+        draw_one(ratings.shared_bias(view), "shared")
+    elif which == "pairs":
+        draw_one(ratings.errors_alike(view), "pairs")
+    elif which == "truth":
+        show(ratings.aggregators(view), "aggregators", file=f"{dataset.name}-ratings-aggregation", noun="method")
+    else:
+        draw_one(ratings.worker_bias(view), "workers")
+        left, right = st.columns(2)
+        with left:
+            show(ratings.summary(view), "summary", file=f"{dataset.name}-ratings", noun="measure", rows=12)
+        with right:
+            show(ratings.agreement(view), "agreement", file=f"{dataset.name}-ratings-agreement", noun="coefficient")
+
+
+def draw_one(exhibit: Exhibit, key: str) -> None:
+    """A figure, and its table below."""
+    show(exhibit, key, file=exhibit.name)
+    listed = st.expander("As a table", key=f"{key}-table", on_change="rerun")
+    if listed.open:
+        with listed:
+            show(Exhibit(exhibit.name, exhibit.title, None, exhibit.table), f"{key}-rows", file=exhibit.name)
+
+
+def own_file() -> RatingDataset | None:
+    """A file with its range."""
+    st.markdown(
+        "A table with one row per rating (**task, worker, rating**, optionally **gold**), or of tasks × workers, as "
+        "CSV, TSV, JSON lines or Parquet."
+    )
+    file = st.file_uploader("File", key="ratings-file", label_visibility="collapsed")
+    with st.container(horizontal=True):
+        low = st.number_input("Lowest rating", value=0.0, key="ratings-low")
+        high = st.number_input("Highest rating", value=1.0, key="ratings-high")
+    if file is None:
+        return None
+    return opened(services.receive(file.name, file), (("low", low), ("high", high)))
+
+
+def opened(path: str, mapping: tuple[tuple[str, float], ...]) -> RatingDataset | None:
+    """The ratings; where some would be left out, only after the user agrees."""
+    found = examine_ratings(path, mapping)
+    if found.report.changes:
+        for finding in found.report.changes:
+            st.warning(as_text(str(finding)), icon=":material/report:")
+        if not st.toggle("Go on without them", **state.bind("accept", state.get("accept") == "yes")):
+            return None
+    return found.dataset(accept=True)
+
+
+page("ratings", draw, classes=False)

@@ -1,0 +1,129 @@
+"""Statistics of ratings against their definitions, and against the package krippendorff."""
+
+from __future__ import annotations
+
+import krippendorff
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.metrics import cohen_kappa_score
+
+import crowdcore as cc
+from crowdcore import analysis
+from crowdcore.data import RatingDataset
+from tests.rated_crowd import rated_crowd
+
+
+def matrix(dataset: RatingDataset) -> np.ndarray:
+    """(n_workers, n_tasks) ratings, NaN = none."""
+    wide = np.full((dataset.n_workers, dataset.n_tasks), np.nan)
+    wide[dataset.worker, dataset.task] = dataset.rating
+    return wide
+
+
+def likert(seed: int = 0) -> RatingDataset:
+    crowd, _ = rated_crowd(60, 6, 4, seed, noise=0.2)
+    rating = np.clip(np.round(crowd.rating * 4), 0, 4) + 1
+    return RatingDataset("likert", 1, 5, crowd.task_ids, crowd.worker_ids, crowd.task, crowd.worker, rating)
+
+
+def test_a_worker_against_scipy():
+    crowd, bias = rated_crowd()
+    found = analysis.rating_workers(crowd, analysis.rating_truth(crowd))
+    mine = crowd.worker == 3
+    y, t = crowd.rating[mine], crowd.gold[crowd.task[mine]]
+    line = stats.linregress(t, y)
+    half = stats.t.ppf(0.975, mine.sum() - 2) * line.stderr
+    mean = stats.ttest_1samp(y - t, 0).confidence_interval(0.95)
+    pearson = stats.pearsonr(t, y).confidence_interval(0.95)
+    assert found.n[3] == mine.sum()
+    np.testing.assert_allclose([found.bias[3], found.low["bias"][3], found.high["bias"][3]], [np.mean(y - t), *mean])
+    np.testing.assert_allclose([found.scale[3], found.low["scale"][3]], [line.slope, line.slope - half])
+    np.testing.assert_allclose([found.low["correlation"][3], found.high["correlation"][3]], pearson)
+    np.testing.assert_allclose([found.mae[3], found.rmse[3]], [np.abs(y - t).mean(), np.sqrt(((y - t) ** 2).mean())])
+    assert np.abs(found.bias - bias).max() < 0.05
+    assert list(found.frame()["worker"][:2]) == ["w0", "w1"]
+
+
+def test_the_mean_leaves_out_the_rating_itself():
+    frame = pd.DataFrame({"task": list("aaab"), "worker": list("xyzx"), "rating": [0, 3, 6, 1]})
+    truth = analysis.rating_truth(cc.ratings_from_frame(frame, 0, 6), "mean")
+    np.testing.assert_array_equal(truth.compared, [4.5, 3, 1.5, np.nan])
+    with pytest.raises(cc.DataError, match="has no gold"):
+        analysis.rating_truth(cc.ratings_from_frame(frame, 0, 6))
+
+
+def test_a_planted_shared_bias_is_found_where_it_is_and_not_elsewhere():
+    crowd, _ = rated_crowd(800, 30, shared=lambda t: 0.15 * (t > 0.8), bias_sd=0.05)
+    found = analysis.shared_bias(crowd, analysis.rating_truth(crowd), bins=50)  # of 0.1 each, from -2
+    assert (found.q_value[28:30] < 0.001).all()
+    assert (found.low[28:30] < 0.17).all()
+    assert (found.high[28:30] > 0.13).all()
+    assert found.q_value[20:28].min() > 0.05
+    assert found.sentence() == "The crowd overrates where the truth is 0.8…1."
+    assert found.ratings.sum() == crowd.n_annotations
+
+
+def test_one_busy_worker_makes_no_shared_bias():
+    crowd, _ = rated_crowd(400, 20, 4, bias_sd=0.02)
+    busy = RatingDataset(
+        *("x", -2, 3, crowd.task_ids, crowd.worker_ids, np.sort(np.r_[crowd.task, crowd.task[::1]])),
+        np.c_[crowd.worker, np.zeros(len(crowd.worker), int)].ravel(),
+        np.c_[crowd.rating, crowd.gold[crowd.task] + 0.5].ravel(),
+        gold=crowd.gold,
+    )
+    found = analysis.shared_bias(busy, analysis.rating_truth(busy), bins=5)
+    assert np.nanmax(found.bias) > 0.2
+    assert np.nanmin(np.append(found.p_value, 1)) > 0.05
+
+
+def test_pairs_against_numpy_and_scikit_learn():
+    crowd = likert()
+    crowd = RatingDataset(*[getattr(crowd, k) for k in ("name", "low", "high", "task_ids", "worker_ids")],
+                          crowd.task, crowd.worker, crowd.rating, gold=np.linspace(1, 5, 60))  # fmt: skip
+    found = analysis.rating_pairs(crowd, analysis.rating_truth(crowd), min_overlap=5)
+    wide = matrix(crowd)
+    a, b = found.worker_a[4], found.worker_b[4]
+    both = ~np.isnan(wide[a]) & ~np.isnan(wide[b])
+    x, y, t = wide[a, both], wide[b, both], crowd.gold[both]
+    assert found.tasks[4] == both.sum()
+    assert found.distance[4] == pytest.approx(np.sqrt(((x - y) ** 2).mean()))
+    assert found.error_correlation[4] == pytest.approx(np.corrcoef(x - t, y - t)[0, 1])
+    assert found.kappa[4] == pytest.approx(cohen_kappa_score(x, y, weights="quadratic", labels=[1, 2, 3, 4, 5]))
+
+
+def test_alpha_is_that_of_krippendorff():
+    crowd = likert()
+    found = analysis.rating_agreement(crowd, resamples=50)
+    for level in ("interval", "ordinal"):
+        oracle = krippendorff.alpha(matrix(crowd), level_of_measurement=level)
+        coefficient = found[f"α {level}"]
+        assert coefficient.value == pytest.approx(oracle)
+        assert coefficient.low < oracle < coefficient.high
+
+
+def test_icc_and_ac2_are_their_definitions():
+    crowd = likert()
+    found = analysis.rating_agreement(crowd, resamples=0)
+    wide = matrix(crowd)
+    groups = [column[~np.isnan(column)] for column in wide.T]
+    f = stats.f_oneway(*groups).statistic  # all groups have 4
+    assert found["ICC(1)"].value == pytest.approx((f - 1) / (f + 3))
+    assert found["ICC(k)"].value == pytest.approx(1 - 1 / f)
+    levels = np.arange(1, 6)
+    weight = 1 - (levels[:, None] - levels) ** 2 / 16
+    counts = np.array([[(g == k).sum() for k in levels] for g in groups])
+    agreed = np.mean([(c * (weight @ c - 1)).sum() / (c.sum() * (c.sum() - 1)) for c in counts])
+    share = (counts / counts.sum(1, keepdims=True)).mean(0)
+    chance = weight.sum() / 20 * (share * (1 - share)).sum()
+    assert found["AC2"].value == pytest.approx((agreed - chance) / (1 - chance))
+    assert np.isnan(found["AC2"].low)
+
+
+def test_coefficients_say_why_they_are_not_there():
+    frame = pd.DataFrame({"task": list("ab"), "worker": list("xx"), "rating": [1, 2]})
+    found = analysis.rating_agreement(cc.ratings_from_frame(frame, 0, 6))
+    assert found["AC2"].state == "no task has ratings by two workers"
+    many, _ = rated_crowd(30, 5, 3)
+    assert "distinct ratings" in analysis.rating_agreement(many)["AC2"].state

@@ -1,0 +1,43 @@
+"""`crowdcore ratings`: the same numbers as in Python, and refusals in one line."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from crowdcore import analysis, read_ratings
+from tests.rated_crowd import rated_crowd
+
+
+@pytest.fixture
+def stars(tmp_path):
+    crowd, _ = rated_crowd(60, 5, 3)
+    path = tmp_path / "stars.csv"
+    crowd.annotations.assign(gold=crowd.gold[crowd.task]).to_csv(path, index=False)
+    return path, ("--read", "low=-2", "--read", "high=3")
+
+
+def test_every_command_prints_what_the_library_finds(crowdcore, stars, tmp_path):
+    path, how = stars
+    crowd = read_ratings(path, -2, 3)
+    found = crowdcore("ratings", "workers", path, *how, "--out", tmp_path / "w.csv", "--figure", tmp_path / "w.html")
+    workers = analysis.rating_workers(crowd, analysis.rating_truth(crowd))
+    assert found["table"][0]["bias"] == pytest.approx(workers.bias[0])
+    assert len(pd.read_csv(tmp_path / "w.csv")) == 5
+    assert (tmp_path / "w.html").stat().st_size
+    assert len(crowdcore("ratings", "info", path, *how)["ratings-agreement"]) == 6
+    assert len(crowdcore("ratings", "shared-bias", path, *how, "--bins", 4)["table"]) == 4
+    assert len(crowdcore("ratings", "pairs", path, *how)["table"]) == 10
+    assert [row["method"] for row in crowdcore("ratings", "aggregate", path, *how)["table"]] == [
+        *("mean", "median", "raykar-em")
+    ]
+    one = crowdcore("ratings", "aggregate", path, *how, "-m", "raykar-em", "--set", "bias_shrinkage=5")
+    assert len(one["ratings"]) == 60
+    assert one["settings"]["bias_shrinkage"] == 5
+
+
+def test_refusals_are_one_line(refused, stars):
+    path, how = stars
+    assert "The range of the ratings is not known" in refused("ratings", "info", path)
+    assert "would be left out" in refused("ratings", "info", path, "--read", "low=0", "--read", "high=1")
+    assert "Did you mean 'median'?" in refused("ratings", "aggregate", path, *how, "-m", "medium")

@@ -1,0 +1,43 @@
+"""Exhibits of ratings: numbers, names hidden and escaped, words instead of gold where there is none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from crowdcore.exhibits import Exhibit, ratings
+from tests.exhibits.test_contract import NAMES, strings, texts
+from tests.rated_crowd import rated_crowd
+
+EXHIBITS = (
+    *(ratings.summary, ratings.agreement, ratings.worker_bias),
+    *(ratings.shared_bias, ratings.errors_alike, ratings.aggregators),
+)
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    plain, _ = rated_crowd(80, 6, 3)
+    return replace(
+        plain,
+        worker_ids=pd.Index([f"<x>anna{n}</x>" for n in range(6)]),
+        notes=("1 worker with a single annotation, such as '<x>anna0</x>'.",),
+    )
+
+
+@pytest.mark.parametrize("make", EXHIBITS)
+def test_they_have_numbers_and_hide_and_escape_names(make, crowd):
+    exhibit: Exhibit = make(ratings.rating_view(crowd))
+    assert len(exhibit.table)
+    if exhibit.figure is not None:
+        assert not [text for text in strings(exhibit.figure.to_plotly_json()) if NAMES.search(text)]
+    assert "anna" not in texts(make(ratings.rating_view(crowd, hidden=True)))
+
+
+def test_without_gold_the_reference_is_the_mean_and_says_so(crowd):
+    view = ratings.rating_view(replace(crowd, gold=None))
+    assert view.truth.name == "mean"
+    assert "hides what all workers have in common" in ratings.shared_bias(view).notes[-1]
+    assert ratings.aggregators(view).notes == ("There is no gold to judge by.",)

@@ -1,0 +1,31 @@
+"""A simulated crowd of numbers whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.data import RatingDataset
+
+__all__ = ["rated_crowd"]
+
+
+def rated_crowd(
+    n_tasks: int = 300,
+    n_workers: int = 20,
+    per_task: int = 5,
+    seed: int = 0,
+    bias_sd: float = 0.1,
+    noise: float = 0.08,
+    shared: Callable[[np.ndarray], np.ndarray] = np.zeros_like,
+) -> tuple[RatingDataset, np.ndarray]:
+    """Ratings ``truth + shared(truth) + the worker's bias + noise``, and the workers' biases."""
+    rng = np.random.default_rng(seed)
+    truth, bias = rng.uniform(size=n_tasks), rng.normal(0, bias_sd, n_workers)
+    worker = np.argsort(rng.random((n_tasks, n_workers)), axis=1)[:, :per_task].ravel()
+    task = np.repeat(np.arange(n_tasks), per_task)
+    rating = (truth + shared(truth))[task] + bias[worker] + rng.normal(0, noise, len(task))
+    ids = [pd.Index([f"{kind}{i}" for i in range(n)]) for kind, n in (("t", n_tasks), ("w", n_workers))]
+    return RatingDataset("rated", -2, 3, *ids, task, worker, rating, gold=truth), bias
