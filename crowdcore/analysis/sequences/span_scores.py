@@ -197,7 +197,7 @@ def span_scores(
         per_worker(of_given[pairs.spurious]),
         per_worker(worker[inside]),
         per_worker(worker[scheme.invalid[before, given]]),
-        _measures(*(np.asarray(table.sum(1)) for table in tables)),
+        _measures(*(np.asarray(table.sum(1), np.float64) for table in tables)),
         low,
         high,
         level,
