@@ -119,6 +119,7 @@ from .reference import (
     ReferenceLike as ReferenceLike,
     available_references as available_references,
     resolve_reference as resolve_reference,
+    reviewed_gold as reviewed_gold,
 )
 from .verdicts.tasks import (
     TaskVerdicts as TaskVerdicts,
