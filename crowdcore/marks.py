@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from crowdcore.core.errors import CrowdError, DataError, SettingError, need_posix
 from crowdcore.data.dataset import CrowdDataset
@@ -155,7 +156,7 @@ def marks_version(dataset: CrowdDataset, workspace: Path | str | None = None) ->
 
 def _label(dataset: CrowdDataset, task: str, worker: str) -> str:
     """The worker's first label on the task, or the most frequent one of all; empty where there is none."""
-    number = dataset.task_ids.get_indexer([task])[0]
+    number = dataset.task_ids.get_indexer(pd.Index([task]))[0]
     if number < 0:
         raise DataError(
             f"{dataset.name} has no task {task!r}", "If the data have changed, marks on the old data do not fit them."
@@ -166,8 +167,8 @@ def _label(dataset: CrowdDataset, task: str, worker: str) -> str:
         given = given[dataset.worker_ids[dataset.worker[rows]] == worker]
         if not len(given):
             raise DataError(f"{dataset.name} has no label of worker {worker!r} on task {task!r}")
-        return dataset.classes[given[0]]
-    return dataset.classes[np.bincount(given).argmax()] if len(given) else ""
+        return str(dataset.classes[given[0]])
+    return str(dataset.classes[np.bincount(given).argmax()]) if len(given) else ""
 
 
 def _file(dataset: CrowdDataset, workspace: Path | str | None) -> Path:

@@ -111,9 +111,7 @@ def test_marks_belong_to_the_data_and_move_with_the_workspace(votes: CrowdDatase
         ("b", "cat", "eve", "has no label of worker 'eve' on task 'b'"),
     ],
 )
-def test_what_is_not_there_cannot_be_marked(
-    votes: CrowdDataset, task: str, truth: str, worker: str, said: str
-) -> None:
+def test_what_is_not_there_cannot_be_marked(votes: CrowdDataset, task: str, truth: str, worker: str, said: str) -> None:
     with pytest.raises(cc.CrowdError) as refused:
         add_mark(votes, task, truth, worker=worker)
     assert said in str(refused.value)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from crowdcore import aggregation
 from crowdcore.aggregation.base import AggregationResult
@@ -122,5 +123,5 @@ def reviewed_gold(dataset: CrowdDataset, *, else_gold: bool = False, workspace: 
         )
     labels = dataset.gold.astype(np.int32) if else_gold else np.full(dataset.n_tasks, -1, np.int32)
     number = {name: c for c, name in enumerate(("", *dataset.classes), -1)}
-    labels[dataset.task_ids.get_indexer([*marks])] = [number[mark.truth] for mark in marks.values()]
+    labels[dataset.task_ids.get_indexer(pd.Index([*marks]))] = [number[mark.truth] for mark in marks.values()]
     return Reference(REVIEWED[else_gold], labels)

@@ -20,6 +20,7 @@ from crowdcore.cli.embed import embed
 from crowdcore.cli.examine import examine
 from crowdcore.cli.export import export
 from crowdcore.cli.fetch import fetch
+from crowdcore.cli.marks import marks
 from crowdcore.cli.overview import overview
 from crowdcore.cli.report import report
 from crowdcore.cli.reproduce import reproduce
@@ -49,6 +50,7 @@ for command in (
     mistakes,
     distances,
     quality,
+    marks,
     aggregate,
     train,
     compare,

@@ -14,6 +14,7 @@ from . import (
     planted as planted,
     recovered as recovered,
     recovery_study as recovery_study,
+    review as review,
     tasks as tasks,
     training as training,
     tried as tried,
