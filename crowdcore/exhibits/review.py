@@ -185,7 +185,7 @@ def training_list(view: View) -> Exhibit:
     dataset, marks = view.dataset, current_marks(view.dataset)
     number = {name: c for c, name in enumerate(("", *dataset.classes), -1)}
     right = np.full(dataset.n_tasks, -1, np.int64)
-    right[dataset.task_ids.get_indexer([*marks])] = [number[mark.truth] for mark in marks.values()]
+    right[dataset.task_ids.get_indexer(pd.Index([*marks]))] = [number[mark.truth] for mark in marks.values()]
     rows = np.flatnonzero((right[dataset.task] >= 0) & (right[dataset.task] != dataset.label))
     task, names = dataset.task[rows], np.array(view.classes, object)
     ids = dataset.task_ids.to_numpy(object)[task]
@@ -206,7 +206,7 @@ def training_list(view: View) -> Exhibit:
 def _marked(view: View, marks: list[Mark]) -> pd.DataFrame:
     """A row per mark; index = task number. Where names are hidden, that of the person who marked is too."""
     dataset = view.dataset
-    task = np.asarray(dataset.task_ids.get_indexer([mark.task for mark in marks]), np.int64)
+    task = np.asarray(dataset.task_ids.get_indexer(pd.Index([mark.task for mark in marks])), np.int64)
     called = {"": "", **dict(zip(map(str, dataset.worker_ids), view.workers, strict=True))}
     names = np.array([*view.classes, ""], object)
     columns: dict[str, Any] = {

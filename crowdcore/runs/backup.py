@@ -31,7 +31,7 @@ _SHORT = 1 << 26  # bytes that a list may have
 
 
 def backup_workspace(file: Path | str, *, workspace: Workspace | None = None) -> int:
-    """Write the record, results, checkpoints, uploads, marks and key of a workspace to one ZIP file; runs may go on meanwhile.
+    """Write a workspace to one ZIP file: record, results, checkpoints, uploads, marks, key; runs may go on meanwhile.
 
     The record is copied first: what it says is finished is in the file, what ends later is as it was before.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from crowdcore.exhibits.tasks import task_number
 from crowdcore.marks import MARKS
 from dashboard import services, state
 from dashboard.components.guard import attempt
@@ -45,10 +46,9 @@ def marking(view: View, table: pd.DataFrame, row: int) -> None:
     dataset, now = state.get("dataset"), table.iloc[row]
     task, worker = str(now["task"]), str(now.get("worker", ""))
     label = str(now["label"] if worker else now["most given"])
-    number = services.task_number(dataset, task)
     st.subheader(as_text(task))
-    if number is not None and services.has_media(dataset):
-        media(dataset, number, LARGE)
+    if services.has_media(dataset):
+        media(dataset, task_number(view.dataset, task), LARGE)
     who = f"**{as_text(worker)}** says" if worker else "Most say"
     known = str(now[view.reference]) or "unknown"
     st.markdown(f"{who} **{as_text(label)}**; {as_text(view.reference)}: **{as_text(known)}**.")
@@ -117,7 +117,7 @@ def _buttons(view: View, table: pd.DataFrame, row: int, label: str) -> None:
 def _candidates(view: View, task: str, label: str, reference: str) -> list[str]:
     """Other classes in question: that of the reference, then those given, the most frequent first."""
     of = view.dataset
-    number = of.task_ids.get_loc(task)
+    number = task_number(of, task)
     votes = np.bincount(of.label[of.task_start[number] : of.task_start[number + 1]], minlength=of.n_classes)
     given = [view.classes[c] for c in np.argsort(-votes, kind="stable") if votes[c]]
     found = dict.fromkeys(name for name in (reference, *given) if name and name != label)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -81,12 +83,16 @@ def take_along(view: View) -> None:
         ):
             download(
                 label,
-                lambda exhibit=exhibit: services.csv(exhibit(view).table),
+                partial(_csv, exhibit, view),
                 f"{dataset}-{key}.csv",
                 "text/csv",
                 icon=":material/download:",
                 key=f"list-{key}",
             )
+
+
+def _csv(exhibit: Callable[[View], Exhibit], view: View) -> bytes:
+    return services.csv(exhibit(view).table)
 
 
 @fragment
