@@ -39,6 +39,7 @@ st.navigation(
         st.Page("views/sandbox.py", title="Sandbox", icon=":material/potted_plant:", url_path="sandbox"),
         st.Page("views/report.py", title="Report", icon=":material/summarize:", url_path="report"),
         st.Page("views/reproduction.py", title="Reproduction", icon=":material/replay:", url_path="reproduction"),
+        st.Page("views/glossary.py", title="Glossary", icon=":material/menu_book:", url_path="glossary"),
     ],
     expanded=True,
 ).run()

@@ -65,6 +65,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "omega": ("runs", "seed", "epoch", "view", "half", "true", "worker", "task"),
     "report": ("runs", "parts"),
     "reproduction": ("entry", "scale"),
+    "glossary": (),
 }
 _MANY = {
     *("methods", "without", "workers", "runs", "parts", "crowds", "searches", "vary", "planted"),

@@ -20,6 +20,7 @@ from crowdcore.cli.embed import embed
 from crowdcore.cli.examine import examine
 from crowdcore.cli.export import export
 from crowdcore.cli.fetch import fetch
+from crowdcore.cli.glossary import glossary
 from crowdcore.cli.marks import marks
 from crowdcore.cli.overview import overview
 from crowdcore.cli.report import report
@@ -62,6 +63,7 @@ for command in (
     fetch,
     export,
     embed,
+    glossary,
 ):
     app.command()(command)
 app.command("app")(run_app)

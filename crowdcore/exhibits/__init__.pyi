@@ -6,6 +6,7 @@ from . import (
     contradicted as contradicted,
     corrections as corrections,
     fits as fits,
+    glossary as glossary,
     label_differences as label_differences,
     mistakes as mistakes,
     omega as omega,

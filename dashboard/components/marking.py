@@ -11,7 +11,7 @@ from crowdcore.exhibits.tasks import task_number
 from crowdcore.marks import MARKS
 from dashboard import services, state
 from dashboard.components.guard import attempt
-from dashboard.components.media import LARGE, media
+from dashboard.components.media import media
 from dashboard.components.text import as_text
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["at", "marking"]
 
+SIDE = 300  # pixels of a picture
 _MOST = 9  # classes with a key of their own
 
 
@@ -48,8 +49,8 @@ def marking(view: View, table: pd.DataFrame, row: int) -> None:
     label = str(now["label"] if worker else now["most given"])
     st.subheader(as_text(task))
     if services.has_media(dataset):
-        media(dataset, task_number(view.dataset, task), LARGE)
-    who = f"**{as_text(worker)}** says" if worker else "Most say"
+        media(dataset, task_number(view.dataset, task), SIDE)
+    who = f"**{as_text(worker)}** says" if worker else "Most given:"
     known = str(now[view.reference]) or "unknown"
     st.markdown(f"{who} **{as_text(label)}**; {as_text(view.reference)}: **{as_text(known)}**.")
     _buttons(view, table, row, label)

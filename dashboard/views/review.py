@@ -29,7 +29,6 @@ def draw() -> None:
     """The page."""
     st.title("Review")
     board()
-    reviewed()
 
 
 @fragment
@@ -51,7 +50,8 @@ def board() -> None:
         marking(view, table, at(table))
     with grid.cell():
         show(listed, "review", file=f"{state.get('dataset')}-review", noun=noun, rows=14)
-    take_along(view)
+    st.caption("Keys: A right, 1 to 9 another class, U unclear, N skip, Z undo.")
+    reviewed(view)
 
 
 def filtered(view: View) -> Exhibit:
@@ -95,17 +95,16 @@ def _csv(exhibit: Callable[[View], Exhibit], view: View) -> bytes:
     return services.csv(exhibit(view).table)
 
 
-@fragment
-def reviewed() -> None:
+def reviewed(view: View) -> None:
     """All marks, and the buttons that make them the reference."""
-    view = looked_at()
     found = exhibits.review.marked_tasks(view)
     st.header("Marks")
     if not len(found.table):
-        st.caption("Nothing is marked yet. Keys: A right, 1 to 9 another class, U unclear, N skip, Z undo.")
+        st.caption("Nothing is marked yet.")
         return
     for note in found.notes:
         st.caption(as_text(note))
+    take_along(view)
     with st.container(horizontal=True):
         reference_button("reviewed", "the marked classes; other tasks are unknown")
         if view.dataset.has_gold:

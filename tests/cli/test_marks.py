@@ -27,3 +27,7 @@ def test_marks_are_added_listed_exported_taken_back_and_believed(
     assert len(crowdcore("marks", "demo", "--undo")["marks"]) == 1
     assert "`class` must be one of zero, one" in refused("marks", "demo", "--add", "digit-0001", "ten")
     assert "demo has no task 'digit'" in refused("marks", "demo", "--unclear", "digit")
+
+
+def test_the_glossary_is_a_command(crowdcore) -> None:
+    assert [row["name"] for row in crowdcore("glossary", "κ low")] == ["κ low"]

@@ -62,3 +62,9 @@ def test_a_gone_class_in_the_address_and_no_labels_are_told() -> None:
     test = open_page("review", dataset="demo", true="nine", given="one", show="marked")
     assert "No label passes these filters" in words(test)
     assert not test.exception
+
+
+def test_the_glossary_lists_what_tooltips_say() -> None:
+    test = open_page("glossary")
+    assert not test.exception
+    assert "κ low" in table(test, "meaning")["name"].tolist()
