@@ -18,5 +18,5 @@ def glossary(
     from crowdcore.exhibits.glossary import glossary as every
 
     table = every().table
-    found = table[(table["name"] + " " + table["meaning"]).str.contains(word, case=False, regex=False)]
+    found = table[(table["column"] + " " + table["meaning"]).str.contains(word, case=False, regex=False)]
     print_json(found) if json else print_table(found, "Glossary", limit=len(found), wrapped=("meaning",))

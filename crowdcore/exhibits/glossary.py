@@ -20,7 +20,7 @@ __all__ = ["GLOSSARY", "as_markdown", "glossary", "meaning"]
 _NAMES = {
     "task": "The item that was labelled.",
     "worker": "The annotator.",
-    "class": "A class that labels can be of.",
+    "class": "The class.",
     "true": "The task's class by the reference.",
     "given": "The label that workers gave.",
     "label": "The class that the worker gave, or that the labels of the task together say.",
@@ -40,9 +40,7 @@ _NAMES = {
     "beside": "The same number of the other run.",
     "names": "How the run's classes got their names.",
     "text": "The beginning of the task's text.",
-    "name": "What it is called.",
     "of": "What the row is about, or the number that the count is out of.",
-    "part": "The part of the glossary.",
     "what": "What the row says something about.",
     "meaning": "What it means, in words.",
     "row of the file": "Where the label stands in the file that was read.",
@@ -66,7 +64,7 @@ _COUNTS = {
     "wrong_alike": "Tasks that both workers got wrong with the same label.",
     "wrong alike": "Tasks that both workers got wrong with the same label.",
     "agreed": "Tasks to which both workers gave the same label, right or wrong.",
-    "shared_rows": "True classes of which both workers labelled a task, so that their confusions can be compared there.",
+    "shared_rows": "True classes of which both workers labelled a task.",
     "compared": "Tasks that both labellings know.",
     "differ": "Tasks that the two labellings give different classes.",
     "first_right": "Differing tasks on which the first is right.",
@@ -79,7 +77,7 @@ _QUALITY = {
     "acc. low": "Lower end of the accuracy's 95 % Wilson interval.",
     "acc. high": "Upper end of the accuracy's 95 % Wilson interval.",
     "skill": "Mean of the diagonal of the worker's confusion π^r (trace regularisation, Fig. 7).",
-    "skill κ": "Agreement with the truth beyond chance: 1 is perfect, 0 is guessing; Cohen's kappa where there is gold.",
+    "skill κ": "Agreement with the truth beyond chance: 1 is perfect, 0 guessing; Cohen's kappa with gold.",
     "κ low": "Lower end of the 95 % interval of the skill κ.",
     "κ high": "Upper end of the 95 % interval of the skill κ.",
     "bits per label": "How much one label says about the true class, in bits and adjusted for chance.",
@@ -153,7 +151,7 @@ _FITS = {
     "converged": "Whether the algorithm came to rest.",
     "stopped": "Why the algorithm stopped.",
     "seconds": "How long it took.",
-    "log-likelihood": "Logarithm of the probability of all labels under the fitted model; compare it only within a method.",
+    "log-likelihood": "Logarithm of the probability of all labels under the fitted model; compare within a method.",
     "log_likelihood": "Logarithm of the probability of all labels under the fitted model at this step.",
     "calibration error": "Mean gap between confidence and accuracy, over bins of equally many tasks.",
     "confidence": "Mean probability of the most probable class in this bin.",
@@ -281,7 +279,7 @@ def glossary() -> Exhibit:
     from crowdcore.exhibits.exhibit import Exhibit
 
     rows = [(name, words, part) for part, entries in _PARTS.items() for name, words in entries.items()]
-    return Exhibit("glossary", "Glossary", None, pd.DataFrame(rows, columns=["name", "meaning", "part"]))
+    return Exhibit("glossary", "Glossary", None, pd.DataFrame(rows, columns=["column", "meaning", "about"]))
 
 
 def as_markdown() -> str:

@@ -30,4 +30,4 @@ def test_marks_are_added_listed_exported_taken_back_and_believed(
 
 
 def test_the_glossary_is_a_command(crowdcore) -> None:
-    assert [row["name"] for row in crowdcore("glossary", "κ low")] == ["κ low"]
+    assert [row["column"] for row in crowdcore("glossary", "κ low")] == ["κ low"]

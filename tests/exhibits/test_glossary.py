@@ -60,5 +60,5 @@ def test_meanings_are_sentences_and_the_docs_hold_each() -> None:
         assert words[0].isupper() and words.endswith("."), name
         assert f"| {name} | {words} |" in page, "run `python -m crowdcore.exhibits.glossary > docs/figures/glossary.md`"
     assert page == as_markdown()
-    assert glossary().table["name"].tolist() == list(GLOSSARY)
+    assert glossary().table["column"].tolist() == list(GLOSSARY)
     assert meaning("accuracy %") and meaning("skill correlation ±") and not meaning("nonsense")
