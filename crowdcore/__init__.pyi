@@ -5,6 +5,7 @@ from . import (
     exhibits as exhibits,
     figures as figures,
     learning as learning,
+    marks as marks,
     runs as runs,
 )
 from .core.errors import (

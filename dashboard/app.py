@@ -32,6 +32,7 @@ st.navigation(
         st.Page("views/tasks.py", title="Tasks", icon=":material/list_alt:", url_path="tasks"),
         st.Page("views/ratings.py", title="Ratings", icon=":material/star_half:", url_path="ratings"),
         st.Page("views/spans.py", title="Spans", icon=":material/format_ink_highlighter:", url_path="spans"),
+        st.Page("views/review.py", title="Review", icon=":material/rate_review:", url_path="review"),
         st.Page("views/train.py", title="Train", icon=":material/model_training:", url_path="train"),
         st.Page("views/runs.py", title="Runs", icon=":material/table_rows:", url_path="runs"),
         st.Page("views/compare.py", title="Compare", icon=":material/leaderboard:", url_path="compare"),
@@ -40,6 +41,7 @@ st.navigation(
         st.Page("views/sandbox.py", title="Sandbox", icon=":material/potted_plant:", url_path="sandbox"),
         st.Page("views/report.py", title="Report", icon=":material/summarize:", url_path="report"),
         st.Page("views/reproduction.py", title="Reproduction", icon=":material/replay:", url_path="reproduction"),
+        st.Page("views/glossary.py", title="Glossary", icon=":material/menu_book:", url_path="glossary"),
     ],
     expanded=True,
 ).run()

@@ -53,6 +53,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "tasks": ("task", "show", "true", "given", "worker", "number"),
     "ratings": ("ratings", "truth", "view", "accept"),
     "spans": (),
+    "review": ("by", "show", "true", "given", "workers", "against", "task", "worker"),
     "train": ("methods", "settings", "runs", "view", "metric", "smooth", "axes"),
     "runs": ("datasets", "methods", "states", "tags", "find", "trials", "runs"),
     "compare": (
@@ -66,12 +67,13 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "omega": ("runs", "seed", "epoch", "view", "half", "true", "worker", "task"),
     "report": ("runs", "parts"),
     "reproduction": ("entry", "scale"),
+    "glossary": (),
 }
 _MANY = {
-    *("methods", "without", "runs", "parts", "crowds", "searches", "vary", "planted"),
+    *("methods", "without", "workers", "runs", "parts", "crowds", "searches", "vary", "planted"),
     *("datasets", "states", "tags", "metric", "axes"),
 }
-_WORKERS = {"worker", "other", "without"}
+_WORKERS = {"worker", "workers", "other", "without"}
 _FLEETING = ("task",)  # forgotten when a page is opened from the menu
 _SEPARATOR = "\x1f"
 

@@ -144,6 +144,7 @@ from .reference import (
     ReferenceLike as ReferenceLike,
     available_references as available_references,
     resolve_reference as resolve_reference,
+    reviewed_gold as reviewed_gold,
 )
 from .sequences.span_crowd import span_crowd as span_crowd
 from .sequences.span_pairs import SPAN_ERRORS as SPAN_ERRORS

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from crowdcore import aggregation
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.marks import current_marks, read_marks
 
-__all__ = ["Reference", "ReferenceLike", "available_references", "resolve_reference"]
+__all__ = ["REVIEWED", "Reference", "ReferenceLike", "available_references", "resolve_reference", "reviewed_gold"]
+
+REVIEWED = ("reviewed", "reviewed+gold")
+"""What people marked, alone, or with gold where nothing is marked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +27,7 @@ class Reference:
     """Labels or probabilities treated as the truth.
 
     Args:
-        name: ``"gold"``, an aggregator's name, ``"run:<id>"``; shown in every figure that rests on it.
+        name: ``"gold"``, ``"reviewed"``, an aggregator's name, ``"run:<id>"``; shown in every figure that rests on it.
         labels: (n_tasks,) int32 most probable class, -1 where the reference knows nothing.
         posterior: (n_tasks, C) rows sum to 1 (NaN where nothing is known), or None for a hard reference.
     """
@@ -36,6 +42,11 @@ class Reference:
         return self.posterior is not None
 
     @property
+    def checked(self) -> bool:
+        """Whether it is gold or reviewed gold, and not inferred from the labels that are judged by it."""
+        return self.name in {"gold", *REVIEWED}
+
+    @property
     def known(self) -> BoolArray:
         """(n_tasks,) tasks with a reference label."""
         return np.asarray(self.labels >= 0)
@@ -46,18 +57,21 @@ ReferenceLike: TypeAlias = str | Reference | AggregationResult
 
 def available_references(dataset: CrowdDataset) -> list[str]:
     """Names that `resolve_reference` takes for this dataset; gold first where there is some."""
-    return [*(["gold"] if dataset.has_gold else []), *aggregation.fitting(dataset)]
+    gold, marked = dataset.has_gold, bool(read_marks(dataset))
+    reviewed = [*REVIEWED] if marked and gold else [REVIEWED[0]] if marked else []
+    return [*(["gold"] if gold else []), *reviewed, *aggregation.fitting(dataset)]
 
 
 def resolve_reference(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> Reference:
     """Turn a name or a result into a `Reference`.
 
     Args:
-        reference: ``"gold"``, an aggregator's name (fitted with its default settings), an aggregation result
-            or a `Reference` (returned as it is).
+        reference: ``"gold"``, ``"reviewed"`` or ``"reviewed+gold"`` (the marks in the workspace, see
+            `reviewed_gold`), an aggregator's name (fitted with its default settings), an aggregation result or a
+            `Reference` (returned as it is).
 
     Raises:
-        DataError: gold asked for, but no annotated task has any.
+        DataError: gold or marks asked for, but no annotated task has any.
         SettingError: no such reference, or one of another shape.
 
     Examples:
@@ -78,4 +92,36 @@ def resolve_reference(dataset: CrowdDataset, reference: ReferenceLike = "gold") 
                 "Use another reference, such as 'majority-vote' or 'dawid-skene'.",
             )
         return Reference("gold", dataset.gold)
+    if reference in REVIEWED:
+        return reviewed_gold(dataset, else_gold=reference != REVIEWED[0])
     return resolve_reference(dataset, aggregation.get(reference).fit(dataset))
+
+
+def reviewed_gold(dataset: CrowdDataset, *, else_gold: bool = False, workspace: Path | str | None = None) -> Reference:
+    """The classes that people marked as right; a task that is marked unclear is unknown.
+
+    Args:
+        else_gold: tasks without a mark keep their gold label instead of being unknown.
+        workspace: the folder that keeps the marks; None: ``CROWDCORE_WORKSPACE``, else ``workspace``.
+
+    Raises:
+        DataError: nothing is marked.
+
+    Examples:
+        >>> import tempfile
+        >>> import crowdcore as cc
+        >>> demo, folder = cc.load_dataset("demo"), tempfile.mkdtemp()
+        >>> mark = cc.marks.add_mark(demo, "digit-0001", "seven", workspace=folder)
+        >>> int(cc.analysis.reviewed_gold(demo, workspace=folder).known.sum())
+        1
+    """
+    marks = current_marks(dataset, workspace)
+    if not marks:
+        raise DataError(
+            f"Nobody has marked tasks of {dataset.name}",
+            "Mark some on the page Review or with `crowdcore marks`, or use another reference.",
+        )
+    labels = dataset.gold.astype(np.int32) if else_gold else np.full(dataset.n_tasks, -1, np.int32)
+    number = {name: c for c, name in enumerate(("", *dataset.classes), -1)}
+    labels[dataset.task_ids.get_indexer(pd.Index([*marks]))] = [number[mark.truth] for mark in marks.values()]
+    return Reference(REVIEWED[else_gold], labels)

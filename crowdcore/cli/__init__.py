@@ -21,6 +21,8 @@ from crowdcore.cli.embed import embed
 from crowdcore.cli.examine import examine
 from crowdcore.cli.export import export
 from crowdcore.cli.fetch import fetch
+from crowdcore.cli.glossary import glossary
+from crowdcore.cli.marks import marks
 from crowdcore.cli.overview import overview
 from crowdcore.cli.ratings import app as ratings_app
 from crowdcore.cli.report import report
@@ -53,6 +55,7 @@ for command in (
     distances,
     quality,
     spans,
+    marks,
     aggregate,
     train,
     compare,
@@ -64,6 +67,7 @@ for command in (
     fetch,
     export,
     embed,
+    glossary,
 ):
     app.command()(command)
 app.command("app")(run_app)

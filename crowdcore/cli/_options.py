@@ -35,7 +35,9 @@ __all__ = [
 DatasetName = Annotated[str, typer.Argument(help="Name of a dataset (see `crowdcore datasets`) or a path to one.")]
 ReferenceName = Annotated[
     str,
-    typer.Option("--reference", "-r", help="What is taken for the truth: gold, an aggregator, or run:ID."),
+    typer.Option(
+        "--reference", "-r", help="What counts as the truth: gold, reviewed (marks), an aggregator, or run:ID."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table.")]
 Accept = Annotated[

@@ -87,7 +87,7 @@ def _listed(name: str, function: Callable[..., Any]) -> dict[str, str]:
 
 
 def _choosable(parameter: inspect.Parameter) -> bool:
-    return not any(kind in str(parameter.annotation) for kind in ("CrowdDataset", "RunView", "Source"))
+    return not any(kind in str(parameter.annotation) for kind in ("CrowdDataset", "RunView", "Source", "Reference"))
 
 
 def _subject(

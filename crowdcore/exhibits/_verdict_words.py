@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crowdcore.analysis.reference import REVIEWED
+
 if TYPE_CHECKING:
     from crowdcore.analysis import WorkerVerdicts
     from crowdcore.core.types import AnyArray
@@ -69,7 +71,7 @@ def changes_without(found: WorkerVerdicts) -> AnyArray:
     """(n_workers,) what a majority vote is like without each worker."""
     words = []
     for changed, points in zip(found.changed, 100 * found.accuracy_change, strict=True):
-        gold = f" ({points:+.2f} points right)" if points == points and found.reference == "gold" else ""
+        gold = f" ({points:+.2f} points right)" if points == points and found.reference in {"gold", *REVIEWED} else ""
         words.append(f"{changed:,} labels change without{gold}")
     return np.array(words, object)
 

@@ -62,8 +62,8 @@ def verdicts(
     labelled = int((tasks.n_annotations > 0).sum())
     against = int(((tasks.gold >= 0) & (tasks.label >= 0) & (tasks.label != tasks.gold)).sum())
     wrong = (
-        f"What the workers say together contradicts gold on {against:,} of {labelled:,} tasks."
-        if view.reference == "gold"
+        f"What the workers say together contradicts {view.reference} on {against:,} of {labelled:,} tasks."
+        if view.truth.checked
         else f"What the workers say together is wrong on about {tasks.in_doubt:,.0f} of {labelled:,} tasks if they err "
         "independently, on more where they share mistakes."
     )
@@ -127,7 +127,7 @@ def task_verdicts(view: View, sure: float = SURE, verdict: str = "") -> Exhibit:
         "reason": np.array(REASONS, object)[found.reason],
     }
     if (found.gold >= 0).any():
-        columns["gold"] = names[found.gold]
+        columns[view.reference] = names[found.gold]
     table = pd.DataFrame(columns)
     urgency = np.select([found.verdict == name for name in TASK_VERDICTS], range(len(TASK_VERDICTS)))
     against = (found.gold >= 0) & (found.label != found.gold)
@@ -254,4 +254,4 @@ def _is_shared(found: SharedMistakes) -> BoolArray:
 
 
 def _truth_in_words(view: View) -> str:
-    return "gold" if view.reference == "gold" else f"the most probable one by {view.reference}"
+    return view.reference if view.truth.checked else f"the most probable one by {view.reference}"

@@ -142,9 +142,16 @@ def view(
     return View(dataset, truth, hidden, not hidden if columns is None else columns)
 
 
-@cached
 def named(dataset: CrowdDataset, reference: str) -> Reference:
-    """A reference by name, fitted once per dataset."""
+    """A reference by name, fitted once per dataset; that of marks is another one after each mark."""
+    from crowdcore.analysis.reference import REVIEWED
+    from crowdcore.marks import marks_version
+
+    return _named(dataset, reference, marks_version(dataset) if reference in REVIEWED else None)
+
+
+@cached
+def _named(dataset: CrowdDataset, reference: str, version: object) -> Reference:
     from crowdcore.analysis.reference import Reference, resolve_reference
     from crowdcore.exhibits.fits import fitted, is_fit
 

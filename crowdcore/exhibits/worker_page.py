@@ -102,7 +102,7 @@ def worker_over_time(view: View, worker: str) -> Exhibit:
         none = pd.DataFrame({"times": ["none: the data have no column “timestamp”"]})
         return Exhibit("worker-over-time", title, None, none)
     figure = figures.worker_over_time(view.drawable(found))
-    how = "Share of right labels" if view.reference == "gold" else "Mean belief of the other workers in the labels"
+    how = "Share of right labels" if view.truth.checked else "Mean belief of the other workers in the labels"
     notes = (f"{how}, in blocks by time, with 95 % intervals.",)
     return Exhibit("worker-over-time", title, figure, found.frame(), notes, f"Accuracy of {worker} over time")
 

@@ -23,7 +23,7 @@ from crowdcore.runs.workspace import Workspace
 __all__ = ["backup_workspace", "restore_workspace"]
 
 _LIST, _FORMAT = "backup.json", 1  # file -> size and SHA-256, the last entry of the archive
-_FOLDERS = ("runs", "artifacts", "datasets", "uploads")
+_FOLDERS = ("runs", "artifacts", "datasets", "uploads", "marks")
 _FILES = frozenset({"mlflow.db", KEY_FILE})  # beside them; the key gives workers the pseudonyms they had
 _LEFT_OUT = frozenset({"lease", "beat", "cancel", "cancel-now", "fetched", "result.new"})  # of the moment
 _PIECE = 1 << 20  # bytes read at once
@@ -31,7 +31,7 @@ _SHORT = 1 << 26  # bytes that a list may have
 
 
 def backup_workspace(file: Path | str, *, workspace: Workspace | None = None) -> int:
-    """Write the record, results, checkpoints, uploads and key of a workspace to one ZIP file; runs may go on meanwhile.
+    """Write a workspace to one ZIP file: record, results, checkpoints, uploads, marks, key; runs may go on meanwhile.
 
     The record is copied first: what it says is finished is in the file, what ends later is as it was before.
 

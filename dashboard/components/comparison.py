@@ -58,7 +58,7 @@ def differences(fits: Fits) -> None:
 
     drawn = exhibits.aggregation.label_disagreement(view, fits)
     assert drawn.figure is not None
-    differing(found, drawn.figure, tasks, dataset, "aggregators")
+    differing(found, drawn.figure, tasks, dataset, "aggregators", reviewable=True)
 
 
 def curves(fits: Fits) -> None:

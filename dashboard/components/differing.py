@@ -12,6 +12,7 @@ from dashboard import state
 from dashboard.components.figure import figure
 from dashboard.components.media import cards
 from dashboard.components.pickers import picker
+from dashboard.components.review_link import review_link
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, percent
 
@@ -25,7 +26,12 @@ __all__ = ["differing"]
 
 
 def differing(
-    found: LabelDisagreement, drawn: go.Figure, tasks_of: Callable[[str, str], pd.DataFrame], name: str, what: str
+    found: LabelDisagreement,
+    drawn: go.Figure,
+    tasks_of: Callable[[str, str], pd.DataFrame],
+    name: str,
+    what: str,
+    reviewable: bool = False,
 ) -> None:
     """The matrix, the chosen pair in words, and its tasks as a table and as cards.
 
@@ -35,6 +41,7 @@ def differing(
         tasks_of: makes the table of the tasks on which two of them (by name) differ; index = task number.
         name: begin of the downloads' file names.
         what: what the labellings are, in the plural.
+        reviewable: whether their names are references, so that the page Review can show the tasks.
     """
     names = list(found.names)
     first, second = _chosen_pair(found, names)
@@ -62,6 +69,8 @@ def differing(
         tasks = tasks_of(names[first], names[second])
         captions = [f"{x} or {y}" for x, y in zip(tasks["first"], tasks["second"], strict=True)]
         cards(state.get("dataset"), list(tasks.index), captions, "differ")
+        if reviewable:
+            review_link("Review and mark these tasks", by="task", reference=names[first], against=names[second])
 
 
 def _chosen_pair(found: LabelDisagreement, names: list[str]) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from crowdcore.exhibits.glossary import meaning
 from dashboard import services
 from dashboard.components.download import download
 from dashboard.components.text import count
@@ -69,7 +70,7 @@ SHARES = {"share", "wrong", "true share", "given share", "accuracy", "acc. low",
     "its share",
     "share of others",
 }
-WIDTHS = {"method": 210, "reason": 420}
+WIDTHS = {"method": 210, "reason": 420, "meaning": 720}
 SHOWN = 2000  # rows sent to the browser; the filter and the download reach all of them
 _ROW, _HEADER = 33, 35  # pixels, at the theme's font size
 
@@ -145,7 +146,7 @@ def formats(frame: pd.DataFrame) -> dict[str, Any]:
     for name in map(str, frame.columns):
         form = "%.1f %%" if name in shares else FORMATS.get(name)
         kind = st.column_config.Column if form is None else partial(st.column_config.NumberColumn, format=form)
-        config[name] = kind(name.replace("_", " "), width=WIDTHS.get(name))
+        config[name] = kind(name.replace("_", " "), width=WIDTHS.get(name), help=meaning(name) or None)
     return config
 
 

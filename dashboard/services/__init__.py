@@ -9,6 +9,7 @@ from dashboard.services.fits import *
 from dashboard.services.items import *
 from dashboard.services.kept_uploads import *
 from dashboard.services.learners import *
+from dashboard.services.marks import *
 from dashboard.services.runs import *
 from dashboard.services.searches import *
 from dashboard.services.tables import *

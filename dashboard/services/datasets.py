@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore import runs
+from crowdcore.analysis.reference import REVIEWED
 from crowdcore.exhibits.fits import is_fit
 from crowdcore.exhibits.view import View, cached, worker_names
 from dashboard.services._cache import dataset, upload_folder, version
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["default_dataset", "names", "offer", "other_names", "reference", "references", "uploaded", "view"]
 
 DEMO, RUN = "demo", "run:"
-FIRST = ["gold", "auto", "majority-vote", "dawid-skene"]
+FIRST = ["gold", "auto", "majority-vote", "dawid-skene", *REVIEWED]
 
 
 def names() -> list[str]:

@@ -76,10 +76,10 @@ def _upload(path: Path, **known: str) -> Upload | None:
         found = Upload(str(note["name"]), size=int(note["size"]), when=when, mapping=mapping, **told)
     except (KeyError, ValueError, TypeError, AttributeError):
         return None
-    return found if note.get("owner", "") == _owner() else None
+    return found if note.get("owner", "") == owner() else None
 
 
-def _owner() -> str:
+def owner() -> str:
     """The address of whoever is signed in, empty where nobody has to."""
     return str(st.user.to_dict().get("email") or "")
 
@@ -119,7 +119,7 @@ def note_dataset(folder: Path, name: str, file: str, mapping: Mapping[str, Any],
 
 
 def _now() -> dict[str, str]:
-    return {"when": datetime.now(UTC).isoformat(timespec="seconds"), "owner": _owner()}
+    return {"when": datetime.now(UTC).isoformat(timespec="seconds"), "owner": owner()}
 
 
 def kept_file(digest: str) -> Path | None:

@@ -12,6 +12,7 @@ from dashboard.components.download import download
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
+from dashboard.components.review_link import review_link
 from dashboard.components.text import as_text, count
 from dashboard.components.verdict import task_link, worker_link
 
@@ -66,6 +67,9 @@ def board() -> None:
     tasks = verdicts.task_verdicts(view, sure)
     for _, row in tasks.table[tasks.table["verdict"] != "fine"].head(3).iterrows():
         task_link(row)
+    with st.container(horizontal=True):
+        review_link("Review tasks to relabel", by="task", show="relabel")
+        review_link("Review ambiguous tasks", by="task", show="ambiguous")
     show(tasks, "tasks", noun="task", rows=8, notes=False)
 
 

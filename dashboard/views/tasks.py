@@ -10,6 +10,7 @@ from dashboard.components.guard import fragment
 from dashboard.components.live import live
 from dashboard.components.media import LARGE, cards, media
 from dashboard.components.pickers import named, optional
+from dashboard.components.review_link import review_link
 from dashboard.components.text import as_text, count, number, percent
 
 SHARE = st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100)
@@ -46,6 +47,8 @@ def listing() -> None:
             f"{most} · {percent(share, 0)}" for most, share in zip(found["most_given"], found["share"], strict=True)
         ]
         cards(dataset, found.index.tolist(), captions, "gallery", **{key: state.get(key) for key in FILTERS})
+    given_to = {"true": true, "given": given, "workers": state.get("worker")}
+    review_link("Review and mark these tasks", by="task", show="disputed" if which == "disputed" else None, **given_to)
     show(listed, "tasks", file=f"{dataset}-tasks", noun="task", rows=14)
 
 
@@ -65,6 +68,7 @@ def one() -> None:
             st.metric("Most given", as_text(found["most given"]))
             st.metric("Wrong labels", percent(found["wrong"], 0))
             st.metric("Entropy (nats)", number(found["entropy"]))
+        review_link("Mark this task", by="task", task=name)
     if view.dataset.sentences is not None:
         sentence = exhibits.spans.sentence_tags(view, name)
         show(sentence, "sentence", file=f"{dataset}-{name}-sentence", noun="tagging", rows=12)

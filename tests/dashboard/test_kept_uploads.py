@@ -93,9 +93,9 @@ def test_nobody_else_reads_the_files(workspace: Path) -> None:
 
 
 def test_everyone_who_signs_in_sees_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_uploads, "_owner", lambda: "ann@example.org")
+    monkeypatch.setattr(kept_uploads, "owner", lambda: "ann@example.org")
     mine = take_in()
-    monkeypatch.setattr(kept_uploads, "_owner", lambda: "ben@example.org")
+    monkeypatch.setattr(kept_uploads, "owner", lambda: "ben@example.org")
     assert services.list_uploads() == []
     assert services.dataset(mine.dataset).n_annotations == 4  # whoever is given the address opens it
 

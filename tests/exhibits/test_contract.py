@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pandas as pd
 import pytest
 
 from crowdcore.exhibits import Exhibit, View, view
 from crowdcore.exhibits.catalogue import catalogue
+from crowdcore.marks import add_mark
 from tests.exhibits.examples import OF_VIEWS, crowd, made
 
 NAMES = re.compile(r"<x>|&(?!amp;|lt;|gt;|#)|&amp;(amp|lt|gt);")
@@ -18,6 +20,17 @@ NAMELESS = {"agreement", "aggregator-calibration", "label-disagreement", "object
     "annotations-per-worker",
 }
 """Figures that name no class, worker or task."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def marked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A workspace in which a task is marked: its label is wrong."""
+    of = crowd()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CROWDCORE_WORKSPACE", str(tmp_path_factory.mktemp("marked")))
+        who, label = str(of.worker_ids[of.worker[0]]), of.classes[of.label[0] - 1]
+        add_mark(of, str(of.task_ids[of.task[0]]), label, worker=who, comment=f"see {who}")
+        yield
 
 
 @pytest.fixture(scope="module")

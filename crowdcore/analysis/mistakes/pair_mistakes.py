@@ -237,5 +237,5 @@ def _pearson(gap: FloatArray, variance: FloatArray, third: FloatArray) -> FloatA
 def _notes(truth: Reference) -> tuple[str, ...]:
     return (
         *(["The most probable class of the soft reference counts as the truth."] if truth.soft else []),
-        *([_CONSENSUS.format(name=truth.name)] if truth.name != "gold" else []),
+        *([_CONSENSUS.format(name=truth.name)] if not truth.checked else []),
     )

@@ -211,7 +211,7 @@ def _notes(
         *([UNTESTED.format(classes=untested)] if untested else []),
         *([SOFT] if truth.soft else []),
         *([SOFT_TEST] if truth.soft and p_value is not None else []),
-        *([CONSENSUS.format(name=truth.name)] if truth.name != "gold" else []),
+        *([CONSENSUS.format(name=truth.name)] if not truth.checked else []),
     )
 
 

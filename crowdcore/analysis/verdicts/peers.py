@@ -14,7 +14,7 @@ from crowdcore.data.dataset import CrowdDataset
 
 __all__ = ["BY_GOLD", "BY_PEERS", "Peers", "peer_beliefs"]
 
-BY_GOLD = "The truth is gold, on {tasks:,} tasks."
+BY_GOLD = "The truth is {name}, on {tasks:,} tasks."
 BY_PEERS = (
     "There is no gold here: a label is judged by the labels of the other workers on its task (one step of "
     "Dawid–Skene's model, with confusions counted against {name!r})."
@@ -80,10 +80,10 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference) -> Peers:
     total = np.full((dataset.n_tasks, n_classes), np.nan)
     some = np.flatnonzero(dataset.annotated)
     total[some] = np.add.reduceat(own, start[some], axis=0) + np.log(prior / prior.sum()) if len(some) else 0.0
-    if truth.name == "gold":
+    if truth.checked:
         known = truth.labels[task]
         judge = np.where(known[:, None] >= 0, np.arange(n_classes) == known[:, None], np.nan)
-        sentence = BY_GOLD.format(tasks=int((truth.known & dataset.annotated).sum()))
+        sentence = BY_GOLD.format(name=truth.name, tasks=int((truth.known & dataset.annotated).sum()))
     else:
         others = np.bincount(task, minlength=dataset.n_tasks)[task] > 1
         judge = np.where(others[:, None], softmax(total[task] - own, axis=1), np.nan)

@@ -124,7 +124,7 @@ def task_verdicts(
     q_value = benjamini_hochberg(np.where(total >= 3, _surprise(peers, label), np.nan))
     fewer = np.minimum(first_votes, second_votes)
     torn = (q_value <= level) & (fewer >= np.maximum(split * total, 2))
-    gold = dataset.gold if truth.name == "gold" else np.full(dataset.n_tasks, -1, np.int32)
+    gold = truth.labels if truth.checked else np.full(dataset.n_tasks, -1, np.int32)
     against = there & (gold >= 0) & (label != gold)
     reason = np.select(
         [total == 0, torn, against & (belief >= sure), against, total == 1, belief < sure], [3, 6, 5, 4, 2, 1], 0

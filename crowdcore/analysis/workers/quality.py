@@ -156,7 +156,7 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, 
         dataset.worker_ids,
         dataset.classes,
         truth.name,
-        (*([_SOFT] if truth.soft else []), *([_CONSENSUS.format(name=truth.name)] if truth.name != "gold" else [])),
+        (*([_SOFT] if truth.soft else []), *([_CONSENSUS.format(name=truth.name)] if not truth.checked else [])),
     )
 
 

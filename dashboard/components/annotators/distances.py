@@ -10,6 +10,7 @@ from crowdcore import exhibits
 from dashboard import state
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.pickers import named, optional
+from dashboard.components.review_link import review_link
 from dashboard.components.text import as_text
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["alike"]
 
 GROUPS = {"": "By the tree", **{str(n): str(n) for n in range(1, 13)}}
+LINKED = 100  # workers up to which each group has a link: an address must stay short
 CELLS = 300  # workers up to which every pair is drawn as a cell
 
 
@@ -48,7 +50,12 @@ def alike() -> None:
             both(view, kind, one, other)
         else:
             st.caption("Choose two annotators, or click a cell, to compare them.")
-        show(exhibits.workers.worker_groups(view, kind, groups), "groups", noun="worker", rows=12)
+        listed = exhibits.workers.worker_groups(view, kind, groups)
+        show(listed, "groups", noun="worker", rows=12)
+        members = listed.table.groupby("group")["worker"].agg(list)
+        with st.container(horizontal=True):
+            for group, names in members.items() if len(view.workers) <= LINKED and len(members) <= len(GROUPS) else ():
+                review_link(f"Mistakes of group {group}", show="wrong", workers=names)
 
 
 def both(view: View, kind: Distance, one: str, other: str) -> None:
@@ -62,3 +69,5 @@ def both(view: View, kind: Distance, one: str, other: str) -> None:
         for name in dict.fromkeys((one, other)):
             there = state.address("annotators", view="One worker", worker=name)
             st.page_link("views/annotators.py", label=as_text(name), query_params=there, icon=":material/person:")
+        if one != other:
+            review_link("Where both are wrong alike", show="alike", workers=[one, other])

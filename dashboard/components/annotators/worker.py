@@ -10,6 +10,7 @@ from crowdcore import exhibits
 from dashboard import state
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.pickers import picker
+from dashboard.components.review_link import review_link
 from dashboard.components.text import as_text, number, percent
 from dashboard.components.verdict import badge
 
@@ -66,6 +67,7 @@ def matrices(view: View, name: str) -> None:
     there = state.address("tasks", true=true, given=given, worker=name)
     label = as_text(f"Tasks that are {true} and that {name} labelled {given}")
     st.page_link("views/tasks.py", label=label, query_params=there, icon=":material/list_alt:")
+    review_link(true=true, given=given, workers=[name])
 
 
 def behind(view: View, name: str, told: pd.Series[Any]) -> None:
@@ -75,6 +77,7 @@ def behind(view: View, name: str, told: pd.Series[Any]) -> None:
     with grid.cell():
         st.header("Confusions")
         show(made.worker_mistakes(view, name), "mistakes", noun="mistake", rows=6)
+        review_link("Review and mark all labels against the reference", show="wrong", workers=[name])
     with grid.cell():
         st.header("Wrong alike with")
         show(made.worker_partners(view, name), "partners", noun="partner", rows=6, notes=False)

@@ -1,0 +1,228 @@
+"""Labels and tasks to look at one by one, with what people marked; what to label again and what to train on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from crowdcore import analysis
+from crowdcore.analysis.labels.task_disagreement import task_disagreement
+from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.view import View, cached
+from crowdcore.marks import MARKS, Mark, current_marks, marks_version
+
+if TYPE_CHECKING:
+    from crowdcore.analysis import Reference
+    from crowdcore.core.types import BoolArray, IntArray
+
+__all__ = ["BY", "REVIEWS", "By", "Which", "marked_tasks", "relabel_list", "review", "training_list"]
+
+By: TypeAlias = Literal["label", "task"]
+BY: Mapping[By, str] = {"label": "Labels", "task": "Tasks"}
+"""What a row is."""
+Which: TypeAlias = Literal["all", "wrong", "alike", "disputed", "relabel", "ambiguous", "unmarked", "marked"]
+REVIEWS: Mapping[Which, str] = {
+    "all": "All",
+    "wrong": "Against the reference",
+    "alike": "Wrong alike",
+    "disputed": "Workers disagree",
+    "relabel": "Tasks to relabel",
+    "ambiguous": "Ambiguous tasks",
+    "unmarked": "Not marked yet",
+    "marked": "Marked",
+}
+"""Which labels to list, in words."""
+_TEXT = 200  # characters of a text that a table shows
+
+
+def review(
+    view: View,
+    by: By = "label",
+    show: Which = "all",
+    true: str | None = None,
+    given: str | None = None,
+    workers: tuple[str, ...] = (),
+    against: Reference | None = None,
+) -> Exhibit:
+    """Labels, or whole tasks, that pass all filters, with reference, posterior and mark; those of disputed tasks first.
+
+    Args:
+        view: whose labels.
+        by: a row per label (index = number of the annotation) or per task (index = task number).
+        show: which; wrong alike are labels that all ``workers`` gave to a task, against the reference.
+        true: only tasks of this class.
+        given: only labels of this class.
+        workers: only labels of these workers; none: of all.
+        against: only tasks that this other reference, which knows them too, gives another class.
+    """
+    version = marks_version(view.dataset) if show in {"marked", "unmarked"} else None
+    rows = _rows(view, show, true, given, workers, against, version)
+    dataset, truth = view.dataset, view.truth
+    task = dataset.task[rows]
+    if by == "task":
+        task = task[np.sort(np.unique(task, return_index=True)[1])]
+    names, ids = np.array([*view.classes, ""], object), dataset.task_ids.to_numpy(object)
+    marks = current_marks(dataset)
+    found = view.of(task_disagreement)
+    columns: dict[str, Any] = {"task": ids[task]}
+    if by == "label":
+        columns |= {"worker": view.names_of(dataset.worker[rows]), "label": names[dataset.label[rows]]}
+    else:
+        columns |= {"most given": names[found.winner[task]], "share": found.share[task]}
+        columns["annotations"] = found.n_annotations[task]
+    columns[view.reference] = names[truth.labels[task]]
+    if truth.posterior is not None:
+        columns["probability"] = np.where(truth.known[task], truth.posterior[task, truth.labels[task]], np.nan)
+        if by == "label":
+            columns["probability of label"] = truth.posterior[task, dataset.label[rows]]
+    columns |= _texts(view, task)
+    some = [marks.get(name) for name in columns["task"]]
+    columns["mark"] = [mark.says if mark else "" for mark in some]
+    columns["right class"] = [mark.truth if mark else "" for mark in some]
+    columns["comment"] = _comments(view, some)
+    index = rows if by == "label" else task
+    who = view.workers
+
+    def click(row: int) -> dict[str, str]:
+        number = int(dataset.task[row] if by == "label" else row)
+        return {"task": str(ids[number]), "worker": who[dataset.worker[row]] if by == "label" else ""}
+
+    return Exhibit(
+        "review", f"{BY[by]}: {REVIEWS[show].lower()}", None, pd.DataFrame(columns, index=index), click=click
+    )
+
+
+@cached
+def _rows(
+    view: View,
+    show: Which,
+    true: str | None,
+    given: str | None,
+    workers: tuple[str, ...],
+    against: Reference | None,
+    version: object,
+) -> IntArray:
+    """Numbers of the annotations to list, in order."""
+    dataset, truth = view.dataset, view.truth.labels
+    found = view.of(task_disagreement)
+    task, label = dataset.task, dataset.label
+    keep = np.ones(len(task), bool)
+    if true is not None:
+        keep &= truth[task] == view.class_number(true)
+    if given is not None:
+        keep &= label == view.class_number(given)
+    if workers:
+        keep &= np.isin(dataset.worker, [view.worker_number(name) for name in workers])
+    if against is not None:
+        keep &= ((against.labels != truth) & against.known & (truth >= 0))[task]
+    if show in {"wrong", "alike"}:
+        keep &= (truth[task] >= 0) & (label != truth[task])
+    if show == "alike":
+        keep &= _alike(view, keep, max(len(workers), 2))
+    if show == "disputed":
+        keep &= found.n_answers[task] > 1
+    order = -np.nan_to_num(found.entropy, nan=-1.0)
+    if show in {"relabel", "ambiguous"}:
+        judged = view.of(analysis.task_verdicts)
+        keep &= judged.verdict[task] == show
+        order = np.nan_to_num(judged.sure, nan=1.0) - ((judged.gold >= 0) & (judged.label != judged.gold))
+    if show in {"marked", "unmarked"}:
+        marked = dataset.task_ids.isin(list(current_marks(dataset)))
+        keep &= marked[task] == (show == "marked")
+    rows = np.flatnonzero(keep)
+    rank = np.argsort(np.argsort(np.array(view.workers), kind="stable"), kind="stable")
+    return np.asarray(rows[np.lexsort((rank[dataset.worker[rows]], task[rows], order[task[rows]]))])
+
+
+def _alike(view: View, keep: BoolArray, n: int) -> BoolArray:
+    """(n_annotations,) labels that at least ``n`` different workers, of those kept, gave to the same task."""
+    dataset = view.dataset
+    cell = dataset.task.astype(np.int64) * dataset.n_classes + dataset.label
+    who = np.unique(cell[keep] * dataset.n_workers + dataset.worker[keep]) // dataset.n_workers
+    several, times = np.unique(who, return_counts=True)
+    return np.isin(cell, several[times >= n])
+
+
+def _texts(view: View, task: IntArray) -> dict[str, Any]:
+    """The beginning of the tasks' texts, where they have some."""
+    media = view.dataset.media
+    if media is None or media.columns is None or "text" not in media.columns:
+        return {}
+    return {"text": media.columns["text"].astype(object).fillna("").iloc[task].str.slice(0, _TEXT).to_numpy(object)}
+
+
+def _comments(view: View, marks: list[Mark | None]) -> list[str]:
+    """What people wrote; a worker whose name is hidden goes by the pseudonym there too."""
+    said = [mark.comment if mark else "" for mark in marks]
+    if not (view.hidden and any(said)):
+        return said
+    called = dict(zip(map(str, view.dataset.worker_ids), view.workers, strict=True))
+    longest = sorted(map(re.escape, called), key=len, reverse=True)
+    named = re.compile(rf"(?<!\w)(?:{'|'.join(longest)})(?!\w)")
+    return [named.sub(lambda name: called[name.group()], text) for text in said]
+
+
+def marked_tasks(view: View) -> Exhibit:
+    """What people marked, the last first: the label looked at, what they say of it, and the class that is right."""
+    table = _marked(view, list(current_marks(view.dataset).values())[::-1])
+    counts = ", ".join(f"{n:,} {says}" for says in MARKS if (n := int((table["mark"] == says).sum())))
+    notes = (f"Marked tasks: {len(table):,}{f' ({counts})' if counts else ''}.",)
+    return Exhibit("marked-tasks", "Marks", None, table, notes, click=_to_task(view))
+
+
+def relabel_list(view: View) -> Exhibit:
+    """Tasks whose label was marked wrong or unclear: what to label again, with the class that people proposed."""
+    marks = [mark for mark in current_marks(view.dataset).values() if mark.says != "right"]
+    return Exhibit("relabel-list", "Tasks to label again", None, _marked(view, marks), click=_to_task(view))
+
+
+def training_list(view: View) -> Exhibit:
+    """Labels that differ from the class marked as right: what each worker could learn from; index = annotation."""
+    dataset, marks = view.dataset, current_marks(view.dataset)
+    number = {name: c for c, name in enumerate(("", *dataset.classes), -1)}
+    right = np.full(dataset.n_tasks, -1, np.int64)
+    right[dataset.task_ids.get_indexer(pd.Index([*marks]))] = [number[mark.truth] for mark in marks.values()]
+    rows = np.flatnonzero((right[dataset.task] >= 0) & (right[dataset.task] != dataset.label))
+    task, names = dataset.task[rows], np.array(view.classes, object)
+    ids = dataset.task_ids.to_numpy(object)[task]
+    table = pd.DataFrame(
+        {
+            "worker": view.names_of(dataset.worker[rows]),
+            "task": ids,
+            "label": names[dataset.label[rows]],
+            "right class": names[right[task]],
+            **_texts(view, task),
+            "comment": _comments(view, [marks[name] for name in ids]),
+        },
+        index=rows,
+    ).sort_values(["worker", "task"], kind="stable")
+    return Exhibit("training-list", "Labels to train workers on", None, table)
+
+
+def _marked(view: View, marks: list[Mark]) -> pd.DataFrame:
+    """A row per mark; index = task number. Where names are hidden, that of the person who marked is too."""
+    dataset = view.dataset
+    task = np.asarray(dataset.task_ids.get_indexer(pd.Index([mark.task for mark in marks])), np.int64)
+    called = {"": "", **dict(zip(map(str, dataset.worker_ids), view.workers, strict=True))}
+    names = np.array([*view.classes, ""], object)
+    columns: dict[str, Any] = {
+        "task": [mark.task for mark in marks],
+        "worker": [called.get(mark.worker, "") for mark in marks],
+        "label": [mark.label for mark in marks],
+        "mark": [mark.says for mark in marks],
+        "right class": [mark.truth for mark in marks],
+        view.reference: names[view.truth.labels[task]],
+        **_texts(view, task),
+        "comment": _comments(view, [*marks]),
+    }
+    if not view.hidden:
+        columns["by"] = [mark.by for mark in marks]
+    return pd.DataFrame({**columns, "at": [mark.at for mark in marks]}, index=task)
+
+
+def _to_task(view: View) -> Any:
+    return lambda number: {"task": str(view.dataset.task_ids[number]), "worker": ""}

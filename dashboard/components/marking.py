@@ -1,0 +1,147 @@
+"""One label or task to mark: the item, the label, and buttons that keys press too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from crowdcore.exhibits.tasks import task_number
+from crowdcore.marks import MARKS
+from dashboard import services, state
+from dashboard.components.guard import attempt
+from dashboard.components.media import media
+from dashboard.components.text import as_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from crowdcore.exhibits import View
+
+__all__ = ["at", "marking"]
+
+SIDE = 300  # pixels of a picture
+_MOST = 9  # classes with a key of their own
+
+
+def at(table: pd.DataFrame) -> int:
+    """Which row is looked at: the one that the address names, else the first without a mark, else the first."""
+    chosen = table["task"] == state.get("task")
+    if "worker" in table and (worker := state.get("worker")):
+        exact = chosen & (table["worker"] == worker)
+        chosen = exact if exact.any() else chosen
+    if not chosen.any():
+        chosen = table["mark"] == ""
+    return int(chosen.to_numpy().argmax())
+
+
+def marking(view: View, table: pd.DataFrame, row: int) -> None:
+    """The item of a row, what is said of it, and what can be said.
+
+    Args:
+        view: what the table is of.
+        table: of `exhibits.review.review`, one row or more.
+        row: position of the row looked at.
+    """
+    dataset, now = state.get("dataset"), table.iloc[row]
+    task, worker = str(now["task"]), str(now.get("worker", ""))
+    label = str(now["label"] if worker else now["most given"])
+    st.subheader(as_text(task))
+    if services.has_media(dataset):
+        media(dataset, task_number(view.dataset, task), SIDE)
+    who = f"**{as_text(worker)}** says" if worker else "Most given:"
+    known = str(now[view.reference]) or "unknown"
+    st.markdown(f"{who} **{as_text(label)}**; {as_text(view.reference)}: **{as_text(known)}**.")
+    _buttons(view, table, row, label)
+    _standing(dataset, task)
+
+
+def _buttons(view: View, table: pd.DataFrame, row: int, label: str) -> None:
+    """What can be said of the label, each with its key."""
+    dataset, now = state.get("dataset"), table.iloc[row]
+    task, shown = str(now["task"]), str(now.get("worker", ""))
+    worker = str(view.dataset.worker_ids[view.worker_number(shown)]) if shown else ""
+    comment = f"review-comment-{dataset}-{task}"
+
+    def say(truth: str | None) -> None:
+        attempt(services.mark, dataset, task, truth, worker, st.session_state.get(comment, ""))
+        step()
+
+    def step() -> None:
+        """Go on to the next row of another task that has no mark, else to the next row."""
+        others = np.flatnonzero((table["task"] != task).to_numpy())
+        open_ = others[(table["mark"].to_numpy()[others] == "")]
+        after = [int(n) for n in (*open_[open_ > row], *open_[:1], *others[others > row]) if n != row]
+        if after:
+            following = table.iloc[after[0]]
+            state.put(task=str(following["task"]), worker=str(following.get("worker", "")))
+
+    def back() -> None:
+        attempt(_back, dataset)
+
+    with st.container(horizontal=True, gap="xsmall"):
+        st.button(
+            "Right", on_click=say, args=(label,), shortcut="A", icon=":material/check:", type="primary", key="say-right"
+        )
+        for key, name in enumerate(_candidates(view, task, label, str(now[view.reference])), 1):
+            st.button(as_text(name), on_click=say, args=(name,), shortcut=str(key), key=f"say-{key}")
+        st.button("Unclear", on_click=say, args=(None,), shortcut="U", icon=":material/help:", key="say-unclear")
+        st.button("Skip", on_click=step, shortcut="N", icon=":material/skip_next:", type="tertiary", key="skip")
+        st.button("Undo", on_click=back, shortcut="Z", icon=":material/undo:", type="tertiary", key="undo")
+    other = f"review-other-{dataset}-{task}-{shown}"
+
+    def chosen() -> None:
+        if picked := st.session_state[other]:
+            say(picked)
+
+    with st.container(horizontal=True, gap="xsmall"):
+        st.selectbox(
+            "Another class",
+            view.classes,
+            index=None,
+            placeholder="Another class is right",
+            label_visibility="collapsed",
+            key=other,
+            on_change=chosen,
+            width=220,
+        )
+        st.text_input(
+            "Comment",
+            key=comment,
+            placeholder="Comment, kept with the mark",
+            label_visibility="collapsed",
+            max_chars=2000,
+        )
+
+
+def _candidates(view: View, task: str, label: str, reference: str) -> list[str]:
+    """Other classes in question: that of the reference, then those given, the most frequent first."""
+    of = view.dataset
+    number = task_number(of, task)
+    votes = np.bincount(of.label[of.task_start[number] : of.task_start[number + 1]], minlength=of.n_classes)
+    given = [view.classes[c] for c in np.argsort(-votes, kind="stable") if votes[c]]
+    found = dict.fromkeys(name for name in (reference, *given) if name and name != label)
+    return list(found)[:_MOST]
+
+
+def _back(dataset: str) -> None:
+    if undone := services.taken_back_last(dataset):
+        state.put(task=undone.task, worker="")
+
+
+def _standing(dataset: str, task: str) -> None:
+    """The mark that the task has, if any."""
+    found = services.mark_of(dataset, task)
+    if found is None:
+        return
+    said = f"{found.says}: {found.truth or MARKS['unclear']}"
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        st.badge(as_text(f"Marked {said}"), icon=":material/bookmark:", color="blue")
+        st.button(
+            "Take back",
+            on_click=attempt,
+            args=(services.take_back, dataset, found.id),
+            type="tertiary",
+            key="take-back",
+        )

@@ -1,0 +1,40 @@
+"""Marking tasks, in the name of whoever is signed in."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crowdcore.marks import Mark, add_mark, current_marks, undo_mark
+from dashboard.services._cache import dataset
+from dashboard.services.kept_uploads import owner
+
+__all__ = ["mark", "mark_of", "take_back", "taken_back_last"]
+
+
+def mark(name: str, task: str, truth: str | None, worker: str = "", comment: str = "") -> None:
+    """Keep a mark; this session can take it back."""
+    made = add_mark(dataset(name), task, truth, worker=worker, comment=comment, by=owner())
+    _own(name).append(made.id)
+
+
+def mark_of(name: str, task: str) -> Mark | None:
+    """The mark that counts for a task."""
+    return current_marks(dataset(name)).get(task)
+
+
+def take_back(name: str, id: str) -> Mark:
+    """Take one mark back."""
+    return undo_mark(dataset(name), id, by=owner())
+
+
+def taken_back_last(name: str) -> Mark | None:
+    """Take back the last mark of this session that still stands."""
+    kept = {mark.id for mark in current_marks(dataset(name)).values()}
+    while own := _own(name):
+        if (last := own.pop()) in kept:
+            return take_back(name, last)
+    return None
+
+
+def _own(name: str) -> list[str]:
+    return st.session_state.setdefault("marks-made", {}).setdefault(name, [])  # type: ignore[no-any-return]

@@ -1,0 +1,19 @@
+"""Glossary: what each column of a table means."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crowdcore.exhibits.glossary import glossary
+from dashboard.components.exhibit import show
+from dashboard.components.frame import page
+
+
+def draw() -> None:
+    """The page."""
+    st.title("Glossary")
+    st.caption("The pointer on a column's name shows the same sentence.")
+    show(glossary(), "glossary", file="glossary", noun="column", rows=24)
+
+
+page("glossary", draw, without=draw)

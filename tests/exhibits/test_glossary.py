@@ -1,0 +1,64 @@
+"""Every column of every exhibit's table has a meaning, and the docs list all of them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from crowdcore.exhibits import Exhibit, view
+from crowdcore.exhibits.catalogue import catalogue
+from crowdcore.exhibits.glossary import GLOSSARY, as_markdown, glossary, meaning
+from crowdcore.exhibits.recovered import of_run
+from tests.browser.recorded_runs import invented
+from tests.conftest import ROOT, simulate_crowd
+from tests.exhibits.examples import OF_VIEWS, crowd, made
+from tests.learning.helpers import featured_crowd
+from tests.learning.made_up import made_up
+
+OWN = {"e-mail"}  # a further column of the file that was read
+
+
+def untold(exhibits: list[Exhibit | None]) -> set[str]:
+    """Columns without a meaning."""
+    columns = {str(c) for exhibit in exhibits if exhibit is not None for c in exhibit.table.columns}
+    return {column for column in columns if not meaning(column)} - OWN
+
+
+def several(found: Any) -> list[Exhibit | None]:
+    return found if isinstance(found, list) else [found]
+
+
+def test_columns_of_exhibits_of_a_dataset_are_explained() -> None:
+    seen = view(crowd(), "dawid-skene")
+    assert untold([one for function in OF_VIEWS.values() for one in several(made(function, seen))]) == set()
+
+
+def test_columns_of_exhibits_of_runs_are_explained() -> None:
+    of = featured_crowd(200)
+    results = {"one": made_up(of, "conal"), "other": made_up(of, "trace", draw=1)}
+    plain = simulate_crowd()
+    run = of_run(view(plain), invented(plain, "conal"))
+    some = {"dataset": of, "first": "one", "second": "other", "by": "class", "worker": 0}
+
+    def call(function: Callable[..., Any]) -> Any:
+        kind, *others = inspect.signature(function).parameters.values()
+        subject = {"RunView": run, "Sequence[RunView]": [run]}.get(str(kind.annotation), results)
+        return function(subject, **{p.name: some[p.name] for p in others if p.default is p.empty})
+
+    functions = [
+        function
+        for name, function in catalogue().items()
+        if name not in {*OF_VIEWS, "recovery", "truth", "omega-truth"}
+    ]
+    assert untold([one for function in functions for one in several(call(function))]) == set()
+
+
+def test_meanings_are_sentences_and_the_docs_hold_each() -> None:
+    page = (ROOT / "docs" / "figures" / "glossary.md").read_text()
+    for name, words in GLOSSARY.items():
+        assert words[0].isupper() and words.endswith("."), name
+        assert f"| {name} | {words} |" in page, "run `python -m crowdcore.exhibits.glossary > docs/figures/glossary.md`"
+    assert page == as_markdown()
+    assert glossary().table["column"].tolist() == list(GLOSSARY)
+    assert meaning("accuracy %") and meaning("skill correlation ±") and not meaning("nonsense")
