@@ -7,6 +7,7 @@ from . import (
     learning as learning,
     runs as runs,
 )
+from .analysis import check as check
 from .core.errors import (
     CrowdError as CrowdError,
     DataError as DataError,

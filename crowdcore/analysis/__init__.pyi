@@ -1,3 +1,15 @@
+from .checks.check import (
+    Check as Check,
+    Outcome as Outcome,
+    check as check,
+)
+from .checks.junit import junit_xml as junit_xml
+from .checks.page import check_page as check_page
+from .checks.rules import (
+    Rules as Rules,
+    example_rules as example_rules,
+    read_rules as read_rules,
+)
 from .evaluation.calibration import (
     Calibration as Calibration,
     calibration as calibration,

@@ -14,6 +14,7 @@ import crowdcore.core.garbage  # noqa: F401
 from crowdcore.cli.aggregate import aggregate
 from crowdcore.cli.analyse import distances, info, mistakes, quality
 from crowdcore.cli.app import app as run_app
+from crowdcore.cli.check import check
 from crowdcore.cli.compare import compare
 from crowdcore.cli.datasets import datasets
 from crowdcore.cli.embed import embed
@@ -45,6 +46,7 @@ for command in (
     examine,
     info,
     overview,
+    check,
     show,
     mistakes,
     distances,

@@ -1,5 +1,6 @@
 from . import (
     aggregation as aggregation,
+    check as check,
     comparison as comparison,
     confusion_sources as confusion_sources,
     confusions as confusions,
