@@ -60,6 +60,10 @@ from .labels.minimax_bound import (
     MinimaxBound as MinimaxBound,
     minimax_bound as minimax_bound,
 )
+from .labels.next_labels import (
+    NextLabels as NextLabels,
+    next_labels as next_labels,
+)
 from .labels.noise import (
     AnnotationEntropy as AnnotationEntropy,
     ClassBalance as ClassBalance,
