@@ -1,16 +1,17 @@
 """Does `next_labels` buy more accuracy than labels at random, or than labels for the most uncertain tasks?
 
-Real crowds with gold. All but one label per task (two where tasks have five or more) are hidden; in ten batches half of the
-hidden ones are revealed, chosen among the annotations that exist, and the truth is inferred anew by five iterations of pooled Dawid–Skene from the votes.
+Real crowds with gold. All but one label per task (two where tasks have five or more) are hidden; in ten batches half of
+the hidden ones are revealed, chosen among the annotations that exist, and the truth is inferred anew by five iterations
+of pooled Dawid–Skene from the votes.
 
 - random: any hidden annotation;
 - entropy: of the tasks with the most uncertain posterior, one hidden annotation each, of any worker;
 - information: `next_labels`, task and worker by the information about the class;
 - with workers: the same with ``explore=1``, the information about class and confusion together.
 
-Gold is for the curve alone. Seeds differ in the labels shown at the start and in random choices; the crowd is the same, so
-bands over seeds say nothing of other crowds. ``python -m benchmarks.next_labels [SEEDS [DATASET …]]``, 5 seeds and seven
-sets by default; writes ``docs/pictures/next-labels.png`` where all were run.
+Gold is for the curve alone. Seeds differ in the labels shown at the start and in random choices; the crowd is the same,
+so bands over seeds say nothing of other crowds. ``python -m benchmarks.next_labels [SEEDS [DATASET …]]``, 20 seeds and
+seven sets by default; writes ``docs/pictures/next-labels.png`` where all were run.
 """
 
 from __future__ import annotations
@@ -94,8 +95,8 @@ def draw(curves: dict[str, FloatArray], budgets: dict[str, FloatArray]) -> None:
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
-    from crowdcore.figures.paper import draw as to_file
     from crowdcore.figures.theme import PALETTE
+    from tests.browser.pictures import small
 
     figure = make_subplots(4, 2, subplot_titles=list(curves), vertical_spacing=0.09, horizontal_spacing=0.1)
     for panel, (name, of) in enumerate(curves.items()):
@@ -110,12 +111,12 @@ def draw(curves: dict[str, FloatArray], budgets: dict[str, FloatArray]) -> None:
             figure.add_trace(go.Scatter(**line, showlegend=panel == 0), **at)
     figure.update_xaxes(title_text="labels per task", title_standoff=4)
     figure.update_yaxes(title_text="accuracy (%)", title_standoff=4)
-    figure.update_layout(height=1150, width=900, legend={"orientation": "h", "y": -0.06}, margin_t=50)
-    to_file({PICTURE: figure})
+    figure.update_layout(legend={"orientation": "h", "y": -0.06}, margin_t=50, paper_bgcolor="white")
+    PICTURE.write_bytes(small(figure.to_image("png", width=900, height=1150, scale=1.5)))
 
 
 def main() -> int:
-    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     names = sys.argv[2:] or list(SETS)
     curves, budgets, lines = {}, {}, []
     print(
@@ -132,11 +133,14 @@ def main() -> int:
         along = 100 * found[:, :, 1:].mean(2)  # mean over the budget, (strategy, seed)
         for k, strategy in enumerate(STRATEGIES):
             at = [100 * found[k, :, step].mean() for step in (2, 5, 10)]
-            gap = along[k] - along[0]
-            told = f"{gap.mean():+.1f} ± {gap.std(ddof=1):.1f}" if k and seeds > 1 else ""
+            gaps = [along[k] - along[other] for other in (0, 1)]
+            told = [
+                f"{g.mean():+.1f} ± {g.std(ddof=1):.1f}" if k > other and seeds > 1 else ""
+                for other, g in enumerate(gaps)
+            ]
             span = f"{budgets[name][0]:.1f} to {budgets[name][-1]:.1f}"
             row = [name if not k else "", span if not k else "", strategy, *[f"{a:.1f}" for a in at]]
-            print("| " + " | ".join([*row, f"{along[k].mean():.1f}", told]) + " |", flush=True)
+            print("| " + " | ".join([*row, f"{along[k].mean():.1f}", *told]) + " |", flush=True)
         lines.append(
             f"{name}: {100 * found[:, :, 0].mean():.1f} % at the start, {time.process_time() - began:.0f} s of CPU"
         )

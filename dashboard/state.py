@@ -51,6 +51,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "annotators": ("view", "kind", "groups", "worker", "other", "true", "given", "without"),
     "aggregate": ("methods", "gold", "first", "second", "result", "worker", "curve"),
     "tasks": ("task", "show", "true", "given", "worker", "number"),
+    "next": ("budget", "capacity", "available", "task"),
     "train": ("methods", "settings", "runs", "view", "metric", "smooth", "axes"),
     "runs": ("datasets", "methods", "states", "tags", "find", "trials", "runs"),
     "compare": (
@@ -66,10 +67,10 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "reproduction": ("entry", "scale"),
 }
 _MANY = {
-    *("methods", "without", "runs", "parts", "crowds", "searches", "vary", "planted"),
+    *("methods", "without", "available", "runs", "parts", "crowds", "searches", "vary", "planted"),
     *("datasets", "states", "tags", "metric", "axes"),
 }
-_WORKERS = {"worker", "other", "without"}
+_WORKERS = {"worker", "other", "without", "available"}
 _FLEETING = ("task",)  # forgotten when a page is opened from the menu
 _SEPARATOR = "\x1f"
 

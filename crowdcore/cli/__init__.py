@@ -21,6 +21,7 @@ from crowdcore.cli.embed import embed
 from crowdcore.cli.examine import examine
 from crowdcore.cli.export import export
 from crowdcore.cli.fetch import fetch
+from crowdcore.cli.next_labels import next_labels
 from crowdcore.cli.overview import overview
 from crowdcore.cli.report import report
 from crowdcore.cli.reproduce import reproduce
@@ -64,6 +65,7 @@ for command in (
     embed,
 ):
     app.command()(command)
+app.command("next")(next_labels)
 app.command("app")(run_app)
 app.add_typer(runs_app, name="runs")
 app.add_typer(workspace_app, name="workspace")

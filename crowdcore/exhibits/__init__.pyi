@@ -9,6 +9,7 @@ from . import (
     fits as fits,
     label_differences as label_differences,
     mistakes as mistakes,
+    next_labels as next_labels,
     omega as omega,
     one_fit as one_fit,
     overview as overview,

@@ -182,7 +182,7 @@ def _information(joint: FloatArray, confusion: FloatArray) -> FloatArray:
         some = joint[start : start + step]
         label = (some @ flat).reshape(len(some), k, -1, n_classes)
         found[start : start + step] = entr(label).sum((1, 3)) - entr(some.sum(2)).sum(1)[:, None]
-    return np.maximum(found - joint.sum(1) @ spread.T, 0.0)
+    return np.asarray(np.maximum(found - joint.sum(1) @ spread.T, 0.0))
 
 
 def _split(joint: FloatArray, confusion: FloatArray) -> FloatArray:
@@ -192,7 +192,7 @@ def _split(joint: FloatArray, confusion: FloatArray) -> FloatArray:
         weight = more.sum(1)
         more = more[np.argpartition(-weight, _MOST_OUTCOMES)[:_MOST_OUTCOMES]]
         more /= more.sum()
-    return more
+    return np.asarray(more)
 
 
 def _beliefs(dataset: CrowdDataset, fit: AggregationResult) -> tuple[FloatArray, FloatArray, FloatArray]:
