@@ -15,7 +15,7 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto
 table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; vertical-align: top; padding: .5rem .75rem .5rem 0; border-bottom: 1px solid var(--line) }
 .pass { color: var(--pass) } .fail { color: var(--fail) } .underpowered { color: var(--underpowered) }
-td:nth-child(2) { font-weight: 600 } code { font-size: .9em; overflow-wrap: anywhere }
+td:nth-child(2) { font-weight: 600 } code { font-size: .9em }
 """
 
 
@@ -49,6 +49,6 @@ def _row(found: Check, outcome: Outcome) -> str:
     named = ", ".join(found.workers_of(outcome))
     workers = f"<br>Workers: {escape(named)}" if named else ""
     return (
-        f'<tr><td><code>{outcome.rule}</code></td><td class="{outcome.verdict}">{outcome.verdict}</td>'
+        f'<tr><td><code>{outcome.rule.replace("_", "_<wbr>")}</code></td><td class="{outcome.verdict}">{outcome.verdict}</td>'
         f"<td>{escape(outcome.sentence)}{workers}</td></tr>\n"
     )
