@@ -48,7 +48,8 @@ def check_page(found: Check, strict: bool = False) -> str:
 def _row(found: Check, outcome: Outcome) -> str:
     named = ", ".join(found.workers_of(outcome))
     workers = f"<br>Workers: {escape(named)}" if named else ""
+    rule, verdict = outcome.rule.replace("_", "_<wbr>"), outcome.verdict
     return (
-        f'<tr><td><code>{outcome.rule.replace("_", "_<wbr>")}</code></td><td class="{outcome.verdict}">{outcome.verdict}</td>'
+        f'<tr><td><code>{rule}</code></td><td class="{verdict}">{verdict}</td>'
         f"<td>{escape(outcome.sentence)}{workers}</td></tr>\n"
     )
