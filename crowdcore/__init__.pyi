@@ -8,6 +8,7 @@ from . import (
     marks as marks,
     runs as runs,
 )
+from .analysis import check as check
 from .core.errors import (
     CrowdError as CrowdError,
     DataError as DataError,

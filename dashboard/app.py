@@ -33,6 +33,7 @@ st.navigation(
         st.Page("views/ratings.py", title="Ratings", icon=":material/star_half:", url_path="ratings"),
         st.Page("views/spans.py", title="Spans", icon=":material/format_ink_highlighter:", url_path="spans"),
         st.Page("views/review.py", title="Review", icon=":material/rate_review:", url_path="review"),
+        st.Page("views/next.py", title="Next labels", icon=":material/forward:", url_path="next"),
         st.Page("views/train.py", title="Train", icon=":material/model_training:", url_path="train"),
         st.Page("views/runs.py", title="Runs", icon=":material/table_rows:", url_path="runs"),
         st.Page("views/compare.py", title="Compare", icon=":material/leaderboard:", url_path="compare"),

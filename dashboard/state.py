@@ -51,6 +51,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "annotators": ("view", "kind", "groups", "worker", "other", "true", "given", "without"),
     "aggregate": ("methods", "gold", "first", "second", "result", "worker", "curve"),
     "tasks": ("task", "show", "true", "given", "worker", "number"),
+    "next": ("budget", "capacity", "available", "task"),
     "ratings": ("ratings", "truth", "view", "accept"),
     "spans": (),
     "review": ("by", "show", "true", "given", "workers", "against", "task", "worker"),
@@ -70,10 +71,10 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "glossary": (),
 }
 _MANY = {
-    *("methods", "without", "workers", "runs", "parts", "crowds", "searches", "vary", "planted"),
+    *("methods", "without", "available", "workers", "runs", "parts", "crowds", "searches", "vary", "planted"),
     *("datasets", "states", "tags", "metric", "axes"),
 }
-_WORKERS = {"worker", "workers", "other", "without"}
+_WORKERS = {"worker", "workers", "other", "without", "available"}
 _FLEETING = ("task",)  # forgotten when a page is opened from the menu
 _SEPARATOR = "\x1f"
 

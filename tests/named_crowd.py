@@ -78,6 +78,7 @@ def addresses(dataset: str, runs: list[str]) -> list[tuple[str, dict[str, str | 
         ("annotators", {"view": "One worker", **who, **other}),
         ("annotators", {"view": "Pairs"}),
         ("aggregate", {"methods": ["majority-vote", "dawid-skene"], "result": "dawid-skene", **who}),
+        ("next", {"available": [f"{NAME}01", f"{NAME}02"]}),
         ("tasks", {**who}),
         ("tasks", {"task": "t00007"}),
         ("train", {}),

@@ -1,3 +1,15 @@
+from .checks.check import (
+    Check as Check,
+    Outcome as Outcome,
+    check as check,
+)
+from .checks.junit import junit_xml as junit_xml
+from .checks.page import check_page as check_page
+from .checks.rules import (
+    Rules as Rules,
+    example_rules as example_rules,
+    read_rules as read_rules,
+)
 from .evaluation.calibration import (
     Calibration as Calibration,
     calibration as calibration,
@@ -47,6 +59,10 @@ from .labels.label_disagreement import (
 from .labels.minimax_bound import (
     MinimaxBound as MinimaxBound,
     minimax_bound as minimax_bound,
+)
+from .labels.next_labels import (
+    NextLabels as NextLabels,
+    next_labels as next_labels,
 )
 from .labels.noise import (
     AnnotationEntropy as AnnotationEntropy,

@@ -15,6 +15,7 @@ from crowdcore.cli import rating_training
 from crowdcore.cli.aggregate import aggregate
 from crowdcore.cli.analyse import distances, info, mistakes, quality
 from crowdcore.cli.app import app as run_app
+from crowdcore.cli.check import check
 from crowdcore.cli.compare import compare
 from crowdcore.cli.datasets import datasets
 from crowdcore.cli.embed import embed
@@ -23,6 +24,7 @@ from crowdcore.cli.export import export
 from crowdcore.cli.fetch import fetch
 from crowdcore.cli.glossary import glossary
 from crowdcore.cli.marks import marks
+from crowdcore.cli.next_labels import next_labels
 from crowdcore.cli.overview import overview
 from crowdcore.cli.ratings import app as ratings_app
 from crowdcore.cli.report import report
@@ -50,6 +52,7 @@ for command in (
     examine,
     info,
     overview,
+    check,
     show,
     mistakes,
     distances,
@@ -70,6 +73,7 @@ for command in (
     glossary,
 ):
     app.command()(command)
+app.command("next")(next_labels)
 app.command("app")(run_app)
 for command in (rating_training.train, rating_training.compare, rating_training.biases):
     ratings_app.command()(command)

@@ -101,6 +101,7 @@ _EXTRAS = {  # package as it is imported -> the extra of crowdcore that brings i
     "crowdkit": "crowd-kit",
     "onnx": "onnx",
     "onnxscript": "onnx",
+    "yaml": "runs",
 }
 
 

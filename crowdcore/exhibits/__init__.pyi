@@ -1,5 +1,6 @@
 from . import (
     aggregation as aggregation,
+    check as check,
     comparison as comparison,
     confusion_sources as confusion_sources,
     confusions as confusions,
@@ -9,6 +10,7 @@ from . import (
     glossary as glossary,
     label_differences as label_differences,
     mistakes as mistakes,
+    next_labels as next_labels,
     omega as omega,
     one_fit as one_fit,
     overview as overview,

@@ -27,6 +27,7 @@ FORMATS = {
     **dict.fromkeys(("value", "entropy", "entropy (nats)", "distance", "agreement κ"), "%.3f"),
     **dict.fromkeys(("p_workers", "p_value", "q_value", "p_beyond", "q_beyond"), "%.2g"),
     "bits per label": "%.2f",
+    "gain_bits": "%.2f",
     "accuracy without": "%+.4f",
     **dict.fromkeys(("skill κ", "κ low", "κ high"), "%.2f"),
     "log-likelihood": "%.1f",

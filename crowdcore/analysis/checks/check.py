@@ -1,0 +1,167 @@
+"""`check`: does a crowd keep the rules? Pass, fail, or the data cannot tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.analysis.checks.measured import Measured, Measures, truth_of
+from crowdcore.analysis.checks.rules import Rules, read_rules, recommended, rules_of
+from crowdcore.analysis.reference import ReferenceLike, resolve_reference
+from crowdcore.core.errors import DataError
+from crowdcore.core.types import IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["Check", "Outcome", "Verdict", "check"]
+
+Verdict: TypeAlias = Literal["pass", "fail", "underpowered"]
+_MEASURES = {"class_percent": {"min": "smallest_class_percent", "max": "largest_class_percent"}}
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """One rule's verdict.
+
+    Attributes:
+        rule: its name in `Rules`.
+        verdict: ``pass`` if the whole interval keeps the limit, ``fail`` if none of it does, else ``underpowered``.
+        value: what was measured; NaN where there is nothing to measure.
+        low: lower end of its interval.
+        high: upper end.
+        limit: what the rule allows, in the unit of its name.
+        needed: annotations in all with which the data could tell, about; NaN where they can, or no number would do.
+        sentence: the verdict in words.
+        workers: numbers of the workers whom it names.
+    """
+
+    rule: str
+    verdict: Verdict
+    value: float
+    low: float
+    high: float
+    limit: float
+    needed: float
+    sentence: str
+    workers: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """Verdicts on a crowd, in the order of `Rules`.
+
+    Attributes:
+        outcomes: one for each rule that limits something.
+        dataset: its name.
+        fingerprint: its digest.
+        reference: what was taken for the truth.
+        n_annotations: labels it rests on.
+        worker_ids: names.
+    """
+
+    outcomes: tuple[Outcome, ...]
+    dataset: str
+    fingerprint: str
+    reference: str
+    n_annotations: int
+    worker_ids: pd.Index[str]
+
+    def failed(self, strict: bool = False) -> tuple[Outcome, ...]:
+        """The rules that failed; with ``strict`` also those that the data cannot decide."""
+        return tuple(o for o in self.outcomes if o.verdict == "fail" or (strict and o.verdict == "underpowered"))
+
+    def workers_of(self, outcome: Outcome) -> list[str]:
+        """Names of the workers whom an outcome names, in the order of names."""
+        return sorted(map(str, self.worker_ids[outcome.workers]))
+
+    def frame(self) -> pd.DataFrame:
+        """One row per rule."""
+        columns = ("rule", "verdict", "value", "low", "high", "limit", "needed", "sentence")
+        frame = pd.DataFrame({name: [getattr(o, name) for o in self.outcomes] for name in columns})
+        return frame.assign(workers=[", ".join(self.workers_of(o)) for o in self.outcomes])
+
+
+def check(
+    dataset: CrowdDataset,
+    rules: Rules | Mapping[str, Any] | str | Path | None = None,
+    *,
+    reference: ReferenceLike | None = None,
+) -> Check:
+    """Check a crowd against limits on agreement, dependence, drift, spam, speed, labels, balance and accuracy.
+
+    A rule passes if the interval of what it measures keeps the limit, and fails if all of it is beyond. Between the
+    two the data cannot tell, and so they cannot where the test behind a rule had no power: it is underpowered, and
+    ``needed`` says from about how many annotations they could, as intervals narrow with the square root of their
+    number. Of workers, the interval begins at those who are named (with the error control of `worker_verdicts`) and
+    ends at those whom the labels do not exonerate.
+
+    Args:
+        dataset: the annotations.
+        rules: limits, as `Rules`, by name, or a file; default: all rules at the limits of `example_rules`.
+        reference: what to take for the truth; default: what the rules say.
+
+    Raises:
+        DataError: no annotations, or no such file or reference.
+        SettingError: rules that cannot be.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> rules = {"min_krippendorff_alpha": 0.4, "max_spamming_workers_percent": 1}
+        >>> found = cc.check(cc.load_dataset("demo"), rules)
+        >>> [(o.rule, o.verdict) for o in found.outcomes]
+        [('min_krippendorff_alpha', 'pass'), ('max_spamming_workers_percent', 'fail')]
+        >>> found.workers_of(found.outcomes[1])
+        ['w24', 'w35']
+    """
+    if not isinstance(rules, Rules):
+        rules = (
+            read_rules(rules) if isinstance(rules, str | Path) else rules_of(recommended() if rules is None else rules)
+        )
+    if not dataset.n_annotations:
+        raise DataError(f"{dataset.name} has no annotations", "There is nothing to check.")
+    truth = truth_of(dataset, rules) if reference is None else resolve_reference(dataset, reference)
+    measures = Measures(dataset, rules, truth)
+    outcomes = tuple(_outcome(name, limit, measures) for name, limit in rules.limits.items())
+    return Check(outcomes, dataset.name, dataset.fingerprint, truth.name, dataset.n_annotations, dataset.worker_ids)
+
+
+def _outcome(rule: str, limit: float, measures: Measures) -> Outcome:
+    side, what = rule.split("_", 1)
+    found: Measured = getattr(measures, _MEASURES.get(what, {}).get(side, what))()
+    kept, broken = (
+        (found.low >= limit, found.high < limit) if side == "min" else (found.high <= limit, found.low > limit)
+    )
+    verdict: Verdict = "pass" if kept else "fail" if broken else "underpowered"
+    needed = _needed(found, limit, measures.dataset.n_annotations) if verdict == "underpowered" else math.nan
+    sentence = _sentence(found, limit, side, verdict, needed, measures.rules.level)
+    return Outcome(rule, verdict, found.value, found.low, found.high, limit, needed, sentence, found.workers)
+
+
+def _needed(found: Measured, limit: float, n: int) -> float:
+    """Annotations whose interval would end at the limit: its half-width falls as 1 / √n."""
+    if found.lacks or math.isnan(found.value):
+        return found.needed
+    reach = found.value - found.low if found.value > limit else found.high - found.value
+    gap = abs(found.value - limit)
+    return math.ceil(n * (reach / gap) ** 2) if gap > reach / 100 else math.nan
+
+
+def _sentence(found: Measured, limit: float, side: str, verdict: Verdict, needed: float, level: float) -> str:
+    """What was measured, on what it rests, and what is missing."""
+    if math.isnan(found.value):
+        return f"{found.lacks}: the data cannot tell."
+    bound = "at least" if side == "min" else "at most"
+    span = "" if found.low == found.high else f" ({100 * level:g} % interval {found.low:.4g} to {found.high:.4g})"
+    if found.lacks and found.low < found.high:
+        span = f" (between {found.low:.4g} and {found.high:.4g})"
+    said = f"{found.value:.4g}{span}; {bound} {limit:g} is wanted. It rests on {found.rests_on}."
+    if verdict != "underpowered":
+        return said
+    why = f" {found.lacks}." if found.lacks else " The interval holds the limit."
+    more = f" About {needed:,.0f} annotations in all would tell." if np.isfinite(needed) else ""
+    return f"{said}{why}{more}"

@@ -1,0 +1,55 @@
+"""A check as one HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+from html import escape
+
+from crowdcore.analysis.checks.check import Check, Outcome
+
+__all__ = ["check_page"]
+
+_STYLE = """
+:root { color-scheme: light dark; --pass: light-dark(#1a7f37, #4ac26b); --fail: light-dark(#b3261e, #ff8a80);
+  --underpowered: light-dark(#8a5a00, #e3b341); --line: light-dark(#d0d7de, #3d444d) }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
+table { border-collapse: collapse; width: 100% }
+th, td { text-align: left; vertical-align: top; padding: .5rem .75rem .5rem 0; border-bottom: 1px solid var(--line) }
+.pass { color: var(--pass) } .fail { color: var(--fail) } .underpowered { color: var(--underpowered) }
+td:nth-child(2) { font-weight: 600 } code { font-size: .9em }
+"""
+
+
+def check_page(found: Check, strict: bool = False) -> str:
+    """The page: what failed first, then what the data cannot tell, then what passed.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> from crowdcore.analysis import check_page
+        >>> "at least 0.9 is wanted" in check_page(cc.check(cc.load_dataset("demo"), {"min_krippendorff_alpha": 0.9}))
+        True
+    """
+    order = ("fail", "underpowered", "pass")
+    rows = "".join(_row(found, o) for o in sorted(found.outcomes, key=lambda o: order.index(o.verdict)))
+    counts = ", ".join(f"{sum(o.verdict == v for o in found.outcomes)} {v}" for v in order)
+    verdict = "fail" if found.failed(strict) else "pass"
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(found.dataset)}: {verdict}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f'<h1>{escape(found.dataset)}: <span class="{verdict}">{verdict}</span></h1>\n'
+        f"<p>{counts}{'; underpowered counts as a failure' if strict else ''}. {found.n_annotations:,} annotations, "
+        f"reference {escape(found.reference)}, fingerprint <code>{found.fingerprint}</code>.</p>\n"
+        "<table>\n<thead><tr><th>Rule</th><th>Verdict</th><th>Why</th></tr></thead>\n"
+        f"<tbody>\n{rows}</tbody>\n</table>\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _row(found: Check, outcome: Outcome) -> str:
+    named = ", ".join(found.workers_of(outcome))
+    workers = f"<br>Workers: {escape(named)}" if named else ""
+    rule, verdict = outcome.rule.replace("_", "_<wbr>"), outcome.verdict
+    return (
+        f'<tr><td><code>{rule}</code></td><td class="{verdict}">{verdict}</td>'
+        f"<td>{escape(outcome.sentence)}{workers}</td></tr>\n"
+    )

@@ -1,0 +1,236 @@
+"""Which tasks to give to which workers next, by what their labels are expected to tell."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import digamma, entr
+
+from crowdcore import aggregation
+from crowdcore.aggregation.base import AggregationResult
+from crowdcore.analysis.workers.confusion import refuse_beyond
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.data.dataset import SPLITS, CrowdDataset
+
+__all__ = ["FIT", "NextLabels", "next_labels"]
+
+_MOST_OUTCOMES = 64  # possible labels of planned assignments that are told apart for a task
+_BLOCK = 2_000_000  # numbers worked on at once
+FIT = {"max_iterations": 5}
+"""Settings of the pooled Dawid–Skene behind it."""
+
+
+@dataclass(frozen=True, eq=False)
+class NextLabels:
+    """Assignments in the order of their gain; arrays (n,).
+
+    Attributes:
+        task: task numbers.
+        worker: worker numbers; nobody gets a task twice.
+        gain: expected information of the label in bits, given the assignments before it.
+        entropy: (n_tasks,) bits, uncertainty of each task's class before.
+        task_ids: names of all tasks.
+        worker_ids: names of all workers.
+        method: the aggregator behind it.
+    """
+
+    task: IntArray
+    worker: IntArray
+    gain: FloatArray
+    entropy: FloatArray
+    task_ids: pd.Index[str]
+    worker_ids: pd.Index[str]
+    method: str
+
+    def frame(self) -> pd.DataFrame:
+        """One row per assignment: task, worker, expected gain in bits."""
+        return pd.DataFrame(
+            {"task": self.task_ids[self.task], "worker": self.worker_ids[self.worker], "gain_bits": self.gain}
+        )
+
+    def per_worker(self) -> pd.DataFrame:
+        """One row per worker who gets something: how many labels, and what they are expected to tell in all."""
+        number, of, labels = np.unique(self.worker, return_inverse=True, return_counts=True)
+        told = np.bincount(of, self.gain, len(number))
+        table = pd.DataFrame({"worker": self.worker_ids[number], "labels": labels, "gain_bits": told}, index=number)
+        return table.sort_values("labels", ascending=False, kind="stable")
+
+
+def next_labels(
+    dataset: CrowdDataset,
+    budget: int,
+    *,
+    workers: Sequence[str] | None = None,
+    capacity: int | Mapping[str, int] | None = None,
+    explore: float = 0.0,
+    fit: AggregationResult | None = None,
+    open_pairs: BoolArray | None = None,
+) -> NextLabels:
+    """Spend a budget of labels where they are expected to tell most.
+
+    With the posterior q_i of a task and the confusion π^r of a worker, a label y of worker r on task i is expected to
+    reduce the entropy of the task's class by ``I(z_i; y) = H(Σ_c q_ic π^r_c) - Σ_c q_ic H(π^r_c)``: little where all
+    say the same already, and little from a worker who guesses. π^r is the mean of its Dirichlet posterior, drawn to
+    the crowd's confusion where the worker's labels are few (`PooledDawidSkene`). A label tells of that confusion,
+    too: ``Σ_c q_ic (H(E π^r_c) - E H(π^r_c))``; ``explore`` is the weight of this. With weight 1 the sum is the
+    information about class and confusion together.
+
+    Pairs of task and worker are taken greedily. Labels yet to come are unknown, so the gain of a further label of the
+    same task is the mean over what the planned ones may say. It can only fall, so only tasks at the top of the list
+    are looked at again (lazy greedy; within 1 - 1/e of the best choice, as this information is submodular).
+
+    Args:
+        dataset: the annotations there are; tasks without any count as drawn from the class shares, and stay without
+            where they are of the validation or test split.
+        budget: labels to ask for.
+        workers: names of those who are available; default: all.
+        capacity: most labels of each worker, or of those named in a mapping; default: no limit.
+        explore: weight of what is learnt about the workers.
+        fit: a fit with confusions and counts; default: five iterations of `PooledDawidSkene`, as where labels are few
+            EM run to its end drifts away from the votes.
+        open_pairs: (n_tasks, n_workers) pairs that may be asked; default: all without a label.
+
+    Returns:
+        At most ``budget`` assignments; fewer where no pair is left.
+
+    Raises:
+        DataError: no annotations, or more pairs than fit into memory.
+        SettingError: a budget, capacity or weight below its least, an unknown worker, or a fit without confusions.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> ds = cc.load_dataset("demo")
+        >>> found = cc.analysis.next_labels(ds, 100, capacity=20)
+        >>> len(found.task), found.per_worker()["labels"].max()
+        (100, 20)
+    """
+    for name, value, least in (("budget", budget, 1), ("explore", explore, 0)):
+        if not value >= least:
+            raise SettingError(name, f"be at least {least}", value)
+    refuse_beyond(
+        9 * dataset.n_tasks * dataset.n_workers,
+        f"{dataset.n_tasks:,} tasks times {dataset.n_workers:,} workers",
+        "Look at fewer tasks or workers.",
+    )
+    left = _capacity(dataset, workers, capacity, budget)
+    found = aggregation.get("pooled-dawid-skene", **FIT).fit(dataset) if fit is None else fit
+    q, confusion, learnt = _beliefs(dataset, found)
+    may = np.ones((dataset.n_tasks, dataset.n_workers), bool) if open_pairs is None else open_pairs.copy()
+    may[dataset.task, dataset.worker] = False
+    may &= left > 0
+    may[~dataset.annotated & (dataset.split > SPLITS.index("train"))] = False
+    told = _information(q[:, None], confusion) + explore * q @ learnt.T
+    told[~may] = -np.inf
+    task, worker, gain = _greedy(told, q, confusion, learnt * explore, left, budget)
+    bits = 1 / np.log(2)
+    return NextLabels(
+        task, worker, gain * bits, entr(q).sum(1) * bits, dataset.task_ids, dataset.worker_ids, found.method
+    )
+
+
+def _greedy(
+    told: FloatArray, q: FloatArray, confusion: FloatArray, learnt: FloatArray, left: IntArray, budget: int
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Tasks, workers and gains; ``told`` (n_tasks, n_workers) is kept up to date, -inf where nobody may be asked."""
+    best = told.max(1)
+    first = np.argsort(-best, kind="stable")
+    heap = [(-float(best[i]), int(i)) for i in first if best[i] > 0]  # sorted, so a heap
+    outcomes: dict[int, FloatArray] = {}
+    chosen: list[tuple[int, int, float]] = []
+    gone = left <= 0
+    while heap and len(chosen) < budget:
+        stored, i = heapq.heappop(heap)
+        row = told[i]
+        row[gone] = -np.inf
+        r = int(row.argmax())
+        gain = float(row[r])
+        if gain <= 0:
+            continue
+        if gain < -stored:  # its worker is taken: it goes to its new place
+            heapq.heappush(heap, (-gain, i))
+            continue
+        chosen.append((i, r, gain))
+        left[r] -= 1
+        gone[r] = left[r] <= 0
+        row[r] = -np.inf
+        outcomes[i] = _split(outcomes.get(i, q[i][None]), confusion[r])
+        open_ = np.isfinite(row)
+        row[open_] = _information(outcomes[i][None], confusion[open_])[0] + q[i] @ learnt[open_].T
+        heapq.heappush(heap, (-float(row.max()), i))
+    task, worker = (np.array([c[k] for c in chosen], np.int64) for k in (0, 1))
+    return task, worker, np.array([c[2] for c in chosen])
+
+
+def _information(joint: FloatArray, confusion: FloatArray) -> FloatArray:
+    """Mutual information in nats of class and label, (n, n_workers).
+
+    Args:
+        joint: (n, K, C) probability of outcome k of what is planned, and class c; sums to 1.
+        confusion: (n_workers, C, C) row = true class.
+    """
+    spread = entr(confusion).sum(2)
+    n, k, n_classes = joint.shape
+    found = np.empty((n, len(confusion)))
+    step = max(1, _BLOCK // max(1, k * confusion.shape[0] * n_classes))
+    flat = confusion.transpose(1, 0, 2).reshape(n_classes, -1)
+    for start in range(0, n, step):
+        some = joint[start : start + step]
+        label = (some @ flat).reshape(len(some), k, -1, n_classes)
+        found[start : start + step] = entr(label).sum((1, 3)) - entr(some.sum(2)).sum(1)[:, None]
+    return np.asarray(np.maximum(found - joint.sum(1) @ spread.T, 0.0))
+
+
+def _split(joint: FloatArray, confusion: FloatArray) -> FloatArray:
+    """(K C, C) outcomes of one more label; of too many, the most probable, scaled to what they stand for."""
+    more = (joint[:, None, :] * confusion.T).reshape(-1, joint.shape[1])
+    if len(more) > _MOST_OUTCOMES:
+        weight = more.sum(1)
+        more = more[np.argpartition(-weight, _MOST_OUTCOMES)[:_MOST_OUTCOMES]]
+        more /= more.sum()
+    return np.asarray(more)
+
+
+def _beliefs(dataset: CrowdDataset, fit: AggregationResult) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Posterior (N, C), mean confusions (R, C, C), and (R, C) information of a label about its row of a confusion.
+
+    A row is Dirichlet with the mean ``π^r_c`` and the concentration ``n^r_c + κ``: the expected labels behind it and
+    the strength of pooling. With the concentration a, ``E H = ψ(Σ_l a_l + 1) - Σ_l (a_l / Σ a) ψ(a_l + 1)``.
+    """
+    if fit.confusion is None or fit.counts is None or fit.prior is None:
+        raise SettingError("fit", "have confusions, counts and class shares", fit.method)
+    if not dataset.n_annotations:
+        raise DataError(f"{dataset.name} has no annotations", "Label some tasks first.")
+    q = np.where(np.isnan(fit.posterior), fit.prior, fit.posterior)
+    crowd = fit.counts.sum(0) + 0.1 + 0.5 * np.eye(dataset.n_classes)
+    crowd /= crowd.sum(1, keepdims=True)
+    mean = np.where(np.isnan(fit.confusion), crowd, fit.confusion)
+    a = mean * (fit.counts.sum(2, keepdims=True) + max(float(fit.settings.get("smoothing", 0)), 1.0))
+    total = a.sum(2, keepdims=True)
+    expected = digamma(total[..., 0] + 1) - (a / total * digamma(a + 1)).sum(2)
+    return q, mean, np.maximum(entr(mean).sum(2) - expected, 0.0)
+
+
+def _capacity(
+    dataset: CrowdDataset, workers: Sequence[str] | None, capacity: int | Mapping[str, int] | None, budget: int
+) -> IntArray:
+    """(n_workers,) labels that each may still be asked for."""
+    names = list(map(str, dataset.worker_ids))
+    number = {name: r for r, name in enumerate(names)}
+    each = dict.fromkeys(names, capacity) if isinstance(capacity, int) else dict(capacity or {})
+    for name in [*(workers or ()), *each]:
+        if name not in number:
+            raise SettingError("workers", "be workers of the dataset", name)
+    if any(most < 0 for most in each.values()):
+        raise SettingError("capacity", "be at least 0", min(each.values()))
+    left = np.full(len(names), budget)
+    left[[number[name] for name in each]] = list(each.values())
+    if workers is not None:
+        away = np.ones(len(names), bool)
+        away[[number[name] for name in workers]] = False
+        left[away] = 0
+    return left

@@ -1,0 +1,54 @@
+"""Next labels: which tasks to give to which workers, for a budget."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crowdcore.exhibits import next_labels
+from dashboard import state
+from dashboard.components.exhibit import looked_at, show
+from dashboard.components.frame import page
+from dashboard.components.guard import fragment
+
+
+def draw() -> None:
+    """The page."""
+    st.title("Next labels")
+    board()
+
+
+@fragment
+def board() -> None:
+    """Budget, capacity, who is there; how many labels each gets, and which."""
+    if task := state.get("task"):
+        state.put(task=None)
+        st.switch_page("views/tasks.py", query_params=state.address("tasks", task=task))
+    view = looked_at()
+    with st.container(horizontal=True):
+        budget = number("Budget (labels)", "budget", next_labels.BUDGET, 1, "Labels to ask for in all.")
+        capacity = number("Capacity (labels)", "capacity", 0, 0, "Most labels of each worker; 0: no limit.")
+        chosen = [name for name in state.get_many("available") if name in view.workers]
+        workers = st.multiselect("Available workers", view.listed, placeholder="All", **state.bind("available", chosen))
+    asked = budget, capacity, 0.0, tuple(workers)
+    found = next_labels.next_labels(view, *asked)
+    st.markdown(found.notes[0])
+    each, which = st.columns([2, 3], gap="large")
+    with each:
+        st.subheader("Labels of each worker")
+        show(next_labels.next_labels_per_worker(view, *asked), "each", noun="worker", rows=14)
+    with which:
+        st.subheader("Assignments")
+        show(found, "assignments", file=f"{state.get('dataset')}-next-labels", noun="label", rows=14, notes=False)
+    for note in found.notes[1:]:
+        st.caption(note)
+
+
+def number(label: str, key: str, default: int, least: int, hint: str) -> int:
+    """A whole number, kept in the address."""
+    text = state.get(key)
+    value = int(text) if text.isdecimal() and least <= int(text) <= 10**6 else default
+    bound = state.bind(key, value)
+    return int(st.number_input(label, least, 10**6, help=hint, width=180, **bound))
+
+
+page("next", draw)

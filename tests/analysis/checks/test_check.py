@@ -1,0 +1,136 @@
+"""Rules: planted faults fail, honest crowds pass, and what the data cannot tell is neither."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdcore as cc
+from benchmarks.verdicts import COPIED, COPIER, DRIFTING, SPAMMER, honest_crowd, planted_crowd
+from crowdcore.analysis import check_page, junit_xml
+from crowdcore.analysis.checks.speed import answer_seconds
+from crowdcore.data.dataset import CrowdDataset
+
+LARGE = {"n_tasks": 600, "n_workers": 15, "skill": (0.6, 0.95), "even": True}
+WORKERS = {
+    "max_dependent_workers_percent": 0.0,
+    "max_drifting_workers_percent": 0.0,
+    "max_spamming_workers_percent": 0.0,
+}
+
+
+@pytest.fixture(scope="module")
+def planted() -> CrowdDataset:
+    return planted_crowd(1, **LARGE)
+
+
+def verdicts(ds: CrowdDataset, **rules: object) -> dict[str, str]:
+    return {o.rule: o.verdict for o in cc.check(ds, rules).outcomes}
+
+
+def test_planted_faults_fail_and_are_named(planted: CrowdDataset) -> None:
+    copying, drifting, spamming = cc.check(planted, WORKERS).outcomes
+    assert {o.verdict for o in (copying, drifting, spamming)} == {"fail"}
+    assert copying.workers.tolist() == [COPIER, COPIED]
+    assert DRIFTING in drifting.workers
+    assert spamming.workers.tolist() == [SPAMMER]
+
+
+def test_the_same_faults_within_the_limits_pass(planted: CrowdDataset) -> None:
+    assert set(verdicts(planted, **dict.fromkeys(WORKERS, 90)).values()) == {"pass"}
+
+
+def test_an_honest_crowd_passes_and_a_tiny_one_cannot_tell() -> None:
+    assert set(verdicts(honest_crowd(0, **LARGE), **dict.fromkeys(WORKERS, 5)).values()) == {"pass"}
+    tiny = honest_crowd(0, n_tasks=40, n_workers=15, per_task=5, even=True)
+    found = cc.check(tiny, dict.fromkeys(WORKERS, 5))
+    assert [o.verdict for o in found.outcomes] == ["underpowered"] * 3
+    assert all(o.needed > tiny.n_annotations for o in found.outcomes)
+    assert not found.failed()
+    assert len(found.failed(strict=True)) == 3
+
+
+def test_an_interval_that_holds_the_limit_is_underpowered_until_there_are_as_many_labels_as_it_says() -> None:
+    kind = {"n_workers": 30, "per_task": 3, "even": True}
+    few, many = honest_crowd(3, n_tasks=200, **kind), honest_crowd(3, n_tasks=5000, **kind)
+    accuracy = 100 * float((many.label == many.gold[many.task]).mean())
+    rule = {"min_annotation_accuracy_percent": accuracy - 2}
+    (outcome,) = cc.check(few, rule).outcomes
+    assert outcome.verdict == "underpowered"
+    assert outcome.low < outcome.limit <= outcome.high
+    gap, reach = abs(outcome.value - outcome.limit), outcome.value - outcome.low
+    if outcome.value < outcome.limit:
+        reach = outcome.high - outcome.value
+    assert outcome.needed == pytest.approx(few.n_annotations * (reach / gap) ** 2, abs=1)
+    assert verdicts(many, **rule) == {"min_annotation_accuracy_percent": "pass"}
+    assert verdicts(many, min_annotation_accuracy_percent=accuracy + 3) == {"min_annotation_accuracy_percent": "fail"}
+
+
+def test_values_are_those_of_the_analysis(planted: CrowdDataset) -> None:
+    rules = {"min_krippendorff_alpha": 0, "min_raw_agreement_percent": 0, "min_class_percent": 0}
+    alpha, raw, rare = (o.value for o in cc.check(planted, rules).outcomes)
+    found = cc.analysis.agreement(planted, resamples=0, pairs=False)
+    assert alpha == found.alpha.value
+    assert raw == 100 * found.raw.value
+    assert rare == pytest.approx(100 * np.bincount(planted.gold).min() / planted.n_tasks)
+
+
+def test_few_labels_are_a_fact(planted: CrowdDataset) -> None:
+    (outcome,) = cc.check(planted, {"max_tasks_with_few_labels_percent": 10, "labels_per_task": 6}).outcomes
+    expected = 100 * float((planted.labels_per_task < 6).mean())
+    assert (outcome.value, outcome.low, outcome.high) == (expected, expected, expected)
+    assert outcome.verdict == "fail"
+
+
+def test_seconds_come_from_their_column_or_from_the_times_between_labels() -> None:
+    crowd = honest_crowd(0, n_tasks=50, n_workers=5)
+    seconds = np.where(crowd.worker == 2, 0.1, 5.0)
+    timed = replace(crowd, extra=pd.DataFrame({"seconds": seconds}))
+    (outcome,) = cc.check(timed, {"max_fast_labels_percent": 1}).outcomes
+    assert outcome.verdict == "fail"
+    assert outcome.workers.tolist() == [2]
+    assert outcome.value == pytest.approx(100 * float((crowd.worker == 2).mean()))
+    since = answer_seconds(replace(crowd, extra=pd.DataFrame({"timestamp": 10 * np.arange(crowd.n_annotations)})))
+    assert since is not None
+    own = np.flatnonzero(crowd.worker == 2)
+    assert np.isnan(since[own[0]])
+    assert since[own[1:]].tolist() == (10.0 * np.diff(own)).tolist()
+
+
+def test_without_gold_or_times_the_data_cannot_tell(planted: CrowdDataset) -> None:
+    bare = replace(planted, gold=np.full(planted.n_tasks, -1, np.int32), extra=None)
+    rules = {
+        "min_label_accuracy_percent": 50,
+        "min_annotation_accuracy_percent": 50,
+        "max_fast_labels_percent": 5,
+        "max_drifting_workers_percent": 5,
+        "aggregator": "dawid-skene",
+    }
+    found = cc.check(bare, rules)
+    assert found.reference == "dawid-skene"
+    assert {o.verdict for o in found.outcomes} == {"underpowered"}
+    assert all(math.isnan(o.value) for o in found.outcomes)
+
+
+def test_without_annotations_nothing_can_be_checked(planted: CrowdDataset) -> None:
+    with pytest.raises(cc.DataError, match="no annotations"):
+        cc.check(planted.where(np.zeros(planted.n_annotations, bool)))
+
+
+def test_junit_and_page_say_the_same_and_hold_no_raw_names(planted: CrowdDataset) -> None:
+    named = replace(planted, worker_ids=pd.Index([f"<b>{name}\0" for name in planted.worker_ids]))
+    found = cc.check(named, {**WORKERS, "min_label_accuracy_percent": 50, "max_shared_mistakes": 100})
+    suite = ElementTree.fromstring(junit_xml(found)).find("testsuite")
+    assert suite is not None
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("5", "3", "0")
+    failure = suite.find("testcase[@name='max_spamming_workers_percent']/failure")
+    assert failure is not None
+    assert failure.text == f"<b>w{SPAMMER:02d}\ufffd"
+    page = check_page(found)
+    assert "<b>" not in page
+    assert "&lt;b&gt;w00" in page

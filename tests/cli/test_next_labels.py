@@ -1,0 +1,27 @@
+"""`crowdcore next`: assignments for a budget, as a table, as JSON and as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from crowdcore.data.writers import write_folder
+from tests.named_crowd import NAME, named_crowd, names_in
+
+
+def test_assignments_keep_the_limits_and_hide_names(crowdcore, run, refused, tmp_path: Path) -> None:
+    ds = named_crowd()
+    folder = write_folder(ds.where(ds.task % 3 != ds.worker % 3), tmp_path / "named")
+    out = tmp_path / "assignments.csv"
+    command = ("next", folder, "--budget", 40, "--capacity", 9, "--out", out)
+    found = crowdcore(*command)
+    assigned = pd.read_csv(out)
+    assert len(assigned) == len(found["assignments"]) == 40
+    assert assigned["worker"].value_counts().max() <= 9
+    assert names_in(out.read_bytes())
+    hidden = run(*command, "--hide-names")
+    assert hidden.code == 0
+    assert not names_in(f"{hidden.out}{hidden.err}".encode() + out.read_bytes())
+    assert crowdcore("next", folder, "--worker", f"{NAME}02", "--budget", 5)["workers"][0]["labels"] == 5
+    assert "nobody" in refused("next", folder, "--worker", "nobody")
