@@ -118,6 +118,7 @@ from .reference import (
     Reference as Reference,
     ReferenceLike as ReferenceLike,
     available_references as available_references,
+    default_reference as default_reference,
     resolve_reference as resolve_reference,
 )
 from .verdicts.tasks import (

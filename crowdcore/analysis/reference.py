@@ -13,7 +13,7 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["Reference", "ReferenceLike", "available_references", "resolve_reference"]
+__all__ = ["Reference", "ReferenceLike", "available_references", "default_reference", "resolve_reference"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +47,17 @@ ReferenceLike: TypeAlias = str | Reference | AggregationResult
 def available_references(dataset: CrowdDataset) -> list[str]:
     """Names that `resolve_reference` takes for this dataset; gold first where there is some."""
     return [*(["gold"] if dataset.has_gold else []), *aggregation.names()]
+
+
+def default_reference(dataset: CrowdDataset) -> str:
+    """What is taken for the truth unless one is asked for: gold where there is some, else the model ``"auto"``.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> default_reference(cc.load_dataset("demo"))
+        'gold'
+    """
+    return "gold" if dataset.has_gold else "auto"
 
 
 def resolve_reference(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> Reference:

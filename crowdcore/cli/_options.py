@@ -35,7 +35,11 @@ __all__ = [
 DatasetName = Annotated[str, typer.Argument(help="Name of a dataset (see `crowdcore datasets`) or a path to one.")]
 ReferenceName = Annotated[
     str,
-    typer.Option("--reference", "-r", help="What is taken for the truth: gold, an aggregator, or run:ID."),
+    typer.Option(
+        "--reference",
+        "-r",
+        help="What is taken for the truth: gold, an aggregator, or run:ID; default: gold, without any 'auto'.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table.")]
 Accept = Annotated[
