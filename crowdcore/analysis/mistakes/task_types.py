@@ -90,11 +90,13 @@ def fit_task_types(labels: Labels) -> TaskTypes:
     given = of.task_start, of.row, of.wrong, of.label, hint
 
     def expected() -> tuple[FloatArray, FloatArray, FloatArray]:
-        model = _log_chances(beta), prior, _SLOPES, ALONE, n, level
-        parts = run_ranges(
-            len(level), n_ranges(len(of.row), n_rows * len(_LEVELS)), lambda _, a, b: fit_step(a, b, *given, *model)
-        )
-        number, labels, right_slope = (sum(several) for several in zip(*parts, strict=True))
+        chances, several = _log_chances(beta), n_ranges(len(of.row), n_rows * len(_LEVELS))
+
+        def part(_: int, first: int, last: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+            return fit_step(first, last, *given, chances, prior, _SLOPES, ALONE, n, level)
+
+        parts = run_ranges(len(level), several, part)
+        number, labels, right_slope = (sum(each) for each in zip(*parts, strict=True))
         return number, labels, right_slope
 
     for _ in range(_STEPS):
