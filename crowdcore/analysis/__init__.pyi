@@ -121,6 +121,16 @@ from .reference import (
     default_reference as default_reference,
     resolve_reference as resolve_reference,
 )
+from .two_rounds.compare import (
+    MEASURES as MEASURES,
+    Rounds as Rounds,
+    compare_rounds as compare_rounds,
+    rounds as rounds,
+)
+from .two_rounds.split import (
+    in_second as in_second,
+    join_rounds as join_rounds,
+)
 from .verdicts.tasks import (
     TaskVerdicts as TaskVerdicts,
     task_verdicts as task_verdicts,

@@ -23,6 +23,7 @@ from crowdcore.cli.fetch import fetch
 from crowdcore.cli.overview import overview
 from crowdcore.cli.report import report
 from crowdcore.cli.reproduce import reproduce
+from crowdcore.cli.rounds import rounds
 from crowdcore.cli.runs import app as runs_app
 from crowdcore.cli.show import show
 from crowdcore.cli.simulate import simulate
@@ -49,6 +50,7 @@ for command in (
     mistakes,
     distances,
     quality,
+    rounds,
     aggregate,
     train,
     compare,

@@ -15,6 +15,7 @@ import optuna
 import pandas as pd
 import plotly.graph_objects as go
 
+from benchmarks.rounds import two_rounds
 from benchmarks.verdicts import DRIFTING, planted_crowd
 from crowdcore import aggregation, analysis, figures, load_dataset
 from crowdcore.exhibits.differences import rank_changes
@@ -83,6 +84,12 @@ def drifting() -> analysis.WorkerOverTime:
     return found
 
 
+def changed() -> analysis.Rounds:
+    """Two rounds of a simulated crowd; one worker guesses in the second."""
+    crowd = two_rounds(1, "tasks", {"n_tasks": 900, "even": True}, changes=True)
+    return analysis.rounds(crowd, by="round")
+
+
 def omega(compute: Callable[..., Any]) -> Any:
     """What CoNAL's run says about ω."""
     result = runs()["conal"]
@@ -122,6 +129,7 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
     "worker_distance": lambda: figures.worker_distance(analysis.worker_distance(dataset())),
     "worker_ranking": lambda: figures.worker_ranking(quality()),
     "worker_over_time": lambda: figures.worker_over_time(drifting()),
+    "round_workers": lambda: figures.round_workers(changed()),
     "pair_mistakes": lambda: figures.pair_mistakes(analysis.pair_mistakes(dataset())),
     "label_disagreement": lambda: figures.label_disagreement(analysis.label_disagreement(dataset(), {**fits()})),
     "calibration": lambda: figures.calibration(
