@@ -14,6 +14,8 @@ from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View, cached
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from crowdcore.analysis import Rounds
 
 __all__ = ["round_mistakes", "round_workers", "two_rounds"]
@@ -31,7 +33,7 @@ def two_rounds(view: View, by: str = HALVES, at: str = "") -> Exhibit:
         at: where the second round begins, or its value of the column; of halves the seed.
     """
     found = _found(view, by, at)
-    table = found.measures_frame()
+    table = _percent(found.measures_frame())
     rows = [f"{n:,} labels on {t:,} tasks by {w:,} workers" for n, t, w in _sizes(found)]
     notes = (
         _in_short(view, found),
@@ -52,7 +54,7 @@ def round_mistakes(view: View, by: str = HALVES, at: str = "") -> Exhibit:
         by: halves, date, or a column of the annotations.
         at: where the second round begins, or its value of the column; of halves the seed.
     """
-    table = _found(view, by, at).mistakes_frame()
+    table = _percent(_found(view, by, at).mistakes_frame())
     notes = ("“First”, “second”: share of the labels on tasks of the true class; “workers”: how many made it.",)
 
     def click(row: int) -> dict[str, str]:
@@ -71,7 +73,7 @@ def round_workers(view: View, by: str = HALVES, at: str = "") -> Exhibit:
         at: where the second round begins, or its value of the column; of halves the seed.
     """
     found = view.renamed(_found(view, by, at))
-    table = found.workers_frame()
+    table = _percent(found.workers_frame())
     notes = (
         "Share of right labels on the classes that a worker met in both rounds; 95 % intervals of the difference.",
     )
@@ -84,9 +86,22 @@ def round_workers(view: View, by: str = HALVES, at: str = "") -> Exhibit:
 
 
 def _found(view: View, by: str, at: str) -> Rounds:
-    if not view.columns and by not in {HALVES, DATE, ROUND}:
+    if view.hidden and by not in {HALVES, DATE, ROUND}:
         raise SettingError("by", f"be {HALVES} or {DATE} while names are hidden, as columns may tell them", by)
     return view.of(analysis.rounds, by=by, at=at)
+
+
+def _percent(table: pd.DataFrame) -> pd.DataFrame:
+    """Shares as percentages."""
+    names = {
+        "first": "first %",
+        "second": "second %",
+        "difference": "difference (points)",
+        "from": "from %",
+        "to": "to %",
+    }
+    here = [name for name in names if name in table]
+    return table.assign(**{name: 100 * table[name] for name in here}).rename(columns=names)
 
 
 def _sizes(found: Rounds) -> list[tuple[int, int, int]]:

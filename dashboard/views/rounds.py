@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
-from crowdcore.exhibits import View, two_rounds
+from crowdcore.exhibits import Exhibit, View, two_rounds
 from dashboard import services, state
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import hidden_names, page
@@ -13,6 +15,7 @@ from dashboard.components.table import table
 from dashboard.components.text import as_text
 
 OTHER = "another dataset"
+FEW = 20  # values of a column that may tell rounds apart
 
 
 def draw() -> None:
@@ -24,6 +27,7 @@ def draw() -> None:
 @fragment
 def board() -> None:
     """What the rounds are; then the answer, mistakes and workers."""
+    follow()
     view, by, at = rounds()
     if view is None:
         st.info("Choose the dataset that is the second round.", icon=":material/compare_arrows:")
@@ -37,19 +41,41 @@ def board() -> None:
         st.caption(as_text(note))
     st.header("Mistakes that came or went")
     show(mistakes, "mistakes", noun="mistake")
-    st.header("Who changed")
+    if not len(workers.table):
+        st.caption("No worker is in both rounds.")
+        return
     show(workers, "workers")
-    if len(workers.table):
-        table(workers.table, "each", name=f"{state.get('dataset')}-round-workers", noun="worker")
+    table(workers.table, "each", name=f"{state.get('dataset')}-round-workers", noun="worker", on_row=chosen(workers))
+
+
+def chosen(workers: Exhibit) -> Callable[[int], None]:
+    """What a click on a row of the table does: the same as one on the worker's dot."""
+
+    def put(number: int) -> None:
+        assert workers.click is not None
+        state.put(**workers.click(number))
+
+    return put
+
+
+def follow() -> None:
+    """A chosen worker opens the worker's page, a chosen mistake that of mistakes."""
+    worker, true, given = (state.get(key) for key in ("worker", "true", "given"))
+    if not (worker or true):
+        return
+    state.put(worker=None, true=None, given=None)
+    if worker:
+        st.switch_page(
+            "views/annotators.py", query_params=state.address("annotators", view="One worker", worker=worker)
+        )
+    st.switch_page("views/mistakes.py", query_params=state.address("mistakes", true=true, given=given))
 
 
 def rounds() -> tuple[View | None, str, str]:
     """The view that holds both rounds, how they are told apart, and where; None until a second dataset is chosen."""
     view = looked_at()
-    columns = [] if view.extra is None else [str(name) for name in view.extra if name != "timestamp"]
-    timed = view.dataset.extra is not None and "timestamp" in view.dataset.extra
-    kinds = ["halves", *(["date"] if timed else []), *columns, OTHER]
-    by = state.one_of("by", kinds) or ("date" if timed else "halves")
+    kinds = [*columns(view), "halves", OTHER]
+    by = state.one_of("by", kinds) or kinds[0]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         help_ = "Halves of the crowd, the date, or a column split this dataset; or the second round is another dataset."
         st.selectbox("The second round is told by", kinds, width=260, help=help_, **state.bind("by", by))
@@ -65,6 +91,19 @@ def rounds() -> tuple[View | None, str, str]:
     if second is None:
         return None, "", ""
     return services.rounds(state.get("dataset"), second, state.get("reference"), hidden_names()), "round", ""
+
+
+def columns(view: View) -> list[str]:
+    """What may tell rounds apart: a column ``round``, dates, then other columns, unless they may tell hidden names."""
+    extra = view.dataset.extra
+    if extra is None:
+        return []
+    few = [name for name in extra if name not in {"round", "timestamp"} and 2 <= extra[name].nunique() <= FEW]
+    return [
+        *(["round"] if "round" in extra else []),
+        *(["date"] if "timestamp" in extra else []),
+        *([] if view.hidden else map(str, few)),
+    ]
 
 
 page("rounds", draw)

@@ -61,7 +61,7 @@ class Clusters:
             self.share = np.nan_to_num(weight * np.where(second, 1, -1) / self.mass[second.astype(int), group])
         self.task, self.worker = _Unit(task, group, n), _Unit(worker, group, n)
         tasks = [np.unique(task[second == k].astype(np.int64) * n + group[second == k]) % n for k in (0, 1)]
-        self.enough = np.minimum(*(np.bincount(found, minlength=n) for found in tasks)) >= _LEAST
+        self.fewest = np.minimum(*(np.bincount(found, minlength=n) for found in tasks))
 
     def change(self, value: FloatArray, influence: float = 1.0) -> Change:
         """Compare the means of ``value`` (E,) in each group.
@@ -74,7 +74,8 @@ class Clusters:
         clusters by task and by worker (Cameron, Gelbach & Miller 2011): ``V = Σ_i U_i² + Σ_r U_r² - Σ_j u_j²`` with
         ``u_j = w_j (x_j - x̄)``, at least as large as each of the first two.
 
-        t has one degree of freedom less than there are clusters. The interval of the difference is that of D, with
+        t has one degree of freedom less than the round with fewer tasks (as Welch's has at least), or than there are
+        workers, if they are fewer. The interval of the difference is that of D, with
         each round's own mean, clustered by task alone where workers are compared with themselves.
 
         Args:
@@ -86,15 +87,15 @@ class Clusters:
             gap, both = second - first, sum(parts) / self.mass.sum(0)
             own = self.share * (value - np.stack([first, second])[self.second.astype(int), self.group])
             if self.within:
-                score, freedom = self._score(value), self.task.number - 1.0
+                score, freedom = self._score(value), self.fewest - 1.0
                 excess, null, wide = np.bincount(self.group, score, self.n), *map(self._by_task, (score, own))
             else:
-                excess, freedom = gap, np.minimum(self.task.number, self.worker.number) - 1.0
+                excess, freedom = gap, np.minimum(self.fewest, self.worker.number) - 1.0
                 null = self._two_way(self.share * (value - both[self.group]), influence)
                 wide = self._two_way(own, influence)
             p_value = 2 * stdtr(freedom, -np.abs(excess / null))
             half = stdtrit(freedom, 0.975) * np.where(wide > 1e-12, wide, 0)
-        tested = self.enough & (null > 1e-12) & (freedom >= 1)
+        tested = (self.fewest >= _LEAST) & (null > 1e-12) & (freedom >= 1)
         return Change(first, second, gap - half, gap + half, np.where(tested, p_value, np.nan))
 
     def _score(self, value: FloatArray) -> FloatArray:

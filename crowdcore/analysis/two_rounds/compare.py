@@ -158,8 +158,8 @@ def rounds(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, by: str 
     each worker of both rounds, within true classes. `CONTROL` says how many false alarms that makes.
 
     Args:
-        reference: gold judges by gold; anything else by the other labels of the task (`peer_beliefs`, a worker's
-            labels of each round by themselves).
+        reference: gold judges by gold; anything else by the other labels of the task (`peer_beliefs`; where workers
+            labelled tasks again, their labels of each round count as those of two workers).
         by: how rounds are told apart, and ``at`` where the second begins; see `in_second`.
 
     Raises:
@@ -227,9 +227,10 @@ def _judged(dataset: CrowdDataset, truth: Reference, second: BoolArray) -> tuple
         rows = np.flatnonzero(truth.labels[dataset.task] >= 0)
         judge = (np.arange(dataset.n_classes) == truth.labels[dataset.task[rows], None]).astype(np.float64)
         return rows, judge, BY_GOLD.format(tasks=int((truth.known & dataset.annotated).sum()))
-    ids = pd.RangeIndex(2 * dataset.n_workers).astype("str")
-    apart = replace(dataset, worker=2 * dataset.worker + second, worker_ids=ids, truth=None)
-    peers = peer_beliefs(apart, truth)
+    if len(np.unique(dataset.task.astype(np.int64) * dataset.n_workers + dataset.worker)) < dataset.n_annotations:
+        ids = pd.RangeIndex(2 * dataset.n_workers).astype("str")  # both of a worker's answers to a task count
+        dataset = replace(dataset, worker=2 * dataset.worker + second, worker_ids=ids, truth=None)
+    peers = peer_beliefs(dataset, truth)
     known = ~np.isnan(peers.judge[:, 0])
     return peers.row[known], peers.judge[known], _BY_MODEL.format(name=truth.name)
 
