@@ -60,8 +60,7 @@ class Clusters:
         with np.errstate(divide="ignore", invalid="ignore"):
             self.share = np.nan_to_num(weight * np.where(second, 1, -1) / self.mass[second.astype(int), group])
         self.task, self.worker = _Unit(task, group, n), _Unit(worker, group, n)
-        tasks = [np.unique(task[second == k].astype(np.int64) * n + group[second == k]) % n for k in (0, 1)]
-        self.fewest = np.minimum(*(np.bincount(found, minlength=n) for found in tasks))
+        self.fewest = np.minimum(*(self.task.effective(weight * (second == k)) for k in (0, 1)))
 
     def change(self, value: FloatArray, influence: float = 1.0) -> Change:
         """Compare the means of ``value`` (E,) in each group.
@@ -74,7 +73,8 @@ class Clusters:
         clusters by task and by worker (Cameron, Gelbach & Miller 2011): ``V = Σ_i U_i² + Σ_r U_r² - Σ_j u_j²`` with
         ``u_j = w_j (x_j - x̄)``, at least as large as each of the first two.
 
-        t has one degree of freedom less than the round with fewer tasks (as Welch's has at least), or than there are
+        t has one degree of freedom less than the round with fewer tasks (Kish's effective
+        number; Welch's t has at least so many), or than there are
         workers, if they are fewer. The interval of the difference is that of D, with
         each round's own mean, clustered by task alone where workers are compared with themselves.
 
@@ -126,6 +126,12 @@ class _Unit:
     def total(self, u: FloatArray) -> FloatArray:
         """Sums of ``u`` (E,) over each unit of each group."""
         return np.bincount(self.at, u, len(self.group)).astype(np.float64)
+
+    def effective(self, weight: FloatArray) -> FloatArray:
+        """(n,) units that count: ``(Σ w)² / Σ w²`` over the units' weights (Kish)."""
+        total, n = self.total(weight), len(self.number)
+        squares = np.bincount(self.group, total**2, n)
+        return np.asarray(np.bincount(self.group, total, n) ** 2 / np.maximum(squares, 1e-300))
 
     def squares(self, u: FloatArray) -> FloatArray:
         """(n,) sums of the squared totals, for the number of units at hand."""

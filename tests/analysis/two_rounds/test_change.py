@@ -16,9 +16,13 @@ def entries(seed: int = 0, n: int = 400):
     return rng.random(n), group, weight, second, task, worker
 
 
-def fewest(task, second, of) -> int:
-    """Tasks of the round that has fewer, less one."""
-    return min(len(np.unique(task[of & (second == k)])) for k in (False, True)) - 1
+def fewest(task, weight, of, second) -> float:
+    """Effective tasks of the round that has fewer, less one."""
+    found = []
+    for part in (of & second, of & ~second):
+        total = np.array([weight[part & (task == i)].sum() for i in np.unique(task[part])])
+        found.append(total.sum() ** 2 / np.square(total).sum())
+    return min(found) - 1
 
 
 def test_within_workers_the_score_is_of_labels_less_the_worker_s_mean():
@@ -36,9 +40,8 @@ def test_within_workers_the_score_is_of_labels_less_the_worker_s_mean():
         clusters = [score[of & (task == i)].sum() for i in np.unique(task[of])]
         n = len(clusters)
         variance = n / (n - 1) * np.square(clusters).sum()
-        assert found.p_value[g] == pytest.approx(
-            2 * t.sf(abs(score.sum()) / np.sqrt(variance), fewest(task, second, of))
-        )
+        freedom = fewest(task, weight, of, second)
+        assert found.p_value[g] == pytest.approx(2 * t.sf(abs(score.sum()) / np.sqrt(variance), freedom))
         assert found.second[g] == pytest.approx(np.average(value[of & second], weights=weight[of & second]))
 
 
@@ -55,7 +58,7 @@ def test_between_workers_variance_clusters_by_task_and_by_worker():
             squares.append(np.square(totals).sum() * len(totals) / (len(totals) - 1))
         variance = max(*squares, sum(squares) - np.square(u[of]).sum())
         gap = (share * value)[of].sum()
-        freedom = min(fewest(task, second, group == g), len(np.unique(worker[of])) - 1)
+        freedom = min(fewest(task, weight, group == g, second), len(np.unique(worker[of])) - 1)
         assert found.p_value[g] == pytest.approx(2 * t.sf(abs(gap) / np.sqrt(variance), freedom))
         assert found.second[g] - found.first[g] == pytest.approx(gap)
         assert found.low[g] < gap < found.high[g]
