@@ -28,6 +28,7 @@ st.navigation(
         st.Page("views/data.py", title="Data", icon=":material/database:", default=True),
         st.Page("views/mistakes.py", title="Shared mistakes", icon=":material/grid_on:", url_path="shared-mistakes"),
         st.Page("views/annotators.py", title="Annotators", icon=":material/groups:", url_path="annotators"),
+        st.Page("views/rounds.py", title="Two rounds", icon=":material/compare_arrows:", url_path="rounds"),
         st.Page("views/aggregate.py", title="Aggregate", icon=":material/how_to_vote:", url_path="aggregate"),
         st.Page("views/tasks.py", title="Tasks", icon=":material/list_alt:", url_path="tasks"),
         st.Page("views/ratings.py", title="Ratings", icon=":material/star_half:", url_path="ratings"),

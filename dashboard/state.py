@@ -49,6 +49,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     ),
     "mistakes": ("true", "given", "layer", "beside", "marks", "behind"),
     "annotators": ("view", "kind", "groups", "worker", "other", "true", "given", "without"),
+    "rounds": ("second", "by", "at", "worker", "true", "given"),
     "aggregate": ("methods", "gold", "first", "second", "result", "worker", "curve"),
     "tasks": ("task", "show", "true", "given", "worker", "number"),
     "next": ("budget", "capacity", "available", "task"),

@@ -159,6 +159,7 @@ from .reference import (
     Reference as Reference,
     ReferenceLike as ReferenceLike,
     available_references as available_references,
+    default_reference as default_reference,
     resolve_reference as resolve_reference,
     reviewed_gold as reviewed_gold,
 )
@@ -169,6 +170,16 @@ from .sequences.span_scores import (
     TaggingScores as TaggingScores,
     span_scores as span_scores,
     tagging_scores as tagging_scores,
+)
+from .two_rounds.compare import (
+    MEASURES as MEASURES,
+    Rounds as Rounds,
+    compare_rounds as compare_rounds,
+    rounds as rounds,
+)
+from .two_rounds.split import (
+    in_second as in_second,
+    join_rounds as join_rounds,
 )
 from .verdicts.tasks import (
     TaskVerdicts as TaskVerdicts,

@@ -16,7 +16,15 @@ from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.marks import current_marks, read_marks
 
-__all__ = ["REVIEWED", "Reference", "ReferenceLike", "available_references", "resolve_reference", "reviewed_gold"]
+__all__ = [
+    "REVIEWED",
+    "Reference",
+    "ReferenceLike",
+    "available_references",
+    "default_reference",
+    "resolve_reference",
+    "reviewed_gold",
+]
 
 REVIEWED = ("reviewed", "reviewed+gold")
 """What people marked, alone, or with gold where nothing is marked."""
@@ -60,6 +68,17 @@ def available_references(dataset: CrowdDataset) -> list[str]:
     gold, marked = dataset.has_gold, bool(read_marks(dataset))
     reviewed = [*REVIEWED] if marked and gold else [REVIEWED[0]] if marked else []
     return [*(["gold"] if gold else []), *reviewed, *aggregation.fitting(dataset)]
+
+
+def default_reference(dataset: CrowdDataset) -> str:
+    """What is taken for the truth unless one is asked for: gold where there is some, else the model ``"auto"``.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> default_reference(cc.load_dataset("demo"))
+        'gold'
+    """
+    return "gold" if dataset.has_gold else "auto"
 
 
 def resolve_reference(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> Reference:

@@ -29,6 +29,7 @@ from crowdcore.cli.overview import overview
 from crowdcore.cli.ratings import app as ratings_app
 from crowdcore.cli.report import report
 from crowdcore.cli.reproduce import reproduce
+from crowdcore.cli.rounds import rounds
 from crowdcore.cli.runs import app as runs_app
 from crowdcore.cli.show import show
 from crowdcore.cli.simulate import simulate
@@ -59,6 +60,7 @@ for command in (
     quality,
     spans,
     marks,
+    rounds,
     aggregate,
     train,
     compare,

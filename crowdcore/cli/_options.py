@@ -36,7 +36,9 @@ DatasetName = Annotated[str, typer.Argument(help="Name of a dataset (see `crowdc
 ReferenceName = Annotated[
     str,
     typer.Option(
-        "--reference", "-r", help="What counts as the truth: gold, reviewed (marks), an aggregator, or run:ID."
+        "--reference",
+        "-r",
+        help="What is taken for the truth: gold, reviewed (marks), an aggregator, or run:ID; default: gold, without any 'auto'.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table.")]

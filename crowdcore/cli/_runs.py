@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ __all__ = ["BEST", "full_id", "reference_named", "rows"]
 
 BEST = "* highest validation accuracy among the runs listed with the same data and validation labels; test has no say."
 _SHORT = 8  # digits shown
+_NO_GOLD = "{dataset} has no gold: the truth is what the aggregator {name!r} says; --reference takes another."
 
 
 def full_id(given: str) -> str:
@@ -43,14 +45,20 @@ def full_id(given: str) -> str:
 def reference_named(name: str, dataset: CrowdDataset) -> Reference:
     """What ``--reference`` names: gold, an aggregator (``dawid-skene smoothing=0.1`` sets it), or ``run:ID``.
 
-    An empty name means gold, or the majority vote where there is none.
+    An empty name means gold or, where there is none, the model that the app's pages take (`default_reference`), which
+    standard error says.
     """
+    from crowdcore.analysis import default_reference
+
+    if not name and not dataset.has_gold:
+        name = default_reference(dataset)
+        print(_NO_GOLD.format(dataset=dataset.name, name=name), file=sys.stderr)
     kind, _, run_id = name.partition(":")
     if kind == "run":
         from crowdcore.runs import reference
 
         return reference(full_id(run_id), dataset)
-    return named(dataset, name or ("gold" if dataset.has_gold else "majority-vote"))
+    return named(dataset, name or "gold")
 
 
 def rows(found: Sequence[Run]) -> pd.DataFrame:

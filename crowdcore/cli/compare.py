@@ -180,9 +180,9 @@ def _write(
 
 
 def _common_confusions(result: TrainingResult, ds: CrowdDataset) -> list[Any]:
-    from crowdcore import exhibits
+    from crowdcore import analysis, exhibits
 
-    seen = exhibits.view(ds, "gold" if ds.has_gold else "majority-vote")
+    seen = exhibits.view(ds, analysis.default_reference(ds))
     run = exhibits.recovered.of_run(seen, result, f"{result.method} on {result.dataset}", seed=result.seeds[0])
     commons = range(len(exhibits.confusion_sources.commons(run)))
     shown = (exhibits.confusions.recovered_confusion(run, -1 - g) for g in commons)

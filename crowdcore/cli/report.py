@@ -31,7 +31,9 @@ def report(
     reference: Annotated[
         str,
         typer.Option(
-            "--reference", "-r", help="What is taken for the truth: gold, an aggregator, or run:ID; default: gold."
+            "--reference",
+            "-r",
+            help="What is taken for the truth: gold, an aggregator, or run:ID; default: gold, without any 'auto'.",
         ),
     ] = "",
     names: Annotated[bool, typer.Option("--names", help="Show the workers' ids instead of pseudonyms.")] = False,

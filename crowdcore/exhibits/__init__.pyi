@@ -24,6 +24,7 @@ from . import (
     tasks as tasks,
     training as training,
     tried as tried,
+    two_rounds as two_rounds,
     verdicts as verdicts,
     worker_page as worker_page,
     worker_skills as worker_skills,

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis
+from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.tasks import REASONS, TASK_VERDICTS
 from crowdcore.analysis.verdicts.workers import WORKER_VERDICTS
 from crowdcore.exhibits._verdict_words import changes_without, reasons
@@ -16,7 +17,7 @@ from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View, cached
 
 if TYPE_CHECKING:
-    from crowdcore.analysis import SharedMistakes, WorkerVerdicts
+    from crowdcore.analysis import SharedMistakes, TaskVerdicts, WorkerVerdicts
     from crowdcore.core.types import BoolArray
 
 __all__ = ["actions", "mistakes_in_words", "task_verdicts", "verdicts", "worker_verdicts"]
@@ -31,8 +32,12 @@ def workers_judged(
     view: View, remove: float = REMOVE, trust: float = TRUST, confused: float = CONFUSED
 ) -> WorkerVerdicts:
     """Verdicts at these thresholds, of evidence and pairs that are computed once."""
-    evidence = view.of(analysis.worker_evidence, view.of(analysis.pair_mistakes))
+    evidence = view.of(analysis.worker_evidence, view.of(analysis.pair_mistakes), view.of(peer_beliefs))
     return evidence.verdicts(remove=remove, trust=trust, confused=confused, level=LEVEL)
+
+
+def _tasks_judged(view: View, sure: float) -> TaskVerdicts:
+    return view.of(analysis.task_verdicts, sure=sure, peers=view.of(peer_beliefs))
 
 
 @cached
@@ -48,7 +53,7 @@ def verdicts(
         confused: share of a class from which a confusion is worth training.
         sure: probability from which a task's label is taken.
     """
-    workers, tasks = workers_judged(view, remove, trust, confused), view.of(analysis.task_verdicts, sure=sure)
+    workers, tasks = workers_judged(view, remove, trust, confused), _tasks_judged(view, sure)
     rows: list[tuple[str, str, int, str]] = []
     rows += [("worker", name, int((workers.verdict == name).sum()), words) for name, words in WORKER_VERDICTS.items()]
     rows += [("task", name, int((tasks.verdict == name).sum()), words) for name, words in TASK_VERDICTS.items()]
@@ -114,7 +119,7 @@ def task_verdicts(view: View, sure: float = SURE, verdict: str = "") -> Exhibit:
         sure: probability from which a task's label is taken.
         verdict: only tasks with this one.
     """
-    found = view.of(analysis.task_verdicts, sure=sure)
+    found = _tasks_judged(view, sure)
     names = np.array([*view.classes, ""], object)
     columns: dict[str, object] = {
         "task": found.task_ids,

@@ -34,6 +34,7 @@ from .recovery import (
     recovery_along as recovery_along,
     recovery_errors as recovery_errors,
 )
+from .rounds import round_workers as round_workers
 from .search import (
     search_history as search_history,
     search_importance as search_importance,

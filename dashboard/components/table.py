@@ -43,7 +43,7 @@ FORMATS = {
     **dict.fromkeys(("validation %", "chosen in %"), "%.1f"),
     "log-likelihood of a task's labels": "%.3f",
     **dict.fromkeys(("difference (points)", "change (points)"), "%+.2f"),
-    **dict.fromkeys(("from %", "to %"), "%.2f"),
+    **dict.fromkeys(("from %", "to %", "first %", "second %"), "%.2f"),
     **dict.fromkeys(("p", "adjusted p", "McNemar p", "McNemar adjusted p"), "%.2g"),
     **dict.fromkeys(("p over tasks (Holm)", "p over seeds (Holm)"), "%.2g"),
     "mean_rank": "%.2f",

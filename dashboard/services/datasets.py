@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crowdcore import CrowdDataset
     from crowdcore.analysis.reference import Reference
 
-__all__ = ["default_dataset", "names", "offer", "other_names", "reference", "references", "uploaded", "view"]
+__all__ = ["default_dataset", "names", "offer", "other_names", "reference", "references", "rounds", "uploaded", "view"]
 
 DEMO, RUN = "demo", "run:"
 FIRST = ["gold", "auto", "majority-vote", "dawid-skene", *REVIEWED]
@@ -90,3 +90,19 @@ def _learnt(opened: CrowdDataset, run_id: str, version: int) -> Reference:
 def view(name: str, which: str, hidden: bool = False, columns: bool = False) -> View:
     """A dataset with what is taken for the truth; exhibits show it."""
     return View(dataset(name), reference(name, which), hidden, columns)
+
+
+def rounds(first: str, second: str, which: str, hidden: bool = False) -> View:
+    """Two datasets as the rounds of one, by a reference that is fitted to both together."""
+    from crowdcore.analysis import available_references, default_reference
+
+    both = _joined(dataset(first), dataset(second))
+    usable = which in available_references(both) or is_fit(which)
+    return View(both, reference(both, which if usable else default_reference(both)), hidden)
+
+
+@cached
+def _joined(first: CrowdDataset, second: CrowdDataset) -> CrowdDataset:
+    from crowdcore.analysis import join_rounds
+
+    return join_rounds(first, second)

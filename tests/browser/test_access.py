@@ -23,6 +23,7 @@ PAGES = {
     "shared mistakes": "/shared-mistakes?",
     "annotators": "/annotators?",
     "ranking": "/annotators?view=Ranking&",
+    "rounds": "/rounds?",
     "aggregate": "/aggregate?methods=majority-vote&",
     "tasks": "/tasks?",
     "train": "/train?",

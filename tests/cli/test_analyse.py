@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 import pytest
+
+import crowdcore as cc
 
 
 @pytest.mark.parametrize(
@@ -61,3 +65,14 @@ def test_an_unknown_reference_is_one_line_and_exit_code_2(refused) -> None:
 
 def test_a_figure_of_unknown_kind_is_refused(refused, tmp_path) -> None:
     assert ".svg" in refused("mistakes", "demo", "--figure", tmp_path / "m.bmp")
+
+
+def test_without_gold_commands_take_the_reference_of_the_pages_and_say_so(run, tmp_path) -> None:
+    ds = cc.load_dataset("demo")
+    rows = ds.annotations[["task", "worker", "label"]].head(400)
+    rows.to_csv(tmp_path / "votes.csv", index=False)
+    done = run("mistakes", tmp_path / "votes.csv", "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["mistakes"]["reference"] == "auto"
+    assert done.err == "votes has no gold: the truth is what the aggregator 'auto' says; --reference takes another.\n"
+    assert run("mistakes", tmp_path / "votes.csv", "--json", "--reference", "majority-vote").err == ""

@@ -16,6 +16,7 @@ import optuna
 import pandas as pd
 import plotly.graph_objects as go
 
+from benchmarks.rounds import two_rounds
 from benchmarks.verdicts import DRIFTING, planted_crowd
 from crowdcore import aggregation, analysis, figures, load_dataset
 from crowdcore.exhibits.differences import rank_changes
@@ -85,6 +86,12 @@ def drifting() -> analysis.WorkerOverTime:
     return found
 
 
+def changed() -> analysis.Rounds:
+    """Two rounds of a simulated crowd; one worker guesses in the second."""
+    crowd = two_rounds(1, "tasks", {"n_tasks": 900, "even": True}, changes=True)
+    return analysis.rounds(crowd, by="round")
+
+
 def omega(compute: Callable[..., Any]) -> Any:
     """What CoNAL's run says about ω."""
     result = runs()["conal"]
@@ -132,6 +139,7 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
     "worker_distance": lambda: figures.worker_distance(analysis.worker_distance(dataset())),
     "worker_ranking": lambda: figures.worker_ranking(quality()),
     "worker_over_time": lambda: figures.worker_over_time(drifting()),
+    "round_workers": lambda: figures.round_workers(changed()),
     "pair_mistakes": lambda: figures.pair_mistakes(analysis.pair_mistakes(dataset())),
     "rating_bias": lambda: figures.rating_bias(analysis.rating_workers(rated(), analysis.rating_truth(rated()))),
     "rating_shared_bias": lambda: figures.rating_shared_bias(

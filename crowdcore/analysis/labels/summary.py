@@ -18,7 +18,7 @@ from crowdcore.analysis.labels.noise import (
     noise_rates,
 )
 from crowdcore.analysis.labels.votes import majority_labels, sparse_votes
-from crowdcore.analysis.reference import ReferenceLike, resolve_reference
+from crowdcore.analysis.reference import ReferenceLike, default_reference, resolve_reference
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -103,7 +103,7 @@ def summary(dataset: CrowdDataset, reference: ReferenceLike | None = None) -> Su
     """Counts, noise rates, balance, entropies and agreement of a dataset.
 
     Args:
-        reference: what to take for the truth; None: gold where there is some, else the majority vote.
+        reference: what to take for the truth; None: gold where there is some, else `auto`.
 
     Raises:
         DataError: no annotations, or the reference cannot be had.
@@ -116,9 +116,7 @@ def summary(dataset: CrowdDataset, reference: ReferenceLike | None = None) -> Su
         >>> round(100 * found.noise.wrong_annotations, 2)
         24.55
     """
-    if reference is None:
-        reference = "gold" if dataset.has_gold else "majority-vote"
-    truth = resolve_reference(dataset, reference)
+    truth = resolve_reference(dataset, default_reference(dataset) if reference is None else reference)
     right = correctness(dataset, truth)
     counted = ~np.isnan(right)
     total = np.bincount(dataset.worker[counted], minlength=dataset.n_workers)

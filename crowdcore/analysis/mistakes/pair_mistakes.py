@@ -179,9 +179,10 @@ def _pairs(dataset: CrowdDataset, truth: Reference) -> tuple[IntArray, IntArray,
     rows = of.row_start, of.row_size, of.row_true, of.row_label, of.row_count, types.crowd, DRAWN
     model = types.right, types.prior, ALONE, types.level, of.n_classes
     to = np.cumsum(partners) - partners, partner, counts, moments
+    steps = int((np.diff(of.task_start) ** 2).sum()) // 2
     run_ranges(
         dataset.n_workers,
-        n_ranges(n_pairs, dataset.n_workers),
+        n_ranges(steps, dataset.n_workers),
         lambda _, a, b: kernels.fill_pairs(a, b, *given, *rows, *model, *to),
     )
     return np.repeat(np.arange(dataset.n_workers), partners), partner, counts, moments

@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, log_expit
 
+from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.types import FloatArray, IntArray
 
 __all__ = ["ALONE", "DRAWN", "Labels", "TaskTypes", "fit_task_types"]
@@ -87,17 +88,37 @@ def fit_task_types(labels: Labels) -> TaskTypes:
     crowd = seen / np.maximum(seen.sum(1, keepdims=True), 1)
     hint, level = _hints(of, n_wrong, crowd), np.empty((len(of.task_start) - 1, len(_LEVELS)))
     given = of.task_start, of.row, of.wrong, of.label, hint
+
+    def expected() -> tuple[FloatArray, FloatArray, FloatArray]:
+        chances, several = _log_chances(beta), n_ranges(len(of.row), n_rows * len(_LEVELS))
+
+        def part(_: int, first: int, last: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+            return fit_step(first, last, *given, chances, prior, _SLOPES, ALONE, n, level)
+
+        parts = run_ranges(len(level), several, part)
+        number, labels, right_slope = (sum(each) for each in zip(*parts, strict=True))
+        return number, labels, right_slope
+
     for _ in range(_STEPS):
-        number, gradient, curvature = fit_step(*given, _chance(beta), prior, _SLOPES, ALONE, n, level)
+        number, n_labels, right_slope = expected()
+        right = _chance(beta)
+        gradient = right_slope - (n_labels * right) @ _SLOPES
+        curvature = (n_labels * right * (1 - right)) @ _SLOPES**2
         prior = number / max(number.sum(), 1e-300)
         beta = np.clip(beta + np.clip(gradient / np.maximum(curvature, 1e-9), -1, 1), -_MOST, _MOST)
-    right = _chance(beta)
-    fit_step(*given, right, prior, _SLOPES, ALONE, n, level)
-    return TaskTypes(right, prior, level, hint, crowd)
+    expected()
+    return TaskTypes(_chance(beta), prior, level, hint, crowd)
 
 
 def _chance(beta: FloatArray) -> FloatArray:
+    """(n_rows, D) σ(slope β - d)."""
     return np.asarray(expit(_SLOPES * beta[:, None] - _LEVELS))
+
+
+def _log_chances(beta: FloatArray) -> FloatArray:
+    """(2, n_rows, D) log chance of a right and of a wrong label."""
+    logit = _SLOPES * beta[:, None] - _LEVELS
+    return np.stack([log_expit(logit), log_expit(-logit)])
 
 
 def _hints(of: Labels, n_wrong: FloatArray, crowd: FloatArray) -> FloatArray:

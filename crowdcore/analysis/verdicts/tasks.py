@@ -85,6 +85,7 @@ def task_verdicts(
     sure: float = 0.9,
     split: float = 0.3,
     level: float = 0.05,
+    peers: Peers | None = None,
 ) -> TaskVerdicts:
     """Which labels to take, which tasks to label again, and which no label will settle.
 
@@ -111,7 +112,7 @@ def task_verdicts(
         if not 0 < share < 1:
             raise SettingError(name, "lie between 0 and 1", share)
     truth = resolve_reference(dataset, reference)
-    peers = peer_beliefs(dataset, truth)
+    peers = peer_beliefs(dataset, truth) if peers is None else peers
     total, there = dataset.labels_per_task, dataset.annotated
     label = np.where(there, np.nan_to_num(peers.crowd, nan=-1.0).argmax(1), -1)
     votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)

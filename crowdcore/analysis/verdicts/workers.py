@@ -187,7 +187,10 @@ class WorkerEvidence:
 
 
 def worker_evidence(
-    dataset: CrowdDataset, reference: ReferenceLike = "gold", pairs: PairMistakes | None = None
+    dataset: CrowdDataset,
+    reference: ReferenceLike = "gold",
+    pairs: PairMistakes | None = None,
+    peers: Peers | None = None,
 ) -> WorkerEvidence:
     """What verdicts on workers rest on: the costly part of `worker_verdicts`.
 
@@ -195,12 +198,13 @@ def worker_evidence(
         dataset: the annotations.
         reference: as in `worker_verdicts`.
         pairs: `pair_mistakes` by this reference, where it is there already.
+        peers: `peer_beliefs` by this reference, where they are there already.
 
     Raises:
         DataError: no usable reference, or arrays too large.
     """
     truth = resolve_reference(dataset, reference)
-    peers = peer_beliefs(dataset, truth)
+    peers = peer_beliefs(dataset, truth) if peers is None else peers
     return WorkerEvidence(
         dataset,
         truth,

@@ -1,0 +1,87 @@
+"""Does comparing two rounds cry wolf, and does it find what changed?
+
+Honest crowds (`benchmarks.verdicts`): workers of unequal skill, tasks of unequal difficulty, with foils. Rounds: the
+first and the second half of the time (same workers, other tasks), the same tasks labelled again by the same workers, a
+short second round, and halves of the crowd. Claim: with nothing changed, at most 5 % of crowds raise any alarm (two
+standard errors granted). Planted: one worker whose labels become guesses, one mistake that two fifths of the workers
+made and that a clearer guideline ended, and both; the table says how often each is named.
+
+``python -m benchmarks.rounds [CROWDS] [FIRST SEED]``; 100 crowds of each kind by default.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.verdicts import HONEST, honest_crowd
+from crowdcore import analysis
+from crowdcore.data.dataset import CrowdDataset
+
+ROUNDS = ("tasks", "again", "short", "halves")
+CHANGED = 0  # the worker who becomes a guesser
+
+
+def two_rounds(seed: int, how: str, settings: Mapping[str, Any], *, changes: bool = False) -> CrowdDataset:
+    """A crowd with the column ``round``, and with ``changes`` a worse worker and a mistake that ends."""
+    ds, rng = honest_crowd(seed, **settings), np.random.default_rng([seed, 1])
+    second = rng.random(ds.n_tasks)[ds.task] < (0.2 if how == "short" else 0.5)
+    if how == "again":  # both answers to a task in either order
+        other = (
+            ds.label + (rng.random(len(ds.task)) < 0.15) * rng.integers(1, ds.n_classes, len(ds.task))
+        ) % ds.n_classes
+        order, first = np.argsort(np.tile(ds.task, 2), kind="stable"), rng.random(len(ds.task)) < 0.5
+        task, worker, label = (np.r_[a, b][order] for a, b in ((ds.task,) * 2, (ds.worker,) * 2, (ds.label, other)))
+        second = np.r_[first, ~first][order]
+        ds = replace(ds, task=task, worker=worker, label=label, extra=None, truth=None, file_row=None)
+    label = ds.label.copy()
+    if changes:
+        followers = (np.arange(ds.n_workers) % 5 < 2) & (np.arange(ds.n_workers) != CHANGED)
+        misled = ~second & (ds.gold[ds.task] == 0) & followers[ds.worker] & (rng.random(len(label)) < 0.6)
+        guessed = second & (ds.worker == CHANGED)
+        label = np.where(misled, 1, np.where(guessed, rng.integers(ds.n_classes, size=len(label)), label))
+    return replace(ds, label=label.astype(np.int32), extra=pd.DataFrame({"round": np.where(second, 2, 1)}))
+
+
+def main() -> int:
+    crowds = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    bound, failed = 0.05 + 2 * np.sqrt(0.05 * 0.95 / crowds), False
+    print(f"{crowds} crowds of each kind; share with any alarm where nothing changed, at most {bound:.3f}")
+    for kind, settings in HONEST.items():
+        for how in ROUNDS:
+            shares = {}
+            for reference in ("gold", "dawid-skene"):
+                alarms = 0
+                for seed in range(first, first + crowds):
+                    by, at = ("halves", str(seed)) if how == "halves" else ("round", "")
+                    alarms += analysis.rounds(two_rounds(seed, how, settings), reference, by=by, at=at).alarm
+                shares[reference] = alarms / crowds
+            failed |= max(shares.values()) > bound
+            print(
+                f"{kind:32} {how:7} " + "  ".join(f"{name} {share:.2f}" for name, share in shares.items()), flush=True
+            )
+    print("\nPlanted: the worker named as worse, the mistake named as less often or gone, another worker named")
+    for kind in ("4 classes, sparse", "4 classes, dense"):
+        for n_tasks in (400, 1000):
+            for reference in ("gold", "dawid-skene"):
+                found = np.zeros(3)
+                for seed in range(first, first + crowds):
+                    ds = two_rounds(seed, "tasks", {**HONEST[kind], "n_tasks": n_tasks}, changes=True)
+                    result = analysis.rounds(ds, reference, by="round")
+                    named = (result.q_workers <= 0.05) & (result.workers.second < result.workers.first)
+                    ended = (
+                        result.q_mistakes[0, 1] <= 0.05 and result.mistakes.second[0, 1] < result.mistakes.first[0, 1]
+                    )
+                    found += [named[CHANGED], ended, (np.delete(named, CHANGED)).any()]
+                print(f"{kind:20} {n_tasks:5} tasks, {reference:12}", *np.round(found / crowds, 2), flush=True)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Two rounds of labelling side by side."""

@@ -1,0 +1,139 @@
+"""Two rounds side by side: what got better, which mistakes came or went, who changed, and is it more than noise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crowdcore import analysis, figures
+from crowdcore.analysis.two_rounds.compare import BETWEEN, CONTROL, WITHIN
+from crowdcore.analysis.two_rounds.split import DATE, HALVES, ROUND
+from crowdcore.core.errors import SettingError
+from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.view import View, cached
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from crowdcore.analysis import Rounds
+
+__all__ = ["round_mistakes", "round_workers", "two_rounds"]
+
+_LEVEL = 0.05
+
+
+@cached
+def two_rounds(view: View, by: str = HALVES, at: str = "") -> Exhibit:
+    """What changed from one round to the next: right labels, agreement, wrong labels of each class.
+
+    Args:
+        view: a dataset that holds both rounds.
+        by: halves, date, or a column of the annotations.
+        at: where the second round begins, or its value of the column; of halves the seed.
+    """
+    found = _found(view, by, at)
+    table = _percent(found.measures_frame())
+    rows = [f"{n:,} labels on {t:,} tasks by {w:,} workers" for n, t, w in _sizes(found)]
+    notes = (
+        _in_short(view, found),
+        f"First: {found.names[0]}, {rows[0]}. Second: {found.names[1]}, {rows[1]}.",
+        found.truth,
+        WITHIN if found.within else BETWEEN,
+        CONTROL,
+    )
+    return Exhibit("two-rounds", f"{found.names[0]} → {found.names[1]}".capitalize(), None, table, notes)
+
+
+@cached
+def round_mistakes(view: View, by: str = HALVES, at: str = "") -> Exhibit:
+    """Mistakes of either round, with those that came or went first.
+
+    Args:
+        view: a dataset that holds both rounds.
+        by: halves, date, or a column of the annotations.
+        at: where the second round begins, or its value of the column; of halves the seed.
+    """
+    table = _percent(_found(view, by, at).mistakes_frame())
+    notes = ("“First”, “second”: share of the labels on tasks of the true class; “workers”: how many made it.",)
+
+    def click(row: int) -> dict[str, str]:
+        return {"true": str(table["true"][row]), "given": str(table["given"][row])}
+
+    return Exhibit("round-mistakes", "Mistakes that came or went", None, table, notes, click=click)
+
+
+@cached
+def round_workers(view: View, by: str = HALVES, at: str = "") -> Exhibit:
+    """Workers of both rounds, the surest change first; index = worker number.
+
+    Args:
+        view: a dataset that holds both rounds.
+        by: halves, date, or a column of the annotations.
+        at: where the second round begins, or its value of the column; of halves the seed.
+    """
+    found = view.renamed(_found(view, by, at))
+    table = _percent(found.workers_frame())
+    notes = (
+        "Share of right labels on the classes that a worker met in both rounds; 95 % intervals of the difference.",
+    )
+    figure = figures.round_workers(view.drawable(_found(view, by, at))) if len(table) else None
+
+    def click(number: int) -> dict[str, str]:
+        return {"worker": view.workers[number]}
+
+    return Exhibit("round-workers", "Who changed", figure, table, notes, "Each worker's share of right labels", click)
+
+
+def _found(view: View, by: str, at: str) -> Rounds:
+    if view.hidden and by not in {HALVES, DATE, ROUND}:
+        raise SettingError("by", f"be {HALVES} or {DATE} while names are hidden, as columns may tell them", by)
+    return view.of(analysis.rounds, by=by, at=at)
+
+
+def _percent(table: pd.DataFrame) -> pd.DataFrame:
+    """Shares as percentages."""
+    names = {
+        "first": "first %",
+        "second": "second %",
+        "difference": "difference (points)",
+        "from": "from %",
+        "to": "to %",
+    }
+    here = [name for name in names if name in table]
+    return table.assign(**{name: 100 * table[name] for name in here}).rename(columns=names)
+
+
+def _sizes(found: Rounds) -> list[tuple[int, int, int]]:
+    return list(zip(found.n_annotations.tolist(), found.n_tasks.tolist(), found.n_workers.tolist(), strict=True))
+
+
+def _in_short(view: View, found: Rounds) -> str:
+    """The answer in a sentence or three."""
+    if not found.alarm:
+        return "Nothing changed beyond noise."
+    said = []
+    words = ("Right labels", "Agreement")
+    for word, q, first, second in zip(
+        words, found.q_measures, found.measures.first, found.measures.second, strict=True
+    ):
+        if q <= _LEVEL:
+            said.append(f"{word}: {100 * first:.1f} % → {100 * second:.1f} %.")
+    noisier = np.flatnonzero(found.q_noise <= _LEVEL)
+    for more, what in ((False, "Fewer"), (True, "More")):
+        some = [view.classes[c] for c in noisier if (found.noise.second[c] > found.noise.first[c]) == more]
+        said += [f"{what} wrong labels on {_listed(some)}."] if some else []
+    mistakes = found.mistakes_frame()
+    told = {"came": "Mistakes that came", "went": "Mistakes that went"}
+    for word in ("came", "went", "more often", "less often"):
+        some = [f"“{a}” called “{b}”" for a, b in mistakes[mistakes["change"] == word][["true", "given"]].to_numpy()]
+        said += [f"{told.get(word, word.capitalize())}: {_listed(some)}."] if some else []
+    workers = view.renamed(found).workers_frame()
+    for word in ("better", "worse"):
+        some = workers["worker"][workers["change"] == word].tolist()
+        said += [f"Workers who became {word}: {_listed(some)}."] if some else []
+    return " ".join(said)
+
+
+def _listed(names: list[str], most: int = 5) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

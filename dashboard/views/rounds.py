@@ -1,0 +1,109 @@
+"""Two rounds: what got better, which mistakes came or went, who changed, and is it more than noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from crowdcore.exhibits import Exhibit, View, two_rounds
+from dashboard import services, state
+from dashboard.components.exhibit import looked_at, show
+from dashboard.components.frame import hidden_names, page
+from dashboard.components.guard import fragment
+from dashboard.components.table import table
+from dashboard.components.text import as_text
+
+OTHER = "another dataset"
+FEW = 20  # values of a column that may tell rounds apart
+
+
+def draw() -> None:
+    """The page."""
+    st.title("Two rounds")
+    board()
+
+
+@fragment
+def board() -> None:
+    """What the rounds are; then the answer, mistakes and workers."""
+    follow()
+    view, by, at = rounds()
+    if view is None:
+        st.info("Choose the dataset that is the second round.", icon=":material/compare_arrows:")
+        return
+    measures, mistakes = two_rounds.two_rounds(view, by, at), two_rounds.round_mistakes(view, by, at)
+    workers = two_rounds.round_workers(view, by, at)
+    st.markdown(as_text(measures.notes[0]))
+    st.header(as_text(measures.title))
+    show(measures, "measures", noun="measure", rows=12, notes=False)
+    for note in measures.notes[1:]:
+        st.caption(as_text(note))
+    st.header("Mistakes that came or went")
+    show(mistakes, "mistakes", noun="mistake")
+    if not len(workers.table):
+        st.caption("No worker is in both rounds.")
+        return
+    show(workers, "workers")
+    table(workers.table, "each", name=f"{state.get('dataset')}-round-workers", noun="worker", on_row=chosen(workers))
+
+
+def chosen(workers: Exhibit) -> Callable[[int], None]:
+    """What a click on a row of the table does: the same as one on the worker's dot."""
+
+    def put(number: int) -> None:
+        assert workers.click is not None
+        state.put(**workers.click(number))
+
+    return put
+
+
+def follow() -> None:
+    """A chosen worker opens the worker's page, a chosen mistake that of mistakes."""
+    worker, true, given = (state.get(key) for key in ("worker", "true", "given"))
+    if not (worker or true):
+        return
+    state.put(worker=None, true=None, given=None)
+    if worker:
+        st.switch_page(
+            "views/annotators.py", query_params=state.address("annotators", view="One worker", worker=worker)
+        )
+    st.switch_page("views/mistakes.py", query_params=state.address("mistakes", true=true, given=given))
+
+
+def rounds() -> tuple[View | None, str, str]:
+    """The view that holds both rounds, how they are told apart, and where; None until a second dataset is chosen."""
+    view = looked_at()
+    kinds = [*columns(view), "halves", OTHER]
+    by = state.one_of("by", kinds) or kinds[0]
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        help_ = "Halves of the crowd, the date, or a column split this dataset; or the second round is another dataset."
+        st.selectbox("The second round is told by", kinds, width=260, help=help_, **state.bind("by", by))
+        if by == OTHER:
+            names = [name for name in services.names() if name != state.get("dataset")]
+            second = state.one_of("second", names)
+            st.selectbox("Second round", names, placeholder="A dataset", width=260, **state.bind("second", second))
+        else:
+            words = "Seed" if by == "halves" else "Second round from, or its value"
+            st.text_input(words, placeholder="chosen for you", width=260, **state.bind("at", state.get("at")))
+    if by != OTHER:
+        return view, by, state.get("at")
+    if second is None:
+        return None, "", ""
+    return services.rounds(state.get("dataset"), second, state.get("reference"), hidden_names()), "round", ""
+
+
+def columns(view: View) -> list[str]:
+    """What may tell rounds apart: a column ``round``, dates, then other columns, unless they may tell hidden names."""
+    extra = view.dataset.extra
+    if extra is None:
+        return []
+    few = [name for name in extra if name not in {"round", "timestamp"} and 2 <= extra[name].nunique() <= FEW]
+    return [
+        *(["round"] if "round" in extra else []),
+        *(["date"] if "timestamp" in extra else []),
+        *([] if view.hidden else map(str, few)),
+    ]
+
+
+page("rounds", draw)

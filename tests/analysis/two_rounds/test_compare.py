@@ -1,0 +1,71 @@
+"""Two rounds: planted changes are named, unchanged crowds are not, and rounds are told apart as asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crowdcore as cc
+from benchmarks.rounds import CHANGED, two_rounds
+from crowdcore import analysis
+
+EVEN = {"n_tasks": 700, "even": True}
+
+
+@pytest.mark.parametrize("reference", ["gold", "dawid-skene"])
+def test_a_worse_worker_and_a_mistake_that_went_are_named(reference: str) -> None:
+    found = analysis.rounds(two_rounds(3, "tasks", EVEN, changes=True), reference, by="round")
+    assert found.within
+    workers = found.workers_frame()
+    assert workers["change"].loc[CHANGED] == "worse"
+    assert (workers["change"] == "").sum() == len(workers) - 1
+    mistakes = found.mistakes_frame().set_index(["true", "given"])["change"]
+    assert mistakes.iloc[0] in {"went", "less often"}
+    assert found.alarm
+    assert ("There is no gold" in found.truth) == (reference != "gold")
+
+
+def test_an_unchanged_crowd_raises_no_alarm() -> None:
+    alarms = [analysis.rounds(two_rounds(s, "tasks", {}), "gold", by="round").alarm for s in range(12)]
+    assert sum(alarms) <= 2
+
+
+def test_two_datasets_are_the_rounds_of_one() -> None:
+    both = two_rounds(3, "tasks", EVEN, changes=True)
+    second = both.extra["round"].to_numpy() == 2
+    parts = [replace(both.where(~second), name="spring"), replace(both.where(second), name="autumn")]
+    found, same = analysis.compare_rounds(*parts), analysis.rounds(both, "gold", by="round")
+    assert found.names == ("spring", "autumn")
+    np.testing.assert_allclose(found.q_workers, same.q_workers)
+    np.testing.assert_allclose(found.mistakes.p_value, same.mistakes.p_value)
+
+
+def test_rounds_with_other_gold_or_other_classes_are_refused() -> None:
+    ds = cc.load_dataset("demo")
+    gold = ds.gold.copy()
+    gold[np.flatnonzero(gold >= 0)[0]] = (gold[gold >= 0][0] + 1) % 10
+    with pytest.raises(cc.DataError, match="Gold of task"):
+        analysis.join_rounds(ds, replace(ds, gold=gold))
+    with pytest.raises(cc.DataError, match="no class in common"):
+        analysis.join_rounds(ds, replace(ds, classes=tuple("abcdefghij")))
+
+
+def test_a_column_a_number_a_date_or_halves_tell_rounds_apart() -> None:
+    ds = cc.load_dataset("demo")
+    n = ds.n_annotations
+    days = pd.date_range("2024-01-01", periods=n, freq="h").astype("str")
+    ds = replace(ds, extra=pd.DataFrame({"batch": np.arange(n) % 3, "wave": ["a", "b"] * (n // 2), "timestamp": days}))
+    assert analysis.in_second(ds, "wave")[0].sum() == n // 2
+    assert analysis.in_second(ds, "wave", "a")[1] == ("wave b", "wave a")
+    assert analysis.in_second(ds, "batch", "2")[0].sum() == n // 3
+    assert analysis.in_second(ds, "date", "2024-01-02")[0].sum() == n - 24
+    half = analysis.in_second(ds, "halves", "1")[0]
+    assert set(ds.worker[half]) & set(ds.worker[~half]) == set()
+    for by, at, match in (("nothing", "", "be one of"), ("wave", "c", "be a value of"), ("date", "x", "be a time")):
+        with pytest.raises(cc.SettingError, match=match):
+            analysis.in_second(ds, by, at)
+    with pytest.raises(cc.DataError, match="falls into"):
+        analysis.in_second(ds, "date", "2030-01-01")
