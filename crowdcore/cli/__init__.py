@@ -26,6 +26,7 @@ from crowdcore.cli.reproduce import reproduce
 from crowdcore.cli.runs import app as runs_app
 from crowdcore.cli.show import show
 from crowdcore.cli.simulate import simulate
+from crowdcore.cli.topics import topics
 from crowdcore.cli.train import train
 from crowdcore.cli.worker import scheduler, worker
 from crowdcore.cli.workspace import app as workspace_app
@@ -60,6 +61,7 @@ for command in (
     fetch,
     export,
     embed,
+    topics,
 ):
     app.command()(command)
 app.command("app")(run_app)
