@@ -1,11 +1,10 @@
 """CCC on Music: which settings? Judged on songs of the training split alone, never on those of test.
 
-    CROWDCORE_DATA=<their folder> python -m benchmarks.ccc_music [splits]
+    CROWDCORE_DATA=<their folder> python -m benchmarks.ccc_music [splits] [row …]
 
 In every split another 140 of the 700 training songs judge, and 56 of the other 560 select the epoch, as the songs held
-out do in `benchmarks.learning_labelme`. All settings meet the same splits and seeds. Printed are means ± standard
-deviations of the accuracy, at the epoch selected and at the last, and the difference to the first row with its
-standard error over the splits.
+out do in `benchmarks.learning_labelme`. All rows of `SETTINGS` meet the same splits and seeds. Printed are means ±
+standard deviations of the accuracy over the splits, at the epoch selected and at the last, then those of each split.
 """
 
 from __future__ import annotations
@@ -51,20 +50,18 @@ def judged(music: CrowdDataset, split: int) -> CrowdDataset:
 
 def main() -> None:
     torch.set_num_threads(1)
-    n_splits = int(sys.argv[1]) if len(sys.argv) > 1 else 6
+    n_splits, *rows = [int(argument) for argument in sys.argv[1:]] or [6]
     music, protocol = load_dataset("music"), get("music-table").training
-    first = None
-    for name, own in SETTINGS.items():
+    for row in rows or range(len(SETTINGS)):
+        name, own = list(SETTINGS.items())[row]
         results = [
             train(judged(music, s), "ccc", seeds=[s], holdout_seed=1000 + s, **{**protocol, **own})
             for s in range(n_splits)
         ]
-        found = {at: 100 * np.concatenate([r.accuracy("test", at=at) for r in results]) for at in ("selected", "last")}
-        first = found["selected"] if first is None else first
-        difference = found["selected"] - first
-        parts = [f"{at} {v.mean():.2f} ± {v.std():.2f}" for at, v in found.items()]
-        error = difference.std(ddof=1) / np.sqrt(n_splits)
-        print(f"{name:42s} {', '.join(parts)}, {difference.mean():+.2f} ± {error:.2f}", flush=True)
+        print(f"{row} {name}")
+        for at in ("selected", "last"):
+            found = 100 * np.concatenate([r.accuracy("test", at=at) for r in results])
+            print(f"  {at:8s} {found.mean():.2f} ± {found.std():.2f}: {found.round(1).tolist()}", flush=True)
 
 
 if __name__ == "__main__":
