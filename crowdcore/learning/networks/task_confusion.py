@@ -8,6 +8,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.learning.networks.layers import Linear
 from crowdcore.learning.networks.likelihood import log_softmax
@@ -58,6 +59,8 @@ class TaskConfusion(nn.Module):
     def __init__(self, problem: Problem, size: int, right: float) -> None:
         super().__init__()
         n_classes = problem.n_classes
+        if right * n_classes <= 1:
+            raise SettingError("right", f"be above 1 / {n_classes}, a guess among {n_classes} classes", right)
         for name, value in zip(("centre", "scale"), centre_and_scale(problem), strict=True):
             self.register_buffer(name, value, persistent=False)
         self.worker = nn.Parameter(torch.randn(problem.n_workers, size) / math.sqrt(size))
