@@ -36,6 +36,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "paper, cosine": {**_TABLE3, **_ADAM, **_PLAIN},
     "authors": {**_TABLE3, **_ADAM, **_PLAIN, "schedule": "constant", "variant": "authors"},
     "authors, cosine": {**_TABLE3, **_ADAM, **_PLAIN, "variant": "authors"},
+    "authors without dropout": {
+        **{**_TABLE3, **_ADAM, **_PLAIN, "schedule": "constant", "variant": "authors"},
+        "backbone_settings": {"batch_norm": True, "dropout": 0.0},
+    },
 }
 N_JUDGES = 140
 
