@@ -43,12 +43,13 @@ def topics(
     assert ds.media is not None and ds.media.columns is not None  # else it had been refused
     new = np.flatnonzero((ds.split == SPLITS.index("test")) & (ds.gold >= 0))
     guessed = model.predict_proba(ds.media.columns["text"].reindex(new).fillna("").astype(str)).argmax(1)
+    right, right_new = (_accuracy(ds.gold[at], of) for at, of in ((model.tasks, labels[model.tasks]), (new, guessed)))
     facts = {
         "dataset": ds.name,
         "texts": len(model.tasks),
         "vocabulary": len(model.vocabulary),
-        "accuracy": _accuracy(ds.gold[model.tasks], labels[model.tasks]),
-        "test_accuracy": _accuracy(ds.gold[new], guessed),
+        "accuracy": right,
+        "test_accuracy": right_new,
         "iterations": len(model.bound),
         "bound": model.bound[-1],
     }
@@ -56,9 +57,9 @@ def topics(
     if json:
         print_json({**facts, "settings": model.settings.model_dump(), "topics": table})
         return
-    print_table(
-        table, f"{ds.name}: topics", tuple(f"{name} {value}" for name, value in facts.items()), wrapped=("words",)
-    )
+    print_table(table, f"{ds.name}: topics of {len(model.tasks):,} texts", wrapped=("words",))
+    told = [f"{name} {share:.1%}" for name, share in (("training", right), ("test", right_new)) if share == share]
+    print(f"Accuracy of the classes: {', '.join(told) or 'unknown without gold'}.")
 
 
 def _accuracy(gold: IntArray, label: IntArray) -> float:
