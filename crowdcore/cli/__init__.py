@@ -34,6 +34,7 @@ from crowdcore.cli.runs import app as runs_app
 from crowdcore.cli.show import show
 from crowdcore.cli.simulate import simulate
 from crowdcore.cli.spans import spans
+from crowdcore.cli.topics import topics
 from crowdcore.cli.train import train
 from crowdcore.cli.worker import scheduler, worker
 from crowdcore.cli.workspace import app as workspace_app
@@ -73,6 +74,7 @@ for command in (
     export,
     embed,
     glossary,
+    topics,
 ):
     app.command()(command)
 app.command("next")(next_labels)

@@ -29,7 +29,9 @@ def embed(
     given: Annotated[
         str, typer.Option(help="Embeddings of your own: a .npy file in the order of tasks, or a further column.")
     ] = "",
-    model: Annotated[str, typer.Option(help="For sentences: a model of sentence-transformers that is here.")] = "",
+    model: Annotated[
+        str, typer.Option(help="For sentences: a model of sentence-transformers that is here; default: the first.")
+    ] = "",
     side: Annotated[
         int | None, typer.Option(help=f"For pixels: of a side; default: as the first image has, {SIDE} at most.")
     ] = None,

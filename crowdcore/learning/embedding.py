@@ -20,7 +20,7 @@ from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.images import image_names, read_images, refuse_unless
 from crowdcore.data.rows import Rows
 from crowdcore.data.subset import take_tasks
-from crowdcore.learning.networks.weights import weights_file
+from crowdcore.learning.networks.weights import sentence_models, weights_file
 from crowdcore.learning.training.inputs import refuse_not_finite
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ class Embedded:
 def kinds_of(dataset: CrowdDataset) -> list[str]:
     """Kinds that a dataset's texts or images allow, the usual one first: a pretrained network only where it is here."""
     columns = dataset.media.columns if dataset.media else None
-    kinds = ["tfidf", "sentences"] if columns is not None and "text" in columns else []
+    kinds = ["tfidf"] if columns is not None and "text" in columns else []
+    kinds += ["sentences"] if kinds and sentence_models() else []
     stored = dataset.media.images if dataset.media else None
     named = image_names(dataset) is not None
     if stored is not None or named:
@@ -101,7 +102,8 @@ def embed(
         dataset: tasks with texts or images.
         kind: one of `KINDS`; "auto" is the first of `kinds_of`, or "given".
         given: for "given": a .npy file with a row per task, in their order, or a further column of the annotations.
-        model: for "sentences": name or folder of a model of sentence-transformers that is here.
+        model: for "sentences": name or folder of a model of sentence-transformers that is here; default: the first
+            in Hugging Face's cache.
         side: for "pixels": see `read_images`.
         accept: leave out tasks whose text is empty, or whose image cannot be used.
         allow_urls: fetch images that are addresses.
@@ -205,8 +207,9 @@ def _sentences(texts: Sequence[str], model: str, device: str) -> FloatArray:
         raise CrowdError(f"{what}: pip install sentence-transformers, or use --kind tfidf.") from None
     from crowdcore.learning.training.device import resolve_device
 
+    model = model or next(iter(sentence_models()), "")
     if not model:
-        raise SettingError("model", "name a model, or its folder", model)
+        raise SettingError("model", "name a model, or its folder, as none is in Hugging Face's cache", model)
     try:
         network = library.SentenceTransformer(model, device=str(resolve_device(device)), local_files_only=True)
     except (OSError, ValueError) as error:

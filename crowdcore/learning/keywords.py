@@ -29,7 +29,7 @@ class TrainKeywords(TypedDict, total=False):
     backbone: str
     backbone_settings: dict[str, Any]
     standardise: bool | Literal["auto"]
-    augment: Literal["no", "affine", "affine+flip"]
+    augment: Literal["no", "affine", "affine+flip", "crop", "crop+flip"]
     precision: Literal["float32", "bfloat16"]
     feed: Literal["auto", "device", "stream"]
     stack: Literal["auto", "all", "none"]

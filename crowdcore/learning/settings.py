@@ -76,10 +76,11 @@ class TrainSettings(Settings):
         title="Standardise features",
         description="Scale features to mean 0 and variance 1 on train; auto: when their scales differ wildly.",
     )
-    augment: Literal["no", "affine", "affine+flip"] = Field(
+    augment: Literal["no", "affine", "affine+flip", "crop", "crop+flip"] = Field(
         default="no",
         title="Image augmentation",
-        description="Shift, shear and scale training images at random; also flip them left to right.",
+        description="Change training images at random: shift, shear and scale them, or crop them with a margin of an "
+        "eighth of the side; also flip them left to right.",
     )
     precision: Literal["float32", "bfloat16"] = Field(
         default="float32", title="Precision", description="Arithmetic of the network."

@@ -30,6 +30,7 @@ __all__ = ["KIND_TITLES", "embed", "embeddable", "embedding_kinds", "embedding_s
 
 KIND_TITLES = {
     "tfidf": "TF-IDF of the texts",
+    "sentences": "Sentence embeddings, pretrained",
     "vgg16": "VGG-16, pretrained on ImageNet",
     "pixels": "Pixels, for a network from scratch",
 }

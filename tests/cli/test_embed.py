@@ -62,6 +62,8 @@ def test_sentences_are_embedded_by_a_model_that_is_here(texts, refused, crowdcor
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     assert "not installed" in refused(*sentences)
 
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+
     class Model:
         def __init__(self, name, device, local_files_only):
             if name != "mine" or not local_files_only:
@@ -72,7 +74,13 @@ def test_sentences_are_embedded_by_a_model_that_is_here(texts, refused, crowdcor
 
     monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=Model))
     assert "not on this machine" in refused(*sentences, "--model", "theirs")
-    crowdcore(*sentences, "--model", "mine")
+    assert "none is in Hugging Face's cache" in refused(*sentences)
+    assert crowdcore("embed", texts[0])["kinds"] == ["tfidf"]
+    for name, file in (("mine", "modules.json"), ("a--language-model", "config.json")):
+        (tmp_path / "hub" / f"models--{name}" / "snapshots" / "1").mkdir(parents=True)
+        (tmp_path / "hub" / f"models--{name}" / "snapshots" / "1" / file).touch()
+    assert crowdcore("embed", texts[0])["kinds"] == ["tfidf", "sentences"]
+    crowdcore(*sentences)
     features = np.array(cc.read_dataset(tmp_path / "out").features)
     assert features[:, 0].tolist() == [len(text) for text in texts[1]]
 

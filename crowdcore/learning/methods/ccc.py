@@ -10,6 +10,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.func import functional_call, grad
 
+from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, EpochContext, Network, Recovered, swept
 from crowdcore.learning.networks.clusters import KMeans
@@ -105,6 +106,8 @@ class Ccc(CrowdMethod):
         self.n_steps = -(-problem.n_train // training.batch_size)
         candidates = problem.n_train_annotations if self.authors else problem.n_train
         wanted = problem.n_train / 5 if settings.meta_size is None else settings.meta_size
+        if wanted == settings.meta_size and wanted < c:
+            raise SettingError("meta_size", f"be at least {c}, a task for every class", wanted)
         self.per_class = min(max(1, round(wanted / c)), candidates)
         self.per_step = min(training.batch_size, c * self.per_class)
         self.matrices = nn.Parameter(torch.eye(c).repeat(_MODELS, self.n_workers, 1, 1))

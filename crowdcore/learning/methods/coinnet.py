@@ -13,7 +13,7 @@ from crowdcore.core.settings import Settings
 from crowdcore.learning.base import Network, Recovered, swept
 from crowdcore.learning.networks.likelihood import gather_rows
 from crowdcore.learning.networks.ops import worker_product
-from crowdcore.learning.networks.volume import log_volume
+from crowdcore.learning.networks.volume import log_volume, refuse_small_batches
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.worker_model import WorkerModel, WorkerModelSettings
@@ -61,6 +61,8 @@ class CoinNet(WorkerModel):
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
         super().__init__(problem, settings, network)
         self.keep("sparsity", settings.sparsity)
+        if settings.strength:
+            refuse_small_batches(problem)
         first = np.searchsorted(problem.task, np.arange(problem.n_train))
         self.register_buffer("offset", torch.from_numpy(first), persistent=False)
         self.outlier = nn.Parameter(torch.zeros(problem.n_train_annotations, self.n_classes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
@@ -54,6 +55,13 @@ class Crowdlab(PosteriorTrained):
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
         super().__init__(problem, settings, network)
         self.register_buffer("worker_weight", torch.ones(self.n_workers))
+
+    @classmethod
+    def notes(cls, problem: Problem, settings: Any) -> tuple[str, ...]:
+        """That nothing tells good workers from bad ones, where it is so."""
+        if np.bincount(problem.task[: problem.n_train_annotations]).max() > 1:
+            return ()
+        return ("No training task has two labels: CROWDLAB cannot see who agrees, and follows its network alone.",)
 
     def start_epoch(self, context: EpochContext) -> None:
         """The ensemble, except before the network has learnt anything."""

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import Network, swept
-from crowdcore.learning.networks.volume import log_volume
+from crowdcore.learning.networks.volume import log_volume, refuse_small_batches
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.worker_model import WorkerModel, WorkerModelSettings
@@ -37,9 +37,9 @@ class GeoCrowdNetSettings(WorkerModelSettings):
 class GeoCrowdNet(WorkerModel):
     """``-mean log (p_i π^r)[y_i^r] - λ log det(V + ε I)`` with stochastic π^r, means over annotations.
 
-    F: ``V = mean_i p_iᵀ p_i`` over a batch's tasks (a batch with fewer tasks than classes would have volume 0: ε = 1e-4
-    keeps it finite); the paper's sum over tasks differs by a constant. W: ``V = Σ_r π^r π^rᵀ / R``, the same whatever
-    the batch. ``π^r ∝ softplus(V^r)`` as in trace regularisation.
+    F: ``V = mean_i p_iᵀ p_i`` over a batch's tasks (a last batch with fewer tasks than classes would have volume 0: ε =
+    1e-4 keeps it finite); the paper's sum over tasks differs by a constant. W: ``V = Σ_r π^r π^rᵀ / R``, the same
+    whatever the batch. ``π^r ∝ softplus(V^r)`` as in trace regularisation.
     """
 
     name: ClassVar[str] = "geocrowdnet"
@@ -53,6 +53,8 @@ class GeoCrowdNet(WorkerModel):
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
         super().__init__(problem, settings, network)
         self.volume = settings.volume
+        if settings.volume == "f" and settings.strength:
+            refuse_small_batches(problem)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Cross-entropy of the labels, minus the volume."""

@@ -8,6 +8,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
 from crowdcore.learning.networks.likelihood import log_evidence, log_softmax
@@ -47,7 +48,7 @@ class MaxMig(CrowdMethod):
     The aggregator is ``g_j = softmax(b + Σ_r W^r[:, y_j^r])`` over the labels that task j has, b = log ρ at the start.
     Minus the loss is a lower bound of the mutual information of classifier and aggregator, in nats, of which the
     second mean is estimated within a batch: its expectation is the same for every batch size, its variance is not. A
-    batch of one task has no second mean. Where workers err independently, ``W^r = log π^r`` is best (Theorem 3.4),
+    last batch of one task has no second mean. Where workers err independently, ``W^r = log π^r`` is best (Theorem 3.4),
     so that ``softmax(W^r[c])`` is shown as the confusion.
     """
 
@@ -60,6 +61,8 @@ class MaxMig(CrowdMethod):
 
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
         super().__init__(problem, settings, network)
+        if problem.training.batch_size < 2:
+            raise SettingError("batch_size", "be at least 2, as tasks of a batch are compared with each other", 1)
         prior = torch.full((self.n_classes,), 1 / self.n_classes)
         if settings.prior == "votes":
             prior = torch.from_numpy(problem.votes().mean(0)).float().clamp_min(1e-3)

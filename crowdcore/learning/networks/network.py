@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -12,7 +14,7 @@ from crowdcore.learning.base import Network
 from crowdcore.learning.networks.layers import Random
 from crowdcore.learning.settings import TrainSettings
 
-__all__ = ["Augment", "Reduced", "make_network"]
+__all__ = ["Augment", "Crop", "Reduced", "make_network"]
 
 _SHIFT, _SHEAR, _SCALE = 0.125, 0.1, 0.1
 
@@ -38,6 +40,46 @@ class Augment(Random):
         second = torch.stack([torch.zeros_like(u[:, 3]), 1 + _SCALE * u[:, 3], 2 * _SHIFT * u[:, 4]], -1)
         grid = functional.affine_grid(torch.stack([first, second], 1), list(x.shape), align_corners=False)
         return functional.grid_sample(x, grid, align_corners=False)
+
+
+class Crop(Random):
+    """Random crops of images with a margin of 0, the mean colour, of an eighth of their side; a place for every image.
+
+    As torchvision's `RandomCrop` and `RandomHorizontalFlip`, which draw one place for a whole batch.
+
+    Args:
+        flip: also mirror half of the images.
+    """
+
+    def __init__(self, flip: bool) -> None:
+        super().__init__()
+        self.flip = flip
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, channels, H, W) of the same shape; the identity outside training."""
+        if not self.training:
+            return x
+        n, channels, height, width = x.shape
+        margin = (max(1, round(_SHIFT * height)), max(1, round(_SHIFT * width)))
+        u = self.uniform_rows(n, 3)
+        rows, columns = (
+            torch.arange(side, device=x.device) + (u[:, i, None] * (2 * most + 1)).long()
+            for i, (side, most) in enumerate(zip((height, width), margin, strict=True))
+        )
+        if self.flip:
+            columns = torch.where(u[:, 2, None] < 0.5, columns.flip(1), columns)
+        padded = functional.pad(x, (margin[1], margin[1], margin[0], margin[0]))
+        tall = padded.gather(2, rows[:, None, :, None].expand(n, channels, height, width + 2 * margin[1]))
+        return tall.gather(3, columns[:, None, None, :].expand(n, channels, height, width))
+
+
+_AUGMENTS: dict[str, Callable[[], nn.Module]] = {
+    "affine": lambda: Augment(flip=False),
+    "affine+flip": lambda: Augment(flip=True),
+    "crop": lambda: Crop(flip=False),
+    "crop+flip": lambda: Crop(flip=True),
+}
+"""Setting -> what it puts before the network."""
 
 
 class Reduced(nn.Module):
@@ -68,7 +110,7 @@ def make_network(training: TrainSettings, input_shape: tuple[int, ...]) -> Netwo
         if training.precision == "bfloat16":
             module = Reduced(module)
         if training.augment != "no":
-            module = nn.Sequential(Augment(training.augment == "affine+flip"), module)
+            module = nn.Sequential(_AUGMENTS[training.augment](), module)
         return module
 
     return network

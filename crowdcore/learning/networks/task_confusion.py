@@ -8,6 +8,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.learning.networks.layers import Linear
 from crowdcore.learning.networks.likelihood import log_softmax
@@ -59,6 +60,8 @@ class TaskConfusion(nn.Module):
         super().__init__()
         problem.refuse_words("This method")
         n_classes = problem.n_classes
+        if right * n_classes <= 1:
+            raise SettingError("right", f"be above 1 / {n_classes}, a guess among {n_classes} classes", right)
         for name, value in zip(("centre", "scale"), centre_and_scale(problem), strict=True):
             self.register_buffer(name, value, persistent=False)
         self.worker = nn.Parameter(torch.randn(problem.n_workers, size) / math.sqrt(size))

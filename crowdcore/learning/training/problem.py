@@ -164,11 +164,15 @@ def make_problem(
         device: see `Problem`.
 
     Raises:
-        DataError: no features, no annotations, features with NaN, fewer tasks than classes, nothing to validate on.
+        DataError: no features, no annotations, a single class, features with NaN, fewer tasks than classes,
+            nothing to validate on.
         SettingError: worker features of a wrong shape; names from gold where nothing is validated on gold.
     """
     if dataset.n_annotations == 0:
         raise DataError(f"{dataset.name} has no annotations", "There is nothing to learn from.")
+    if dataset.n_classes < 2:
+        only = f"{dataset.name} has only the class {dataset.classes[0]!r}"
+        raise DataError(only, "A classifier needs at least two.")
     rows = input_rows(dataset, images)
     words = of_words(dataset)
     if words != (training.backbone == "tagger"):

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.func import functional_call, stack_module_state, vmap
+from torchvision.transforms import v2
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.dataset import Media
 from crowdcore.data.rows import Rows
 from crowdcore.learning import backbones, train
 from crowdcore.learning.networks.layers import Dropout
-from crowdcore.learning.networks.network import Augment
+from crowdcore.learning.networks.network import Augment, Crop
 from tests.learning.helpers import featured_crowd
 
 
@@ -122,3 +124,38 @@ def test_augmentation_moves_pictures_and_rests_in_evaluation():
     left = Augment(flip=False)(line)[..., :8].sum() / Augment(flip=False)(line).sum()
     both = Augment(flip=True)(line)[..., :8].sum() / Augment(flip=True)(line).sum()
     assert left > 0.9 and 0.3 < both < 0.7
+
+
+def test_crops_are_torchvisions_with_a_place_for_every_image():
+    torch.manual_seed(0)
+    crop, x = Crop(flip=True), torch.rand(120, 2, 8, 12)
+    assert torch.equal(crop.eval()(x), x)
+    cropped, padded = crop.train()(x), v2.functional.pad(x, [2, 1])  # margins of 12 / 8 and 8 / 8
+    crops = [v2.functional.crop(padded, top, left, 8, 12) for top in range(3) for left in range(5)]
+    every = torch.stack([*crops, *map(v2.functional.horizontal_flip, crops)])
+    same = (every == cropped).flatten(2).all(2)
+    assert (same.sum(0) == 1).all() and same.any(1).sum() > 25, "one place each, and nearly all places occur"
+
+
+def test_crops_are_the_same_alone_and_in_a_stack():
+    x, crops = torch.rand(9, 3, 8, 8), []
+    for seed in (3, 4):
+        torch.manual_seed(seed)
+        crops.append(Crop(flip=True))
+    _, buffers = stack_module_state(crops)
+    both = vmap(lambda state: functional_call(crops[0], {k: v.clone() for k, v in state.items()}, (x,)))(buffers)
+    assert not torch.equal(both[0], both[1])
+    torch.testing.assert_close(both, torch.stack([crop(x) for crop in crops]))
+
+
+def test_cropped_training_reproduces_and_leaves_evaluation_alone():
+    crowd = with_images()
+    settings = {"epochs": 4, "lr": 0.01, "batch_size": 8, "backbone": "cnn", "augment": "crop+flip"}
+    settings |= {"backbone_settings": {"width": 4, "hidden": 8}}
+    again, cropped = (train(crowd, "dl-mv", seeds=seeds, **settings) for seeds in ([3, 4], [4]))
+    np.testing.assert_array_equal(again.probabilities["last"][1], cropped.probabilities["last"][0])
+    plain = train(crowd, "dl-mv", seeds=[4], **{**settings, "augment": "no"})
+    assert not np.allclose(cropped.probabilities["last"], plain.probabilities["last"], atol=1e-3)
+    pictures = crowd.media.images[:5]
+    np.testing.assert_array_equal(cropped.predict_proba(pictures), cropped.predict_proba(pictures))
+    np.testing.assert_allclose(cropped.predict_proba(pictures), cropped.probabilities["selected"][:, :5], atol=1e-5)

@@ -1,0 +1,172 @@
+"""MA-sLDAc: the bound, planted topics and confusions, and what it predicts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+from scipy.special import digamma
+from scipy.stats import dirichlet
+from sklearn.decomposition import LatentDirichletAllocation
+from sklearn.linear_model import LogisticRegression
+
+from crowdcore import aggregation
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.data.dataset import CrowdDataset, Media
+from crowdcore.learning import TopicModel, fit_topics
+from crowdcore.learning.topics.documents import batches
+from crowdcore.learning.topics.inference import Crowd, Priors, Topics
+from tests.conftest import simulate_crowd
+
+N, N_TEST, CLASSES, TOPICS, WORDS, WORKERS = 240, 200, 3, 6, 100, 6
+PRIORS = Priors(0.1, 0.05, 1.0, 0.01)
+
+
+class Corpus:
+    """Documents drawn from the model: two topics speak for each class, the labels of workers are often wrong."""
+
+    def __init__(self, seed: int = 0) -> None:
+        rng = np.random.default_rng(seed)
+        self.topics = rng.dirichlet(np.full(WORDS, 0.05), TOPICS)
+        self.gold = rng.integers(CLASSES, size=N + N_TEST)
+        favoured = np.where(np.arange(TOPICS) % CLASSES == self.gold[:, None], 1.2, 0.15)
+        shares = np.stack([rng.dirichlet(row) for row in favoured])
+        self.counts = rng.multinomial(60, shares @ self.topics)
+        right = rng.uniform(0.35, 0.8, WORKERS)[:, None, None]
+        self.confusion = right * np.eye(CLASSES) + (1 - right) / (CLASSES - 1) * (1 - np.eye(CLASSES))
+        self.confusion[0] = [[0.1, 0.85, 0.05], [0.85, 0.1, 0.05], [0.05, 0.05, 0.9]]  # one worker swaps two classes
+        self.task = np.repeat(np.arange(N), 3)
+        self.worker = np.concatenate([np.sort(rng.permutation(WORKERS)[:3]) for _ in range(N)])
+        rows = self.confusion[self.worker, self.gold[self.task]].cumsum(1)
+        self.label = (rng.random((len(rows), 1)) > rows).sum(1)
+
+    def dataset(self) -> CrowdDataset:
+        crowd = simulate_crowd(N + N_TEST, WORKERS, CLASSES, 3)
+        crowd = crowd.where(crowd.task < N)
+        split = np.where(np.arange(N + N_TEST) < N, 0, 2).astype(np.int8)
+        parts = {"task": self.task, "worker": self.worker, "label": self.label, "gold": self.gold}
+        return replace(crowd, split=split, **{k: v.astype(getattr(crowd, k).dtype) for k, v in parts.items()})
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return Corpus()
+
+
+@pytest.fixture(scope="module")
+def model(corpus: Corpus) -> TopicModel:
+    return fit_topics(corpus.dataset(), counts=sparse.csr_matrix(corpus.counts), n_topics=TOPICS, iterations=60)
+
+
+def test_the_bound_never_falls(corpus, model):
+    assert len(model.bound) > 20
+    assert (np.diff(model.bound) >= -1e-9 * np.abs(model.bound[1:])).all()
+    assert model.bound[-1] > model.bound[10], "η is learnt from then on"
+
+
+def test_planted_topics_and_confusions_are_found(corpus, model):
+    likeness = np.corrcoef(model.topics, corpus.topics)[:TOPICS, TOPICS:]
+    found = likeness[linear_sum_assignment(-likeness)]
+    assert np.sort(found)[1:].min() > 0.9, found
+    assert np.abs(model.worker_confusion - corpus.confusion).mean() < 0.06
+    assert model.worker_confusion[0, 0, 1] > 0.7 and model.worker_confusion[0, 1, 0] > 0.7
+
+
+def test_classes_are_better_than_by_majority_vote_and_separate_topics(corpus, model):
+    votes = aggregation.get("majority-vote").fit(corpus.dataset()).labels[:N]
+    separate = LatentDirichletAllocation(TOPICS, random_state=0, max_iter=20).fit(corpus.counts[:N])
+    regression = LogisticRegression().fit(separate.transform(corpus.counts[:N]), votes)
+    reference = (regression.predict(separate.transform(corpus.counts[N:])) == corpus.gold[N:]).mean()
+    predicted = model.predict_proba(sparse.csr_matrix(corpus.counts[N:]))
+    np.testing.assert_allclose(predicted.sum(1), 1)
+    assert (predicted.argmax(1) == corpus.gold[N:]).mean() > reference + 0.05
+    assert (model.posterior.argmax(1) == corpus.gold[:N]).mean() > (votes == corpus.gold[:N]).mean() + 0.2
+
+
+def small(corpus: Corpus) -> Topics:
+    """The first five documents, some steps from the start."""
+    used = corpus.task < 5
+    crowd = Crowd(*(torch.from_numpy(part[used]) for part in (corpus.task, corpus.worker, corpus.label)))
+    q = torch.full((5, CLASSES), 1 / CLASSES, dtype=torch.float64)
+    documents = batches(sparse.csr_matrix(corpus.counts[:5]), torch.device("cpu"))
+    topics = Topics(documents, crowd, q, WORKERS, 2, WORDS, PRIORS, (0, 0))
+    topics.eta = torch.tensor([[1.0, -1.0], [0.5, 0.2], [-2.0, 0.3]], dtype=torch.float64)
+    for _ in range(3):
+        topics.step(learn_eta=False)
+    return topics
+
+
+def expected_log(parameter: np.ndarray) -> np.ndarray:
+    return digamma(parameter) - digamma(parameter.sum(-1, keepdims=True))
+
+
+def dirichlet_part(parameter: np.ndarray, prior: float) -> float:
+    """``E log p - E log q`` of a Dirichlet, by its entropy."""
+    density = dirichlet(np.full(len(parameter), prior)).logpdf(np.full(len(parameter), 1 / len(parameter)))
+    constant = density + (prior - 1) * len(parameter) * np.log(len(parameter))
+    return float(constant + (prior - 1) * expected_log(parameter).sum() + dirichlet(parameter).entropy())
+
+
+def test_the_bound_is_the_papers(corpus):
+    topics = small(corpus)
+    zeta, xi, eta = topics.words.numpy().copy(), topics.confusion.numpy().copy(), topics.eta.numpy()
+    bound = topics.step(learn_eta=False)  # of the documents' part, under the topics and confusions before
+    expected = sum(dirichlet_part(row, PRIORS.words) for row in zeta)
+    expected += sum(dirichlet_part(row, PRIORS.confusion) for row in xi.reshape(-1, CLASSES))
+    expected -= PRIORS.ridge / 2 * np.square(eta).sum()
+    for b, batch in enumerate(topics.documents):
+        for d, number in enumerate(batch.number.tolist()):
+            gamma, q, n = topics.proportions[number].numpy(), topics.q[number].numpy(), corpus.counts[number].sum()
+            expected += dirichlet_part(gamma, PRIORS.proportions) - (q * np.log(q)).sum()
+            product, mean = np.ones(CLASSES), np.zeros(2)
+            for m, log_phi in enumerate(topics.log_phi[b][d]):
+                word, count, phi = int(batch.word[d, m]), float(batch.count[d, m]), log_phi.exp().numpy()
+                terms = expected_log(gamma) + expected_log(zeta)[:, word] - log_phi.numpy()
+                expected += count * (phi * terms).sum()
+                product *= (np.exp(eta / n) @ phi) ** count
+                mean += count * phi / n
+            expected += q @ eta @ mean - np.log(product.sum())
+            for a in np.flatnonzero(corpus.task == number):
+                expected += q @ expected_log(xi[corpus.worker[a]])[:, corpus.label[a]]
+    assert bound == pytest.approx(expected, rel=1e-10)
+
+
+def test_how_documents_are_batched_does_not_matter(corpus, monkeypatch):
+    whole = small(corpus)
+    monkeypatch.setattr("crowdcore.learning.topics.documents._CELLS", 40)
+    cut = small(corpus)
+    assert len(cut.documents) > len(whole.documents) == 1
+    torch.testing.assert_close(cut.words, whole.words)
+    torch.testing.assert_close(cut.q, whole.q)
+
+
+def test_texts_are_counted_and_new_ones_classified(corpus):
+    crowd = corpus.dataset()
+    said = [" ".join(f"w{word}" for word in np.repeat(np.arange(WORDS), row)) for row in corpus.counts]
+    dataset = replace(crowd, media=Media(columns=pd.DataFrame({"text": ["", *said[1:]]})))
+    model = fit_topics(dataset, n_topics=TOPICS, starts=1, iterations=30)
+    assert model.tasks.tolist() == list(range(1, N)), "the first has no text, the last are for test"
+    table = model.words(5)
+    assert list(table.columns) == ["topic", "share", "class", "words"] and table["share"].sum() == pytest.approx(1)
+    assert all(len(words.split()) == 5 for words in table["words"])
+    new = model.predict_proba([*said[N:], "nothing known"])
+    assert (new[:-1].argmax(1) == corpus.gold[N:]).mean() > 0.7
+    np.testing.assert_allclose(new[-1], 1 / CLASSES)
+
+
+def test_what_it_cannot_learn_from_is_refused(corpus):
+    crowd = corpus.dataset()
+    with pytest.raises(DataError, match="has no texts"):
+        fit_topics(crowd)
+    with pytest.raises(SettingError, match="be counts of words in 440 tasks"):
+        fit_topics(crowd, counts=sparse.csr_matrix(corpus.counts[:5]))
+    with pytest.raises(SettingError, match="n_topics"):
+        fit_topics(crowd, counts=sparse.csr_matrix(corpus.counts), n_topics=0)
+    alike = pd.DataFrame({"text": [f"only{i}" for i in range(crowd.n_tasks)]})
+    with pytest.raises(DataError, match="no words in common"):
+        fit_topics(replace(crowd, media=Media(columns=alike)))
