@@ -31,6 +31,7 @@ from .m_msr import MMSR as MMSR
 from .mace import MACE as MACE
 from .majority_vote import MajorityVote as MajorityVote
 from .one_coin import OneCoin as OneCoin
+from .ordinal_dawid_skene import OrdinalDawidSkene as OrdinalDawidSkene
 from .pooled_dawid_skene import PooledDawidSkene as PooledDawidSkene
 from .span_majority import SpanMajority as SpanMajority
 from .wawa import Wawa as Wawa
