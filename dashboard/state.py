@@ -51,8 +51,8 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "annotators": ("view", "kind", "groups", "worker", "other", "true", "given", "without"),
     "aggregate": ("methods", "gold", "first", "second", "result", "worker", "curve"),
     "tasks": ("task", "show", "true", "given", "worker", "number"),
-    "spans": (),
     "train": ("methods", "settings", "runs", "view", "metric", "smooth", "axes"),
+    "spans": (),
     "runs": ("datasets", "methods", "states", "tags", "find", "trials", "runs"),
     "compare": (
         *("runs", "view", "at", "metric", "smooth", "axes", "split"),

@@ -14,7 +14,7 @@ from crowdcore.cli._output import print_json
 def export(
     dataset: DatasetName,
     target: Annotated[
-        Path, typer.Argument(help="A folder (our format), a .csv or .parquet file (long table), or .conll.")
+        Path, typer.Argument(help="A folder (our format), or a .csv, .parquet (long table) or .conll file.")
     ],
     hide_names: HideNames = False,
     json: Json = False,

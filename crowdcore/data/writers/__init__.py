@@ -1,4 +1,4 @@
-"""Writing datasets and results: folder, long table, CoNLL columns, aggregated labels. A file appears whole or not at all."""
+"""Writing datasets and results: folder, long table, CoNLL columns, labels. Every file appears whole or not at all."""
 
 from __future__ import annotations
 
