@@ -52,10 +52,8 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "rounds": ("second", "by", "at", "worker", "true", "given"),
     "aggregate": ("methods", "gold", "first", "second", "result", "worker", "curve"),
     "tasks": ("task", "show", "true", "given", "worker", "number"),
-    "next": ("budget", "capacity", "available", "task"),
-    "ratings": ("ratings", "truth", "view", "accept"),
-    "spans": (),
     "review": ("by", "show", "true", "given", "workers", "against", "task", "worker"),
+    "next": ("budget", "capacity", "available", "task"),
     "train": ("methods", "settings", "runs", "view", "metric", "smooth", "axes"),
     "runs": ("datasets", "methods", "states", "tags", "find", "trials", "runs"),
     "compare": (
@@ -69,6 +67,8 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "omega": ("runs", "seed", "epoch", "view", "half", "true", "worker", "task"),
     "report": ("runs", "parts"),
     "reproduction": ("entry", "scale"),
+    "spans": (),
+    "ratings": ("ratings", "truth", "view", "accept"),
     "glossary": (),
 }
 _MANY = {

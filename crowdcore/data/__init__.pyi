@@ -44,6 +44,7 @@ from .validation import (
 from .writers import (
     neutralise as neutralise,
     write_aggregated as write_aggregated,
+    write_conll as write_conll,
     write_folder as write_folder,
     write_long as write_long,
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from crowdcore.data import CrowdDataset
 from dashboard import services, state
 from dashboard.components.collector import spare
 from dashboard.components.guard import refusals
@@ -81,8 +82,15 @@ def _sidebar() -> bool:
             **state.bind("names", hidden_names(), say=("hidden", "shown")),
         )
         st.caption(
-            f"{count(opened.n_tasks, 'task')} · {count(opened.n_workers, 'worker')} · "
+            f"{_tasks(opened)} · {count(opened.n_workers, 'worker')} · "
             f"{count(opened.n_annotations, 'annotation')} · {count(opened.n_classes, 'class', 'classes')}"
         )
     state.rename(lambda: services.other_names(dataset, hidden_names()))
     return True
+
+
+def _tasks(dataset: CrowdDataset) -> str:
+    """How many tasks; of a crowd that tags tokens, how many tokens and sentences."""
+    if dataset.sentences is None:
+        return count(dataset.n_tasks, "task")
+    return f"{count(dataset.n_tasks, 'token')} · {count(len(dataset.sentences), 'sentence')}"

@@ -33,3 +33,9 @@ def test_other_commands_speak_of_tokens_and_sentences(crowdcore, run, folder):
 
 def test_crowds_without_spans_are_refused(refused):
     assert "demo knows no sentences, so that it has no spans" in refused("spans", "demo")
+
+
+def test_export_as_conll_columns(crowdcore, folder, tmp_path):
+    crowdcore("export", folder, tmp_path / "c.conll")
+    assert (tmp_path / "c.conll").read_text().startswith("token\tgold\tw1\t")
+    assert crowdcore("info", tmp_path / "c.conll")["summary"]["n_sentences"] == 30

@@ -19,6 +19,7 @@ import plotly.graph_objects as go
 from benchmarks.rounds import two_rounds
 from benchmarks.verdicts import DRIFTING, planted_crowd
 from crowdcore import aggregation, analysis, figures, load_dataset
+from crowdcore.data import simulate
 from crowdcore.exhibits.differences import rank_changes
 from crowdcore.learning import RecoveryPlan, RecoveryStudy, TrainingResult, study_recovery, train
 from crowdcore.learning.comparison.summary import class_bands
@@ -35,6 +36,7 @@ DRAWN_MEASURES = {name: MEASURES[name] for name in ("accuracy", "effective error
 dataset = cache(lambda: load_dataset("demo"))
 confusion = cache(lambda: analysis.worker_confusion(dataset()))
 summary = cache(lambda: analysis.summary(dataset()))
+spans = cache(lambda: analysis.span_scores(simulate.tags(n_sentences=200, seed=1)))
 quality = cache(lambda: analysis.worker_quality(dataset()))
 
 
@@ -181,6 +183,8 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
     "rank_changes": lambda: rank_changes(runs())[0].figure,
     "search_history": lambda: figures.search_history(trials(), "dl-mv"),
     "search_importance": lambda: figures.search_importance(optuna.importance.get_param_importances(search()), "dl-mv"),
+    "span_errors": lambda: figures.span_errors(spans()),
+    "span_f1": lambda: figures.span_f1(spans()),
     "skills": lambda: figures.skills(
         {
             name: analysis.skill_comparison(confusion(), runs()[name].worker_confusion, seeds=runs()[name].seeds)

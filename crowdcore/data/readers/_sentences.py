@@ -18,7 +18,7 @@ from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.sentences import Sentences, rows_of
 from crowdcore.data.tables.base import Arrow
 
-__all__ = ["are_tag_sequences", "by_tokens"]
+__all__ = ["are_tag_sequences", "by_tokens", "token_ids"]
 
 SECOND_TEST = "testb"
 """Split of a second test set, as CoNLL-2003 has one: not loaded."""
@@ -33,6 +33,13 @@ def are_tag_sequences(label: Codes, classes: tuple[str, ...] | None) -> bool:
     foreign = np.add.reduceat(~known[words.codes.codes], words.start[:-1]) if len(words) else np.empty(0, int)
     several = np.append((foreign == 0) & (np.diff(words.start) > 1), False)
     return bool(several[label.codes].mean() >= 0.5)
+
+
+def token_ids(names: Arrow, sentence: IntArray, start: IntArray) -> Arrow:
+    """``<sentence>:<position>`` of each token, from 1 on."""
+    position = pa.array(np.arange(len(sentence)) - start[sentence] + 1).cast(pa.large_string())
+    colon = pa.scalar(":", pa.large_string())
+    return pc.binary_join_element_wise(names.take(pa.array(sentence)), position, colon)
 
 
 class _Words:
@@ -81,8 +88,7 @@ def by_tokens(raw: Raw) -> Raw:
     words = text.codes.values.take(pa.array(text.codes.codes[rows_of(text.start, given.codes)]))
     start = np.concatenate([[0], np.cumsum(lengths)])
     names = about.task.values.take(pa.array(about.task.codes))
-    position = pa.array(np.arange(len(sentence)) - start[sentence] + 1).cast(pa.large_string())
-    ids = pc.binary_join_element_wise(names.take(pa.array(sentence)), position, pa.scalar(":", pa.large_string()))
+    ids = token_ids(names, sentence, start)
     gold, noticed = _gold(about, lengths, raw)
     findings += noticed
     tasks = RawTasks(

@@ -10,6 +10,7 @@ from typing import Any
 from crowdcore.core.errors import DataError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.readers import Raw, Source, find_reader
+from crowdcore.data.readers.conll import looks_like_conll
 from crowdcore.data.report import ImportReport
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import identify, open_table
@@ -88,7 +89,8 @@ def open_source(path: str | Path, settings: ReadSettings) -> Source:
     """A file or folder, its table opened."""
     path = Path(path).expanduser()
     content = identify(path, settings.encoding)
-    table = None if content.kind == "folder" else open_table(content, settings)
+    free = content.kind == "folder" or settings.format == "conll" or looks_like_conll(content.sample)
+    table = None if free else open_table(content, settings)
     return Source(path.resolve().name if content.kind == "folder" else path.stem, content, table)
 
 

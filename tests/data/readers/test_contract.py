@@ -16,6 +16,7 @@ from tests.data.readers import exports
 
 LONG = "task,worker,label\nt1,w1,a\nt1,w2,b\nt2,w1,b\n"
 WIDE = "task,w1,w2\nt1,a,b\nt2,b,\n"
+CONLL = "token ann ben\nto O O\nRome B-LOC ?\n\nParis B-LOC ?\n"
 STUDIO = [
     {
         "id": 1,
@@ -36,11 +37,15 @@ PRODIGY = [
 @pytest.fixture
 def samples(tmp_path):
     """Reader name -> a file in its format."""
-    files = {name: tmp_path / name for name in ("long.csv", "wide.csv", "label-studio.json", "prodigy.jsonl", "folder")}
+    files = {
+        name: tmp_path / name
+        for name in ("long.csv", "wide.csv", "label-studio.json", "prodigy.jsonl", "conll.txt", "folder")
+    }
     files["long.csv"].write_text(LONG, encoding="utf-8")
     files["wide.csv"].write_text(WIDE, encoding="utf-8")
     files["label-studio.json"].write_text(json.dumps(STUDIO), encoding="utf-8")
     files["prodigy.jsonl"].write_text("".join(json.dumps(r) + "\n" for r in PRODIGY), encoding="utf-8")
+    files["conll.txt"].write_text(CONLL, encoding="utf-8")
     files["folder"].mkdir()
     (files["folder"] / "annotations.csv").write_text(LONG, encoding="utf-8")
     for code, name in enumerate(("a", "b")):
@@ -63,7 +68,7 @@ class TestEveryReader:
 
     def test_reads_its_sample(self, name, samples):
         ds = examine(samples[name]).dataset(accept=True)
-        assert ds.n_classes == 2
+        assert ds.n_classes == (3 if name == "conll" else 2)
         if name == "image-folder":  # has true classes and no annotations
             assert ds.gold.tolist() == [0, 1] and ds.media.columns["image"].tolist() == ["a/p000.png", "b/p000.png"]
             return
