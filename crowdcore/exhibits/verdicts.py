@@ -151,9 +151,9 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
         view: whose mistakes.
         most: how many to tell of.
     """
-    found = _shared(view)
+    found = shared(view)
     wrong = ~np.eye(len(view.classes), dtype=bool) & (found.workers >= 2)
-    beyond = wrong & _is_shared(found)
+    beyond = wrong & is_shared(found)
     true, given = np.nonzero(beyond if beyond.any() else wrong)
     order = np.lexsort((-found.tasks[true, given], -found.workers[true, given]))[:most]
     true, given = true[order], given[order]
@@ -243,12 +243,12 @@ def actions(
 
 
 @cached
-def _shared(view: View) -> SharedMistakes:
+def shared(view: View) -> SharedMistakes:
     """Whole workers and tasks: by the most probable class where the reference is soft."""
     return analysis.shared_mistakes(view.dataset, replace(view.truth, posterior=None))
 
 
-def _is_shared(found: SharedMistakes) -> BoolArray:
+def is_shared(found: SharedMistakes) -> BoolArray:
     """(C, C) cells that more workers share than chance explains; a test over tasks belongs here as well."""
     return np.asarray(np.nan_to_num(found.q_value, nan=1.0) <= LEVEL)
 

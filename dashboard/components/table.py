@@ -69,6 +69,10 @@ SHARES = {"share", "wrong", "true share", "given share", "accuracy", "acc. low",
     "skill of the other run",
     "its share",
     "share of others",
+    "share low",
+    "share high",
+    "share of labels",
+    "probability of label",
 }
 WIDTHS = {"method": 210, "reason": 420, "meaning": 720}
 SHOWN = 2000  # rows sent to the browser; the filter and the download reach all of them
