@@ -129,7 +129,7 @@ def _rows(
     if show in {"relabel", "ambiguous"}:
         judged = view.of(analysis.task_verdicts)
         keep &= judged.verdict[task] == show
-        order = np.nan_to_num(judged.sure, nan=1.0) - ((judged.gold >= 0) & (judged.label != judged.gold))
+        order = -judged.gain
     if show in {"marked", "unmarked"}:
         marked = dataset.task_ids.isin(list(current_marks(dataset)))
         keep &= marked[task] == (show == "marked")

@@ -130,9 +130,7 @@ def task_verdicts(view: View, sure: float = SURE, verdict: str = "") -> Exhibit:
         columns[view.reference] = names[found.gold]
     table = pd.DataFrame(columns)
     urgency = np.select([found.verdict == name for name in TASK_VERDICTS], range(len(TASK_VERDICTS)))
-    against = (found.gold >= 0) & (found.label != found.gold)
-    gain = np.where(against, 1.0, 1 - np.nan_to_num(found.sure, nan=1.0))
-    order = np.lexsort((-gain, urgency))
+    order = np.lexsort((-found.gain, urgency))
     keep = (found.verdict == verdict) if verdict else (found.n_annotations > 0)
 
     def click(number: int) -> dict[str, str]:
