@@ -31,9 +31,15 @@ __all__ = [
     "show",
 ]
 
+
+def _limits(begin: str) -> tuple[str, ...]:
+    """Fields of a filter by number; see `components.limits`."""
+    return (f"{begin}column", f"{begin}least", f"{begin}most")
+
+
 SHARED = ("dataset", "reference", "names")
 PAGES: Mapping[str, tuple[str, ...]] = {
-    "overview": ("remove", "trust", "confused", "sure", "worker", "task"),
+    "overview": ("remove", "trust", "confused", "sure", "worker", "task", *_limits("w"), *_limits("t")),
     "data": ("view", "file"),
     "sandbox": (
         "crowd",
@@ -48,10 +54,10 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         "worker",
     ),
     "mistakes": ("true", "given", "layer", "beside", "marks", "behind"),
-    "annotators": ("view", "kind", "groups", "worker", "other", "true", "given", "without"),
+    "annotators": ("view", "kind", "groups", "worker", "other", "true", "given", "without", *_limits("")),
     "rounds": ("second", "by", "at", "worker", "true", "given"),
     "aggregate": ("methods", "gold", "first", "second", "result", "worker", "curve"),
-    "tasks": ("task", "show", "true", "given", "worker", "number"),
+    "tasks": ("task", "show", "true", "given", "worker", "number", "sort", *_limits("")),
     "review": ("by", "show", "true", "given", "workers", "against", "task", "worker"),
     "next": ("budget", "capacity", "available", "task"),
     "train": ("methods", "settings", "runs", "view", "metric", "smooth", "axes"),

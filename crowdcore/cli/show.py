@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import pandas as pd
@@ -17,7 +18,7 @@ from crowdcore.cli._runs import full_id, reference_named
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data import CrowdDataset
 from crowdcore.data.pseudonyms import hide_names as without_names
-from crowdcore.exhibits import Exhibit, View, view
+from crowdcore.exhibits import Exhibit, View, between, view
 from crowdcore.exhibits.catalogue import catalogue
 
 __all__ = ["show"]
@@ -35,6 +36,10 @@ def show(
     ] = None,
     run: Annotated[
         list[str] | None, typer.Option("--run", metavar="ID", help="A run, for exhibits of results; repeatable.")
+    ] = None,
+    only: Annotated[
+        tuple[str, float, float] | None,
+        typer.Option("--between", metavar="COLUMN MIN MAX", help="Only rows whose number lies there; inf: no limit."),
     ] = None,
     hide_names: HideNames = False,
     json: Json = False,
@@ -60,6 +65,8 @@ def show(
     several = [one for one in (made if isinstance(made, list) else [made]) if one is not None]
     if not several:
         raise DataError(f"There is no {exhibit} here", "`crowdcore show` tells what it needs.")
+    if only:
+        several = [replace(one, table=between(one.table, *only)) for one in several]
     if len(several) > 1 and (out or figure):
         raise SettingError("exhibit", "be a single one to write to a file", exhibit)
     for one in several:

@@ -30,5 +30,5 @@ from . import (
     worker_skills as worker_skills,
     workers as workers,
 )
-from .exhibit import Exhibit as Exhibit
+from .exhibit import Exhibit as Exhibit, between as between
 from .view import View as View, view as view

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,9 +12,28 @@ if TYPE_CHECKING:
     from crowdcore.analysis import WorkerVerdicts
     from crowdcore.core.types import AnyArray
 
-__all__ = ["changes_without", "message", "reasons"]
+__all__ = ["SharedConfusion", "changes_without", "message", "reasons"]
 
 _SINGLE = 0.8  # share of one label from which it is worth saying
+
+
+class SharedConfusion(NamedTuple):
+    """A worker's confusion of ``true`` with ``given``, ``times`` of ``of`` labels, that ``workers`` of all make."""
+
+    true: str
+    given: str
+    times: float
+    of: float
+    workers: int
+    n_workers: int
+
+    @property
+    def reason(self) -> str:
+        """The confusion in a sentence."""
+        return (
+            f"Calls “{self.true}” “{self.given}” on {self.times:.0f} of {self.of:.0f} tasks, a mistake that "
+            f"{self.workers} of {self.n_workers} workers share."
+        )
 
 
 def reasons(found: WorkerVerdicts) -> list[str]:
@@ -76,8 +95,8 @@ def changes_without(found: WorkerVerdicts) -> AnyArray:
     return np.array(words, object)
 
 
-def message(found: WorkerVerdicts, r: int) -> str:
-    """What one could write to the worker; it accuses nobody."""
+def message(found: WorkerVerdicts, r: int, common: SharedConfusion | None = None) -> str:
+    """What one could write to the worker; it accuses nobody. A confusion that many share is the guideline's fault."""
     thanks = f"Thank you for your {found.n_annotations[r]:,} labels."
     verdict, cells = found.verdict[r], found.confused
     if found.train[r] and verdict != "remove":
@@ -100,6 +119,12 @@ def message(found: WorkerVerdicts, r: int) -> str:
         )
     if verdict == "check":
         return f"{thanks} Please read the guideline again, and ask where it is unclear: your labels often differ."
+    if common is not None and verdict == "trust":
+        return (
+            f"{thanks} They agree well with what we know, but for one confusion: {common.times:.0f} of {common.of:.0f} "
+            f"tasks that seem to be “{common.true}” you called “{common.given}”. Many workers do ({common.workers} of "
+            f"{common.n_workers}), so our guideline may be unclear there. What made you choose so?"
+        )
     if verdict == "trust":
         return f"{thanks} They agree well with what we know. Please go on."
     return f"{thanks} A few more would help us to tell you how well they fit."

@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crowdcore.core.errors import SettingError
+
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
     from crowdcore.core.types import AnyArray
 
-__all__ = ["Exhibit", "cells"]
+__all__ = ["Exhibit", "between", "cells"]
 
 
 class _Table:
@@ -58,6 +60,25 @@ class Exhibit:
     def __post_init__(self) -> None:
         if not self.alt:
             object.__setattr__(self, "alt", self.title)
+
+
+def between(table: pd.DataFrame, column: str, least: float | None = None, most: float | None = None) -> pd.DataFrame:
+    """The rows whose number lies between two limits, both included; a missing number passes no limit.
+
+    Args:
+        table: of an exhibit.
+        column: one of numbers.
+        least: None: no lower limit.
+        most: None: no upper limit.
+
+    Raises:
+        SettingError: there is no such column, or it holds no numbers.
+    """
+    numbers = [str(name) for name in table.columns if table[name].dtype.kind in "iuf"]
+    if column not in numbers:
+        raise SettingError("column", f"be one with numbers ({', '.join(numbers) or 'there is none'})", column)
+    keep = (least is None) | (table[column] >= least)
+    return table[keep & ((most is None) | (table[column] <= most))]
 
 
 def cells(classes: Sequence[str], /, **matrices: AnyArray) -> pd.DataFrame:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -40,6 +39,7 @@ _NAMES = {
     "beside": "The same number of the other run.",
     "names": "How the run's classes got their names.",
     "text": "The beginning of the task's text.",
+    "name": "What it is called.",
     "of": "What the row is about, or the number that the count is out of.",
     "what": "What the row says something about.",
     "meaning": "What it means, in words.",
@@ -112,6 +112,8 @@ _MISTAKES = {
     "expected_beyond": "Tasks wrong alike to expect given skills, difficulty and misleading tasks.",
     "expected_agreed": "Tasks with the same label to expect given skills, difficulty and misleading tasks.",
     "share": "Share of the labels that the row is out of.",
+    "share low": "Lower end of the 95 % interval of the share.",
+    "share high": "Upper end of the 95 % interval of the share.",
     "share_std": "Standard deviation of the share over seeds.",
     "expected labels": "Labels to expect in this cell under the fitted posterior.",
     "sentence": "The mistake in words.",
@@ -264,12 +266,7 @@ def meaning(column: str) -> str:
     if column.startswith("agrees with "):
         return "Whether the label is the class by the reference."
     kind = column.split()[0] if column.strip() else ""
-    return GLOSSARY["reference"] if kind in _references() or column.startswith("run:") else ""
-
-
-@functools.cache
-def _references() -> frozenset[str]:
-    return frozenset([*REVIEWED, *aggregation.names()])
+    return GLOSSARY["reference"] if kind in {*REVIEWED, *aggregation.names()} or column.startswith("run:") else ""
 
 
 def glossary() -> Exhibit:

@@ -11,17 +11,18 @@ import pandas as pd
 from crowdcore import analysis, figures
 from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import DataError
+from crowdcore.exhibits._intervals import in_words, sampled
 from crowdcore.exhibits.exhibit import Exhibit, cells
 from crowdcore.exhibits.fits import fitted
 from crowdcore.exhibits.view import View, cached
 
 if TYPE_CHECKING:
-    from crowdcore.analysis import ConfusionIntervals
     from crowdcore.data.dataset import CrowdDataset
 
 __all__ = ["common_names", "fit_common_confusion", "fit_worker_confusion"]
 
-CLEARLY = 0.02  # of a row; an estimate farther outside of its interval is worth a word
+SAMPLED = "dawid-skene"
+"""The fit whose intervals are drawn together with the true labels."""
 
 
 def common_names(dataset: CrowdDataset, fit: str) -> list[str]:
@@ -72,6 +73,9 @@ def fit_worker_confusion(view: View, fit: str, worker: str) -> Exhibit:
     counts = found.counts[number]
     one = replace(found, counts=found.counts[[number]], confusion=found.confusion[[number]])
     intervals = analysis.credible_intervals(one)
+    if fit == SAMPLED:
+        every = sampled(view.dataset)
+        intervals = replace(every, **{name: getattr(every, name)[[number]] for name in ("estimate", "low", "high")})
     figure = figures.confusion_intervals(
         replace(intervals, reference=escaped(fit)),
         0,
@@ -92,19 +96,4 @@ def fit_worker_confusion(view: View, fit: str, worker: str) -> Exhibit:
         }
     )
     alt = "One worker's confusion with credible intervals"
-    return Exhibit(f"{fit}-{worker}", worker, figure, table, (_in_words(intervals),), alt)
-
-
-def _in_words(found: ConfusionIntervals) -> str:
-    """What the intervals leave out, and where they do not fit the model."""
-    words = (
-        f"{100 * found.level:.0f} % intervals for each cell. They leave out that the true labels are uncertain; "
-        "those of `analysis.sampled_confusion` do not."
-    )
-    outside = np.maximum(found.low - found.estimate, found.estimate - found.high) > CLEARLY
-    if outside.any():
-        words += (
-            f" In {outside.sum()} cells the estimate lies clearly outside its interval: there the model's smoothing, "
-            "or what it shares between workers or cells, weighs more than this worker's labels."
-        )
-    return words
+    return Exhibit(f"{fit}-{worker}", worker, figure, table, (in_words(intervals),), alt)

@@ -11,12 +11,12 @@ import pandas as pd
 
 from crowdcore import analysis
 from crowdcore.analysis.labels.task_disagreement import task_disagreement
+from crowdcore.analysis.reference import Reference  # the command line reads the annotations
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View, cached
 from crowdcore.marks import MARKS, Mark, current_marks, marks_version
 
 if TYPE_CHECKING:
-    from crowdcore.analysis import Reference
     from crowdcore.core.types import BoolArray, IntArray
 
 __all__ = ["BY", "REVIEWS", "By", "Which", "marked_tasks", "relabel_list", "review", "training_list"]
@@ -129,7 +129,7 @@ def _rows(
     if show in {"relabel", "ambiguous"}:
         judged = view.of(analysis.task_verdicts)
         keep &= judged.verdict[task] == show
-        order = np.nan_to_num(judged.sure, nan=1.0) - ((judged.gold >= 0) & (judged.label != judged.gold))
+        order = -judged.gain
     if show in {"marked", "unmarked"}:
         marked = dataset.task_ids.isin(list(current_marks(dataset)))
         keep &= marked[task] == (show == "marked")

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
+from crowdcore import analysis
 from crowdcore.analysis.labels.task_disagreement import task_disagreement
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray
@@ -15,7 +16,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View
 
-__all__ = ["SHOWS", "task", "task_answers", "task_labels", "task_number", "tasks"]
+__all__ = ["SHOWS", "SORTS", "task", "task_answers", "task_labels", "task_number", "tasks"]
 
 Show: TypeAlias = Literal["all", "disputed", "misled", "agreed-wrong", "unlabelled"]
 SHOWS: Mapping[Show, str] = {
@@ -26,12 +27,20 @@ SHOWS: Mapping[Show, str] = {
     "unlabelled": "No annotation",
 }
 """Which tasks to list, in words."""
+Sort: TypeAlias = Literal["disputed", "gain"]
+SORTS: Mapping[Sort, str] = {"disputed": "The most disputed first", "gain": "By what relabelling gains"}
+"""In which order, in words."""
 
 
 def tasks(
-    view: View, show: Show = "all", true: str | None = None, given: str | None = None, worker: str | None = None
+    view: View,
+    show: Show = "all",
+    true: str | None = None,
+    given: str | None = None,
+    worker: str | None = None,
+    sort: Sort = "disputed",
 ) -> Exhibit:
-    """Tasks that pass all filters, the most disputed first; index = task number.
+    """Tasks that pass all filters, the most disputed or the most rewarding to label again first; index = task number.
 
     Args:
         view: whose tasks.
@@ -39,6 +48,7 @@ def tasks(
         true: only those of this class.
         given: only those that got this label.
         worker: only those that this worker labelled (with ``given``, if chosen).
+        sort: in which order.
     """
     found, dataset = view.of(task_disagreement), view.dataset
 
@@ -62,6 +72,9 @@ def tasks(
         )
     frame = found.frame(annotated=show != "unlabelled")
     table = frame if show == "unlabelled" else frame[keep[frame.index]]
+    if sort == "gain" and show != "unlabelled":
+        gain = view.of(analysis.task_verdicts).gain[table.index]
+        table = table.assign(gain=gain).sort_values("gain", ascending=False, kind="stable")
     return Exhibit("tasks", SHOWS[show], None, table, click=click)
 
 

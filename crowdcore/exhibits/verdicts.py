@@ -135,9 +135,7 @@ def task_verdicts(view: View, sure: float = SURE, verdict: str = "") -> Exhibit:
         columns[view.reference] = names[found.gold]
     table = pd.DataFrame(columns)
     urgency = np.select([found.verdict == name for name in TASK_VERDICTS], range(len(TASK_VERDICTS)))
-    against = (found.gold >= 0) & (found.label != found.gold)
-    gain = np.where(against, 1.0, 1 - np.nan_to_num(found.sure, nan=1.0))
-    order = np.lexsort((-gain, urgency))
+    order = np.lexsort((-found.gain, urgency))
     keep = (found.verdict == verdict) if verdict else (found.n_annotations > 0)
 
     def click(number: int) -> dict[str, str]:
@@ -156,9 +154,9 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
         view: whose mistakes.
         most: how many to tell of.
     """
-    found = _shared(view)
+    found = shared(view)
     wrong = ~np.eye(len(view.classes), dtype=bool) & (found.workers >= 2)
-    beyond = wrong & _is_shared(found)
+    beyond = wrong & is_shared(found)
     true, given = np.nonzero(beyond if beyond.any() else wrong)
     order = np.lexsort((-found.tasks[true, given], -found.workers[true, given]))[:most]
     true, given = true[order], given[order]
@@ -248,12 +246,12 @@ def actions(
 
 
 @cached
-def _shared(view: View) -> SharedMistakes:
+def shared(view: View) -> SharedMistakes:
     """Whole workers and tasks: by the most probable class where the reference is soft."""
     return analysis.shared_mistakes(view.dataset, replace(view.truth, posterior=None))
 
 
-def _is_shared(found: SharedMistakes) -> BoolArray:
+def is_shared(found: SharedMistakes) -> BoolArray:
     """(C, C) cells that more workers share than chance explains; a test over tasks belongs here as well."""
     return np.asarray(np.nan_to_num(found.q_value, nan=1.0) <= LEVEL)
 

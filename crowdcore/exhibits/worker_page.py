@@ -10,14 +10,17 @@ import pandas as pd
 
 from crowdcore import analysis, figures
 from crowdcore.analysis.workers.confusion import row_shares
-from crowdcore.exhibits._verdict_words import changes_without, message, reasons
+from crowdcore.exhibits._intervals import in_words, sampled
+from crowdcore.exhibits._verdict_words import SharedConfusion, changes_without, message, reasons
 from crowdcore.exhibits.exhibit import Exhibit
-from crowdcore.exhibits.verdicts import workers_judged
+from crowdcore.exhibits.verdicts import CONFUSED, is_shared, shared, workers_judged
 from crowdcore.exhibits.view import View, cached
 from crowdcore.exhibits.workers import worker_pairs
 
 if TYPE_CHECKING:
     from crowdcore.analysis import WorkerOverTime, WorkerVerdicts
+
+_AGAIN = 3  # labels from which a confusion is worth naming
 
 __all__ = ["worker_mistakes", "worker_over_time", "worker_partners", "worker_verdict"]
 
@@ -26,18 +29,31 @@ __all__ = ["worker_mistakes", "worker_over_time", "worker_partners", "worker_ver
 def worker_verdict(view: View, worker: str) -> Exhibit:
     """What to do about one worker, why, what changes without, and what one could write."""
     found, r = _renamed(view), view.worker_number(worker)
+    common = shared_confusion(view, r)
     row = {
         "worker": worker,
         "verdict": found.verdict[r],
-        "reason": _reasons(view)[r],
+        "reason": " ".join(filter(None, [_reasons(view)[r], common and common.reason])),
         "skill κ": found.skill[r],
         "κ low": found.low[r],
         "κ high": found.high[r],
         "labels": found.n_annotations[r],
         "without": changes_without(found)[r],
-        "message": message(found, r),
+        "message": message(found, r, common),
     }
     return Exhibit("worker-verdict", f"Verdict on {worker}", None, pd.DataFrame([row], index=[r]), (found.truth,))
+
+
+def shared_confusion(view: View, r: int) -> SharedConfusion | None:
+    """The worker's most frequent confusion among those that more workers share than chance explains, if any."""
+    found, every = view.of(analysis.worker_confusion), shared(view)
+    own = np.where(is_shared(every) & (found.matrices[r] >= CONFUSED), found.counts[r], 0)
+    a, b = np.unravel_index(own.argmax(), own.shape)
+    if own[a, b] < _AGAIN:
+        return None
+    n_workers = int((view.dataset.labels_per_worker > 0).sum())
+    of = float(found.counts[r, a].sum())
+    return SharedConfusion(view.classes[a], view.classes[b], float(own[a, b]), of, int(every.workers[a, b]), n_workers)
 
 
 @cached
@@ -59,7 +75,7 @@ def worker_mistakes(view: View, worker: str) -> Exhibit:
     true, given = np.nonzero((own > 0) & ~np.eye(len(view.classes), dtype=bool))
     order = np.argsort(-own[true, given], kind="stable")
     at = true[order], given[order]
-    names = np.array(view.classes, object)
+    names, ends = np.array(view.classes, object), sampled(view.dataset, view.truth if view.truth.checked else None)
     table = pd.DataFrame(
         {
             "true": names[at[0]],
@@ -67,6 +83,8 @@ def worker_mistakes(view: View, worker: str) -> Exhibit:
             "labels": own[at],
             "of": own.sum(1)[at[0]],
             "share": found.matrices[r][at],
+            "share low": ends.low[r][at],
+            "share high": ends.high[r][at],
             "share of others": rest[at],
         }
     )
@@ -74,7 +92,7 @@ def worker_mistakes(view: View, worker: str) -> Exhibit:
     def click(row: int) -> dict[str, str]:
         return {"true": str(table["true"][row]), "given": str(table["given"][row])}
 
-    return Exhibit("worker-mistakes", f"What {worker} confuses", None, table, (), click=click)
+    return Exhibit("worker-mistakes", f"What {worker} confuses", None, table, (in_words(ends),), click=click)
 
 
 @cached

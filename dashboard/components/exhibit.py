@@ -59,6 +59,7 @@ def show(
     noun: str = "row",
     rows: int = 8,
     notes: bool = True,
+    limits: str | None = None,
 ) -> None:
     """Draw an exhibit.
 
@@ -71,6 +72,7 @@ def show(
         noun: what a row of a table without figure is.
         rows: rows of such a table before it scrolls.
         notes: write the notes below.
+        limits: begin of the address's fields that limit a column of numbers of a table; None: no such filter.
     """
     name = file or f"{state.get('dataset')}-{exhibit.name}-{state.get('reference')}"
     select = exhibit.click
@@ -81,7 +83,7 @@ def show(
 
     on_click = clicked if select is not None else None
     if exhibit.figure is None:
-        table(exhibit.table, key, name=name, noun=noun, rows=rows, on_row=on_click)
+        table(exhibit.table, key, name=name, noun=noun, rows=rows, on_row=on_click, limits=limits)
     else:
         cells = any(trace.type == "heatmap" for trace in exhibit.figure.data)
         figure(

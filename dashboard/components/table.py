@@ -11,6 +11,7 @@ import streamlit as st
 from crowdcore.exhibits.glossary import meaning
 from dashboard import services
 from dashboard.components.download import download
+from dashboard.components.limits import limited
 from dashboard.components.text import count
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ SHARES = {"share", "wrong", "true share", "given share", "accuracy", "acc. low",
     "skill of the other run",
     "its share",
     "share of others",
+    "share low",
+    "share high",
+    "share of labels",
+    "probability of label",
 }
 WIDTHS = {"method": 210, "reason": 420, "meaning": 720}
 SHOWN = 2000  # rows sent to the browser; the filter and the download reach all of them
@@ -84,6 +89,7 @@ def table(
     noun: str,
     rows: int = 8,
     on_row: Callable[[int], None] | None = None,
+    limits: str | None = None,
 ) -> None:
     """Show a frame.
 
@@ -94,6 +100,7 @@ def table(
         noun: what a row is, e.g. "worker".
         rows: rows to show before the table scrolls.
         on_row: called with the index of a clicked row.
+        limits: begin of the address's fields for a filter by number; None: no such filter.
     """
     nouns = noun + ("es" if noun.endswith("s") else "s")
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
@@ -105,7 +112,7 @@ def table(
             icon=":material/search:",
             width=260,
         )
-        found = services.containing(frame, words)
+        found = services.containing(frame if limits is None else limited(frame, limits, SHARES), words)
         download(
             "CSV",
             lambda: services.csv(found),
@@ -117,7 +124,8 @@ def table(
             icon=":material/download:",
         )
     if not len(found):
-        st.caption(f"No {noun} contains “{words.strip()}”." if words.strip() else f"There are no {nouns} here.")
+        passes = f"No {noun} passes the limits." if len(frame) else f"There are no {nouns} here."
+        st.caption(f"No {noun} contains “{words.strip()}”." if words.strip() else passes)
         return
     shown = found.head(SHOWN)
 

@@ -58,7 +58,7 @@ def board() -> None:
         worker_link(row)
     if len(urgent) > FEW:
         st.caption(f"{count(len(urgent) - FEW, 'more worker')} in the table.")
-    show(workers, "workers", noun="worker", rows=8, notes=False)
+    show(workers, "workers", noun="worker", rows=8, notes=False, limits="w")
     st.caption(as_text(counts.notes[3]))
     st.header("Mistakes that workers share")
     mistakes(view)
@@ -70,7 +70,7 @@ def board() -> None:
     with st.container(horizontal=True):
         review_link("Review tasks to relabel", by="task", show="relabel")
         review_link("Review ambiguous tasks", by="task", show="ambiguous")
-    show(tasks, "tasks", noun="task", rows=8, notes=False)
+    show(tasks, "tasks", noun="task", rows=8, notes=False, limits="t")
 
 
 def follow() -> None:

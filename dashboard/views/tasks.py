@@ -31,17 +31,18 @@ def listing() -> None:
     dataset, view = state.get("dataset"), looked_at()
     with st.container(horizontal=True):
         which = named("Show", "show", exhibits.tasks.SHOWS, width=300)
+        order = named("Order", "sort", exhibits.tasks.SORTS, width=230)
         optional("True class", "true", view.classes, "Any class")
         optional("Given label", "given", view.classes, "Any label")
         optional("Worker", "worker", view.listed, "Anyone")
     true, given = (state.one_of(key, view.classes) for key in ("true", "given"))
-    listed = exhibits.tasks.tasks(view, which, true, given, state.one_of("worker", view.workers))
+    listed = exhibits.tasks.tasks(view, which, true, given, state.one_of("worker", view.workers), order)
     found = listed.table
     with live("listed"):
         if not len(found):
             st.info("No task passes these filters. Clear one of them to see more.", icon=":material/filter_alt_off:")
             return
-        st.caption(f"{count(len(found), 'task')}, the most disputed first.")
+        st.caption(f"{count(len(found), 'task')}, {as_text(exhibits.tasks.SORTS[order].lower())}.")
     if services.has_media(dataset):
         captions = [
             f"{most} · {percent(share, 0)}" for most, share in zip(found["most_given"], found["share"], strict=True)
@@ -49,7 +50,7 @@ def listing() -> None:
         cards(dataset, found.index.tolist(), captions, "gallery", **{key: state.get(key) for key in FILTERS})
     given_to = {"true": true, "given": given, "workers": state.get("worker")}
     review_link("Review and mark these tasks", by="task", show="disputed" if which == "disputed" else None, **given_to)
-    show(listed, "tasks", file=f"{dataset}-tasks", noun="task", rows=14)
+    show(listed, "tasks", file=f"{dataset}-tasks", noun="task", rows=14, limits="")
 
 
 def one() -> None:

@@ -31,3 +31,10 @@ def test_marks_are_added_listed_exported_taken_back_and_believed(
 
 def test_the_glossary_is_a_command(crowdcore) -> None:
     assert [row["column"] for row in crowdcore("glossary", "κ low")] == ["κ low"]
+
+
+def test_a_table_is_limited_by_a_number(crowdcore, refused) -> None:
+    rows = crowdcore("show", "worker-quality", "demo", "--between", "annotations", "200", "inf")["table"]
+    assert rows
+    assert all(row["annotations"] >= 200 for row in rows)
+    assert "one with numbers" in refused("show", "worker-quality", "demo", "--between", "signal", "0", "1")

@@ -23,7 +23,7 @@ def test_labels_behind_a_cell_are_marked_commented_and_unmarked() -> None:
     mark = current_marks(demo)[task]
     assert (mark.says, mark.truth, mark.worker, mark.comment) == ("wrong", "one", worker, "no foot")
     assert (table(test, "label")["mark"] == "wrong").any()
-    assert test.query_params["task"] != [task]
+    assert test.query_params["task"] != task
     button(test, "Right").click().run()
     button(test, "Unclear").click().run()
     assert sorted(m.says for m in current_marks(demo).values()) == ["right", "unclear", "wrong"]

@@ -7,7 +7,10 @@ import pandas as pd
 import pytest
 
 from benchmarks.verdicts import CONFUSED, COPIED, COPIER, DRIFTING, SPAMMER, planted_crowd
+from crowdcore import load_dataset
 from crowdcore.exhibits import View, verdicts, view, worker_page
+from crowdcore.exhibits._intervals import in_words, sampled
+from tests.conftest import simulate_crowd
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +85,21 @@ def test_shared_mistakes_are_told_in_whole_workers_whatever_the_reference(seen: 
         table = verdicts.mistakes_in_words(of).table
         assert np.equal(np.mod(table["workers"].astype(float), 1), 0).all()
         assert (table["sentence"].str.contains("More than chance") == (table["q_value"] <= 0.05)).all()
+
+
+def test_a_trusted_worker_is_told_of_a_confusion_that_everybody_shares() -> None:
+    seen = view(load_dataset("demo"))
+    told = worker_page.worker_verdict(seen, "w17").table.iloc[0]
+    assert told["verdict"] == "trust"
+    assert "Calls “one” “seven” on 15 of 29 tasks, a mistake that 33 of 40 workers share." in told["reason"]
+    assert "but for one confusion: 15 of 29 tasks that seem to be “one” you called “seven”" in told["message"]
+    assert "guideline may be unclear" in told["message"]
+    most = worker_page.worker_mistakes(seen, "w17")
+    row = most.table.iloc[0]
+    assert 0.25 < row["share low"] < row["share"] < row["share high"] < 0.75
+    assert "the true labels are drawn too" in most.notes[0]
+
+
+def test_intervals_of_a_large_dataset_do_not_let_anybody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crowdcore.exhibits._intervals._WORK", 100)
+    assert "They leave out that the true labels are uncertain" in in_words(sampled(simulate_crowd(60)))

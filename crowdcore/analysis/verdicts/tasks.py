@@ -73,6 +73,12 @@ class TaskVerdicts:
     truth: str
 
     @property
+    def gain(self) -> FloatArray:
+        """(n_tasks,) chance that labelling again corrects the label: 1 - sure_i, 1 where it contradicts gold."""
+        against = (self.gold >= 0) & (self.label >= 0) & (self.label != self.gold)
+        return np.where(against, 1.0, 1 - np.nan_to_num(self.sure, nan=1.0))
+
+    @property
     def in_doubt(self) -> float:
         """Labels to expect wrong among the tasks that have some: Σ_i (1 - sure_i)."""
         return float(np.nansum(1 - self.sure))

@@ -22,7 +22,7 @@ def ranking() -> None:
     """The table of workers, then the what-if."""
     view = looked_at()
     found = exhibits.workers.worker_quality(view)
-    show(found, "quality", noun="worker", rows=14)
+    show(found, "quality", noun="worker", rows=14, limits="")
     st.header("What if some were left out?")
     without = [name for name in state.get_many("without") if name in view.workers]
     st.multiselect("Leave out", view.listed, placeholder="Choose annotators", **state.bind("without", without))

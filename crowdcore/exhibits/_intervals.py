@@ -1,0 +1,51 @@
+"""Intervals of workers' confusions, with the uncertainty of the true labels where that takes seconds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crowdcore import analysis
+from crowdcore.aggregation import DawidSkene
+from crowdcore.exhibits.view import cached
+
+if TYPE_CHECKING:
+    from crowdcore.analysis import ConfusionIntervals, Reference
+    from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["in_words", "sampled"]
+
+_SAMPLES, _BURN_IN = 400, 150
+_WORK, _BYTES = 200_000, 256 << 20  # labels times classes, and draws, beyond which nobody would wait
+_CLEARLY = 0.02  # of a row; an estimate farther outside of its interval is worth a word
+
+
+@cached
+def sampled(dataset: CrowdDataset, truth: Reference | None = None) -> ConfusionIntervals:
+    """95 % intervals of Dawid & Skene's confusions, the true labels drawn; of large datasets with them fixed.
+
+    Args:
+        dataset: whose workers.
+        truth: what is known of the tasks; None: nothing.
+    """
+    known, n = None if truth is None else truth.labels, dataset.n_classes
+    if dataset.n_annotations * n > _WORK or 8 * _SAMPLES * dataset.n_workers * n * n > _BYTES:
+        return analysis.credible_intervals(DawidSkene().fit(dataset, known=known))
+    return analysis.sampled_confusion(dataset, known=known, n_samples=_SAMPLES, burn_in=_BURN_IN)
+
+
+def in_words(found: ConfusionIntervals) -> str:
+    """What the intervals hold, and where they do not fit the model."""
+    words = f"{100 * found.level:.0f} % intervals for each cell"
+    if "draws" in found.how:
+        words += " by Dawid & Skene's model; the true labels are drawn too, so that their uncertainty is in them."
+    else:
+        words += ". They leave out that the true labels are uncertain; those of `analysis.sampled_confusion` do not."
+    outside = np.maximum(found.low - found.estimate, found.estimate - found.high) > _CLEARLY
+    if outside.any():
+        words += (
+            f" In {outside.sum()} cells the estimate lies clearly outside its interval: there the model's smoothing, "
+            "or what it shares between workers or cells, weighs more than this worker's labels."
+        )
+    return words
