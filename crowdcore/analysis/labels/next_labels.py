@@ -106,7 +106,7 @@ def next_labels(
         >>> import crowdcore as cc
         >>> ds = cc.load_dataset("demo")
         >>> found = cc.analysis.next_labels(ds, 100, capacity=20)
-        >>> len(found.task), found.per_worker()["labels"].max()
+        >>> len(found.task), int(found.per_worker()["labels"].max())
         (100, 20)
     """
     for name, value, least in (("budget", budget, 1), ("explore", explore, 0)):

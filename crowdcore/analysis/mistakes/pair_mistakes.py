@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.special import bdtrc, gammaincc, ndtr
+from scipy.special import bdtrc, gammaincc, gammaln, ndtr
 
 from crowdcore.analysis.mistakes.significance import benjamini_hochberg
 from crowdcore.analysis.mistakes.task_types import ALONE, DRAWN, Labels, fit_task_types
@@ -113,9 +113,11 @@ def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> P
     labels, and neither with the rest. The statistic is the log likelihood ratio of copying half of the labels,
     ``log(1/2 + √(p_i^r p_i^s) / (2 A_i))`` where both are right (p: chance of being right), likewise where they are
     wrong alike, and ``log(1/2)`` elsewhere. Its mean, variance and skewness follow exactly from A_i and B_i; its tail
-    is that of a Pearson III distribution, with half a step of log 2 for continuity. What exceeds that is more than the
-    crowd's own habit: copying, a shared teacher, one person with two accounts. ``B_i`` counts as at least 0.06 / n,
-    where n is the smaller number of labels that the two gave in the class, and 1/1000: n labels cannot show less.
+    is that of a Pearson III distribution, with half a step of log 2 for continuity, and at least the chance of exactly
+    what was observed (multinomial, of equal tasks): one common mistake cannot say more than that. What exceeds that is
+    more than the crowd's own habit: copying, a shared teacher, one person with two accounts. ``B_i`` counts as at least
+    0.06 / n, where n is the smaller number of labels that the two gave in the class, and 1/1000: n labels cannot show
+    less.
 
     Pairs that could not reach ``p_value`` <= 0.05 even if wrong alike on all shared tasks have none (NaN); that
     depends on the margins only, so it costs no validity. Time grows with Σ_i n_i² (n_i: workers of task i), memory
@@ -139,7 +141,7 @@ def pair_mistakes(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> P
     both, wrong, alike, agreed = counts.T
     expected, beyond, expected_agreed = moments[:, 0], np.maximum(moments[:, 3], moments[:, 0]), moments[:, 4]
     p_value = _tail(alike, both, moments, expected)
-    p_beyond = _excess_tail(*moments[:, 5:].T)
+    p_beyond = np.maximum(_excess_tail(*moments[:, 5:].T), _chance(alike, agreed, both, beyond, expected_agreed))
     return PairMistakes(
         first,
         partner,
@@ -225,6 +227,17 @@ def _excess_tail(excess: FloatArray, variance: FloatArray, third: FloatArray) ->
     """(n_pairs,) P(at least ``excess``) of a sum of mean 0 with these cumulants; NaN where it cannot vary."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(variance > _LEAST_VARIANCE, _pearson(excess - np.log(2) / 2, variance, third), np.nan)
+
+
+def _chance(
+    alike: IntArray, agreed: IntArray, both: IntArray, expected: FloatArray, expected_agreed: FloatArray
+) -> FloatArray:
+    """(n_pairs,) chance of exactly these numbers of tasks wrong alike, right and neither, if tasks are equal."""
+    wrong = np.clip(expected / both, 1e-12, 1)
+    right = np.clip((expected_agreed - expected) / both, 1e-12, 1)
+    counts = np.stack([alike, agreed - alike, both - agreed])
+    shares = np.stack([wrong, right, np.maximum(1 - wrong - right, 1e-12)])
+    return np.asarray(np.exp(gammaln(both + 1) + (counts * np.log(shares) - gammaln(counts + 1)).sum(0)))
 
 
 def _pearson(gap: FloatArray, variance: FloatArray, third: FloatArray) -> FloatArray:

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks.mistakes import TASKS, unequal, with_copier
+from benchmarks.verdicts import honest_crowd
 from crowdcore.analysis import pair_mistakes
+from crowdcore.analysis.verdicts.copying import copies
 from tests.analysis.crowds import make_crowd
 
 DENSE, SPARSE = (150, 20, 5, 20), (600, 40, 5, 3)
@@ -49,3 +51,10 @@ def test_copies_who_are_always_right_alike_prove_nothing_and_agreement_is_counte
     result = pair_mistakes(crowd)
     assert (result.agreed[0], result.wrong_alike[0]) == (20, 0)
     assert np.isnan(result.p_beyond[0]) or result.p_beyond[0] > 0.5
+
+
+def test_one_common_mistake_convicts_nobody_in_a_large_sparse_crowd():
+    found = pair_mistakes(honest_crowd(1, n_tasks=12_000, n_workers=500, n_classes=6, per_task=5))
+    assert len(found.p_beyond) > 50_000
+    assert np.nanmin(found.q_beyond) > 0.05
+    assert (copies(found).partner == -1).all()
