@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import crowdcore as cc
 from benchmarks.verdicts import CONFUSED, COPIED, COPIER, DRIFTING, SPAMMER, planted_crowd
 from crowdcore.exhibits import View, verdicts, view, worker_page
+from tests.analysis.workers.test_speed import HASTY, timed
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +84,13 @@ def test_shared_mistakes_are_told_in_whole_workers_whatever_the_reference(seen: 
         table = verdicts.mistakes_in_words(of).table
         assert np.equal(np.mod(table["workers"].astype(float), 1), 0).all()
         assert (table["sentence"].str.contains("More than chance") == (table["q_value"] <= 0.05)).all()
+
+
+def test_too_fast_answers_are_a_reason_and_a_table() -> None:
+    ds = timed(0, planted=True)
+    seen = view(ds, "gold", hidden=True)
+    assert "took less than a fifth" in verdicts.worker_verdicts(seen).table["reason"][HASTY]
+    table = worker_page.worker_speed(seen).table
+    assert table["too_fast"][HASTY]
+    assert table["worker"][HASTY] == seen.workers[HASTY] != ds.worker_ids[HASTY]
+    assert "worker" not in worker_page.worker_speed(view(cc.load_dataset("demo"))).table
