@@ -168,8 +168,8 @@ def rounds(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, by: str 
 
     Examples:
         >>> import crowdcore as cc
-        >>> cc.analysis.rounds(cc.load_dataset("demo"), by="halves").n_annotations.sum()
-        5254
+        >>> cc.analysis.rounds(cc.load_dataset("demo"), by="halves").n_annotations.tolist()
+        [2596, 2658]
     """
     second, names = in_second(dataset, by, at)
     truth = resolve_reference(dataset, reference)
