@@ -213,6 +213,10 @@ from .workers.quality import (
     worker_quality as worker_quality,
 )
 from .workers.sampled_confusion import sampled_confusion as sampled_confusion
+from .workers.speed import (
+    WorkerSpeed as WorkerSpeed,
+    worker_speed as worker_speed,
+)
 from .workers.uncertainty import (
     ConfusionIntervals as ConfusionIntervals,
     bootstrap_confusion as bootstrap_confusion,

@@ -69,13 +69,21 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
             f"{_percent(cells.low[r])}; the others {_percent(cells.others[r])})."
         )
     if words:
-        return words
+        return words + _speed(found, r)
     if verdict == "underpowered":
         more = found.needed[r] - found.judged[r]
         enough = f" About {max(more, 1):,.0f} more labels would tell." if np.isfinite(more) else ""
-        return [f"Too few labels to tell: {between}.{enough}"]
+        return [f"Too few labels to tell: {between}.{enough}", *_speed(found, r)]
     low = f"Weak: {between}, half of the typical worker's or less." if verdict == "check" else ""
-    return [low or f"Surely as good as most: {between}."]
+    return [low or f"Surely as good as most: {between}.", *_speed(found, r)]
+
+
+def _speed(found: WorkerVerdicts, r: int) -> list[str]:
+    speed = found.speed
+    if speed is None or not speed.too_fast[r]:
+        return []
+    share = _percent(speed.fast[r])
+    return [f"{share} of {speed.n[r]} answers took less than a fifth of what their tasks usually take."]
 
 
 def _two(value: float) -> str:

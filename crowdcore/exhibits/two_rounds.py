@@ -65,7 +65,7 @@ def round_mistakes(view: View, by: str = HALVES, at: str = "") -> Exhibit:
 
 @cached
 def round_workers(view: View, by: str = HALVES, at: str = "") -> Exhibit:
-    """Workers of both rounds, the surest change first; index = worker number.
+    """Workers, the surest change first; index = worker number.
 
     Args:
         view: a dataset that holds both rounds.
@@ -77,7 +77,8 @@ def round_workers(view: View, by: str = HALVES, at: str = "") -> Exhibit:
     notes = (
         "Share of right labels on the classes that a worker met in both rounds; 95 % intervals of the difference.",
     )
-    figure = figures.round_workers(view.drawable(_found(view, by, at))) if len(table) else None
+    some = table["difference (points)"].notna().any()
+    figure = figures.round_workers(view.drawable(_found(view, by, at))) if some else None
 
     def click(number: int) -> dict[str, str]:
         return {"worker": view.workers[number]}

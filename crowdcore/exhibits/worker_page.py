@@ -10,6 +10,7 @@ import pandas as pd
 
 from crowdcore import analysis, figures
 from crowdcore.analysis.workers.confusion import row_shares
+from crowdcore.analysis.workers.speed import RULE
 from crowdcore.exhibits._intervals import in_words, sampled
 from crowdcore.exhibits._verdict_words import SharedConfusion, changes_without, message, reasons
 from crowdcore.exhibits.exhibit import Exhibit
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 _AGAIN = 3  # labels from which a confusion is worth naming
 
-__all__ = ["worker_mistakes", "worker_over_time", "worker_partners", "worker_verdict"]
+__all__ = ["worker_mistakes", "worker_over_time", "worker_partners", "worker_speed", "worker_verdict"]
 
 
 @cached
@@ -123,6 +124,17 @@ def worker_over_time(view: View, worker: str) -> Exhibit:
     how = "Share of right labels" if view.truth.checked else "Mean belief of the other workers in the labels"
     notes = (f"{how}, in blocks by time, with 95 % intervals.",)
     return Exhibit("worker-over-time", title, figure, found.frame(), notes, f"Accuracy of {worker} over time")
+
+
+@cached
+def worker_speed(view: View) -> Exhibit:
+    """How long each worker's answers take beside the others', too-fast answers and changes of speed."""
+    found = analysis.worker_speed(view.dataset)
+    title = "Speed of the workers"
+    if found is None:
+        return Exhibit("worker-speed", title, None, pd.DataFrame({"seconds": ["none: no column “seconds”"]}))
+    table = view.in_order(view.renamed(found).frame().sort_values("fast", ascending=False, kind="stable"))
+    return Exhibit("worker-speed", title, None, table, (RULE,), click=lambda r: {"worker": view.workers[r]})
 
 
 def _over_time(view: View, worker: str) -> WorkerOverTime | None:

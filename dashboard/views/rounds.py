@@ -41,7 +41,7 @@ def board() -> None:
         st.caption(as_text(note))
     st.header("Mistakes that came or went")
     show(mistakes, "mistakes", noun="mistake")
-    if not len(workers.table):
+    if workers.figure is None:
         st.caption("No worker is in both rounds.")
         return
     show(workers, "workers")

@@ -6,11 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import crowdcore as cc
 from benchmarks.verdicts import CONFUSED, COPIED, COPIER, DRIFTING, SPAMMER, planted_crowd
 from crowdcore import load_dataset
 from crowdcore.exhibits import View, verdicts, view, worker_page
 from crowdcore.exhibits._intervals import in_words, sampled
 from tests.conftest import simulate_crowd
+from tests.analysis.workers.test_speed import HASTY, timed
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +105,13 @@ def test_a_trusted_worker_is_told_of_a_confusion_that_everybody_shares() -> None
 def test_intervals_of_a_large_dataset_do_not_let_anybody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crowdcore.exhibits._intervals._WORK", 100)
     assert "They leave out that the true labels are uncertain" in in_words(sampled(simulate_crowd(60)))
+
+
+def test_too_fast_answers_are_a_reason_and_a_table() -> None:
+    ds = timed(0, planted=True)
+    seen = view(ds, "gold", hidden=True)
+    assert "took less than a fifth" in verdicts.worker_verdicts(seen).table["reason"][HASTY]
+    table = worker_page.worker_speed(seen).table
+    assert table["too_fast"][HASTY]
+    assert table["worker"][HASTY] == seen.workers[HASTY] != ds.worker_ids[HASTY]
+    assert "worker" not in worker_page.worker_speed(view(cc.load_dataset("demo"))).table

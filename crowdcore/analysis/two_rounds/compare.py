@@ -109,14 +109,14 @@ class Rounds:
         return table.sort_values("q_value", kind="stable", ignore_index=True)
 
     def workers_frame(self) -> pd.DataFrame:
-        """A row per worker of both rounds, the surest change first; index = worker number."""
-        both = np.flatnonzero((self.labels > 0).all(0))
-        table = _frame(self.workers, self.q_workers).iloc[both]
-        table.insert(0, "worker", self.worker_ids[both])
+        """A row per worker, the surest change first; without shares for who is in one round only. Index = number."""
+        active = np.flatnonzero((self.labels > 0).any(0))
+        table = _frame(self.workers, self.q_workers).iloc[active]
+        table.insert(0, "worker", self.worker_ids[active])
         surely = table["q_value"].to_numpy() <= _LEVEL
         words = np.where(surely, np.where(table["second"] > table["first"], "better", "worse"), "")
         table.insert(1, "change", words)
-        table = table.assign(**{"labels first": self.labels[0, both], "labels second": self.labels[1, both]})
+        table = table.assign(**{"labels first": self.labels[0, active], "labels second": self.labels[1, active]})
         return table.sort_values("q_value", kind="stable")
 
 
@@ -168,8 +168,8 @@ def rounds(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, by: str 
 
     Examples:
         >>> import crowdcore as cc
-        >>> cc.analysis.rounds(cc.load_dataset("demo"), by="halves").n_annotations.sum()
-        5254
+        >>> cc.analysis.rounds(cc.load_dataset("demo"), by="halves").n_annotations.tolist()
+        [2596, 2658]
     """
     second, names = in_second(dataset, by, at)
     truth = resolve_reference(dataset, reference)

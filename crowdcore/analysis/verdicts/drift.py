@@ -13,7 +13,7 @@ from crowdcore.analysis.verdicts.peers import Peers
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["TIME", "Drift", "drift", "times"]
+__all__ = ["TIME", "Drift", "change_points", "drift", "times"]
 
 TIME = "timestamp"
 """The column of `CrowdDataset.extra` that says when a label was given."""
@@ -52,7 +52,7 @@ def times(dataset: CrowdDataset) -> FloatArray | None:
 
 
 def drift(dataset: CrowdDataset, peers: Peers) -> Drift | None:
-    """Test each worker for one change in time; None without times.
+    """Test each worker's accuracy for one change in time; None without times.
 
     ``e_j`` is the belief in a worker's j-th label less the mean belief in the other workers' labels on the same
     task, so that hard tasks that come late are nobody's fault. With S_t the partial sums of ``e_j - mean(e)`` and s
@@ -70,8 +70,14 @@ def drift(dataset: CrowdDataset, peers: Peers) -> Drift | None:
     others = np.bincount(peers.task, known, dataset.n_tasks)[peers.task] - known
     total = np.bincount(peers.task, filled, dataset.n_tasks)[peers.task] - filled
     kept = np.flatnonzero(known & (others > 0) & ~np.isnan(when))
-    kept = kept[np.lexsort((when[kept], peers.worker[kept]))]
-    worker, e = peers.worker[kept], (filled[kept] - total[kept] / others[kept])
+    e = filled[kept] - total[kept] / others[kept]
+    return change_points(e, peers.worker[kept], when[kept], n_workers)
+
+
+def change_points(value: FloatArray, worker: IntArray, when: FloatArray, n_workers: int) -> Drift:
+    """Test the mean of each worker's values (E,), in the order of time, for one change; see `drift`."""
+    order = np.lexsort((when, worker))
+    worker, e = worker[order], value[order]
     n = np.bincount(worker, minlength=n_workers)
     start = np.cumsum(n) - n
     mean = np.bincount(worker, e, n_workers) / np.maximum(n, 1)

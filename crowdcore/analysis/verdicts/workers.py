@@ -17,6 +17,7 @@ from crowdcore.analysis.verdicts.copying import Copies, copies
 from crowdcore.analysis.verdicts.drift import Drift, drift
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.analysis.verdicts.skill import SkillEvidence, skill_evidence
+from crowdcore.analysis.workers.speed import WorkerSpeed, worker_speed
 from crowdcore.analysis.workers.what_if import WithoutEach, without_each
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
@@ -63,6 +64,7 @@ class WorkerVerdicts:
         copies: the most suspicious partner of each worker.
         drift: changes over time; None without times.
         drifts: (n_workers,) bool, worse than before beyond chance.
+        speed: seconds per answer; None without them. It gives reasons, not verdicts.
         changed: tasks whose majority vote is another class without the worker.
         accuracy_change: change of the majority vote's accuracy without the worker; NaN without gold.
         worker_ids: names.
@@ -89,6 +91,7 @@ class WorkerVerdicts:
     copies: Copies
     drift: Drift | None
     drifts: BoolArray
+    speed: WorkerSpeed | None
     changed: IntArray
     accuracy_change: FloatArray
     worker_ids: pd.Index[str]
@@ -114,6 +117,7 @@ class WorkerEvidence:
         skill: evidence of each worker's skill.
         pairs: agreement of every two workers.
         drift: changes over time; None without times.
+        speed: seconds per answer; None without them.
         without: what changes without each worker.
     """
 
@@ -123,6 +127,7 @@ class WorkerEvidence:
     skill: SkillEvidence
     pairs: PairMistakes
     drift: Drift | None
+    speed: WorkerSpeed | None
     without: WithoutEach
 
     def verdicts(self, *, remove: float, trust: float, confused: float, level: float) -> WorkerVerdicts:
@@ -176,6 +181,7 @@ class WorkerEvidence:
             pairs,
             changes,
             drifts,
+            self.speed,
             without.changed,
             without.accuracy_change,
             dataset.worker_ids,
@@ -212,6 +218,7 @@ def worker_evidence(
         skill_evidence(peers, dataset.n_workers),
         pair_mistakes(dataset, truth) if pairs is None else pairs,
         drift(dataset, peers),
+        worker_speed(dataset),
         without_each(dataset, truth),
     )
 

@@ -11,6 +11,7 @@ from dashboard import state
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.pickers import picker
 from dashboard.components.review_link import review_link
+from dashboard.components.table import table
 from dashboard.components.text import as_text, number, percent
 from dashboard.components.verdict import badge
 
@@ -85,6 +86,12 @@ def behind(view: View, name: str, told: pd.Series[Any]) -> None:
     if over_time.figure is not None:
         st.header("Over time")
         show(over_time, "over-time")
+    speed = made.worker_speed(view)
+    if "worker" in speed.table:
+        st.header("Speed")
+        own = speed.table.loc[[view.worker_number(name)]]
+        table(own, "speed", name=f"{state.get('dataset')}-{name}-speed", noun="worker")
+        st.caption(as_text(speed.notes[0]))
     st.header("Without this annotator")
     st.page_link(
         "views/annotators.py",

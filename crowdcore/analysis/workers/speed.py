@@ -1,0 +1,96 @@
+"""How fast each worker answers, beside the others on the same tasks; too-fast answers and changes of speed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.analysis.verdicts.drift import Drift, change_points, times
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["RULE", "WorkerSpeed", "worker_speed"]
+
+SECONDS = "seconds"
+"""The column of `CrowdDataset.extra` that says how long a label took."""
+_FAST, _OFTEN, _LEAST, _OTHERS = 0.2, 0.3, 10, 2
+RULE = (
+    "An answer is too fast if it took less than a fifth of the median of all answers to its task (three or more); a "
+    "worker answers too fast if at least 30 % of ten answers or more are."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class WorkerSpeed:
+    """Seconds per answer; arrays (n_workers,), NaN where a worker has no timed answer.
+
+    Attributes:
+        n: timed answers on tasks with two other timed answers or more.
+        seconds: median seconds of an answer.
+        relative: median of the answer's seconds over the median of its task; 1 for the typical worker.
+        fast: share of the ``n`` answers that are too fast.
+        too_fast: whether the worker answers too fast by `RULE`.
+        change: the most probable change of log seconds beside the others on the same tasks; None without times.
+        worker_ids: names.
+    """
+
+    n: IntArray
+    seconds: FloatArray
+    relative: FloatArray
+    fast: FloatArray
+    too_fast: BoolArray
+    change: Drift | None
+    worker_ids: pd.Index[str]
+
+    def frame(self) -> pd.DataFrame:
+        """One row per worker; a change is given where it is surely one (5 % in all, Holm)."""
+        columns = {name: getattr(self, name) for name in ("seconds", "relative", "fast", "too_fast", "n")}
+        frame = pd.DataFrame({"worker": self.worker_ids, **columns})
+        if self.change is not None:
+            surely = self.change.adjusted <= 0.05
+            times_ = np.where(surely, np.exp(self.change.after - self.change.before), np.nan)
+            frame = frame.assign(
+                **{"changed after": np.where(surely, self.change.at, np.nan), "seconds then ×": times_}
+            )
+        return frame
+
+
+def worker_speed(dataset: CrowdDataset) -> WorkerSpeed | None:
+    """How long workers' answers take, by the column ``seconds``; None without it.
+
+    Args:
+        dataset: answers of 0 s or less are left out.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> cc.analysis.worker_speed(cc.load_dataset("demo")) is None
+        True
+    """
+    if dataset.extra is None or SECONDS not in dataset.extra:
+        return None
+    took = pd.to_numeric(dataset.extra[SECONDS], errors="coerce").to_numpy(np.float64)
+    kept = np.flatnonzero(took > 0)
+    if not len(kept):
+        return None
+    task, worker, took, n_workers = dataset.task[kept], dataset.worker[kept], took[kept], dataset.n_workers
+    every = pd.Series(took).groupby(task)
+    several = every.transform("size").to_numpy() > _OTHERS
+    ratio = np.where(several, took / every.transform("median").to_numpy(), np.nan)
+    n = np.bincount(worker, several, n_workers).astype(int)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        fast = np.bincount(worker, ratio < _FAST, n_workers) / n
+
+    def median(of: FloatArray) -> FloatArray:
+        return pd.Series(of).groupby(worker).median().reindex(range(n_workers)).to_numpy(np.float64)
+
+    moment, change = times(dataset), None
+    if moment is not None:
+        log = np.log(took)
+        total, others = np.bincount(task, log, dataset.n_tasks), np.bincount(task, minlength=dataset.n_tasks) - 1
+        compared = np.flatnonzero((others[task] > 0) & ~np.isnan(moment[kept]))
+        beside = log - (total[task] - log) / np.maximum(others[task], 1)
+        change = change_points(beside[compared], worker[compared], moment[kept][compared], n_workers)
+    too_fast = (n >= _LEAST) & (np.nan_to_num(fast) >= _OFTEN)
+    return WorkerSpeed(n, median(took), median(ratio), fast, too_fast, change, dataset.worker_ids)

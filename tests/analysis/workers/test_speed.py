@@ -1,0 +1,49 @@
+"""Too-fast answers and changes of speed: those that are planted are named, honest workers are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.verdicts import honest_crowd
+from crowdcore import analysis
+from crowdcore.data.dataset import CrowdDataset
+
+HASTY, TIRED = 0, 1
+
+
+def timed(seed: int, planted: bool) -> CrowdDataset:
+    """Log-normal seconds by worker and task; one worker clicks through half of the tasks, one slows down."""
+    ds, rng = honest_crowd(seed, n_tasks=300, even=True), np.random.default_rng([seed, 2])
+    log = 2 + rng.normal(0, 0.4, ds.n_workers)[ds.worker] + rng.normal(0, 0.5, ds.n_tasks)[ds.task]
+    log += rng.normal(0, 0.4, len(log))
+    moment = np.arange(len(log))[rng.permutation(len(log))]
+    if planted:
+        log = np.where((ds.worker == HASTY) & (rng.random(len(log)) < 0.5), -2, log)
+        log = np.where((ds.worker == TIRED) & (moment > len(log) / 2), log + 1, log)
+    return replace(ds, extra=pd.DataFrame({"seconds": np.exp(log), "timestamp": moment}))
+
+
+def test_hasty_and_slowing_workers_are_named() -> None:
+    found = analysis.worker_speed(timed(0, planted=True))
+    assert np.flatnonzero(found.too_fast).tolist() == [HASTY]
+    assert found.change.adjusted[TIRED] <= 0.05
+    frame = found.frame().set_index("worker")
+    assert 2 < frame["seconds then ×"].iloc[TIRED] < 4
+
+
+def test_honest_workers_are_not() -> None:
+    named = [analysis.worker_speed(timed(seed, planted=False)) for seed in range(20)]
+    assert not any(found.too_fast.any() for found in named)
+    assert sum(bool((found.change.adjusted <= 0.05).any()) for found in named) <= 3
+
+
+def test_an_answer_is_compared_with_its_task() -> None:
+    ds = honest_crowd(0, n_tasks=40, n_workers=6, per_task=6, even=True)
+    seconds = np.where(ds.task < 20, 5.0, 100.0) * np.where(ds.worker == 2, 0.19, 1.0)
+    found = analysis.worker_speed(replace(ds, extra=pd.DataFrame({"seconds": seconds})))
+    assert found.too_fast.tolist() == [False, False, True, False, False, False]
+    np.testing.assert_allclose(found.relative, np.where(np.arange(6) == 2, 0.19, 1.0))
+    assert found.change is None
