@@ -20,8 +20,7 @@ from sklearn.linear_model import LogisticRegression
 
 from crowdcore import aggregation
 from crowdcore.learning import fit_topics
-from tests.learning.test_topics import TOPICS, Corpus
-from tests.learning.test_topics import N as N_TRAIN
+from tests.learning.test_topics import TOPICS, Corpus, N as N_TRAIN
 
 
 def compared(seed: int) -> dict[str, float]:

@@ -60,7 +60,7 @@ def corpus() -> Corpus:
 
 @pytest.fixture(scope="module")
 def model(corpus: Corpus) -> TopicModel:
-    return fit_topics(corpus.dataset(), counts=sparse.csr_matrix(corpus.counts), n_topics=TOPICS, iterations=60)
+    return fit_topics(corpus.dataset(), counts=corpus.counts, n_topics=TOPICS, iterations=60)
 
 
 def test_the_bound_never_falls(corpus, model):
@@ -166,7 +166,7 @@ def test_what_it_cannot_learn_from_is_refused(corpus):
     with pytest.raises(SettingError, match="be counts of words in 440 tasks"):
         fit_topics(crowd, counts=sparse.csr_matrix(corpus.counts[:5]))
     with pytest.raises(SettingError, match="n_topics"):
-        fit_topics(crowd, counts=sparse.csr_matrix(corpus.counts), n_topics=0)
+        fit_topics(crowd, counts=corpus.counts, n_topics=0)
     alike = pd.DataFrame({"text": [f"only{i}" for i in range(crowd.n_tasks)]})
     with pytest.raises(DataError, match="no words in common"):
         fit_topics(replace(crowd, media=Media(columns=alike)))

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 from pydantic import Field
+from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
 from crowdcore import aggregation
@@ -124,8 +125,8 @@ def fit_topics(dataset: CrowdDataset, *, counts: Any = None, device: str = "auto
 
     Args:
         dataset: tasks with texts, and labels of some of them.
-        counts: sparse (n_tasks, V) word counts instead of texts. Texts are counted in lower case; words of a single
-            training text, or of more than half of them, are left out.
+        counts: (n_tasks, V) word counts, sparse or not, instead of texts. Texts are counted in lower case; words of a
+            single training text, or of more than half of them, are left out.
         device: where it is computed.
         settings: see `TopicSettings`.
 
@@ -156,10 +157,11 @@ def fit_topics(dataset: CrowdDataset, *, counts: Any = None, device: str = "auto
             raise DataError(f"The texts have no words in common ({error})", "Give `counts` of your own.") from error
         vocabulary = np.array(counter.get_feature_names_out(), str)
     else:
+        counts = sparse.csr_matrix(counts)
         if counts.shape[0] != dataset.n_tasks or counts.min() < 0:
             raise SettingError("counts", f"be counts of words in {dataset.n_tasks:,} tasks", counts.shape)
         tasks, vocabulary = np.flatnonzero(labelled), np.arange(counts.shape[1])
-        counts = counts.tocsr()[tasks]
+        counts = counts[tasks]
     if len(tasks) < dataset.n_classes:
         raise DataError(
             f"{dataset.name} has {dataset.n_classes} classes but only {len(tasks)} annotated training tasks with words",
