@@ -24,6 +24,7 @@ from crowdcore.learning.training.inputs import with_inputs
 from crowdcore.learning.trials import FOLDS, REPLICAS
 from crowdcore.runs.datasets import open_dataset
 from crowdcore.runs.forkserver import give_way
+from crowdcore.runs.processes import end_with
 from crowdcore.runs.usage import Processors, peak_bytes, process_age
 from crowdcore.runs.workspace import Workspace
 
@@ -116,10 +117,11 @@ def _part(dataset: CrowdDataset, size: int) -> CrowdDataset:
 
 
 def main() -> None:
-    """Read an order, measure, print; whoever waits for the app goes first."""
+    """Read an order, measure, print; whoever waits for the app goes first, and nothing goes on without the app."""
     give_way()
     processors = Processors()
     order = json.load(sys.stdin)
+    end_with(order.pop("parent"))
     try:
         dataset = with_inputs(open_dataset(order.pop("dataset"), Workspace.open()))
         startup = process_age() * processors.share()

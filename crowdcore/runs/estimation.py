@@ -125,7 +125,7 @@ def _measure(order: Mapping[str, Any], workspace: Workspace) -> dict[str, float]
     try:
         done = subprocess.run(
             [sys.executable, "-m", "crowdcore.runs.dry_run"],
-            input=json.dumps(order),
+            input=json.dumps({**order, "parent": os.getpid()}),
             capture_output=True,
             text=True,
             timeout=_PATIENCE,

@@ -1,4 +1,4 @@
-"""Starting a process that outlives us, and ending whole groups of them."""
+"""Starting a process that outlives us, ending with the one that started us, and ending whole groups."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["is_alive", "kill_group", "start_detached"]
+__all__ = ["end_with", "is_alive", "kill_group", "start_detached"]
 
 _LOG = 1_000_000  # bytes after which a log begins anew
+_PARENT = 0.5  # seconds between looks at whether it lives
 
 
 def start_detached(module: str, log: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -38,6 +40,17 @@ def start_detached(module: str, log: Path, environment: Mapping[str, str]) -> su
         )
     threading.Thread(target=process.wait, name=f"reaper of {module}", daemon=True).start()
     return process
+
+
+def end_with(parent: int) -> None:
+    """End this process soon after the one that started it, however that ends; what it has begun is lost."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_PARENT)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
 def is_alive(pid: int) -> bool:

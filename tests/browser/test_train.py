@@ -21,6 +21,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from crowdcore import runs
 from crowdcore.learning.settings import SEEDS
 from crowdcore.runs import Run, Workspace
+from dashboard.services.learners import FIRST
 from tests.browser.conftest import keep_estimates
 from tests.browser.lab import LONG, ONE_THREAD, SOON, Lab, opened
 from tests.browser.steps import main, open_page, settled
@@ -37,7 +38,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 def lab(tmp_path_factory: pytest.TempPathFactory, data_folder: Path) -> Iterator[Lab]:
     """The estimates of what starts on labelme are there."""
     workspace = Workspace.open(tmp_path_factory.mktemp("lab"))
-    for methods, seeds in ((METHODS, str(SEEDS)), (["dl-em"], str(SEEDS)), (["dl-em"], "3, 7")):
+    for methods, seeds in ((FIRST, str(SEEDS)), (["dl-em"], str(SEEDS)), (["dl-em"], "3, 7")):
         keep_estimates(workspace, "labelme", methods, seeds)
     with Lab.running(workspace) as made:
         yield made

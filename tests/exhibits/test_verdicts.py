@@ -11,8 +11,8 @@ from benchmarks.verdicts import CONFUSED, COPIED, COPIER, DRIFTING, SPAMMER, pla
 from crowdcore import load_dataset
 from crowdcore.exhibits import View, verdicts, view, worker_page
 from crowdcore.exhibits._intervals import in_words, sampled
-from tests.conftest import simulate_crowd
 from tests.analysis.workers.test_speed import HASTY, timed
+from tests.conftest import simulate_crowd
 
 
 @pytest.fixture(scope="module")
