@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -23,6 +24,7 @@ from crowdcore.learning.comparison.summary import class_bands
 from crowdcore.learning.recovery.measures import BOUNDS, MEASURES
 from tests.browser.pictures import small
 from tests.docs.runner import DOCS
+from tests.rated_crowd import rated_crowd
 
 FOLDER = DOCS / "pictures"
 METHODS = ("crowd-layer", "trace", "conal")
@@ -89,6 +91,14 @@ def omega(compute: Callable[..., Any]) -> Any:
     return compute(dataset(), result.omega, seeds=result.seeds)
 
 
+@cache
+def rated() -> Any:
+    """Ratings of a simulated crowd that underrates what is good."""
+    crowd = rated_crowd(1000, 40, 5, bias_sd=0.06, shared=lambda truth: -0.3 * np.maximum(truth - 0.6, 0))[0]
+    inside = (crowd.rating >= 0) & (crowd.rating <= 1)
+    return replace(crowd.where(inside), low=0.0, high=1.0)
+
+
 def trials() -> pd.DataFrame:
     """What `figures.search_history` draws."""
     values = [trial.value for trial in search().trials]
@@ -123,6 +133,13 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
     "worker_ranking": lambda: figures.worker_ranking(quality()),
     "worker_over_time": lambda: figures.worker_over_time(drifting()),
     "pair_mistakes": lambda: figures.pair_mistakes(analysis.pair_mistakes(dataset())),
+    "rating_bias": lambda: figures.rating_bias(analysis.rating_workers(rated(), analysis.rating_truth(rated()))),
+    "rating_shared_bias": lambda: figures.rating_shared_bias(
+        analysis.shared_bias(rated(), analysis.rating_truth(rated()))
+    ),
+    "rating_errors_alike": lambda: figures.rating_errors_alike(
+        analysis.rating_pairs(rated(), analysis.rating_truth(rated())), most=20
+    ),
     "label_disagreement": lambda: figures.label_disagreement(analysis.label_disagreement(dataset(), {**fits()})),
     "calibration": lambda: figures.calibration(
         {name: analysis.calibration(fit, dataset().gold) for name, fit in fits().items()}
