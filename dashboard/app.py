@@ -31,6 +31,7 @@ st.navigation(
         st.Page("views/aggregate.py", title="Aggregate", icon=":material/how_to_vote:", url_path="aggregate"),
         st.Page("views/tasks.py", title="Tasks", icon=":material/list_alt:", url_path="tasks"),
         st.Page("views/ratings.py", title="Ratings", icon=":material/star_half:", url_path="ratings"),
+        st.Page("views/spans.py", title="Spans", icon=":material/format_ink_highlighter:", url_path="spans"),
         st.Page("views/train.py", title="Train", icon=":material/model_training:", url_path="train"),
         st.Page("views/runs.py", title="Runs", icon=":material/table_rows:", url_path="runs"),
         st.Page("views/compare.py", title="Compare", icon=":material/leaderboard:", url_path="compare"),

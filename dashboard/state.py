@@ -52,6 +52,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "aggregate": ("methods", "gold", "first", "second", "result", "worker", "curve"),
     "tasks": ("task", "show", "true", "given", "worker", "number"),
     "ratings": ("ratings", "truth", "view", "accept"),
+    "spans": (),
     "train": ("methods", "settings", "runs", "view", "metric", "smooth", "axes"),
     "runs": ("datasets", "methods", "states", "tags", "find", "trials", "runs"),
     "compare": (

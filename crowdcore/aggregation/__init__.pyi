@@ -6,6 +6,7 @@ from ._partitions import (
 from ._registry import (
     aggregators as aggregators,
     crowd_kit_names as crowd_kit_names,
+    fitting as fitting,
     get as get,
     names as names,
 )
@@ -19,16 +20,19 @@ from .base import (
     AggregationResult as AggregationResult,
     Aggregator as Aggregator,
 )
+from .bsc_seq import BSCSeq as BSCSeq
 from .conal_em import ConalEM as ConalEM
 from .dawid_skene import DawidSkene as DawidSkene
 from .fast_dawid_skene import FastDawidSkene as FastDawidSkene
 from .glad import GLAD as GLAD
+from .hmm_crowd import HMMCrowd as HMMCrowd
 from .kos import KOS as KOS
 from .m_msr import MMSR as MMSR
 from .mace import MACE as MACE
 from .majority_vote import MajorityVote as MajorityVote
 from .one_coin import OneCoin as OneCoin
 from .pooled_dawid_skene import PooledDawidSkene as PooledDawidSkene
+from .span_majority import SpanMajority as SpanMajority
 from .wawa import Wawa as Wawa
 from .worker_clustering import WorkerClustering as WorkerClustering
 from .zero_based_skill import ZeroBasedSkill as ZeroBasedSkill

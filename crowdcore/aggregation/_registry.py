@@ -6,8 +6,9 @@ from typing import Any
 
 from crowdcore.aggregation.base import Aggregator
 from crowdcore.core.registry import Registry
+from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["aggregators", "crowd_kit_names", "get", "names"]
+__all__ = ["aggregators", "crowd_kit_names", "fitting", "get", "names"]
 
 aggregators: Registry[Aggregator] = Registry(
     __package__,
@@ -20,6 +21,11 @@ aggregators: Registry[Aggregator] = Registry(
 def names() -> list[str]:
     """Names of all aggregators, e.g. ``"dawid-skene"``."""
     return list(aggregators)
+
+
+def fitting(dataset: CrowdDataset) -> list[str]:
+    """Names of the aggregators that are made for a dataset: those of tag sequences only where there are sentences."""
+    return [name for name in aggregators if dataset.sentences is not None or not aggregators[name].sequential]
 
 
 def crowd_kit_names() -> list[str]:

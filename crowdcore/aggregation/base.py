@@ -15,6 +15,7 @@ from crowdcore.core.kernels import most_probable
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.tags import repaired
 
 __all__ = ["AggregationResult", "Aggregator"]
 
@@ -66,13 +67,15 @@ class Aggregator(Settings):
     """Base of every aggregator: a frozen pydantic model of settings with one method, `fit`.
 
     A subclass sets ``name`` (= its file's name, ``_`` as ``-``), ``title`` and ``paper``, declares its settings
-    as fields with bounds and a one-line description, and implements ``_fit``. Its class docstring holds the
+    as fields with bounds and a one-line description, and implements ``_fit``; ``sequential`` marks those that are made
+    for crowds with sentences. Its class docstring holds the
     equations. Nothing else has to be touched: CLI, API and app find it by its folder.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     paper: ClassVar[str]
+    sequential: ClassVar[bool] = False
 
     def fit(
         self,
@@ -114,7 +117,10 @@ class Aggregator(Settings):
         result = self._fit(dataset, known, start)
         probabilistic = len(result.log_likelihood) > 0 or result.confusion is not None
         notes = (*result.notes, *guard(dataset, result.posterior, known, probabilistic))
-        return replace(result, notes=notes, seconds=time.perf_counter() - began)
+        labels = repaired(dataset, result.labels)
+        if changed := int((labels != result.labels).sum()):
+            notes += (f"{changed:,} tags I- that may not stand where they do were made B- in the labels.",)
+        return replace(result, labels=labels, notes=notes, seconds=time.perf_counter() - began)
 
     @abstractmethod
     def _fit(

@@ -146,6 +146,7 @@ from .reference import (
     resolve_reference as resolve_reference,
 )
 from .sequences.span_crowd import span_crowd as span_crowd
+from .sequences.span_pairs import SPAN_ERRORS as SPAN_ERRORS
 from .sequences.span_scores import (
     SpanScores as SpanScores,
     TaggingScores as TaggingScores,

@@ -46,7 +46,7 @@ ReferenceLike: TypeAlias = str | Reference | AggregationResult
 
 def available_references(dataset: CrowdDataset) -> list[str]:
     """Names that `resolve_reference` takes for this dataset; gold first where there is some."""
-    return [*(["gold"] if dataset.has_gold else []), *aggregation.names()]
+    return [*(["gold"] if dataset.has_gold else []), *aggregation.fitting(dataset)]
 
 
 def resolve_reference(dataset: CrowdDataset, reference: ReferenceLike = "gold") -> Reference:

@@ -28,6 +28,7 @@ from crowdcore.cli.reproduce import reproduce
 from crowdcore.cli.runs import app as runs_app
 from crowdcore.cli.show import show
 from crowdcore.cli.simulate import simulate
+from crowdcore.cli.spans import spans
 from crowdcore.cli.train import train
 from crowdcore.cli.worker import scheduler, worker
 from crowdcore.cli.workspace import app as workspace_app
@@ -51,6 +52,7 @@ for command in (
     mistakes,
     distances,
     quality,
+    spans,
     aggregate,
     train,
     compare,

@@ -11,9 +11,11 @@ import typer
 
 from crowdcore import aggregation
 from crowdcore.aggregation.base import AggregationResult
+from crowdcore.analysis import tagging_scores
 from crowdcore.cli._options import Accept, DatasetName, Json, Out, Read, Settings, open_dataset, settings
 from crowdcore.cli._output import print_json, print_table
 from crowdcore.data import CrowdDataset
+from crowdcore.data.tags import TagScheme
 
 
 class Temper(StrEnum):
@@ -27,6 +29,22 @@ def accuracy(ds: CrowdDataset, result: AggregationResult) -> float:
     """Share of annotated tasks with gold whose inferred label is the gold one; NaN without gold."""
     judged = ds.annotated & (ds.gold >= 0)
     return float((result.labels[judged] == ds.gold[judged]).mean()) if judged.any() else float("nan")
+
+
+def counted(ds: CrowdDataset, result: AggregationResult) -> dict[str, object]:
+    """How many tasks got a label; of a crowd that tags tokens, how many tokens and sentences."""
+    n = int((result.labels >= 0).sum())
+    if ds.sentences is None:
+        return {"tasks": n}
+    return {"tokens": n, "sentences": len(np.unique(ds.sentences.of_task[result.labels >= 0]))}
+
+
+def span_facts(ds: CrowdDataset, result: AggregationResult) -> dict[str, float]:
+    """Precision, recall and F1 of the spans by gold, where there are spans and gold."""
+    if ds.sentences is None or TagScheme.of(ds.classes) is None or not ds.has_gold:
+        return {}
+    found = tagging_scores(ds, result.labels)
+    return {"span_precision": found.precision, "span_recall": found.recall, "span_f1": found.f1}
 
 
 def aggregate(
@@ -55,8 +73,9 @@ def aggregate(
     facts = {
         "dataset": ds.name,
         "method": result.method,
-        "tasks": int((result.labels >= 0).sum()),
+        **counted(ds, result),
         "accuracy": accuracy(ds, result),
+        **({} if gold or temper == Temper.gold else span_facts(ds, result)),
         "iterations": len(result.log_likelihood),
         "converged": result.converged,
         "stopped": result.stopped,

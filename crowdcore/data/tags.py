@@ -11,7 +11,17 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["Sequences", "Spans", "TagScheme", "find_spans", "need_tags", "worker_sequences"]
+__all__ = [
+    "BEGIN",
+    "INSIDE",
+    "Sequences",
+    "Spans",
+    "TagScheme",
+    "find_spans",
+    "need_tags",
+    "repaired",
+    "worker_sequences",
+]
 
 OUTSIDE, BEGIN, INSIDE = 0, 1, 2
 
@@ -98,6 +108,20 @@ def find_spans(tags: IntArray, first: BoolArray, scheme: TagScheme) -> Spans:
     return Spans(start, start + np.bincount(of[of >= 0], minlength=len(start)), kind[start], of)
 
 
+def repaired(dataset: CrowdDataset, labels: IntArray) -> IntArray:
+    """The tags (n_tasks,) of a crowd with ``B-`` for each ``I-`` that IOB2 does not allow; spans stay what they are.
+
+    Classes that are no tags of sentences, and tokens without a tag (-1), are left as they are.
+    """
+    scheme = None if dataset.sentences is None else TagScheme.of(dataset.classes)
+    if dataset.sentences is None or scheme is None or not len(labels):
+        return labels
+    before = np.concatenate([[-1], labels[:-1]])
+    before[dataset.sentences.start[:-1]] = -1
+    begin = np.append(scheme.tag(BEGIN)[scheme.type], -1)[labels]
+    return np.where((labels >= 0) & scheme.invalid[before, labels] & (begin >= 0), begin, labels).astype(labels.dtype)
+
+
 @dataclass(frozen=True, eq=False)
 class Sequences:
     """Annotations in the order in which each worker's tags follow one another.
@@ -112,12 +136,7 @@ class Sequences:
 
 
 def worker_sequences(dataset: CrowdDataset) -> Sequences:
-    """The tag sequences of the workers of a crowd.
-
-    Raises:
-        DataError: the crowd does not tag tokens.
-    """
-    need_tags(dataset)
+    """The tag sequences of the workers of a crowd that has sentences."""
     assert dataset.sentences is not None
     rows = np.lexsort((dataset.task, dataset.worker))
     worker, task = dataset.worker[rows], dataset.task[rows].astype(np.int64)

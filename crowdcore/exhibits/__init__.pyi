@@ -16,6 +16,7 @@ from . import (
     ratings as ratings,
     recovered as recovered,
     recovery_study as recovery_study,
+    spans as spans,
     tasks as tasks,
     training as training,
     tried as tried,

@@ -40,6 +40,10 @@ from .search import (
 )
 from .shared_mistakes import shared_mistakes as shared_mistakes
 from .skill import skills as skills
+from .spans import (
+    span_errors as span_errors,
+    span_f1 as span_f1,
+)
 from .summary import (
     agreement as agreement,
     annotation_entropy as annotation_entropy,

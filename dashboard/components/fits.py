@@ -62,7 +62,8 @@ def chooser() -> None:
     if "draft" not in st.session_state or st.session_state.get("drafted") != shown:
         st.session_state["draft"] = shown or list(SUGGESTED)
         st.session_state["drafted"] = shown
-    options = list(dict.fromkeys([*aggregation.names(), *st.session_state["draft"]]))
+    fitting = aggregation.fitting(services.dataset(state.get("dataset")))
+    options = list(dict.fromkeys([*fitting, *st.session_state["draft"]]))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         draft = st.multiselect(
             "Aggregators", options, format_func=titled, key="draft", placeholder="Choose aggregators", wrap=True

@@ -57,7 +57,7 @@ def one() -> None:
     number_of, found = exhibits.tasks.task_number(view.dataset, name), exhibits.tasks.task(view, name).table.iloc[0]
     left, right = st.columns([2, 3], gap="large")
     with left:
-        if not services.has_media(dataset):
+        if not services.has_media(dataset) and view.dataset.sentences is None:
             st.caption("This dataset has no images, texts or sounds of its items.")
         media(dataset, number_of, LARGE)
         with st.container(horizontal=True):
@@ -65,6 +65,9 @@ def one() -> None:
             st.metric("Most given", as_text(found["most given"]))
             st.metric("Wrong labels", percent(found["wrong"], 0))
             st.metric("Entropy (nats)", number(found["entropy"]))
+    if view.dataset.sentences is not None:
+        sentence = exhibits.spans.sentence_tags(view, name)
+        show(sentence, "sentence", file=f"{dataset}-{name}-sentence", noun="tagging", rows=12)
     with right:
         if not found["annotations"]:
             st.info("No worker has labelled this task.")

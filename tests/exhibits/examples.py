@@ -9,8 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+from crowdcore.data import simulate
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.exhibits import View
+from crowdcore.exhibits import View, view as view_of
 from crowdcore.exhibits.catalogue import catalogue
 from tests.conftest import simulate_crowd
 
@@ -36,8 +37,16 @@ def crowd() -> CrowdDataset:
     )
 
 
+def tagged(plain: CrowdDataset) -> CrowdDataset:
+    """A crowd that tags tokens, with names of the same kind."""
+    tags = simulate.tags(n_sentences=12, n_workers=5, types=("<x>LOC</x>", "R&D"))
+    return replace(tags, worker_ids=plain.worker_ids, notes=plain.notes)
+
+
 def made(function: Callable[..., Any], view: View) -> Any:
     """An exhibit of this view, with something for each of its arguments that has no default."""
+    if function.__module__.endswith(".spans"):
+        view = view_of(tagged(view.dataset), hidden=view.hidden)
     some = {
         "true": view.classes[0],
         "given": view.classes[1],

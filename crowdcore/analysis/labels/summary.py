@@ -49,6 +49,7 @@ class Summary:
         majority_vote_accuracy: share of known tasks that the majority (ties to the lowest class) labels right; NaN
             if the reference is the majority vote itself.
         agreement: coefficients without intervals and pairs; `analysis.agreement` gives those.
+        n_sentences: sentences, where the tasks are their tokens, else 0.
     """
 
     name: str
@@ -70,12 +71,15 @@ class Summary:
     worker_accuracy: float
     majority_vote_accuracy: float
     agreement: Agreement
+    n_sentences: int = 0
 
     def frame(self) -> pd.DataFrame:
         """One row per quantity: its name and its value."""
         per_worker = self.annotations_per_worker[self.annotations_per_worker > 0]
         rows = {
-            "tasks": self.n_tasks,
+            **(
+                {"sentences": self.n_sentences, "tokens": self.n_tasks} if self.n_sentences else {"tasks": self.n_tasks}
+            ),
             "tasks with annotations": self.n_annotated,
             "tasks with annotations and gold": self.n_gold,
             "workers": self.n_workers,
@@ -147,4 +151,5 @@ def summary(dataset: CrowdDataset, reference: ReferenceLike | None = None) -> Su
         float((correct[total > 0] / total[total > 0]).mean()) if total.any() else np.nan,
         np.nan if circular else float(hits.mean()),
         alike,
+        0 if dataset.sentences is None else len(dataset.sentences),
     )

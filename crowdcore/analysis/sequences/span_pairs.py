@@ -9,9 +9,9 @@ import numpy as np
 from crowdcore.core.types import BoolArray, IntArray
 from crowdcore.data.tags import Spans, TagScheme, find_spans
 
-__all__ = ["ERRORS", "SpanPairs", "pair_spans"]
+__all__ = ["SPAN_ERRORS", "SpanPairs", "pair_spans"]
 
-ERRORS = ("missed", "both", "boundary", "type", "exact")
+SPAN_ERRORS = ("missed", "both", "boundary", "type", "exact")
 """What became of a true span, worst first: nothing overlaps it, something of other extent and type does, something of
 other extent, something of the same extent and another type, or the very same span."""
 
@@ -22,7 +22,7 @@ class SpanPairs:
 
     Args:
         true, given: their spans.
-        outcome: (n true spans,) index into `ERRORS`.
+        outcome: (n true spans,) index into `SPAN_ERRORS`.
         partner: (n true spans,) the given span behind the outcome (the longest overlap of several), -1 = none.
         spurious: (n given spans,) whether no true span overlaps it.
     """

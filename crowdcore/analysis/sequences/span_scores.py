@@ -10,7 +10,7 @@ import pandas as pd
 import scipy.sparse
 
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
-from crowdcore.analysis.sequences.span_pairs import ERRORS, pair_spans
+from crowdcore.analysis.sequences.span_pairs import SPAN_ERRORS, pair_spans
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -73,7 +73,7 @@ def tagging_scores(
     first[1:] = (np.diff(dataset.sentences.of_task[at]) != 0) | (np.diff(at) != 1)
     pairs = pair_spans(truth[at], labels[at], first, scheme)
     n_true, n_given = len(pairs.true), len(pairs.given)
-    n_exact = int((pairs.outcome == ERRORS.index("exact")).sum())
+    n_exact = int((pairs.outcome == SPAN_ERRORS.index("exact")).sum())
     precision, recall, f1 = (float(x) for x in _measures(*np.array([[n_exact], [n_given], [n_true]], float)))
     same = float(np.mean(truth[at] == labels[at])) if len(at) else np.nan
     return TaggingScores(precision, recall, f1, same, n_true, n_given, n_exact)
@@ -95,7 +95,7 @@ class SpanScores:
         sentences: (R,) sentences that each tagged.
         n_true: (R,) true spans in them.
         n_given: (R,) spans that the worker gave.
-        outcomes: (R, 5) true spans by what became of them, in the order of `ERRORS`.
+        outcomes: (R, 5) true spans by what became of them, in the order of `SPAN_ERRORS`.
         spurious: (R,) given spans that no true span overlaps.
         inside: (R,) tags ``I-`` that the worker gave.
         invalid: (R,) those of them that follow ``O``, another type or the start of the sentence.
@@ -126,7 +126,7 @@ class SpanScores:
             if self.low is not None and self.high is not None:
                 columns |= {f"{name}_low": self.low[k], f"{name}_high": self.high[k]}
         columns |= {"true_spans": self.n_true, "given_spans": self.n_given}
-        columns |= {name: self.outcomes[:, k] for k, name in enumerate(ERRORS)}
+        columns |= {name: self.outcomes[:, k] for k, name in enumerate(SPAN_ERRORS)}
         columns |= {"spurious": self.spurious, "inside_tags": self.inside, "invalid_tags": self.invalid}
         frame = pd.DataFrame(columns)
         return frame.sort_values(["f1", "sentences"], ascending=False, kind="stable", ignore_index=True)
@@ -171,8 +171,8 @@ def span_scores(
     sentence = dataset.sentences.of_task[task]
     pairs = pair_spans(truth.labels[task], given, sequences.first, scheme)
     of_true, of_given = worker[pairs.true.start], worker[pairs.given.start]
-    outcomes = np.bincount(of_true * len(ERRORS) + pairs.outcome, minlength=n_workers * len(ERRORS))
-    exact = pairs.outcome == ERRORS.index("exact")
+    outcomes = np.bincount(of_true * len(SPAN_ERRORS) + pairs.outcome, minlength=n_workers * len(SPAN_ERRORS))
+    exact = pairs.outcome == SPAN_ERRORS.index("exact")
     before = np.where(sequences.first, dataset.n_classes, np.roll(given, 1))
 
     def per_worker(rows: IntArray) -> IntArray:
@@ -197,7 +197,7 @@ def span_scores(
         per_worker(of_given[pairs.spurious]),
         per_worker(worker[inside]),
         per_worker(worker[scheme.invalid[before, given]]),
-        _measures(*(np.asarray(table.sum(1)) for table in tables)),
+        _measures(*(np.asarray(table.sum(1), np.float64) for table in tables)),
         low,
         high,
         level,

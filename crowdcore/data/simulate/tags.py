@@ -39,6 +39,10 @@ class Tags(Simulation):
     begins: float = Field(
         default=0.15, gt=0, lt=1, title="Entities begin", description="Share of tokens after O that begin an entity."
     )
+    vocabulary: int = Field(default=2000, ge=1, title="Vocabulary", description="Words of each tag, by Zipf's law.")
+    ambiguous: float = Field(
+        default=0.4, ge=0, le=1, title="Ambiguous words", description="Share of tokens whose word may have any tag."
+    )
     n_workers: int = Field(default=8, ge=1, title="Workers", description="Workers, R.")
     per_sentence: float = Field(default=4.0, gt=0, title="Workers of a sentence", description="Mean number.")
     worst: float = Field(default=0.5, ge=0, le=1, title="Worst accuracy", description="Of a worker, on entities.")
@@ -54,14 +58,20 @@ class Tags(Simulation):
         gold = self._chain(lengths, start, rng)
         sizes = [self.n_sentences - self.n_valid - self.n_test, self.n_valid, self.n_test]
         split = np.repeat(np.repeat([0, 1, 2], sizes), lengths)
-        words = np.where(gold == 0, "word", "Name")
         ids = numbered("s", self.n_sentences)
-        sentences = Sentences(start, ids, pd.Index(words))
+        sentences = Sentences(start, ids, self._words(gold, rng))
         position = np.arange(len(gold)) - start[sentences.of_task] + 1
         tasks = as_tasks((None, gold), self.name, split)
         names = [f"{ids[s]}:{p}" for s, p in zip(sentences.of_task, position, strict=True)]
         classes = ("O", *(f"{part}-{kind}" for kind in self.types for part in "BI"))
         return replace(tasks, classes=classes, task_ids=pd.Index(names), sentences=sentences)
+
+    def _words(self, gold: IntArray, rng: np.random.Generator) -> pd.Index[str]:
+        """A word for each token: a share of one vocabulary for all, else one of its part and type; Zipf ranks."""
+        rank = np.floor(self.vocabulary ** rng.random(len(gold))).astype(int)
+        own = np.where(rng.random(len(gold)) < self.ambiguous, 0, gold + 1)
+        prefixes = ["any", "word", *(f"{kind.title()}{part}" for kind in self.types for part in "bi")]
+        return pd.Index([f"{prefixes[p]}{r}" for p, r in zip(own, rank, strict=True)])
 
     def _chain(self, lengths: IntArray, start: IntArray, rng: np.random.Generator) -> IntArray:
         """(n_tokens,) gold tags, drawn for all sentences at one position at a time."""

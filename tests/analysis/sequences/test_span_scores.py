@@ -10,7 +10,7 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.analysis import shared_mistakes, span_crowd, span_scores, tagging_scores
-from crowdcore.analysis.sequences.span_pairs import ERRORS
+from crowdcore.analysis.sequences.span_pairs import SPAN_ERRORS
 from crowdcore.core.errors import DataError
 from crowdcore.data import CrowdDataset, Sentences
 from tests.data.test_tags import CLASSES, literal_spans
@@ -48,7 +48,7 @@ def crowd():
 def test_counts_by_hand(crowd):
     scores = span_scores(crowd, resamples=0)
     assert (scores.n_true.tolist(), scores.n_given.tolist(), scores.sentences.tolist()) == ([4, 3], [4, 1], [2, 1])
-    outcomes = [dict(zip(ERRORS, row, strict=True)) for row in scores.outcomes.tolist()]
+    outcomes = [dict(zip(SPAN_ERRORS, row, strict=True)) for row in scores.outcomes.tolist()]
     assert outcomes[0] == {"missed": 1, "both": 0, "boundary": 1, "type": 1, "exact": 1}
     assert outcomes[1] == {"missed": 2, "both": 0, "boundary": 1, "type": 0, "exact": 0}
     assert scores.spurious.tolist() == [1, 0]
@@ -118,7 +118,7 @@ def test_the_workers_of_the_real_one(data_folder):
     scores = span_scores(cc.load_dataset("conll_ner"), resamples=0)
     f1 = scores.value[2]
     assert (f1.min(), f1.max(), f1.mean()) == pytest.approx((0.173, 0.845, 0.557), abs=6e-4)
-    exact = scores.outcomes[:, ERRORS.index("exact")].sum()
+    exact = scores.outcomes[:, SPAN_ERRORS.index("exact")].sum()
     precision, recall = exact / scores.n_given.sum(), exact / scores.n_true.sum()
     assert (precision, recall) == pytest.approx((0.6658, 0.4832), abs=6e-5)
     assert scores.invalid.sum() == 0

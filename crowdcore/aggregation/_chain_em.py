@@ -1,0 +1,179 @@
+"""What the aggregators of tag sequences share: a Markov chain of true tags, workers who confuse them, their words.
+
+Without sentences every task is a chain of its own, and what is left are workers and class shares.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+from pydantic import Field
+from scipy.special import gammaln, psi
+
+from crowdcore.aggregation._confusion_em import ENOUGH, NO_EVIDENCE
+from crowdcore.aggregation._em import EMAggregator, start_posterior
+from crowdcore.aggregation._votes import too_few_labels
+from crowdcore.aggregation.base import AggregationResult
+from crowdcore.core.chains import Chains, ChainSums
+from crowdcore.core.kernels import cell_counts
+from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.sentences import rows_of
+from crowdcore.data.tags import TagScheme
+
+__all__ = ["ChainEM", "Experts"]
+
+NEVER = 0.02
+"""Prior count of a move that IOB2 does not allow; unseen, its expected logarithm is about -50."""
+
+
+class Experts(NamedTuple):
+    """Who may have confused a true class with the given one: workers, or workers after a tag of their own.
+
+    Attributes:
+        of: (n_annotations,) expert behind each annotation.
+        worker: (n_experts,) worker of each expert.
+        prior: (n_experts, C, C) Dirichlet prior of row = true class over column = given class.
+    """
+
+    of: IntArray
+    worker: IntArray
+    prior: FloatArray
+
+
+class _Rows(NamedTuple):
+    """Distributions in rows: expected logarithms, and what they add to the objective."""
+
+    log: FloatArray
+    objective: float
+
+
+def _variational(counts: FloatArray, prior: FloatArray) -> _Rows:
+    """``E ln θ`` of ``Dir(prior + counts)``, and its ``-KL`` from the prior."""
+    given = prior + counts
+    total = given.sum(-1, keepdims=True)
+    log = psi(given) - psi(total)
+    of_prior = gammaln(prior.sum(-1)).sum() - gammaln(prior).sum()
+    kl = gammaln(total).sum() - gammaln(given).sum() - of_prior + (counts * log).sum()
+    return _Rows(log, -float(kl))
+
+
+class ChainEM(EMAggregator):
+    """EM for true tags that are a Markov chain with Dirichlet-distributed rows of confusions."""
+
+    sequential: ClassVar[bool] = True
+
+    smoothing: float = Field(
+        default=0.1,
+        gt=0,
+        title="Prior count of a confusion",
+        description="Dirichlet prior of each entry of a worker's confusions.",
+    )
+    diagonal: float = Field(
+        default=1.0,
+        ge=0,
+        title="Prior count of being right",
+        description="Added to the diagonal of that prior.",
+    )
+    move_smoothing: float = Field(
+        default=1.0, gt=0, title="Prior count of a move", description="Prior of each step from one true tag to another."
+    )
+    word_smoothing: float = Field(
+        default=0.1, gt=0, title="Prior count of a word", description="Prior of each word given the true tag."
+    )
+    words: bool = Field(default=True, title="Use words", description="Let words tell of their true tag.")
+
+    @abstractmethod
+    def experts(self, dataset: CrowdDataset) -> Experts:
+        """Who stands behind each annotation."""
+
+    def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
+        n_classes, experts = dataset.n_classes, self.experts(dataset)
+        evident = dataset.annotated if known is None else dataset.annotated | (known >= 0)
+        cut = np.arange(dataset.n_tasks + 1) if dataset.sentences is None else dataset.sentences.start
+        kept = np.flatnonzero(np.add.reduceat(evident, cut[:-1]))
+        tasks = rows_of(cut, kept)
+        chains = Chains(np.concatenate([[0], np.cumsum(cut[kept + 1] - cut[kept])]))
+        cell = experts.of.astype(np.int64) * n_classes + dataset.label
+        n_cells = len(experts.worker) * n_classes
+        shape = (dataset.n_tasks, n_cells)
+        table = scipy.sparse.csr_array((np.ones(len(cell)), cell, dataset.task_start), shape=shape)
+        word, n_words = self._words(dataset, tasks)
+        moves = self._move_prior(dataset)
+        posterior = start_posterior(dataset, known, start)
+        sums = _first_sums(posterior[tasks], chains, np.where(moves == NEVER, -50.0, 0.0))
+        log_emission = np.empty((len(tasks), n_classes))
+
+        def confused() -> FloatArray:
+            given = cell_counts(dataset.task_start, cell.astype(np.int32), posterior, n_cells)
+            return given.reshape(-1, n_classes, n_classes).transpose(0, 2, 1)
+
+        def step() -> float:
+            nonlocal sums, log_emission
+            rows = _variational(confused(), experts.prior)
+            first, move = _variational(sums.first, moves[-1]), _variational(sums.pairs, moves[:-1])
+            log_emission = (table @ rows.log.transpose(0, 2, 1).reshape(n_cells, n_classes))[tasks]
+            objective = rows.objective + first.objective + move.objective
+            if n_words:
+                seen = scipy.sparse.csr_array((np.ones(len(word)), (word, np.arange(len(word)))), (n_words, len(word)))
+                text = _variational((seen @ posterior[tasks]).T, np.full((n_classes, n_words), self.word_smoothing))
+                log_emission += text.log.T[word]
+                objective += text.objective
+            _clamp(log_emission, None if known is None else known[tasks])
+            sums = chains.forward_backward(log_emission, first.log, move.log)
+            posterior[tasks] = sums.posterior
+            step.path = (first.log, move.log)  # type: ignore[attr-defined]
+            return sums.log_likelihood + objective
+
+        trace = self.iterate(step, dataset.n_annotations)
+        counts = np.zeros((dataset.n_workers, n_classes, n_classes))
+        np.add.at(counts, experts.worker, confused())
+        prior = experts.prior[np.unique(experts.worker, return_index=True)[1]]
+        confusion = counts + prior
+        confusion /= confusion.sum(2, keepdims=True)
+        confusion[counts.sum(2) < NO_EVIDENCE] = np.nan
+        shares = posterior[tasks].sum(0)
+        notes = too_few_labels(dataset, ENOUGH, n_classes)
+        parts = {"confusion": confusion, "counts": counts, "prior": shares / shares.sum(), "notes": notes}
+        result = self.result(dataset, posterior, known=known, **parts, **trace._asdict())
+        if dataset.sentences is None:
+            return result
+        labels = result.labels.copy()
+        labels[tasks] = chains.most_probable(log_emission, *step.path)  # type: ignore[attr-defined]
+        labels[~evident] = -1
+        return replace(result, labels=labels)
+
+    def _words(self, dataset: CrowdDataset, tasks: IntArray) -> tuple[IntArray, int]:
+        """(n,) number of each token's word, and how many words there are; none without sentences."""
+        if dataset.sentences is None or not self.words:
+            return np.empty(0, int), 0
+        codes, words = pd.factorize(dataset.sentences.words[tasks])
+        return np.asarray(codes), len(words)
+
+    def _move_prior(self, dataset: CrowdDataset) -> FloatArray:
+        """(C + 1, C) prior count of each move; the last row is that of the first tag."""
+        moves = np.full((dataset.n_classes + 1, dataset.n_classes), self.move_smoothing)
+        scheme = None if dataset.sentences is None else TagScheme.of(dataset.classes)
+        if scheme is not None:
+            moves[scheme.invalid] = NEVER
+        return moves
+
+
+def _first_sums(posterior: FloatArray, chains: Chains, moves: FloatArray) -> ChainSums:
+    """The sums as if neighbours were independent, but for ``moves`` (C + 1, C)."""
+    with np.errstate(divide="ignore"):
+        log = np.log(posterior + (posterior.sum(1) == 0)[:, None])
+    return chains.forward_backward(log, moves[-1], moves[:-1])
+
+
+def _clamp(log_emission: FloatArray, known: IntArray | None) -> None:
+    """Leave known tasks no other state, in place."""
+    if known is not None:
+        at = np.flatnonzero(known >= 0)
+        log_emission[at] = -np.inf
+        log_emission[at, known[at]] = 0.0

@@ -1,0 +1,107 @@
+"""Forward-backward and Viterbi over many chains at once: one step for each position, vectorised over the chains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from crowdcore.core.types import AnyArray, FloatArray, IntArray
+
+__all__ = ["ChainSums", "Chains"]
+
+
+LOWEST = -600.0
+"""Logarithm of a state's share of an element's emission below which it counts as this: nothing may underflow."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChainSums:
+    """Result of forward-backward.
+
+    Args:
+        posterior: (n, C) P(state) of each element, rows sum to 1.
+        first: (C,) expected number of chains that begin in each state.
+        pairs: (C, C) expected number of steps from one state to another.
+        log_likelihood: of all chains.
+    """
+
+    posterior: FloatArray
+    first: FloatArray
+    pairs: FloatArray
+    log_likelihood: float
+
+
+class Chains:
+    """Chains of different length, laid out by position so that each step reads one block.
+
+    Args:
+        start: (n_chains + 1,) offsets; chain s is the elements ``start[s]:start[s + 1]``, at least one.
+    """
+
+    def __init__(self, start: IntArray) -> None:
+        lengths = np.diff(start)
+        longest_first = np.argsort(-lengths, kind="stable")
+        running = np.bincount(lengths)[::-1].cumsum()[::-1][1:]  # chains that reach each position
+        self.cut = np.concatenate([[0], np.cumsum(running)])
+        position = np.repeat(np.arange(len(running)), running)
+        chain = np.arange(self.cut[-1]) - self.cut[position]
+        self.order = start[:-1][longest_first][chain] + position
+
+    def _blocks(self, values: AnyArray) -> list[AnyArray]:
+        return [values[a:b] for a, b in zip(self.cut[:-1], self.cut[1:], strict=True)]
+
+    def _unordered(self, values: AnyArray) -> AnyArray:
+        out = np.empty_like(values)
+        out[self.order] = values
+        return out
+
+    def forward_backward(self, log_emission: FloatArray, log_first: FloatArray, log_move: FloatArray) -> ChainSums:
+        """Posterior of every element, and the expected counts behind first states and moves.
+
+        ``p(z) ∝ first[z_1] e_1[z_1] Π_t move[z_{t-1}, z_t] e_t[z_t]``; none of the tables has to be normalised.
+
+        Args:
+            log_emission: (n, C), -inf for states that cannot be (e^-600 beside the likeliest).
+            log_first: (C,).
+            log_move: (C, C) from a row's state to a column's, finite.
+        """
+        emission = log_emission[self.order]
+        top = emission.max(1, keepdims=True)
+        emission = np.exp(np.maximum(emission - top, LOWEST))
+        first, move = np.exp(log_first), np.exp(log_move)
+        alpha, scale = np.empty_like(emission), np.empty(len(emission))
+        e, a, c = self._blocks(emission), self._blocks(alpha), self._blocks(scale)
+        for t in range(len(e)):
+            a[t][:] = e[t] * (first if t == 0 else a[t - 1][: len(e[t])] @ move)
+            c[t][:] = a[t].sum(1)
+            a[t] /= c[t][:, None]
+        beta = np.ones_like(emission)
+        b = self._blocks(beta)
+        pairs = np.zeros_like(move)
+        for t in range(len(e) - 1, 0, -1):
+            coming = e[t] * b[t] / c[t][:, None]
+            before = slice(len(e[t]))
+            pairs += a[t - 1][before].T @ coming
+            b[t - 1][before] = coming @ move.T
+        posterior = alpha * beta
+        posterior /= posterior.sum(1, keepdims=True)
+        likelihood = float(np.log(scale).sum() + top.sum())
+        return ChainSums(self._unordered(posterior), self._blocks(posterior)[0].sum(0), pairs * move, likelihood)
+
+    def most_probable(self, log_emission: FloatArray, log_first: FloatArray, log_move: FloatArray) -> IntArray:
+        """(n,) states of each chain's most probable path (Viterbi)."""
+        score = log_emission[self.order]
+        back: IntArray = np.zeros(score.shape, np.int32)
+        s, k = self._blocks(score), self._blocks(back)
+        s[0][:] += log_first
+        for t in range(1, len(s)):
+            coming = s[t - 1][: len(s[t]), :, None] + log_move
+            k[t][:] = coming.argmax(1)
+            s[t][:] += coming.max(1)
+        path: IntArray = score.argmax(1).astype(np.int32)  # right where a chain ends
+        p = self._blocks(path)
+        for t in range(len(s) - 1, 0, -1):
+            going = np.arange(len(p[t]))
+            p[t - 1][going] = k[t][going, p[t]]
+        return np.asarray(self._unordered(path))

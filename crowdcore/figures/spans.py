@@ -1,0 +1,86 @@
+"""Spans of workers: F1 with its interval, and what became of the true spans."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+from crowdcore.analysis.sequences.span_pairs import SPAN_ERRORS
+from crowdcore.analysis.sequences.span_scores import SpanScores
+from crowdcore.figures import theme
+
+__all__ = ["span_errors", "span_f1"]
+
+_NAMED = 60  # workers up to which each has a name on the axis
+_WORDS = {
+    "exact": "found",
+    "type": "other type",
+    "boundary": "other boundary",
+    "both": "other type and boundary",
+    "missed": "missed",
+}
+_COLORS = {"exact": theme.PALETTE[2], "type": theme.PALETTE[3], "boundary": theme.PALETTE[1], "both": theme.PALETTE[6]}
+
+
+def span_f1(scores: SpanScores, *, title: str = "Spans: F1 of each worker") -> go.Figure:
+    """Draw F1 of each worker, the best first, with its interval where there is one.
+
+    Args:
+        scores: from `analysis.span_scores`.
+    """
+    order = _order(scores)
+    value = scores.value[2, order]
+    error = None
+    if scores.low is not None and scores.high is not None:
+        ends = np.maximum(scores.high[2, order] - value, 0), np.maximum(value - scores.low[2, order], 0)
+        error = {"type": "data", "symmetric": False, "array": ends[0], "arrayminus": ends[1], "width": 0}
+    about = np.stack([np.asarray(scores.worker_ids, object), *(100 * scores.value), scores.n_true], axis=1)[order]
+    hover = (
+        "<b>%{customdata[0]}</b><br>F1 %{customdata[3]:.1f} %<br>precision %{customdata[1]:.1f} %, "
+        "recall %{customdata[2]:.1f} %<br>%{customdata[4]} true spans<extra></extra>"
+    )
+    subtitle = f"{len(order)} workers · same tokens and same type · reference: {scores.reference}"
+    fig = theme.figure(title=title, subtitle=subtitle, height=380, margin_t=80)
+    dots = {"mode": "markers", "marker": {"color": theme.ACCENT, "size": 9}, "showlegend": False}
+    fig.add_trace(
+        go.Scatter(x=np.arange(len(order)), y=value, error_y=error, customdata=about, hovertemplate=hover, **dots)
+    )
+    return _axes(fig, scores, order).update_yaxes(title="F1 of spans", range=[0, 1.02], **theme.PERCENT)
+
+
+def span_errors(scores: SpanScores, *, title: str = "What became of the true spans") -> go.Figure:
+    """Draw a bar for each worker: true spans found, with another type or boundary, and missed.
+
+    Args:
+        scores: from `analysis.span_scores`.
+    """
+    order = _order(scores)
+    share = scores.outcomes[order] / np.maximum(scores.n_true[order], 1)[:, None]
+    subtitle = f"share of the true spans in the sentences that each worker tagged · reference: {scores.reference}"
+    fig = theme.figure(title=title, subtitle=subtitle, height=420, margin_t=96, barmode="stack")
+    names = np.asarray(scores.worker_ids, object)[order]
+    for kind in reversed(SPAN_ERRORS):
+        k = SPAN_ERRORS.index(kind)
+        about = np.stack([names, scores.outcomes[order, k], 100 * share[:, k]], axis=1)
+        hover = (
+            f"<b>%{{customdata[0]}}</b><br>{_WORDS[kind]}: %{{customdata[1]}} (%{{customdata[2]:.1f}} %)<extra></extra>"
+        )
+        marker = {"color": _COLORS.get(kind, theme.FAINT)}
+        x = np.arange(len(order))
+        fig.add_trace(
+            go.Bar(x=x, y=share[:, k], name=_WORDS[kind], marker=marker, customdata=about, hovertemplate=hover)
+        )
+    return _axes(fig, scores, order).update_yaxes(title="true spans", range=[0, 1], **theme.PERCENT)
+
+
+def _order(scores: SpanScores) -> np.ndarray:
+    """Workers who tagged a sentence, the best F1 first."""
+    seen = np.flatnonzero(scores.sentences)
+    return seen[np.lexsort((seen, -scores.value[2, seen]))]
+
+
+def _axes(fig: go.Figure, scores: SpanScores, order: np.ndarray) -> go.Figure:
+    names = np.asarray(scores.worker_ids, object)[order]
+    ticks = {"tickvals": np.arange(len(order)), "ticktext": names, "tickangle": -90, "tickfont_size": 10}
+    axis = ticks if len(order) <= _NAMED else {"title": "rank"}
+    return fig.update_xaxes(**axis, showgrid=False, range=[-0.8, max(len(order), 1) - 0.2])

@@ -1,0 +1,26 @@
+"""Spans: who finds the entities of a crowd that tags tokens, and how workers err on them."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from crowdcore.exhibits import spans
+from dashboard.components.exhibit import looked_at, show
+from dashboard.components.frame import page
+
+
+def draw() -> None:
+    """The page."""
+    st.title("Spans")
+    view = looked_at()
+    show(spans.span_scores(view), "span-scores")
+    show(spans.span_errors(view), "span-errors")
+    left, right = st.columns(2)
+    with left:
+        show(spans.span_types(view), "span-types")
+    with right:
+        st.subheader("Shared boundary errors")
+        show(spans.span_boundaries(view), "span-boundaries", noun="type")
+
+
+page("spans", draw)

@@ -1,0 +1,35 @@
+"""`crowdcore spans`, and what other commands say of a crowd that tags tokens."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from crowdcore.data import simulate, write_folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_folder(simulate.tags(n_sentences=30, seed=1), tmp_path_factory.mktemp("tags") / "crowd")
+
+
+def test_spans_of_workers(crowdcore, run, folder, tmp_path):
+    found = crowdcore("spans", folder)
+    assert {row["worker"] for row in found["workers"]} == {f"w{i}" for i in range(1, 9)}
+    assert {(row["true"], row["given"]) for row in found["types"]} >= {("LOC", "PER"), ("PER", "(nothing)")}
+    assert [row["type"] for row in found["boundaries"]] == ["LOC", "PER"]
+    done = run("spans", folder, "--out", tmp_path / "s.csv", "--figure", tmp_path / "s.html", "--hide-names")
+    assert done.code == 0, done.err
+    assert "Shared boundary errors" in done.out and "w3" not in done.out
+    assert {"f1", "missed", "boundary", "spurious"} <= set(pd.read_csv(tmp_path / "s.csv").columns)
+
+
+def test_other_commands_speak_of_tokens_and_sentences(crowdcore, run, folder):
+    assert "sentences" in run("info", folder).out
+    found = crowdcore("aggregate", folder, "-m", "bsc-seq")
+    assert found["sentences"] == 30 and found["tokens"] > 100 and 0.5 < found["span_f1"] <= 1
+    assert crowdcore("mistakes", folder)["mistakes"]["classes"][0] == "O"
+
+
+def test_crowds_without_spans_are_refused(refused):
+    assert "demo knows no sentences, so that it has no spans" in refused("spans", "demo")

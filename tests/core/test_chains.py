@@ -1,0 +1,61 @@
+"""Forward-backward and Viterbi against the sum over all paths."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from crowdcore.core.chains import Chains
+
+LENGTHS = [3, 1, 4, 2, 4]
+
+
+@pytest.fixture
+def problem():
+    rng = np.random.default_rng(0)
+    start = np.concatenate([[0], np.cumsum(LENGTHS)])
+    return start, rng.normal(size=(start[-1], 3)), rng.normal(size=3), rng.normal(size=(3, 3))
+
+
+def paths(log_emission, log_first, log_move):
+    for path in product(range(3), repeat=len(log_emission)):
+        score = log_first[path[0]] + sum(log_emission[i, z] for i, z in enumerate(path))
+        yield path, score + sum(log_move[a, b] for a, b in pairwise(path))
+
+
+def test_forward_backward_is_the_sum_over_all_paths(problem):
+    start, emission, first, move = problem
+    posterior, begins, pairs, likelihood = np.zeros_like(emission), np.zeros(3), np.zeros((3, 3)), 0.0
+    for a, b in pairwise(start):
+        scored = [(path, np.exp(score)) for path, score in paths(emission[a:b], first, move)]
+        total = sum(weight for _, weight in scored)
+        likelihood += np.log(total)
+        for path, weight in scored:
+            begins[path[0]] += weight / total
+            for i, z in enumerate(path):
+                posterior[a + i, z] += weight / total
+            for one, other in pairwise(path):
+                pairs[one, other] += weight / total
+    found = Chains(start).forward_backward(emission, first, move)
+    np.testing.assert_allclose(found.posterior, posterior, atol=1e-12)
+    np.testing.assert_allclose(found.first, begins, atol=1e-12)
+    np.testing.assert_allclose(found.pairs, pairs, atol=1e-12)
+    assert found.log_likelihood == pytest.approx(likelihood)
+
+
+def test_viterbi_is_the_best_of_all_paths(problem):
+    start, emission, first, move = problem
+    found = Chains(start).most_probable(emission, first, move)
+    for a, b in pairwise(start):
+        best = max(paths(emission[a:b], first, move), key=lambda scored: scored[1])[0]
+        assert tuple(found[a:b]) == best
+
+
+def test_long_chains_and_impossible_states_do_not_underflow():
+    emission = np.full((5000, 2), -1e5)
+    emission[:, 0] = -np.inf
+    found = Chains(np.array([0, 5000])).forward_backward(emission, np.zeros(2), np.array([[0.0, -50.0], [0.0, -50.0]]))
+    assert np.isfinite(found.log_likelihood)
+    np.testing.assert_allclose(found.posterior[:, 1], 1)
