@@ -53,7 +53,8 @@ class RatingMethod(CrowdMethod):
 
     def outputs(self, features: Tensor) -> Tensor:
         """The network's outputs, (B, *input shape) -> (B, 1), or (B, R)."""
-        return self.centre + self.classifier(features)
+        outputs: Tensor = self.centre + self.classifier(features)
+        return outputs
 
     def e_step(self, mu: Tensor, task: Tensor, worker: Tensor, rating: Tensor) -> None:
         """Called before every epoch but the first, if overridden, with ``μ`` (n_train,) and all training ratings."""

@@ -35,7 +35,7 @@ class RatingProblem(Problem):
         return 1
 
     @property
-    def sentence_start(self) -> None:  # type: ignore[override]
+    def sentence_start(self) -> None:
         """Ratings are of whole tasks."""
         return None
 
@@ -61,7 +61,8 @@ class RatingProblem(Problem):
 
     def scaled(self, ratings: FloatArray) -> FloatArray:
         """From the dataset's unit to 0…1, float32."""
-        return ((ratings - self.dataset.low) / self.unit).astype(np.float32)
+        scaled: FloatArray = ((ratings - self.dataset.low) / self.unit).astype(np.float32)
+        return scaled
 
 
 def mean_ratings(dataset: RatingDataset) -> FloatArray:
