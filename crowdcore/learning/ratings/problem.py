@@ -69,7 +69,8 @@ def mean_ratings(dataset: RatingDataset) -> FloatArray:
     """(n_tasks,) mean rating, NaN for tasks without."""
     total = np.bincount(dataset.task, dataset.rating, minlength=dataset.n_tasks)
     given = np.bincount(dataset.task, minlength=dataset.n_tasks)
-    return np.divide(total, given, out=np.full(dataset.n_tasks, np.nan), where=given > 0)
+    mean: FloatArray = np.divide(total, given, out=np.full(dataset.n_tasks, np.nan), where=given > 0)
+    return mean
 
 
 def rating_problem(dataset: RatingDataset, training: TrainSettings) -> RatingProblem:
