@@ -79,8 +79,8 @@ for command in (
     app.command()(command)
 app.command("next")(next_labels)
 app.command("app")(run_app)
-for command in (rating_training.train, rating_training.compare, rating_training.biases):
-    ratings_app.command()(command)
+for of_ratings in (rating_training.train, rating_training.compare, rating_training.biases):
+    ratings_app.command()(of_ratings)
 app.add_typer(ratings_app, name="ratings")
 app.add_typer(runs_app, name="runs")
 app.add_typer(workspace_app, name="workspace")

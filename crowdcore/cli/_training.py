@@ -45,7 +45,7 @@ def span_rows(dataset: CrowdDataset, result: TrainingResult) -> list[dict[str, s
     rows = []
     for at in ("selected", "last"):
         found = 100 * tagged_spans(dataset, result, at=at).drop(columns="seed")
-        told = {m: f"{v.mean():.2f}" + (f" ± {v.std():.2f}" if len(v) > 1 else "") for m, v in found.items()}
+        told = {str(m): f"{v.mean():.2f}" + (f" ± {v.std():.2f}" if len(v) > 1 else "") for m, v in found.items()}
         rows.append({"epoch": at, **told})
     return rows
 

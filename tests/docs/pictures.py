@@ -147,6 +147,9 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
     "rating_shared_bias": lambda: figures.rating_shared_bias(
         analysis.shared_bias(rated(), analysis.rating_truth(rated()))
     ),
+    "rating_biases": lambda: figures.rating_biases(
+        analysis.rating_biases(rated(), aggregation.ratings.get("raykar-em").fit(rated()).bias[None])
+    ),
     "rating_errors_alike": lambda: figures.rating_errors_alike(
         analysis.rating_pairs(rated(), analysis.rating_truth(rated())), most=20
     ),

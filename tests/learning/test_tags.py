@@ -17,6 +17,7 @@ from crowdcore.data.rows import Rows
 from crowdcore.data.simulate import tags
 from crowdcore.learning import backbones, methods, tagged_spans, train
 from crowdcore.learning.api import split_settings
+from crowdcore.learning.results import predictor
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.inputs import input_rows
 from crowdcore.learning.training.loop import Replica, make_replicas
@@ -108,12 +109,16 @@ def test_losses_are_those_of_the_labels_of_tokens():
         ("dl-true", {}),
     ],
 )
-def test_it_learns(name, settings):
+def test_it_learns(name, settings, monkeypatch):
     result = train(CROWD, name, seeds=1, **FAST, **settings)
     scores = tagged_spans(CROWD, result)
     assert scores["f1"][0] > 0.5
     assert scores["token_accuracy"][0] == pytest.approx(result.accuracy("test")[0])
     assert result.training["backbone"] == "tagger"
+    if name == "dl-mv":
+        monkeypatch.setattr(predictor, "_CHUNK", 50)
+        rows = input_rows(CROWD, False)[result.task]
+        np.testing.assert_allclose(result.predict_proba(rows), result.probabilities["selected"], atol=1e-5)
     if name == "dl-em":
         right = np.diagonal(result.worker_confusion[0], axis1=1, axis2=2).mean(1)
         planted = np.diagonal(CROWD.truth.worker_confusion, axis1=1, axis2=2).mean(1)

@@ -35,7 +35,7 @@ class RatingProblem(Problem):
         return 1
 
     @property
-    def sentence_start(self) -> None:  # type: ignore[override]
+    def sentence_start(self) -> None:
         """Ratings are of whole tasks."""
         return None
 
@@ -61,14 +61,16 @@ class RatingProblem(Problem):
 
     def scaled(self, ratings: FloatArray) -> FloatArray:
         """From the dataset's unit to 0…1, float32."""
-        return ((ratings - self.dataset.low) / self.unit).astype(np.float32)
+        scaled: FloatArray = ((ratings - self.dataset.low) / self.unit).astype(np.float32)
+        return scaled
 
 
 def mean_ratings(dataset: RatingDataset) -> FloatArray:
     """(n_tasks,) mean rating, NaN for tasks without."""
     total = np.bincount(dataset.task, dataset.rating, minlength=dataset.n_tasks)
     given = np.bincount(dataset.task, minlength=dataset.n_tasks)
-    return np.divide(total, given, out=np.full(dataset.n_tasks, np.nan), where=given > 0)
+    mean: FloatArray = np.divide(total, given, out=np.full(dataset.n_tasks, np.nan), where=given > 0)
+    return mean
 
 
 def rating_problem(dataset: RatingDataset, training: TrainSettings) -> RatingProblem:

@@ -186,7 +186,8 @@ def load_ratings_result(folder: Path | str) -> RatingsResult:
         raise DataError(f"There is no result of ratings that can be read: {error}", file=folder) from error
     if head.pop("format") != "ratings 1":
         raise DataError("This is no result of ratings that this version of crowdcore can read", file=folder)
-    plain = {k: tuple(v) if isinstance(v, list) else v for k, v in head.items()}
+    parts: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in head.items()}
+    parts |= {name: arrays[name] for name in _ARRAYS}
     names = dict.fromkeys(column.rpartition("/")[0] for column in table.columns)
     workers: dict[str, dict[str, AnyArray]] = {at: {} for at in _AT}
     for name, value in arrays.items():
@@ -194,9 +195,8 @@ def load_ratings_result(folder: Path | str) -> RatingsResult:
             _, at, part = name.split(".")
             workers[at][part] = value
     return RatingsResult(
-        **plain,
-        **{name: arrays[name] for name in _ARRAYS},
-        curves={name: table[[f"{name}/{s}" for s in range(len(plain["seeds"]))]].to_numpy() for name in names},
+        **parts,
+        curves={name: table[[f"{name}/{s}" for s in range(len(parts["seeds"]))]].to_numpy() for name in names},
         predictions={at: arrays[f"predictions.{at}"] for at in _AT},
         workers=workers,
         model=model,

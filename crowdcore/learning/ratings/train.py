@@ -124,11 +124,11 @@ def _epochs(
         optimiser.start_epoch(epoch)
         losses = steps.epoch(epoch).sum(0).double().cpu().numpy()
         refuse_divergence(losses, selection.active, epoch, stack, training)
-        mu = _predict(replicas, data).double().cpu().numpy()
+        predicted = _predict(replicas, data).double().cpu().numpy()
         row = {"loss": losses}
         for name, where in problem.splits.items():
             if name in truth:
-                scores = rating_scores(mu[:, where], truth[name][where], problem.unit)
+                scores = rating_scores(predicted[:, where], truth[name][where], problem.unit)
                 row |= {f"{name}_{metric}": value for metric, value in scores.items()}
         for name, value in row.items():
             history.setdefault(name, []).append(np.where(selection.active, value, np.nan))

@@ -44,11 +44,21 @@ def predict_proba(result: TrainingResult, features: AnyArray) -> FloatArray:
     for classifier in classifiers(result):
         with torch.no_grad():
             pieces = [
-                torch.softmax(classifier(result.preparation(torch.from_numpy(features[k : k + _CHUNK]))), -1)
-                for k in range(0, len(features), _CHUNK)
+                torch.softmax(classifier(result.preparation(torch.from_numpy(piece))), -1)
+                for piece in np.split(features, _cuts(features, result.training["backbone"] == "tagger"))
             ]
         parts.append(torch.cat(pieces).numpy())
     return np.stack(parts)
+
+
+def _cuts(features: AnyArray, words: bool) -> AnyArray:
+    """Where to cut rows into pieces: every `_CHUNK`, or at the next sentence, whose number is the last column."""
+    cuts = np.arange(_CHUNK, len(features), _CHUNK)
+    if not words:
+        return cuts
+    begins = np.append(np.flatnonzero(np.diff(features[:, -1])) + 1, len(features))
+    found = np.unique(begins[np.searchsorted(begins, cuts)])
+    return found[found < len(features)]
 
 
 def classifiers(result: TrainingResult) -> Iterator[nn.Module]:

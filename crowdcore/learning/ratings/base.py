@@ -1,0 +1,50 @@
+"""`RatingMethod`: a network that predicts ratings, and a model of the workers who gave them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from crowdcore.core.types import FloatArray
+from crowdcore.learning.base import CrowdMethod, Network
+from crowdcore.learning.ratings.problem import RatingProblem
+
+__all__ = ["RatingMethod"]
+
+
+class RatingMethod(CrowdMethod):
+    """Base of every method: ``μ_i = ȳ + network(x_i)`` with ȳ the mean of the training ratings.
+
+    From 0, the workers' biases would learn a part of ȳ while the network does. `recovered` may give ``scale`` with
+    ``bias``, ``precision`` and ``weight`` of the workers, (R,) each.
+    """
+
+    def __init__(self, problem: RatingProblem, settings: Any, network: Network) -> None:
+        super().__init__(problem, settings, network)
+        n = problem.n_train_annotations
+        given = np.bincount(problem.worker[:n], minlength=problem.n_workers)
+        self.register_buffer("given", torch.from_numpy(given.astype(np.float32)))
+        self.register_buffer("centre", torch.tensor(problem.label[:n].mean()))
+
+    given: Tensor
+    centre: Tensor
+
+    @classmethod
+    def target(cls, problem: RatingProblem) -> FloatArray | None:
+        """(n_train,) float32 that each batch shall carry as ``target``, NaN where a task does not count; or None."""
+        return None
+
+    def predicted(self, features: Tensor) -> Tensor:
+        """``μ``, (B, *input shape) -> (B,)."""
+        return self.outputs(features).squeeze(-1)
+
+    def outputs(self, features: Tensor) -> Tensor:
+        """The network's outputs, (B, *input shape) -> (B, 1), or (B, R)."""
+        outputs: Tensor = self.centre + self.classifier(features)
+        return outputs
+
+    def e_step(self, mu: Tensor, task: Tensor, worker: Tensor, rating: Tensor) -> None:
+        """Called before every epoch but the first, if overridden, with ``μ`` (n_train,) and all training ratings."""
