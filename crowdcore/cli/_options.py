@@ -38,7 +38,7 @@ ReferenceName = Annotated[
     typer.Option(
         "--reference",
         "-r",
-        help="What is taken for the truth: gold, reviewed (marks), an aggregator or run:ID; default: gold, else 'auto'.",
+        help="What is taken for the truth: gold, reviewed (marks), an aggregator, run:ID; default: gold, else 'auto'.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table.")]

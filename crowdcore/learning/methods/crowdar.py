@@ -16,6 +16,7 @@ from crowdcore.learning.networks.layers import Linear
 from crowdcore.learning.networks.likelihood import gather_rows, log_softmax
 from crowdcore.learning.networks.noise_layers import WorkerMatrices
 from crowdcore.learning.training.data import Batch
+from crowdcore.learning.training.inputs import refuse_words
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.start import StartSettings
 
@@ -72,7 +73,7 @@ class CrowdAr(CrowdMethod):
         super().__init__(problem, settings, network)
         self.keep("trust", settings.trust)
         self.matrices = WorkerMatrices(self.n_workers, self.n_classes, 1.0)
-        problem.refuse_words(self.name)
+        refuse_words(problem.dataset, self.name)
         n_in = math.prod(problem.input_shape)
         self.difficulty = nn.Sequential(
             Linear(n_in, settings.embedding), nn.Sigmoid(), Linear(settings.embedding, self.n_classes), nn.Sigmoid()

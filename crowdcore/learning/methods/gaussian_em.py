@@ -18,6 +18,7 @@ from crowdcore.learning.gaussian.space import Space
 from crowdcore.learning.networks.likelihood import log_softmax, softmax
 from crowdcore.learning.networks.targets import cross_entropy
 from crowdcore.learning.training.data import Batch
+from crowdcore.learning.training.inputs import refuse_words
 from crowdcore.learning.training.problem import Problem
 
 __all__ = ["GaussianEm", "GaussianEmSettings", "WithGaussians"]
@@ -74,7 +75,7 @@ class GaussianEm(CrowdMethod):
 
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
         super().__init__(problem, settings, network)
-        problem.refuse_words(self.name)
+        refuse_words(problem.dataset, self.name)
         found = _chosen(problem, settings)
         fit = found.fit
         weights, offsets = fit.temperature * fit.classes.weights, fit.temperature * fit.classes.offsets - fit.bias

@@ -12,6 +12,7 @@ from crowdcore.learning.networks.layers import Linear
 from crowdcore.learning.networks.likelihood import gather_rows
 from crowdcore.learning.networks.rows import normalise
 from crowdcore.learning.training.data import Batch
+from crowdcore.learning.training.inputs import refuse_words
 from crowdcore.learning.training.problem import Problem
 
 __all__ = ["OmegaNetwork", "centre_and_scale"]
@@ -40,7 +41,7 @@ class OmegaNetwork(nn.Module):
     def __init__(self, problem: Problem, size: int, source: str, normalise: str, free: bool = False) -> None:
         super().__init__()
         if source != "task":
-            problem.refuse_words("ω of this method")
+            refuse_words(problem.dataset, "ω of this method")
         self.bias = nn.Parameter(torch.zeros(())) if free else None
         self.scaled = free and source == "features"
         if self.scaled:

@@ -13,6 +13,7 @@ from crowdcore.core.settings import Settings
 from crowdcore.learning.networks.layers import Linear
 from crowdcore.learning.networks.likelihood import log_softmax
 from crowdcore.learning.networks.omega import centre_and_scale
+from crowdcore.learning.training.inputs import refuse_words
 from crowdcore.learning.training.problem import Problem
 
 __all__ = ["TaskConfusion", "TaskConfusionSettings"]
@@ -58,7 +59,7 @@ class TaskConfusion(nn.Module):
 
     def __init__(self, problem: Problem, size: int, right: float) -> None:
         super().__init__()
-        problem.refuse_words("This method")
+        refuse_words(problem.dataset, "This method")
         n_classes = problem.n_classes
         if right * n_classes <= 1:
             raise SettingError("right", f"be above 1 / {n_classes}, a guess among {n_classes} classes", right)

@@ -19,7 +19,7 @@ from crowdcore.learning.training.words import word_rows
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Preparation", "input_rows", "of_words", "prepare_on", "refuse_not_finite", "with_inputs"]
+__all__ = ["Preparation", "input_rows", "of_words", "prepare_on", "refuse_not_finite", "refuse_words", "with_inputs"]
 
 _SAMPLE = 2e7  # numbers from which mean and scale are estimated
 
@@ -148,3 +148,16 @@ def _images(sample: AnyArray) -> Preparation:
     x = x[..., None] if x.ndim == 3 else x
     scale = x.std((0, 1, 2))
     return Preparation(True, x.mean((0, 1, 2)), np.where(scale > 0, scale, 1).astype(np.float32))
+
+
+def refuse_words(dataset: CrowdDataset, method: str) -> None:
+    """For methods that learn from the inputs themselves, not through the network alone.
+
+    Raises:
+        DataError: the inputs are words.
+    """
+    if of_words(dataset):
+        raise DataError(
+            f"{method} learns from features, but the tasks of {dataset.name} are words",
+            "Choose crowd-layer, dl-em, or conal with omega_input='task'.",
+        )

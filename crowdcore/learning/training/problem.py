@@ -113,18 +113,6 @@ class Problem:
         begins = np.diff(self.dataset.sentences.of_task[self.order], prepend=-1) != 0
         return np.append(np.flatnonzero(begins), len(self.order))
 
-    def refuse_words(self, method: str) -> None:
-        """For methods that learn from the inputs themselves, not through the network alone.
-
-        Raises:
-            DataError: the inputs are words.
-        """
-        if of_words(self.dataset):
-            raise DataError(
-                f"{method} learns from features, but the tasks of {self.dataset.name} are words",
-                "Choose crowd-layer, dl-em, or conal with omega_input='task'.",
-            )
-
     def once(self, key: str, make: Callable[[], T]) -> T:
         """What ``make`` returned when it was first asked for under this key."""
         if key not in self._fitted:
