@@ -275,6 +275,7 @@ _RATINGS = {
     "scale": "By how much a rating rises when the truth rises by one.",
     "correlation": "Correlation of the worker's ratings with the truth.",
     "error correlation": "Correlation of the two workers' errors on the tasks that both rated.",
+    "kappa": "Agreement of the two beyond chance, weighted by how far apart their ratings are.",
     "mae": "Mean absolute error.",
     "rmse": "Root of the mean squared error.",
     "R²": "Share of the variance of the truth that is explained.",
