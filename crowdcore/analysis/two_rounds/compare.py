@@ -18,7 +18,7 @@ from crowdcore.data.dataset import CrowdDataset
 __all__ = ["MEASURES", "Rounds", "compare_rounds", "rounds"]
 
 MEASURES = ("labels that are right", "agreement with the task's other labels")
-WITHIN = "Almost all labels come from workers of both rounds: each is compared with himself or herself."
+WITHIN = "Almost all labels come from workers of both rounds: each is compared with their own labels."
 BETWEEN = "The rounds have different workers, who count as drawn at random: few workers cannot show small changes."
 CONTROL = (
     "If nothing changed, the chance of any alarm among measures, classes, mistakes and workers is at most 5 %: "
@@ -223,7 +223,7 @@ def _controlled(p_value: FloatArray) -> FloatArray:
 
 def _judged(dataset: CrowdDataset, truth: Reference, second: BoolArray) -> tuple[IntArray, FloatArray, str]:
     """Rows of the annotations that can be judged, belief in each class of their tasks (n, C), and by whom."""
-    if truth.name == "gold":
+    if truth.checked:
         rows = np.flatnonzero(truth.labels[dataset.task] >= 0)
         judge = (np.arange(dataset.n_classes) == truth.labels[dataset.task[rows], None]).astype(np.float64)
         return rows, judge, BY_GOLD.format(tasks=int((truth.known & dataset.annotated).sum()))
