@@ -62,7 +62,7 @@ def test_it_begins_with_a_suggestion_and_runs_it(crowd: cc.CrowdDataset) -> None
 
 def test_all_aggregators_are_offered_by_title(crowd: cc.CrowdDataset) -> None:
     test = open_page([])
-    titles = [cc.aggregation.aggregators[name].title.split(" (")[0] for name in cc.aggregation.names()]
+    titles = [cc.aggregation.aggregators[name].title.split(" (")[0] for name in cc.aggregation.fitting(crowd)]
     assert test.multiselect[0].options == titles
 
 
@@ -170,7 +170,7 @@ def test_a_result_becomes_the_reference_of_every_page(crowd: cc.CrowdDataset) ->
 def test_a_worker_s_confusion_with_intervals(crowd: cc.CrowdDataset) -> None:
     test = open_page(THREE, result="dawid-skene", worker="w003")
     result = cc.aggregation.get("dawid-skene").fit(crowd)
-    found = cc.analysis.credible_intervals(result)
+    found = cc.analysis.sampled_confusion(crowd, n_samples=400, burn_in=150)
     frame = table(test, "expected labels").set_index(["true", "given"])
     for a, true in enumerate(crowd.classes):
         for b, given in enumerate(crowd.classes):
@@ -178,7 +178,7 @@ def test_a_worker_s_confusion_with_intervals(crowd: cc.CrowdDataset) -> None:
             assert row["percent"] == pytest.approx(100 * result.confusion[3, a, b])
             assert row["low"] == pytest.approx(100 * found.low[3, a, b])
             assert row["high"] == pytest.approx(100 * found.high[3, a, b])
-    assert "95 % intervals for each cell" in words(test)
+    assert "95 % intervals for each cell by Dawid & Skene's model; the true labels are drawn too" in words(test)
     assert "estimates no confusions" in words(open_page(THREE, result="majority-vote"))
 
 

@@ -226,7 +226,7 @@ def _judged(dataset: CrowdDataset, truth: Reference, second: BoolArray) -> tuple
     if truth.checked:
         rows = np.flatnonzero(truth.labels[dataset.task] >= 0)
         judge = (np.arange(dataset.n_classes) == truth.labels[dataset.task[rows], None]).astype(np.float64)
-        return rows, judge, BY_GOLD.format(tasks=int((truth.known & dataset.annotated).sum()))
+        return rows, judge, BY_GOLD.format(name=truth.name, tasks=int((truth.known & dataset.annotated).sum()))
     if len(np.unique(dataset.task.astype(np.int64) * dataset.n_workers + dataset.worker)) < dataset.n_annotations:
         ids = pd.RangeIndex(2 * dataset.n_workers).astype("str")  # both of a worker's answers to a task count
         dataset = replace(dataset, worker=2 * dataset.worker + second, worker_ids=ids, truth=None)
