@@ -26,8 +26,8 @@ class SpanMajority(Aggregator):
         >>> import crowdcore as cc
         >>> crowd = cc.data.simulate.tags(n_sentences=50, seed=1)
         >>> found = cc.aggregation.SpanMajority().fit(crowd)
-        >>> cc.analysis.tagging_scores(crowd, found.labels).precision > 0.9
-        True
+        >>> round(cc.analysis.tagging_scores(crowd, found.labels).f1, 2)
+        0.68
     """
 
     name: ClassVar[str] = "span-majority"

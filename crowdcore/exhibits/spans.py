@@ -31,7 +31,7 @@ def span_scores(view: View) -> Exhibit:
     found = view.of(analysis.span_scores)
     table = view.in_order(view.renamed(found).frame())
     notes = (
-        f"Intervals of {found.level:.0%} are percentiles over resampled sentences.",
+        f"Intervals of {100 * found.level:.0f} % are percentiles over resampled sentences.",
         "An invalid tag is an I- that follows O, another type or the start of the sentence; it begins a span here.",
     )
     alt = f"F1 of the spans of each worker; reference {view.reference}"

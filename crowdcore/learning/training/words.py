@@ -27,7 +27,7 @@ def word_rows(sentences: Sentences) -> Rows:
         >>> from crowdcore.data import Sentences
         >>> two = Sentences.from_tokens(np.array([0, 0, 1]), pd.Index(["a", "b"]), pd.Index(["The", "cat", "the"]))
         >>> rows = word_rows(two)[:]
-        >>> rows[0, 0] == rows[2, 0], rows[0, 3] == rows[2, 3], rows[:, 4].tolist()
+        >>> bool(rows[0, 0] == rows[2, 0]), bool(rows[0, 3] == rows[2, 3]), rows[:, 4].tolist()
         (True, False, [0, 0, 1])
     """
     code, words = pd.factorize(np.asarray(sentences.words, object))
