@@ -62,6 +62,7 @@ class TrainKeywords(TypedDict, total=False):
     prior: Literal["uniform", "votes"]
     rank: int | None
     regularisation: float
+    rename: bool
     right: float
     rounds: int
     shared: float | None
