@@ -58,7 +58,8 @@ def topics(
         print_json({**facts, "settings": model.settings.model_dump(), "topics": table})
         return
     print_table(table, f"{ds.name}: topics of {len(model.tasks):,} texts", wrapped=("words",))
-    told = [f"{name} {100 * share:.1f} %" for name, share in (("training", right), ("test", right_new)) if share == share]
+    known = {name: share for name, share in (("training", right), ("test", right_new)) if share == share}
+    told = [f"{name} {100 * share:.1f} %" for name, share in known.items()]
     print(f"Accuracy of the classes: {', '.join(told) or 'unknown without gold'}.")
 
 

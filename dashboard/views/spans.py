@@ -7,12 +7,20 @@ import streamlit as st
 from crowdcore.exhibits import spans
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import page
+from dashboard.components.text import as_text
 
 
 def draw() -> None:
     """The page."""
     st.title("Spans")
     view = looked_at()
+    if view.dataset.sentences is None:
+        st.info(
+            f"The labels of {as_text(view.dataset.name)} are classes of single tasks. This page is for crowds that "
+            "tag the tokens of sentences; Shared mistakes and Annotators show who errs how here.",
+            icon=":material/format_ink_highlighter:",
+        )
+        return
     show(spans.span_scores(view), "span-scores")
     show(spans.span_errors(view), "span-errors")
     left, right = st.columns(2)

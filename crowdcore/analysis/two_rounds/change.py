@@ -73,9 +73,9 @@ class Clusters:
         clusters by task and by worker (Cameron, Gelbach & Miller 2011): ``V = Σ_i U_i² + Σ_r U_r² - Σ_j u_j²`` with
         ``u_j = w_j (x_j - x̄)``, at least as large as each of the first two.
 
-        t has one degree of freedom less than the round with fewer tasks (Kish's effective number; Welch's t has at least so
-        many), or than there are workers, if they are fewer. The interval is that of D, with each round's own mean,
-        clustered by task alone where workers are compared with themselves.
+        t has one degree of freedom less than the round with fewer tasks (Kish's effective number; Welch's t has at
+        least so many), or than there are workers, if they are fewer. The interval is that of D, with each round's own
+        mean, clustered by task alone where workers are compared with themselves.
 
         Args:
             influence: how often a worker's labels enter the mean: 2 where others' values depend on them, too.

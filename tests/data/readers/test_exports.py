@@ -29,7 +29,8 @@ def files(tmp_path):
 
 
 def test_every_format_but_the_plain_ones_has_an_export():
-    assert {name.partition(".")[0] for name in NAMES} == set(readers) - {"long", "wide", "folder", "image-folder", "conll"}
+    plain = {"long", "wide", "folder", "image-folder", "conll"}
+    assert {name.partition(".")[0] for name in NAMES} == set(readers) - plain
 
 
 @pytest.mark.parametrize("name", NAMES)
