@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
+from crowdcore.data.index_table import IndexTable
 from crowdcore.data.rows import Rows
 from crowdcore.data.sentences import Sentences
 
@@ -65,7 +66,7 @@ class SimulatedTruth:
 
 
 @dataclass(frozen=True, eq=False)
-class CrowdDataset:
+class CrowdDataset(IndexTable):
     """Tasks, workers and the labels they gave; a missing annotation is an absent row.
 
     A worker's repeats on a task are kept and counted. The arrays are made read-only.
@@ -129,14 +130,9 @@ class CrowdDataset:
         object.__setattr__(self, "classes", tuple(self.classes))
         self._check()
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, part.name) for part in fields(self))  # read-only again when unpickled
-
     def _check(self) -> None:
         if not len(self.task) == len(self.worker) == len(self.label):
             raise DataError("`task`, `worker` and `label` must have the same length")
-        if self.file_row is not None and len(self.file_row) != len(self.task):
-            raise DataError(f"`file_row` must have one entry for each of the {self.n_annotations} annotations")
         if len(self.gold) != self.n_tasks or len(self.split) != self.n_tasks:
             raise DataError(f"`gold` and `split` must have one entry for each of the {self.n_tasks} tasks")
         for name, values, low, end in (
@@ -149,8 +145,7 @@ class CrowdDataset:
             if len(values) and (values.min() < low or values.max() >= end):
                 bad = int(values.min()) if values.min() < low else int(values.max())
                 raise DataError(f"`{name}` holds {bad}, outside {low}…{end - 1}")
-        if len(self.task) and (self.task[1:] < self.task[:-1]).any():
-            raise DataError("`task` must be ascending", "Sort the annotations by task first.")
+        self.check_rows("annotation")
         for rows in (self.features, self.media.images if self.media else None):
             if rows is not None and len(rows) != self.n_tasks:
                 raise DataError(f"Features or images for {len(rows)} tasks, but there are {self.n_tasks} tasks")
@@ -159,24 +154,9 @@ class CrowdDataset:
             raise DataError(f"Sentences of {len(self.sentences.words)} tokens, but there are {self.n_tasks} tasks")
 
     @property
-    def n_tasks(self) -> int:
-        """N, tasks without an annotation included."""
-        return len(self.task_ids)
-
-    @property
-    def n_workers(self) -> int:
-        """R."""
-        return len(self.worker_ids)
-
-    @property
     def n_classes(self) -> int:
         """C."""
         return len(self.classes)
-
-    @property
-    def n_annotations(self) -> int:
-        """A, repeats included."""
-        return len(self.task)
 
     @property
     def has_gold(self) -> bool:
@@ -185,35 +165,9 @@ class CrowdDataset:
         return any((self.gold[self.task[j : j + step]] >= 0).any() for j in range(0, self.n_annotations, step))
 
     @cached_property
-    def task_start(self) -> IntArray:
-        """(n_tasks + 1,) int64: task i's annotations are ``task_start[i]:task_start[i + 1]``."""
-        return np.concatenate([[0], np.cumsum(np.bincount(self.task, minlength=self.n_tasks))])
-
-    @cached_property
-    def labels_per_task(self) -> IntArray:
-        """(n_tasks,) annotations of each task."""
-        return np.diff(self.task_start)
-
-    @cached_property
-    def labels_per_worker(self) -> IntArray:
-        """(n_workers,) annotations of each worker."""
-        return np.bincount(self.worker, minlength=self.n_workers)
-
-    @property
-    def annotated(self) -> BoolArray:
-        """(n_tasks,) which tasks have at least one annotation."""
-        return np.asarray(self.labels_per_task > 0)
-
-    @cached_property
     def annotations(self) -> pd.DataFrame:
         """The annotations as a frame: task, worker, label (categorical ids), then the extra columns."""
-        columns = {
-            "task": pd.Categorical.from_codes(self.task, self.task_ids),
-            "worker": pd.Categorical.from_codes(self.worker, self.worker_ids),
-            "label": pd.Categorical.from_codes(self.label, pd.Index(self.classes)),
-        }
-        frame = pd.DataFrame(columns)
-        return frame if self.extra is None else pd.concat([frame, self.extra.reset_index(drop=True)], axis=1)
+        return self.with_extra("label", pd.Categorical.from_codes(self.label, pd.Index(self.classes)))
 
     @cached_property
     def fingerprint(self) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,13 +12,14 @@ import pandas as pd
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import NO_SPLIT, SPLITS, Media, lengths_and_bytes
+from crowdcore.data.index_table import IndexTable
 from crowdcore.data.rows import Rows
 
 __all__ = ["RatingDataset"]
 
 
 @dataclass(frozen=True, eq=False)
-class RatingDataset:
+class RatingDataset(IndexTable):
     """Tasks, workers and the numbers they gave; a missing rating is an absent row.
 
     A worker's repeats on a task are kept and counted. The arrays are made read-only.
@@ -80,9 +80,6 @@ class RatingDataset:
         object.__setattr__(self, "worker_ids", pd.Index(self.worker_ids))
         self._check()
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, part.name) for part in fields(self))  # read-only again when unpickled
-
     def _check(self) -> None:
         if not -np.inf < self.low < self.high < np.inf:
             raise DataError(
@@ -90,8 +87,6 @@ class RatingDataset:
             )
         if not len(self.task) == len(self.worker) == len(self.rating):
             raise DataError("`task`, `worker` and `rating` must have the same length")
-        if self.file_row is not None and len(self.file_row) != len(self.task):
-            raise DataError(f"`file_row` must have one entry for each of the {self.n_annotations} ratings")
         if len(self.gold) != self.n_tasks or len(self.split) != self.n_tasks:
             raise DataError(f"`gold` and `split` must have one entry for each of the {self.n_tasks} tasks")
         for name, values, low, high in (
@@ -105,26 +100,10 @@ class RatingDataset:
                 raise DataError(
                     f"`{name}` holds values from {values.min():g} to {values.max():g}, outside {low:g}…{high:g}"
                 )
-        if len(self.task) and (self.task[1:] < self.task[:-1]).any():
-            raise DataError("`task` must be ascending", "Sort the ratings by task first.")
+        self.check_rows("rating")
         for rows in (self.features, self.media.images if self.media else None):
             if rows is not None and len(rows) != self.n_tasks:
                 raise DataError(f"Features or images for {len(rows)} tasks, but there are {self.n_tasks} tasks")
-
-    @property
-    def n_tasks(self) -> int:
-        """N, tasks without a rating included."""
-        return len(self.task_ids)
-
-    @property
-    def n_workers(self) -> int:
-        """R."""
-        return len(self.worker_ids)
-
-    @property
-    def n_annotations(self) -> int:
-        """A, repeats included."""
-        return len(self.task)
 
     @property
     def has_gold(self) -> bool:
@@ -132,35 +111,9 @@ class RatingDataset:
         return bool((~np.isnan(self.gold) & self.annotated).any())
 
     @cached_property
-    def task_start(self) -> IntArray:
-        """(n_tasks + 1,) int64: task i's ratings are ``task_start[i]:task_start[i + 1]``."""
-        return np.concatenate([[0], np.cumsum(np.bincount(self.task, minlength=self.n_tasks))])
-
-    @cached_property
-    def labels_per_task(self) -> IntArray:
-        """(n_tasks,) ratings of each task."""
-        return np.diff(self.task_start)
-
-    @cached_property
-    def labels_per_worker(self) -> IntArray:
-        """(n_workers,) ratings of each worker."""
-        return np.bincount(self.worker, minlength=self.n_workers)
-
-    @property
-    def annotated(self) -> BoolArray:
-        """(n_tasks,) which tasks have at least one rating."""
-        return np.asarray(self.labels_per_task > 0)
-
-    @cached_property
     def annotations(self) -> pd.DataFrame:
         """The ratings as a frame: task, worker (categorical ids), rating, then the extra columns."""
-        columns = {
-            "task": pd.Categorical.from_codes(self.task, self.task_ids),
-            "worker": pd.Categorical.from_codes(self.worker, self.worker_ids),
-            "rating": self.rating,
-        }
-        frame = pd.DataFrame(columns)
-        return frame if self.extra is None else pd.concat([frame, self.extra.reset_index(drop=True)], axis=1)
+        return self.with_extra("rating", self.rating)
 
     @cached_property
     def fingerprint(self) -> str:
