@@ -26,8 +26,9 @@ def board() -> None:
     view = looked_at()
     with st.container(horizontal=True):
         budget = number("Budget (labels)", "budget", next_labels.BUDGET, 1, "Labels to ask for in all.")
-        capacity = number("Capacity (labels)", "capacity", 0, 0, "Most labels of each worker; 0: no limit.")
         chosen = [name for name in state.get_many("available") if name in view.workers]
+        shared = -(-3 * budget // max(1, len(chosen or view.workers)))  # thrice an equal share
+        capacity = number("Capacity (labels)", "capacity", shared, 0, "Most labels of each worker; 0: no limit.")
         workers = st.multiselect("Available workers", view.listed, placeholder="All", **state.bind("available", chosen))
     asked = budget, capacity, 0.0, tuple(workers)
     found = next_labels.next_labels(view, *asked)

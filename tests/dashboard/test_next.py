@@ -17,3 +17,4 @@ def test_budget_capacity_and_workers_come_from_the_address() -> None:
     assert set(assigned["worker"]) <= {"w01", "w02", "w03"}
     hidden = open_page("next", dataset="demo", names="hidden", budget="30")
     assert table(hidden, "task")["worker"].str.startswith("worker ").all()
+    assert table(hidden, "labels")["labels"].max() <= 3  # thrice an equal share of 30 labels among 40 workers
