@@ -67,8 +67,9 @@ def test_tab_leads_to_every_control(page: Page, two: str, view: str, controls: t
 def test_tabs_of_compare_are_changed_by_arrows(page: Page, two: str) -> None:
     open_page(page, f"/compare?{two}")
     assert not missed(page, "Accuracy")
-    for _ in range(3):
+    for number in range(1, 4):
         page.keyboard.press("ArrowRight")
+        expect(main(page).get_by_role("tab").nth(number)).to_be_focused()
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("view=Curves"))
     settled(page)
