@@ -15,14 +15,13 @@ import pyarrow as pa
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
-from crowdcore.data.index_table import IndexTable
+from crowdcore.data.index_table import NO_SPLIT, IndexTable
 from crowdcore.data.rows import Rows
 from crowdcore.data.sentences import Sentences
 
 __all__ = ["NO_SPLIT", "SPLITS", "SPLIT_ENDINGS", "CrowdDataset", "Media", "SimulatedTruth", "lengths_and_bytes"]
 
 SPLITS = ("train", "valid", "test")
-NO_SPLIT = -1
 SPLIT_ENDINGS = {NO_SPLIT: "", **{code: f"_{name}" for code, name in enumerate(SPLITS)}}
 """Split code -> end of the names of its files."""
 
@@ -112,21 +111,7 @@ class CrowdDataset(IndexTable):
     sentences: Sentences | None = None
 
     def __post_init__(self) -> None:
-        n = len(self.task_ids)
-        gold = np.full(n, -1, np.int32) if self.gold is None else self.gold
-        split = np.full(n, NO_SPLIT, np.int8) if self.split is None else self.split
-        for name, values, dtype in (
-            ("task", self.task, np.int32),
-            ("worker", self.worker, np.int32),
-            ("label", self.label, np.int32),
-            ("gold", gold, np.int32),
-            ("split", split, np.int8),
-        ):
-            array = np.ascontiguousarray(values, dtype=dtype).view()
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
-        object.__setattr__(self, "task_ids", pd.Index(self.task_ids))
-        object.__setattr__(self, "worker_ids", pd.Index(self.worker_ids))
+        self.freeze("label", np.int32, unknown=-1)
         object.__setattr__(self, "classes", tuple(self.classes))
         self._check()
 

@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import DataError
-from crowdcore.core.types import BoolArray, IntArray
+from crowdcore.core.types import AnyArray, BoolArray, IntArray
 
-__all__ = ["IndexTable"]
+__all__ = ["NO_SPLIT", "IndexTable"]
+
+NO_SPLIT = -1
 
 
 class IndexTable:
@@ -22,12 +24,38 @@ class IndexTable:
     worker_ids: pd.Index[str]
     task: IntArray
     worker: IntArray
+    gold: AnyArray
+    split: IntArray
     extra: pd.DataFrame | None
     file_row: IntArray | None
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = fields(self)  # type: ignore[arg-type]  # subclasses are dataclasses
         return type(self), tuple(getattr(self, part.name) for part in parts)  # read-only again when unpickled
+
+    def freeze(self, label: str, dtype: type[np.generic], unknown: float) -> None:
+        """Make the arrays read-only and of one type; without gold or split every task's is unknown.
+
+        Args:
+            label: name of the column of labels; gold has its ``dtype``.
+            dtype: of labels.
+            unknown: gold of a task of which it is not known.
+        """
+        n = len(self.task_ids)
+        gold = np.full(n, unknown, dtype) if self.gold is None else self.gold
+        split = np.full(n, NO_SPLIT, np.int8) if self.split is None else self.split
+        for name, values, kind in (
+            ("task", self.task, np.int32),
+            ("worker", self.worker, np.int32),
+            (label, getattr(self, label), dtype),
+            ("gold", gold, dtype),
+            ("split", split, np.int8),
+        ):
+            array = np.ascontiguousarray(values, dtype=kind).view()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "task_ids", pd.Index(self.task_ids))
+        object.__setattr__(self, "worker_ids", pd.Index(self.worker_ids))
 
     def check_rows(self, noun: str) -> None:
         """Refuse rows out of order, or numbers of rows in the file for other rows.

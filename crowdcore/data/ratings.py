@@ -11,7 +11,7 @@ import pandas as pd
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
-from crowdcore.data.dataset import NO_SPLIT, SPLITS, Media, lengths_and_bytes
+from crowdcore.data.dataset import SPLITS, Media, lengths_and_bytes
 from crowdcore.data.index_table import IndexTable
 from crowdcore.data.rows import Rows
 
@@ -63,21 +63,7 @@ class RatingDataset(IndexTable):
     levels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        n = len(self.task_ids)
-        gold = np.full(n, np.nan) if self.gold is None else self.gold
-        split = np.full(n, NO_SPLIT, np.int8) if self.split is None else self.split
-        for name, values, dtype in (
-            ("task", self.task, np.int32),
-            ("worker", self.worker, np.int32),
-            ("rating", self.rating, np.float64),
-            ("gold", gold, np.float64),
-            ("split", split, np.int8),
-        ):
-            array = np.ascontiguousarray(values, dtype=dtype).view()
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
-        object.__setattr__(self, "task_ids", pd.Index(self.task_ids))
-        object.__setattr__(self, "worker_ids", pd.Index(self.worker_ids))
+        self.freeze("rating", np.float64, unknown=np.nan)
         self._check()
 
     def _check(self) -> None:
