@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
+from crowdcore.learning.results.parts import Parts
 
 __all__ = ["RatingsResult", "load_ratings_result", "rating_scores"]
 
@@ -153,19 +151,12 @@ class RatingsResult:
 
     def save(self, folder: Path | str) -> Path:
         """Write the result to a folder as JSON, Parquet and safetensors; returns the folder."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         arrays |= {f"predictions.{at}": value for at, value in self.predictions.items()}
         arrays |= {f"workers.{at}.{part}": v for at, parts in self.workers.items() for part, v in parts.items()}
-        save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, folder / "arrays.safetensors")
-        save_file({k: np.ascontiguousarray(v) for k, v in self.model.items()}, folder / "model.safetensors")
-        columns = {f"{name}/{s}": v[:, s] for name, v in self.curves.items() for s in range(len(self.seeds))}
-        pd.DataFrame(columns).to_parquet(folder / "history.parquet")
         apart = {"curves", *_ARRAYS, *_TABLES}
         head = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in apart}
-        (folder / "result.json").write_text(json.dumps({"format": "ratings 1", **head}, indent=1), encoding="utf-8")
-        return folder
+        return Parts({"format": "ratings 1", **head}, arrays, self.model, self.curves).write(Path(folder))
 
     def __repr__(self) -> str:
         return f"RatingsResult({self.title} on {self.dataset}: {len(self.seeds)} seeds, {self.seconds:.1f} s)"
@@ -178,17 +169,11 @@ def load_ratings_result(folder: Path | str) -> RatingsResult:
         DataError: no result there, or broken files.
     """
     folder = Path(folder)
-    try:
-        head = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-        arrays, model = load_file(folder / "arrays.safetensors"), load_file(folder / "model.safetensors")
-        table = pd.read_parquet(folder / "history.parquet")
-    except (OSError, ValueError, SafetensorError) as error:
-        raise DataError(f"There is no result of ratings that can be read: {error}", file=folder) from error
+    head, arrays, model, curves = Parts.read(folder, "result of ratings")
     if head.pop("format") != "ratings 1":
         raise DataError("This is no result of ratings that this version of crowdcore can read", file=folder)
     parts: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in head.items()}
     parts |= {name: arrays[name] for name in _ARRAYS}
-    names = dict.fromkeys(column.rpartition("/")[0] for column in table.columns)
     workers: dict[str, dict[str, AnyArray]] = {at: {} for at in _AT}
     for name, value in arrays.items():
         if name.startswith("workers."):
@@ -196,7 +181,7 @@ def load_ratings_result(folder: Path | str) -> RatingsResult:
             workers[at][part] = value
     return RatingsResult(
         **parts,
-        curves={name: table[[f"{name}/{s}" for s in range(len(parts["seeds"]))]].to_numpy() for name in names},
+        curves=curves,
         predictions={at: arrays[f"predictions.{at}"] for at in _AT},
         workers=workers,
         model=model,
