@@ -20,6 +20,7 @@ from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.images import image_names, read_images, refuse_unless
 from crowdcore.data.rows import Rows
 from crowdcore.data.subset import take_tasks
+from crowdcore.data.texts import given_texts
 from crowdcore.learning.networks.weights import sentence_models, weights_file
 from crowdcore.learning.training.inputs import refuse_not_finite
 
@@ -178,10 +179,8 @@ def _present(dataset: CrowdDataset) -> CrowdDataset:
 
 
 def _texts(dataset: CrowdDataset) -> list[str]:
-    columns = dataset.media.columns if dataset.media else None
-    if columns is None or "text" not in columns:
-        raise DataError(f"{dataset.name} has no texts", "Add a column `text` to tasks.* or to the table.")
-    return [str(text) for text in columns["text"].reindex(range(dataset.n_tasks)).fillna("")]
+    given = given_texts(dataset, "Add a column `text` to tasks.* or to the table.")
+    return [str(text) for text in given.fillna("")]
 
 
 def _with_texts(dataset: CrowdDataset, accept: bool) -> CrowdDataset:

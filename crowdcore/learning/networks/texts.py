@@ -17,6 +17,7 @@ from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.data.arrays import read_npz
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
+from crowdcore.data.texts import given_texts
 
 __all__ = ["TextFeatures", "text_features"]
 
@@ -99,8 +100,7 @@ def text_features(dataset: CrowdDataset, dimensions: int = 200) -> tuple[CrowdDa
         DataError: no texts, or no words that two of them have.
 
     Examples:
-        >>> import pandas as pd
-        >>> from dataclasses import replace
+        >>>         >>> from dataclasses import replace
         >>> import crowdcore as cc
         >>> from crowdcore.data.dataset import Media
         >>> demo = cc.load_dataset("demo")
@@ -109,10 +109,7 @@ def text_features(dataset: CrowdDataset, dimensions: int = 200) -> tuple[CrowdDa
         >>> makes(["a new text"]).shape
         (1, 5)
     """
-    columns = dataset.media.columns if dataset.media else None
-    if columns is None or "text" not in columns:
-        raise DataError(f"{dataset.name} has no texts", "Add a column `text` to tasks.*.")
-    given = columns["text"].reindex(range(dataset.n_tasks))
+    given = given_texts(dataset)
     present, texts = given.notna().to_numpy(), given.fillna("").astype(str).to_numpy()
     seen = TextFeatures.of(texts[present & (dataset.split <= 0)].tolist(), dimensions)
     rows = np.where(present, np.cumsum(present) - 1, 0)

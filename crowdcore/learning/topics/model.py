@@ -17,6 +17,7 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.texts import given_texts
 from crowdcore.learning.topics.documents import batches
 from crowdcore.learning.topics.inference import Crowd, Priors, Topics, expected_log
 from crowdcore.learning.training.device import resolve_device
@@ -204,8 +205,6 @@ def _climb(topics: Topics, settings: TopicSettings) -> list[float]:
 
 def _texts(dataset: CrowdDataset) -> tuple[AnyArray, AnyArray]:
     """(n_tasks,) texts, and whether there is one."""
-    columns = dataset.media.columns if dataset.media else None
-    if columns is None or "text" not in columns:
-        raise DataError(f"{dataset.name} has no texts", "Add a column `text` to tasks.*, or give `counts`.")
-    texts = columns["text"].reindex(range(dataset.n_tasks)).fillna("").astype(str).to_numpy()
+    given = given_texts(dataset, "Add a column `text` to tasks.*, or give `counts`.")
+    texts = given.fillna("").astype(str).to_numpy()
     return texts, np.array([bool(text.strip()) for text in texts])
