@@ -108,13 +108,14 @@ class ChainEM(EMAggregator):
         posterior = start_posterior(dataset, known, start)
         sums = _first_sums(posterior[tasks], chains, np.where(moves == NEVER, -50.0, 0.0))
         log_emission = np.empty((len(tasks), n_classes))
+        path: tuple[FloatArray, FloatArray] = (moves[-1], moves[:-1])
 
         def confused() -> FloatArray:
             given = cell_counts(dataset.task_start, cell.astype(np.int32), posterior, n_cells)
             return given.reshape(-1, n_classes, n_classes).transpose(0, 2, 1)
 
         def step() -> float:
-            nonlocal sums, log_emission
+            nonlocal sums, log_emission, path
             rows = _variational(confused(), experts.prior)
             first, move = _variational(sums.first, moves[-1]), _variational(sums.pairs, moves[:-1])
             log_emission = (table @ rows.log.transpose(0, 2, 1).reshape(n_cells, n_classes))[tasks]
@@ -125,9 +126,9 @@ class ChainEM(EMAggregator):
                 log_emission += text.log.T[word]
                 objective += text.objective
             _clamp(log_emission, None if known is None else known[tasks])
-            sums = chains.forward_backward(log_emission, first.log, move.log)
+            path = (first.log, move.log)
+            sums = chains.forward_backward(log_emission, *path)
             posterior[tasks] = sums.posterior
-            step.path = (first.log, move.log)  # type: ignore[attr-defined]
             return sums.log_likelihood + objective
 
         trace = self.iterate(step, dataset.n_annotations)
@@ -144,7 +145,7 @@ class ChainEM(EMAggregator):
         if dataset.sentences is None:
             return result
         labels = result.labels.copy()
-        labels[tasks] = chains.most_probable(log_emission, *step.path)  # type: ignore[attr-defined]
+        labels[tasks] = chains.most_probable(log_emission, *path)
         labels[~evident] = -1
         return replace(result, labels=labels)
 
