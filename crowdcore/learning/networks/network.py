@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import torch
@@ -14,13 +15,13 @@ from crowdcore.learning.base import Network
 from crowdcore.learning.networks.layers import Random
 from crowdcore.learning.settings import TrainSettings
 
-__all__ = ["Augment", "Crop", "Reduced", "make_network"]
+__all__ = ["Augment", "Augmentation", "Crop", "Reduced", "make_network"]
 
 _SHIFT, _SHEAR, _SCALE = 0.125, 0.1, 0.1
 
 
-class Augment(Random):
-    """Random affine maps of images on the device: shift by up to 1/8, shear and scale by up to a tenth, flip.
+class Augmentation(Random, ABC):
+    """Images as training sees them, moved at random on the device.
 
     Args:
         flip: also mirror half of the images.
@@ -32,8 +33,18 @@ class Augment(Random):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, channels, H, W) of the same shape; the identity outside training."""
-        if not self.training:
-            return x
+        return self.moved(x) if self.training else x
+
+    @abstractmethod
+    def moved(self, x: Tensor) -> Tensor:
+        """(B, channels, H, W) of the same shape."""
+
+
+class Augment(Augmentation):
+    """Random affine maps of images on the device: shift by up to 1/8, shear and scale by up to a tenth, flip."""
+
+    def moved(self, x: Tensor) -> Tensor:
+        """(B, channels, H, W) of the same shape."""
         u = self.uniform((len(x), 6)).to(x.dtype) * 2 - 1
         mirror = torch.where(u[:, 5] < 0, -1.0, 1.0) if self.flip else torch.ones_like(u[:, 5])
         first = torch.stack([mirror * (1 + _SCALE * u[:, 0]), _SHEAR * u[:, 1], 2 * _SHIFT * u[:, 2]], -1)
@@ -42,23 +53,14 @@ class Augment(Random):
         return functional.grid_sample(x, grid, align_corners=False)
 
 
-class Crop(Random):
+class Crop(Augmentation):
     """Random crops of images with a margin of 0, the mean colour, of an eighth of their side; a place for every image.
 
     As torchvision's `RandomCrop` and `RandomHorizontalFlip`, which draw one place for a whole batch.
-
-    Args:
-        flip: also mirror half of the images.
     """
 
-    def __init__(self, flip: bool) -> None:
-        super().__init__()
-        self.flip = flip
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(B, channels, H, W) of the same shape; the identity outside training."""
-        if not self.training:
-            return x
+    def moved(self, x: Tensor) -> Tensor:
+        """(B, channels, H, W) of the same shape."""
         n, channels, height, width = x.shape
         margin = (max(1, round(_SHIFT * height)), max(1, round(_SHIFT * width)))
         u = self.uniform_rows(n, 3)
