@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import typer
 
-from crowdcore.cli._options import Accept, DatasetName, Figure, HideNames, Json, Out, Read, ReferenceName, open_dataset
+from crowdcore.cli._options import Accept, DatasetName, Figure, HideNames, Json, Out, Read, ReferenceName
 from crowdcore.cli._output import print_json, print_table, save_exhibit, save_table
-from crowdcore.cli._runs import reference_named
+from crowdcore.cli._runs import open_view
 
 
 def info(
@@ -22,10 +22,10 @@ def info(
     accept: Accept = False,
 ) -> None:
     """Summarise a dataset: counts, noise rates, agreement, what was noticed while reading."""
-    from crowdcore import analysis, exhibits
+    from crowdcore import analysis
 
-    ds = open_dataset(dataset, accept, read)
-    seen = exhibits.view(ds, reference_named(reference, ds), hidden=hide_names)
+    seen = open_view(dataset, reference, hide_names, read=read, accept=accept)
+    ds = seen.dataset
     summary = seen.of(analysis.summary)
     agreement = seen.renamed(analysis.agreement(ds))
     if json:
@@ -55,8 +55,8 @@ def mistakes(
     """Which mistakes do workers share? Percentage of workers behind each confusion (Fig. 1 of CoNAL)."""
     from crowdcore import analysis, exhibits
 
-    ds = open_dataset(dataset, accept, read)
-    seen = exhibits.view(ds, reference_named(reference, ds))
+    seen = open_view(dataset, reference, read=read, accept=accept)
+    ds = seen.dataset
     exhibit, result = exhibits.mistakes.shared_mistakes(seen), seen.of(analysis.shared_mistakes)
     save_exhibit(exhibit, out, figure)
     if json:
@@ -83,8 +83,8 @@ def distances(
     """How far apart are the workers' confusion matrices (Fig. 3 of CCC), and which workers group together?"""
     from crowdcore import analysis, exhibits
 
-    ds = open_dataset(dataset, accept, read)
-    seen = exhibits.view(ds, reference_named(reference, ds), hidden=hide_names)
+    seen = open_view(dataset, reference, hide_names, read=read, accept=accept)
+    ds = seen.dataset
     exhibit = exhibits.workers.worker_distances(seen, kind, groups)
     distance = seen.renamed(analysis.worker_distance(ds, seen.truth, kind=kind))
     order = analysis.order_workers(distance, n_groups=groups)
@@ -124,10 +124,10 @@ def quality(
     accept: Accept = False,
 ) -> None:
     """How good is each worker: accuracy, skill, bits per label, single-answer and random-answer signals."""
-    from crowdcore import analysis, exhibits
+    from crowdcore import analysis
 
-    ds = open_dataset(dataset, accept, read)
-    seen = exhibits.view(ds, reference_named(reference, ds), hidden=hide_names)
+    seen = open_view(dataset, reference, hide_names, read=read, accept=accept)
+    ds = seen.dataset
     result = seen.renamed(seen.of(analysis.worker_quality))
     frame = seen.in_order(result.frame())
     if out:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from crowdcore.cli._options import Accept, DatasetName, HideNames, Json, Out, Read, ReferenceName, open_dataset
+from crowdcore.cli._options import Accept, DatasetName, HideNames, Json, Out, Read, ReferenceName
 from crowdcore.cli._output import print_json, print_table, save_exhibit
-from crowdcore.cli._runs import reference_named
+from crowdcore.cli._runs import open_view
 
 Share = Annotated[float, typer.Option(help="Share of the typical worker's skill below which a worker is removed.")]
 Trust = Annotated[float, typer.Option(help="Share of the typical skill above which a worker is trusted.")]
@@ -32,8 +32,8 @@ def overview(
     """Whom to trust, train, check or remove; which tasks to label again; --out writes the list of actions."""
     from crowdcore import exhibits
 
-    ds = open_dataset(dataset, accept, read)
-    seen, made = exhibits.view(ds, reference_named(reference, ds), hidden=hide_names), exhibits.verdicts
+    seen = open_view(dataset, reference, hide_names, read=read, accept=accept)
+    ds, made = seen.dataset, exhibits.verdicts
     counts, todo = made.verdicts(seen, remove, trust, confused, sure), made.actions(seen, remove, trust, confused, sure)
     workers, tasks = made.worker_verdicts(seen, remove, trust, confused), made.task_verdicts(seen, sure)
     mistakes = made.mistakes_in_words(seen)

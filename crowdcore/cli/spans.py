@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from crowdcore.cli._options import Accept, DatasetName, Figure, HideNames, Json, Out, Read, ReferenceName, open_dataset
+from crowdcore.cli._options import Accept, DatasetName, Figure, HideNames, Json, Out, Read, ReferenceName
 from crowdcore.cli._output import print_json, print_table, save_exhibit
-from crowdcore.cli._runs import reference_named
+from crowdcore.cli._runs import open_view
 
 
 def spans(
@@ -20,8 +20,8 @@ def spans(
     """Who finds the spans: precision, recall, F1, kinds of errors, types taken for others, shared boundary errors."""
     from crowdcore import exhibits
 
-    ds = open_dataset(dataset, accept, read)
-    seen = exhibits.view(ds, reference_named(reference, ds), hidden=hide_names)
+    seen = open_view(dataset, reference, hide_names, read=read, accept=accept)
+    ds = seen.dataset
     made = exhibits.spans
     scores = made.span_scores(seen)
     types, boundaries = made.span_types(seen), made.span_boundaries(seen)
