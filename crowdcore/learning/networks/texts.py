@@ -100,7 +100,8 @@ def text_features(dataset: CrowdDataset, dimensions: int = 200) -> tuple[CrowdDa
         DataError: no texts, or no words that two of them have.
 
     Examples:
-        >>>         >>> from dataclasses import replace
+        >>> import pandas as pd
+        >>> from dataclasses import replace
         >>> import crowdcore as cc
         >>> from crowdcore.data.dataset import Media
         >>> demo = cc.load_dataset("demo")
