@@ -11,7 +11,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.readers import Raw, Source, find_reader
 from crowdcore.data.readers.conll import looks_like_conll
-from crowdcore.data.report import ImportReport
+from crowdcore.data.report import ImportReport, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import identify, open_table
 from crowdcore.data.validation.assemble import assemble
@@ -61,10 +61,12 @@ def refuse_changes(report: ImportReport) -> None:
     """
     changes = report.changes
     if changes:
-        more = f" There are {len(changes) - 1} more such findings." if len(changes) > 1 else ""
+        others = len(changes) - 1
+        told = f"There {'is' if others == 1 else 'are'} {plural(others, 'more such finding')}"
+        more = f". {told}. Correct" if others else ": correct"
         raise DataError(
             f"{report.source}: {str(changes[0]).removesuffix('.')}",
-            f"Nothing was taken in:{more} correct the file, or pass accept=True (--accept) to go on like this.",
+            f"Nothing was taken in{more} the file, or pass accept=True (--accept) to go on like this.",
         )
 
 

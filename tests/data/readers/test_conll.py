@@ -57,6 +57,11 @@ def test_refusals_name_the_line(write, text, sentence):
         read_dataset(write(text), format="conll")
 
 
+def test_a_line_too_short_is_told_by_the_reader_of_the_format_without_naming_it(write):
+    with pytest.raises(DataError, match=r"This line has 2 columns, the first one has 3.*row 2"):
+        read_dataset(write("John B-PER O\nlives O\n\nParis B-LOC B-LOC\n"))
+
+
 def test_round_trip(tmp_path):
     crowd = simulate.tags(n_sentences=40, seed=3)
     back = read_dataset(write_conll(crowd, tmp_path / "crowd.conll"))
