@@ -75,39 +75,36 @@ def page(name: str, runs: Names, chosen: Names, which: str, show_names: bool) ->
 class Archiving:
     """The ZIP of a session, and how far it is.
 
-    The click that asks for it and its making reach the server on two ways, in any order.
-
     Attributes:
-        asked: times that it was asked for.
-        ended: times that its making came to an end.
+        making: how many are being made; a second click makes a second one.
+        made: one was made.
         share: of the figures that are drawn, 0…1.
         words: what goes on.
         began: time (monotonic) at which drawing began.
         until: time (monotonic) at which it may end; 0 while nothing is known.
     """
 
-    asked: int = 0
-    ended: int = 0
+    making: int = 0
+    made: bool = False
     share: float = 0.0
     words: str = ""
     began: float = 0.0
     until: float = 0.0
 
-    def ask(self) -> None:
-        """Note that somebody asks for it."""
-        self.asked += 1
-
     def make(self, name: str, runs: Names, chosen: Names, which: str, show_names: bool) -> bytes:
         """The folder as a ZIP, with figures where they can be drawn."""
         from crowdcore.runs.report import to_archive
 
+        self.share, self.words, self.until = 0.0, "Putting it together", 0.0
+        self.making += 1
         try:
-            self.share, self.words, self.until = 0.0, "Putting it together", 0.0
             found = report(name, runs, chosen, which, show_names)
             self.began = time.monotonic()
-            return to_archive(found, not drawing_fault(), self._tell)
+            archive = to_archive(found, not drawing_fault(), self._tell)
+            self.made = True
+            return archive
         finally:
-            self.ended += 1
+            self.making -= 1
 
     def _tell(self, share: float, title: str) -> None:
         self.share, self.words = share, f"Drawing {title}"

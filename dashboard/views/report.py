@@ -59,28 +59,23 @@ def takes(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], reference
             lambda: folder.make(dataset, runs, parts, reference, show_names),
             f"{dataset}-report.zip",
             "application/zip",
-            on_click=folder.ask,
             icon=":material/folder_zip:",
         )
-    making = folder.asked > folder.ended
-    with live("folder"):
-        words = "The folder was made." if folder.ended else "Drawing the figures of the folder takes some seconds."
-        st.caption("The folder is being made …" if making else as_text(report.drawing_fault() or words))
-    if making:
-        follow(folder)
+    st.fragment(follow, run_every=EVERY)(folder)
 
 
 def follow(folder: report.Archiving) -> None:
-    """What is drawn now and the time left, until the folder is made."""
+    """Whether the folder is being made, what is drawn now and the time left.
 
-    def look() -> None:
-        with refusals():
-            if folder.asked == folder.ended:
-                st.rerun()
+    It looks all the time: a click that reran the page would take the file's name from under the browser's request.
+    """
+    with refusals():
+        words = "The folder was made." if folder.made else "Drawing the figures of the folder takes some seconds."
+        with live("folder"):
+            st.caption("The folder is being made …" if folder.making else as_text(report.drawing_fault() or words))
+        if folder.making:
             left = "" if folder.remaining is None else f" · {duration(folder.remaining)} left"
             st.progress(folder.share, as_text(f"{folder.words}{left}"))
-
-    st.fragment(look, run_every=EVERY)()
 
 
 def contents(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], reference: str, show_names: bool) -> None:
