@@ -20,23 +20,27 @@ def embedding_form(noun: str) -> None:
     kind = kinds[0]
     if len(kinds) > 1:
         kind = st.selectbox("How", kinds, format_func=services.KIND_TITLES.__getitem__, key=f"embed-{dataset}")
+    models = services.embedding_models(kind)
+    model = models[0] if models else ""
+    if len(models) > 1:
+        model = st.selectbox("Model", models, key=f"embed-model-{dataset}")
     refused = st.session_state.get("embed-refused", ("", ""))
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(f"Prepare {noun}", type="primary", icon=":material/build:"):
-            _make(dataset, kind, False)
-        seconds = services.embedding_seconds(dataset, kind)
+            _make(dataset, kind, False, model)
+        seconds = services.embedding_seconds(dataset, kind, model)
         about = "" if seconds is None else f"About **{duration(seconds)}**. "
         st.caption(f"{about}{services.KIND_TITLES[kind]}.", width="stretch")
     if refused[0] == dataset:
         st.error(as_text(refused[1].removesuffix(_HINT)), icon=":material/broken_image:")
         if _HINT in refused[1] and st.button("Leave these tasks out and go on", icon=":material/content_cut:"):
-            _make(dataset, kind, True)
+            _make(dataset, kind, True, model)
 
 
-def _make(dataset: str, kind: str, accept: bool) -> None:
+def _make(dataset: str, kind: str, accept: bool, model: str) -> None:
     try:
         with st.spinner("Preparing …"):
-            opened = services.embed(dataset, kind, accept)
+            opened = services.embed(dataset, kind, accept, model)
     except services.Refusal as refusal:
         st.session_state["embed-refused"] = (dataset, services.without_server_paths(str(refusal)))
     else:

@@ -7,12 +7,14 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.images import image_names
+from crowdcore.learning.networks.weights import sentence_models
 from crowdcore.runs.files import write_json
 from dashboard.services._cache import (
     NOTE,
@@ -26,7 +28,7 @@ from dashboard.services._cache import (
 )
 from dashboard.services.kept_uploads import free_title, note_dataset, title
 
-__all__ = ["KIND_TITLES", "embed", "embeddable", "embedding_kinds", "embedding_seconds"]
+__all__ = ["KIND_TITLES", "embed", "embeddable", "embedding_kinds", "embedding_models", "embedding_seconds"]
 
 KIND_TITLES = {
     "tfidf": "TF-IDF of the texts",
@@ -57,26 +59,32 @@ def embedding_kinds(name: str) -> list[str]:
     return [kind for kind in kinds if kind in KIND_TITLES and (kind != "vgg16" or kinds[0] == kind)]
 
 
-def embedding_seconds(name: str, kind: str) -> float | None:
-    """About how long a kind takes; None where a trial tells nothing."""
+def embedding_models(kind: str) -> list[str]:
+    """Models that a kind has a choice of here, the usual one first."""
+    return sentence_models() if kind == "sentences" else []
+
+
+def embedding_seconds(name: str, kind: str, model: str = "") -> float | None:
+    """About how long a kind takes, by one of `embedding_models`; None where a trial tells nothing."""
     fingerprint = dataset(name).fingerprint
     usual = _planned(name, fingerprint, "auto")
-    seconds: float | None = (usual if usual["kind"] == kind else _planned(name, fingerprint, kind))["seconds"]
+    seconds: float | None = (usual if usual["kind"] == kind else _planned(name, fingerprint, kind, model))["seconds"]
     return seconds
 
 
 @st.cache_data(show_spinner="Looking at a few of them …", max_entries=100)
-def _planned(name: str, fingerprint: str, kind: str) -> dict[str, Any]:
-    return _command(name, "--kind", kind)
+def _planned(name: str, fingerprint: str, kind: str, model: str = "") -> dict[str, Any]:
+    return _command(name, "--kind", kind, "--model", model)
 
 
-def embed(name: str, kind: str, accept: bool) -> str:
+def embed(name: str, kind: str, accept: bool, model: str = "") -> str:
     """Give a dataset features; an upload gets them itself, of another dataset a copy in the workspace does.
 
     Args:
         name: the dataset.
         kind: one of `KIND_TITLES`.
         accept: leave out tasks whose text or image cannot be used.
+        model: one of `embedding_models`; default: the first.
 
     Returns:
         The name to open it by.
@@ -86,17 +94,18 @@ def embed(name: str, kind: str, accept: bool) -> str:
     """
     folder, home = upload_folder(name), private_folder(workspace() / "datasets")
     slug = re.sub(r"[^\w-]+", "-", name)
-    called = name if folder else f"{slug}-{kind}"
+    by = Path(model).name or kind
+    called = name if folder else f"{slug}-{by}"
     made, gone = home / f".{slug}.{kind}", home / f".{slug}.replaced"
     for left in (made, gone):
         shutil.rmtree(left, ignore_errors=True)
-    told = _command(name, str(made), "--kind", kind, *(["--accept"] if accept else []))
+    told = _command(name, str(made), "--kind", kind, "--model", model, *(["--accept"] if accept else []))
     if folder:
         note = note_of(folder)
         write_json(made / NOTE, {**note, "notes": [*note.get("notes", ()), *told["notes"]]})
         folder.rename(gone)
     else:
-        note_dataset(made, free_title(f"{title(name)} ({kind})"), "", {}, tuple(told["notes"]))
+        note_dataset(made, free_title(f"{title(name)} ({by})"), "", {}, tuple(told["notes"]))
         if (home / called).exists():
             (home / called).rename(gone)
     made.rename(home / called)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import sys
 import zipfile
 from pathlib import Path
 
@@ -53,3 +55,44 @@ def test_pictures_of_an_upload_are_prepared_on_the_page_train(workspace: Path, t
     assert opened.media.images.shape == (19, 16, 16, 3)
     assert "p003.png" in opened.notes[-1]
     assert services.suggested(name) == ["conal"]
+
+
+def test_a_sentence_model_is_chosen_on_the_page_train(workspace: Path, tmp_path: Path, monkeypatch) -> None:
+    library = tmp_path / "library" / "sentence_transformers"
+    library.mkdir(parents=True)
+    library.joinpath("__init__.py").write_text(_LIBRARY)
+    monkeypatch.syspath_prepend(library.parent)  # here, and in the command that prepares
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(library.parent), *sys.path]))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    for name in ("one--tiny", "two--wide"):
+        folder = tmp_path / "hub" / f"models--{name}" / "snapshots" / "1"
+        folder.mkdir(parents=True)
+        folder.joinpath("modules.json").write_text("[]")
+    crowd = simulate_crowd(30)
+    texts = np.array([f"words of {i}" for i in range(crowd.n_tasks)])
+    crowd.annotations.assign(text=texts[crowd.task]).to_csv(tmp_path / "texts.csv", index=False)
+    path = services.receive("texts.csv", io.BytesIO((tmp_path / "texts.csv").read_bytes()))
+    found = services.examine(path, ())
+    assert not isinstance(found, tuple)
+    name = services.accept(found, path, ())
+    test = open_page("train", dataset=name)
+    chosen = next(box for box in test.selectbox if box.label == "How")
+    chosen.set_value("sentences").run()
+    models = next(box for box in test.selectbox if box.label == "Model")
+    assert models.options == ["one/tiny", "two/wide"]
+    models.set_value("two/wide").run()
+    button(test, "Prepare 30 texts").click().run()
+    features = services.dataset(name).features
+    assert features is not None and features.shape == (30, 5)  # of the second model
+
+
+_LIBRARY = """
+import numpy as np
+
+class SentenceTransformer:
+    def __init__(self, model, **options):
+        self.width = 5 if model == "two/wide" else 2
+
+    def encode(self, texts, **options):
+        return np.arange(len(texts) * self.width, dtype=np.float32).reshape(len(texts), -1)
+"""
