@@ -119,7 +119,8 @@ def disagreement(runs: Runs) -> None:
         return pair.table
 
     assert shown.figure is not None
-    differing(found, shown.figure, tasks, f"{dataset}-{split}", "runs")
+    pair = exhibits.aggregation.most_different(found)
+    differing(found, shown.figure, pair, tasks, f"{dataset}-{split}", "runs")
 
 
 def sweeps(runs: Runs) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import streamlit as st
 
@@ -12,7 +12,7 @@ from dashboard import services, state
 from dashboard.components.differing import differing
 from dashboard.components.download import download
 from dashboard.components.exhibit import looked_at, show
-from dashboard.components.fits import titled
+from dashboard.components.fits import asked, titled
 from dashboard.components.pickers import picker
 from dashboard.components.reference_button import reference_button
 from dashboard.components.table import table
@@ -23,10 +23,29 @@ if TYPE_CHECKING:
 
     from crowdcore.exhibits import Exhibit
 
-__all__ = ["curves", "differences", "one_result", "overview"]
+__all__ = ["curves", "differences", "in_place", "one_result", "overview"]
 
 Fits = tuple[str, ...]
 CURVES = {"gap": "Distance to its last value", "value": "Its value"}
+
+
+def in_place(done: Fits) -> Fits:
+    """The fits that have ended, in the order in which the page came to show them.
+
+    An open select box closes when the value that it shows changes or moves. So while fits of one question end, those
+    on the page keep their places, and what it shows by default (`_first_shown`) stays.
+    """
+    question = (state.get("dataset"), *asked())
+    if st.session_state.get("compared", {}).get("question") != question:
+        st.session_state["compared"] = {"question": question, "fits": (), "first": {}}
+    compared = st.session_state["compared"]
+    compared["fits"] = tuple(fit for fit in dict.fromkeys((*compared["fits"], *done)) if fit in done)
+    return cast(Fits, compared["fits"])
+
+
+def _first_shown(key: str, value: str) -> str:
+    """What the page showed under a key when its first fits had ended: ``value`` if it does so now."""
+    return cast(str, st.session_state["compared"]["first"].setdefault(key, value))
 
 
 def overview(fits: Fits) -> None:
@@ -58,7 +77,10 @@ def differences(fits: Fits) -> None:
 
     drawn = exhibits.aggregation.label_disagreement(view, fits)
     assert drawn.figure is not None
-    differing(found, drawn.figure, tasks, dataset, "aggregators", reviewable=True)
+    pair = exhibits.aggregation.most_different(found)
+    if len(fits) > 1:
+        pair = tuple(found.names.index(_first_shown(k, found.names[at])) for k, at in zip("ab", pair, strict=True))
+    differing(found, drawn.figure, pair, tasks, dataset, "aggregators", reviewable=True)
 
 
 def curves(fits: Fits) -> None:
@@ -88,7 +110,8 @@ def one_result(fits: Fits) -> None:
     dataset, opened = state.get("dataset"), looked_at().dataset
     st.header("One result")
     with_confusions = [fit for fit in fits if fitted(opened, fit).counts is not None]
-    fit = state.one_of("result", fits) or [*with_confusions, *fits][0]
+    suggested = _first_shown("result", with_confusions[0]) if with_confusions else fits[0]
+    fit = state.one_of("result", fits) or suggested
     with st.container(horizontal=True, vertical_alignment="bottom"):
         picker("Result", "result", fits, fits.index(fit))
         reference_button(fit, "these labels")

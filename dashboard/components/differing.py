@@ -28,6 +28,7 @@ __all__ = ["differing"]
 def differing(
     found: LabelDisagreement,
     drawn: go.Figure,
+    pair: tuple[int, int],
     tasks_of: Callable[[str, str], pd.DataFrame],
     name: str,
     what: str,
@@ -38,13 +39,15 @@ def differing(
     Args:
         found: the labellings in pairs, two or more.
         drawn: their matrix.
+        pair: rows of the two to look at while nobody has chosen.
         tasks_of: makes the table of the tasks on which two of them (by name) differ; index = task number.
         name: begin of the downloads' file names.
         what: what the labellings are, in the plural.
         reviewable: whether their names are references, so that the page Review can show the tasks.
     """
     names = list(found.names)
-    first, second = _chosen_pair(found, names)
+    first, second = (state.index_of(key, names) for key in ("first", "second"))
+    first, second = (pair[0] if first is None else first, pair[1] if second is None else second)
 
     def chosen(row: int, column: int) -> None:
         state.put(first=names[row], second=names[column])
@@ -71,13 +74,6 @@ def differing(
         cards(state.get("dataset"), list(tasks.index), captions, "differ")
         if reviewable:
             review_link("Review and mark these tasks", by="task", reference=names[first], against=names[second])
-
-
-def _chosen_pair(found: LabelDisagreement, names: list[str]) -> tuple[int, int]:
-    """Rows of the pair to look at: the chosen one, else the two (of which gold is not one) that differ most."""
-    most, least = exhibits.aggregation.most_different(found)
-    first, second = state.one_of("first", names), state.one_of("second", names)
-    return names.index(first) if first else most, names.index(second) if second else least
 
 
 def _behind(found: LabelDisagreement, a: int, b: int, tasks_of: Callable[[str, str], pd.DataFrame], name: str) -> None:

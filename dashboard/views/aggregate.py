@@ -45,7 +45,7 @@ def nothing() -> None:
 def board() -> None:
     """What the fits found, as far as they are done."""
     fits = services.start_fits(state.get("dataset"), asked())
-    done = tuple(name for name, fit in fits.items() if fit.state == "done")
+    done = comparison.in_place(tuple(name for name, fit in fits.items() if fit.state == "done"))
     if done:
         for part in (comparison.overview, comparison.differences, comparison.curves, comparison.one_result):
             with st.container():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -200,3 +201,30 @@ def test_what_others_wrote_in_the_address_is_survived(crowd: cc.CrowdDataset) ->
     test = open_page(["majority-vote", "majority-vote", "dawid-skene x"], gold="17", first="nobody", result="<b>")
     assert list(table(test, "log-likelihood")["method"]) == ["majority-vote"]
     assert not test.error
+
+
+def test_what_is_shown_keeps_its_place_while_further_fits_end(
+    crowd: cc.CrowdDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list that is open closes when its value changes or moves."""
+    open_page(["majority-vote", "dawid-skene"])
+    go_on, fit = threading.Event(), cc.aggregation.OneCoin.fit
+    monkeypatch.setattr(cc.aggregation.OneCoin, "fit", lambda *args, **kwargs: go_on.wait(60) and fit(*args, **kwargs))
+    methods = ["one-coin", "majority-vote", "dawid-skene"]
+    test = app_page.open_page("aggregate", dataset="crowd", methods=methods)
+    boxes = ("First", "Second", "Result", "Worker")
+    before = {label: picked(test, label) for label in boxes}
+    assert before["Result"] == (["majority-vote", "dawid-skene"], "dawid-skene")
+    go_on.set()
+    test = finish(test)
+    for label, (options, value) in before.items():
+        now, shown = picked(test, label)
+        assert (now[: len(options)], shown) == (options, value)
+    assert picked(test, "Result")[0] == ["majority-vote", "dawid-skene", "one-coin"]
+    assert list(table(open_page(methods), "log-likelihood")["method"]) == methods  # as its address says
+
+
+def picked(test: AppTest, label: str) -> tuple[list[str], str]:
+    """Options of a select box, and what it shows."""
+    box = next(box for box in test.selectbox if box.label == label)
+    return list(box.options), box.value
