@@ -56,7 +56,7 @@ def start_modules(
     checkpoint: Checkpoint | None,
     should_stop: Callable[[], bool],
 ) -> bool:
-    """Put every module where its ``vote_epochs`` and its ``start`` say; replicas with the same start train side by side.
+    """Put every module where ``vote_epochs`` and ``start`` say; replicas with the same start train side by side.
 
     Returns:
         Whether all stages came to their end; False when ``on_epoch`` stopped one.
