@@ -17,7 +17,7 @@ from pathlib import Path
 import crowdcore as cc
 
 NAMES = ("majority-vote", "span-majority", "dawid-skene", "hmm-crowd", "bsc-seq")
-FITS = [*((name, {}) for name in NAMES), ("hmm-crowd", {"words": False}), ("bsc-seq", {"words": False})]
+FITS = [*((name, {}) for name in (*NAMES, "auto")), ("hmm-crowd", {"words": False}), ("bsc-seq", {"words": False})]
 
 
 def main() -> None:

@@ -14,9 +14,11 @@ __all__ = ["held_out", "predicted"]
 
 
 def held_out(dataset: CrowdDataset, share: float) -> BoolArray:
-    """(n_annotations,) which annotations to hide: by a hash of task and worker, never a task's only one."""
-    task, worker = (pd.util.hash_array(np.asarray(ids, object)) for ids in (dataset.task_ids, dataset.worker_ids))
-    mixed = task[dataset.task] * np.uint64(0x9E3779B97F4A7C15) ^ worker[dataset.worker]
+    """(n_annotations,) what to hide: by a hash of task (or sentence) and worker, never a task's only annotation."""
+    whole = dataset.sentences
+    ids, of = (dataset.task_ids, dataset.task) if whole is None else (whole.ids, whole.of_task[dataset.task])
+    task, worker = (pd.util.hash_array(np.asarray(names, object)) for names in (ids, dataset.worker_ids))
+    mixed = task[of] * np.uint64(0x9E3779B97F4A7C15) ^ worker[dataset.worker]
     mixed = (mixed ^ (mixed >> np.uint64(31))) * np.uint64(0xBF58476D1CE4E5B9)
     chance = (mixed >> np.uint64(11)) * 2.0**-53
     return np.asarray((chance < share) & (dataset.labels_per_task[dataset.task] > 1))

@@ -27,6 +27,7 @@ _CANDIDATES: dict[str, dict[str, Any]] = {
     "pooled-dawid-skene": {},
     "conal-em": {"restarts": 0},
 }
+_OF_SENTENCES: dict[str, dict[str, Any]] = {"span-majority": {}, "hmm-crowd": {}, "bsc-seq": {}}
 _ENOUGH = 20  # hidden annotations below which no weight is estimated
 _MOST = 100_000  # annotations that the weights are estimated from, those of evenly spaced tasks
 _ROUNDS = 100  # EM steps for the weights
@@ -42,7 +43,8 @@ class Auto(Aggregator):
     all. The weights maximise the log-probability of the hidden annotations under the mixture,
     ``Σ log Σ_k w_k p_k(y_i^r)`` (stacking), and the answer is ``q_i = Σ_k w_k q_ik`` of fits to all annotations.
     An aggregator that collapses, or whose weight is below 5 %, is left out; without enough annotations to
-    hide, the answer is the majority vote. ``confusion`` is that of the pooled model under the answer.
+    hide, the answer is the majority vote. ``confusion`` is that of the pooled model under the answer. Tags of sentences
+    are hidden by whole sentences of a worker, and the aggregators of sequences are among those that are weighed.
     """
 
     name: ClassVar[str] = "auto"
@@ -62,7 +64,7 @@ class Auto(Aggregator):
         posterior: FloatArray = np.zeros((dataset.n_tasks, dataset.n_classes))
         total, lost = 0.0, []
         for name, share in weight.items():
-            fit = get(name, **_CANDIDATES[name])._fit(dataset, known, start).posterior
+            fit = get(name, **_candidates(dataset)[name])._fit(dataset, known, start).posterior
             if collapse(dataset, fit, known):
                 lost.append(name)
             else:
@@ -76,14 +78,15 @@ class Auto(Aggregator):
 
     def _weigh(self, dataset: CrowdDataset, known: IntArray | None) -> tuple[dict[str, float], tuple[str, ...]]:
         """Weights of the aggregators that count, and why."""
-        step = -(-dataset.n_annotations // _MOST)
-        some = dataset if step == 1 else take_tasks(dataset, np.arange(0, dataset.n_tasks, step))
-        clamped = known if known is None or step == 1 else known[::step]
+        candidates, step = _candidates(dataset), -(-dataset.n_annotations // _MOST)
+        tasks = _every(dataset, step)
+        some = dataset if step == 1 else take_tasks(dataset, tasks)
+        clamped = None if known is None else known[tasks]
         hidden = held_out(some, self.held_out)
         if dataset.n_classes < 2 or hidden.sum() < _ENOUGH or hidden.all():
             return {"majority-vote": 1.0}, ("Too few annotations to hold any out: the majority vote.",)
         seen, probability = some.where(~hidden), {}
-        for name, settings in _CANDIDATES.items():
+        for name, settings in candidates.items():
             fit = get(name, **settings)._fit(seen, clamped, None)
             if not collapse(seen, fit.posterior, clamped):
                 probability[name] = predicted(some, hidden, fit.posterior, _STRENGTH)
@@ -94,11 +97,23 @@ class Auto(Aggregator):
         kept = {name: w for name, w in weight.items() if w >= _NEGLIGIBLE}
         shown = ", ".join(f"{name} {100 * w:.0f} %" for name, w in sorted(kept.items(), key=lambda item: -item[1]))
         scores = ", ".join(f"{name} {s:.3f}" for name, s in sorted(score.items(), key=lambda item: -item[1]))
-        left = sorted(set(_CANDIDATES) - set(probability))
+        left = sorted(set(candidates) - set(probability))
         why = f"Weights: {shown}; by the mean log-probability of {int(hidden.sum())} held-out annotations: {scores}."
         if left:
             why += " " + _left_out(left)
         return kept, (why,)
+
+
+def _candidates(dataset: CrowdDataset) -> dict[str, dict[str, Any]]:
+    """Name and settings of the aggregators that are weighed."""
+    return _CANDIDATES if dataset.sentences is None else {**_CANDIDATES, **_OF_SENTENCES}
+
+
+def _every(dataset: CrowdDataset, step: int) -> IntArray:
+    """Every ``step``-th task; of sentences, the tokens of every ``step``-th one."""
+    if dataset.sentences is None:
+        return np.arange(0, dataset.n_tasks, step)
+    return dataset.sentences.tasks(np.arange(0, len(dataset.sentences), step))
 
 
 def _left_out(names: Sequence[str]) -> str:

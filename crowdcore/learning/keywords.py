@@ -78,4 +78,5 @@ class TrainKeywords(TypedDict, total=False):
     unlabelled: Literal["no", "validation", "all"]
     variant: Literal["mixture", "paper", "authors", "a", "b"]
     volume: Literal["f", "w"]
+    vote_epochs: float
     warm_up: float

@@ -49,3 +49,30 @@ def test_it_says_why():
     assert "held-out annotations" in result.notes[0]
     few = cc.aggregation.get("auto").fit(simulate_crowd(10, 3, 2, per_task=3))
     assert few.notes[0] == "Too few annotations to hold any out: the majority vote."
+
+
+def test_tags_are_hidden_by_a_workers_whole_sentences():
+    crowd = cc.data.simulate.tags(n_sentences=60, seed=1)
+    hidden = held_out(crowd, 0.2)
+    sentence = crowd.sentences.of_task[crowd.task]
+    shares = np.bincount(sentence * crowd.n_workers + crowd.worker, hidden) / np.maximum(
+        np.bincount(sentence * crowd.n_workers + crowd.worker), 1
+    )
+    assert set(shares) == {0.0, 1.0}
+    assert 0.1 < hidden.mean() < 0.3
+
+
+@pytest.mark.parametrize("most", [100_000, 4_000])
+def test_aggregators_of_sequences_count_where_tasks_are_sentences(monkeypatch, most):
+    monkeypatch.setattr("crowdcore.aggregation.auto._MOST", most)
+    crowd = cc.data.simulate.tags(n_sentences=300, worst=0.4, best=0.8, seed=1)
+    result = cc.aggregation.get("auto").fit(crowd)
+    weights, scores = result.notes[0].split("; by the mean")
+    assert "hmm-crowd" in weights and all(name in scores for name in ("bsc-seq", "span-majority", "dawid-skene"))
+    found, plain = (
+        cc.analysis.tagging_scores(crowd, cc.aggregation.get(name).fit(crowd).labels).f1
+        for name in ("auto", "dawid-skene")
+    )
+    assert found > plain
+    tokens = cc.aggregation.get("auto").fit(simulate_crowd(300, 12, 3, per_task=5, accuracy=0.7))
+    assert "hmm-crowd" not in tokens.notes[0], "a task by itself is no sequence"

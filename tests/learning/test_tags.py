@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from hypothesis import given, settings as hypothesis_settings, strategies as st
 
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data.dataset import CrowdDataset
@@ -27,7 +28,7 @@ from crowdcore.learning.training.sentence_feed import SentenceFeed
 
 def worded_crowd() -> CrowdDataset:
     """A simulated crowd whose words tell the tags."""
-    crowd = tags(n_sentences=160, n_test=50, length=8, worst=0.7, best=0.95, seed=1)
+    crowd = tags(n_sentences=160, n_test=50, length=8, worst=0.7, best=0.95, per_sentence=4, seed=1)
     rng = np.random.default_rng(0)
     stems = np.array(["of", "Rome", "City", "Anna", "Smith"])
     words = np.char.add(stems[crowd.gold], rng.choice(list("abcd"), len(crowd.gold)))
@@ -37,7 +38,23 @@ def worded_crowd() -> CrowdDataset:
 
 CROWD = worded_crowd()
 SMALL = {"embedding": 16, "filters": 24, "hidden": 16}
-FAST: dict[str, Any] = {"epochs": 8, "batch_size": 10, "lr": 1e-2, "backbone_settings": SMALL}
+FAST: dict[str, Any] = {"epochs": 20, "batch_size": 10, "lr": 1e-2, "backbone_settings": SMALL}
+
+
+OF_TOKENS: list[tuple[str, dict[str, Any]]] = [
+    ("dl-mv", {}),
+    ("dl-em", {}),
+    ("dl-true", {}),
+    ("crowd-layer", {"connection": "vw"}),
+    ("crowd-layer", {"connection": "vw+b"}),
+    ("crowd-layer", {"connection": "mw", "start": "votes", "vote_epochs": 0.25}),
+    ("doctor-net", {}),
+    ("wdn", {"epochs": 45}),
+    ("conal", {}),
+    ("conal", {"omega_input": "task"}),
+    ("conal-groups", {}),
+]
+TAUGHT: dict[tuple[str, str], tuple[Any, Data]] = {}
 
 
 def problem_of(**settings: Any) -> Any:
@@ -54,6 +71,50 @@ def test_a_sentence_alone_is_tagged_as_among_others():
         together = network(x[: start[6]])
         alone = torch.cat([network(x[a:b]) for a, b in pairwise(start[:7])])
     torch.testing.assert_close(together, alone, rtol=1e-4, atol=1e-5)
+
+
+def test_a_word_that_training_never_showed_says_little():
+    torch.manual_seed(0)
+    network = backbones.build("tagger", (5,), 4, {})
+    assert all(0.05 < e.weight.std() < 0.2 for e in network.embeddings)
+
+
+def taught(name: str, settings: dict[str, Any]) -> tuple[Any, Data]:
+    """A method away from its symmetric start, in float64 and without dropout, and its data."""
+    method = methods.get(name)
+    training, own = split_settings(method, {"backbone": "tagger", "backbone_settings": SMALL, **settings})
+    problem = make_problem(CROWD, training)
+    (module,) = make_replicas(problem, method, [Replica(own, 0)], training)
+    module = module.double().eval()
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for p in module.parameters():
+            p.add_(0.3 * torch.randn(p.shape, generator=generator, dtype=p.dtype))
+    return module, Data(problem, torch.device("cpu"), targets=method.targets(problem, own))
+
+
+@pytest.mark.parametrize(("name", "settings"), OF_TOKENS)
+@hypothesis_settings(max_examples=15, deadline=None)
+@given(first=st.integers(0, 90), n=st.integers(2, 10))
+def test_padding_never_counts(name, settings, first, n):
+    """A batch of sentences has the mean loss and gradient of the sentences alone, by their number of annotations."""
+    module, data = TAUGHT.setdefault((name, str(settings)), taught(name, settings))
+    start = data.problem.sentence_start
+
+    def of(a: int, b: int) -> tuple[int, torch.Tensor, list[torch.Tensor]]:
+        batch = data.stretch(slice(int(start[a]), int(start[b])))
+        batch = batch._replace(weight=batch.weight.double())
+        loss = torch.stack(list(module.loss(batch).values())).sum()
+        return len(batch.label), loss.detach(), torch.autograd.grad(loss, list(module.parameters()), allow_unused=True)
+
+    _, together, slopes = of(first, first + n)
+    counts, losses, gradients = zip(*(of(k, k + 1) for k in range(first, first + n)), strict=True)
+    weights = [c / sum(counts) for c in counts]
+    assert together.item() == pytest.approx(sum(w * loss.item() for w, loss in zip(weights, losses, strict=True)))
+    for k, slope in enumerate(slopes):
+        if slope is not None:
+            alone = sum(w * g[k] for w, g in zip(weights, gradients, strict=True))
+            torch.testing.assert_close(slope, alone, rtol=1e-7, atol=1e-10)
 
 
 def test_batches_and_chunks_are_whole_sentences_and_every_token_comes_once():
@@ -98,19 +159,9 @@ def test_losses_are_those_of_the_labels_of_tokens():
     assert layer.loss(batch)["cross_entropy"].item() == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        ("dl-mv", {}),
-        ("dl-ds", {}),
-        ("dl-em", {}),
-        ("crowd-layer", {"connection": "mw", "start": "votes"}),
-        ("conal", {"omega_input": "task"}),
-        ("dl-true", {}),
-    ],
-)
+@pytest.mark.parametrize(("name", "settings"), OF_TOKENS)
 def test_it_learns(name, settings, monkeypatch):
-    result = train(CROWD, name, seeds=1, **FAST, **settings)
+    result = train(CROWD, name, seeds=1, **{**FAST, **settings})
     scores = tagged_spans(CROWD, result)
     assert scores["f1"][0] > 0.5
     assert scores["token_accuracy"][0] == pytest.approx(result.accuracy("test")[0])
@@ -129,7 +180,7 @@ def test_refusals():
     with pytest.raises(SettingError, match="reads sentences"):
         train(CROWD, "dl-mv", backbone="mlp", seeds=1)
     with pytest.raises(DataError, match="are words"):
-        train(CROWD, "conal", seeds=1, epochs=1)
+        train(CROWD, "conal", variant="authors", seeds=1, epochs=1)
     with pytest.raises(SettingError, match="no words"):
         train(replace(CROWD, features=Rows.from_array(np.zeros((CROWD.n_tasks, 3), np.float32))), backbone="tagger")
     result = train(CROWD, "dl-mv", seeds=1, epochs=1)

@@ -12,6 +12,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.settings import Settings
 from crowdcore.learning.backbones.base import Backbone
 from crowdcore.learning.networks.layers import Dropout, Linear
+from crowdcore.learning.networks.word_sum import word_embedding
 from crowdcore.learning.training.words import BUCKETS
 
 __all__ = ["Tagger", "TaggerSettings"]
@@ -37,8 +38,8 @@ class Tagger(Backbone):
     """Embeddings of words, their ends and shapes, a convolution over 5 tokens, a GRU, and a linear layer (crowd layer).
 
     Its inputs are tokens, (B, 5) as `word_rows` makes them; tokens that follow each other with the same sentence number
-    are a sentence. What fills shorter sentences up is zero after the embedding and lies behind them, where neither the
-    convolution nor the GRU, which reads forward, can tell it from the end.
+    are a sentence. For the convolution, sentences lie in one line with zeros between them; the GRU reads the first
+    tokens of all sentences, then the second ones of those that have them, and so on. So nothing is filled up.
     """
 
     name: ClassVar[str] = "tagger"
@@ -54,7 +55,7 @@ class Tagger(Backbone):
                 "It needs a dataset that tags tokens, such as conll_ner.",
             )
         size, filters, hidden = settings.embedding, settings.filters, settings.hidden
-        self.embeddings = nn.ModuleList(nn.Embedding(n, size * _SHARES[k] // 8) for k, n in BUCKETS.items())
+        self.embeddings = nn.ModuleList(word_embedding(n, size * _SHARES[k] // 8) for k, n in BUCKETS.items())
         self.convolution = nn.Conv1d(size, filters, _WIDTH, padding=_WIDTH // 2)
         bound = hidden**-0.5
         shapes = (3 * hidden, filters), (3 * hidden, hidden), (3 * hidden,), (3 * hidden,)
@@ -71,11 +72,15 @@ class Tagger(Backbone):
         begins[1:] = rows[1:, 4] != rows[:-1, 4]
         sentence = begins.cumsum(0) - 1
         start = begins.nonzero().squeeze(1)
-        position = torch.arange(len(rows), device=x.device) - start[sentence]
-        shape = len(start), int(position.max()) + 1
-        padded = tokens.new_zeros(*shape, tokens.shape[1]).index_put((sentence, position), tokens)
-        found = torch.relu(self.convolution(padded.transpose(1, 2))).transpose(1, 2)
+        place = torch.arange(len(rows), device=x.device)
+        apart = place + _WIDTH // 2 * sentence
+        line = tokens.new_zeros(len(rows) + _WIDTH // 2 * len(start), tokens.shape[1]).index_put((apart,), tokens)
+        found = torch.relu(self.convolution(line.T.unsqueeze(0))).squeeze(0).T[apart]
+        length, order = sentence.bincount().sort(descending=True, stable=True)
+        n_reading = (length > torch.arange(int(length[0]), device=x.device).unsqueeze(1)).sum(1)
+        step = (n_reading.cumsum(0) - n_reading)[place - start[sentence]] + order.argsort()[sentence]
         state = tokens.new_zeros(1, len(start), self.hidden)
-        read, _ = torch.gru(self.dropout[0](found), state, list(self.gru), True, 1, 0.0, False, False, True)
-        logits: Tensor = self.output(self.dropout[1](read[sentence, position]))
+        words = self.dropout[0](found)[step.argsort()]
+        read, _ = torch.gru(words, n_reading.cpu(), state, list(self.gru), True, 1, 0.0, False, False)
+        logits: Tensor = self.output(self.dropout[1](read[step]))
         return logits

@@ -11,8 +11,9 @@ from torch import Tensor, nn
 from crowdcore.learning.networks.layers import Linear
 from crowdcore.learning.networks.likelihood import gather_rows
 from crowdcore.learning.networks.rows import normalise
+from crowdcore.learning.networks.word_sum import WordSum
 from crowdcore.learning.training.data import Batch
-from crowdcore.learning.training.inputs import refuse_words
+from crowdcore.learning.training.inputs import of_words, refuse_words
 from crowdcore.learning.training.problem import Problem
 
 __all__ = ["OmegaNetwork", "centre_and_scale"]
@@ -28,8 +29,8 @@ class OmegaNetwork(nn.Module):
     Args:
         problem: its input shape, number of workers, worker features.
         size: dimension of both embeddings.
-        source: "features": ``v_i = W^v x_i + b^v``; "two-layer": two linear maps without activation; "task": a free
-            vector per training task.
+        source: "features": ``v_i = W^v x_i + b^v``, where tasks are words with x_i the indicators of the word and its
+            parts (`WordSum`); "two-layer": two linear maps without activation; "task": a free vector per training task.
         normalise: "both" embeddings to length 1, only the "worker" side, or "none".
         free: add b, 0 at the start, and scale the features: centred, with variance 1/n_in times `_REACH` squared over a
             sample of training tasks, so that ω learns at the same pace whatever their number and scale.
@@ -40,10 +41,11 @@ class OmegaNetwork(nn.Module):
 
     def __init__(self, problem: Problem, size: int, source: str, normalise: str, free: bool = False) -> None:
         super().__init__()
-        if source != "task":
+        words = of_words(problem.dataset)
+        if source == "two-layer":
             refuse_words(problem.dataset, "ω of this method")
         self.bias = nn.Parameter(torch.zeros(())) if free else None
-        self.scaled = free and source == "features"
+        self.scaled = free and source == "features" and not words
         if self.scaled:
             for name, value in zip(("centre", "scale"), centre_and_scale(problem), strict=True):
                 self.register_buffer(name, value, persistent=False)
@@ -54,7 +56,7 @@ class OmegaNetwork(nn.Module):
         elif source == "two-layer":
             self.inner, self.outer = Linear(n_in, _HIDDEN), Linear(_HIDDEN, size)
         else:
-            self.outer = Linear(n_in, size)
+            self.outer = WordSum(size) if words else Linear(n_in, size)
         known = problem.worker_features
         self.register_buffer("known", None if known is None else torch.from_numpy(known), persistent=False)
         self.worker = Linear(problem.n_workers if known is None else known.shape[1], size)

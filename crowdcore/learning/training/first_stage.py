@@ -1,4 +1,4 @@
-"""The first of two stages: one confusion per worker, from Dawid-Skene's estimates or with trace regularisation.
+"""What trains before a method: the network on the votes, then one confusion per worker, from Dawid-Skene's or by trace.
 
 A mixture of common and individual confusions has bad optima near the identity; a model of the workers alone finds its
 way out of them, and its classifier and confusions are where the second stage begins.
@@ -23,6 +23,7 @@ from crowdcore.learning.training.start import (
     NoiseLayerSettings,
     counted_confusion,
 )
+from crowdcore.learning.training.vote_stage import learn_votes, vote_epochs
 from crowdcore.learning.training.worker_model import WorkerModel
 
 __all__ = ["first_stage_epochs", "start_modules"]
@@ -36,7 +37,11 @@ class _Settings(NoiseLayerSettings):
 
 
 def first_stage_epochs(settings: Any, training: TrainSettings) -> int:
-    """Epochs that the first stage adds."""
+    """Epochs that come before the method's own."""
+    return vote_epochs(settings, training) + _worker_epochs(settings, training)
+
+
+def _worker_epochs(settings: Any, training: TrainSettings) -> int:
     if _starts_directly(settings) or getattr(settings, "start", "identity") not in _STRENGTH:
         return 0
     return max(1, round(float(settings.start_epochs) * training.epochs))
@@ -51,12 +56,20 @@ def start_modules(
     checkpoint: Checkpoint | None,
     should_stop: Callable[[], bool],
 ) -> bool:
-    """Put every module where its ``start`` says; replicas with the same start train side by side.
+    """Put every module where ``vote_epochs`` and ``start`` say; replicas with the same start train side by side.
 
     Returns:
         Whether all stages came to their end; False when ``on_epoch`` stopped one.
     """
-    whole, started = True, False
+    whole, started = True, vote_epochs(stack[0].settings, training) > 0
+    if started:
+        ahead = first_stage_epochs(stack[0].settings, training)
+
+        def told(epoch: int, metrics: Any, seconds: float) -> bool:
+            return on_epoch(epoch - ahead, {}, seconds)
+
+        whole = learn_votes(data, modules, stack, training, told, checkpoint, should_stop)
+        should_stop = should_stop if whole else (lambda: True)
     for start in dict.fromkeys(getattr(r.settings, "start", "identity") for r in stack):
         members = [s for s, r in enumerate(stack) if getattr(r.settings, "start", "identity") == start]
         if start == "identity":
@@ -69,7 +82,7 @@ def start_modules(
             continue
         first = _Settings(noise_lr=settings.noise_lr, strength=_STRENGTH[start])
         replicas = [Replica(first, stack[s].seed) for s in members]
-        epochs = first_stage_epochs(settings, training)
+        epochs = _worker_epochs(settings, training)
         part = training.model_copy(update={"epochs": epochs, "names": "as-trained", "patience": None})
         own = None if checkpoint is None else replace(checkpoint, folder=checkpoint.folder / start)
         mine = [modules[s] for s in members]
@@ -95,6 +108,8 @@ def _run(
     started: bool,
 ) -> bool:
     first = make_replicas(data.problem, WorkerModel, stack, training)
+    for module, mine in zip(first, modules, strict=True):
+        module.classifier.load_state_dict(mine.classifier.state_dict())
     if start == "dawid-skene":
         confusion = torch.from_numpy(counted_confusion(data.problem, "dawid-skene")).float()
         for module in first:

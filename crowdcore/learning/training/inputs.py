@@ -159,5 +159,5 @@ def refuse_words(dataset: CrowdDataset, method: str) -> None:
     if of_words(dataset):
         raise DataError(
             f"{method} learns from features, but the tasks of {dataset.name} are words",
-            "Choose crowd-layer, dl-em, or conal with omega_input='task'.",
+            "Choose crowd-layer, conal or dl-em.",
         )

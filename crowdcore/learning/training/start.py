@@ -72,6 +72,14 @@ class StartSettings(NoiseLayerSettings):
         title="Epochs of the first stage",
         description="As a share of the epochs, in addition to them; not used if the start is the identity or votes.",
     )
+    vote_epochs: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        title="Epochs on the majority vote",
+        description="The network alone learns the vote shares before anything else, for this share of the epochs, in "
+        "addition to them: what steadies a crowd layer on tags (Rodrigues's code: 5 before 30).",
+    )
 
 
 def counted_confusion(problem: Problem, aggregator: str) -> FloatArray:

@@ -54,9 +54,9 @@ def test_resume_is_bit_for_bit(tmp_path, monkeypatch, method, stack, record):
     same(whole, train(crowd, method, **run, checkpoint=tmp_path))
 
 
-@pytest.mark.parametrize("stop_after", [1, 3])
-def test_a_first_stage_is_resumed_bit_for_bit(tmp_path, stop_after):
-    crowd, run = featured_crowd(), {**RUN, "start": "best-of", "start_epochs": 0.5}
+@pytest.mark.parametrize(("stop_after", "vote_epochs"), [(1, 0), (3, 0), (1, 0.2), (3, 0.2)])
+def test_a_first_stage_is_resumed_bit_for_bit(tmp_path, stop_after, vote_epochs):
+    crowd, run = featured_crowd(), {**RUN, "start": "best-of", "start_epochs": 0.5, "vote_epochs": vote_epochs}
     whole = train(crowd, "conal", **run)
     seen = []
 

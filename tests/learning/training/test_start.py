@@ -9,7 +9,7 @@ import torch
 from crowdcore.analysis import worker_confusion
 from crowdcore.core.errors import SettingError
 from crowdcore.data import simulate
-from crowdcore.learning import load_result, methods, train
+from crowdcore.learning import EpochEvent, load_result, methods, train
 from crowdcore.learning.training.metrics import omega_correlation, recovery_error
 from crowdcore.learning.training.start import StartSettings, counted_confusion, split_confusion
 from tests.learning.helpers import built, featured_crowd
@@ -127,3 +127,27 @@ def test_conal_recovers_a_crowd_whose_votes_mislead(pattern):
     assert recovery_error(truth.common_confusion[None], found.common_confusion[:, None]) < 0.05
     assert recovery_error(truth.worker_confusion, found.worker_confusion) < 0.12
     assert omega_correlation(truth.omega, found.omega) > 0.6
+
+
+@pytest.mark.parametrize("start", ["identity", "votes", "dawid-skene"])
+def test_the_network_may_learn_the_votes_before(start):
+    crowd, run = featured_crowd(n_tasks=120), {**RUN, "select_on": "none"}
+    votes = train(crowd, "dl-mv", **{**run, "epochs": 2})
+    told = []
+
+    def listen(event):
+        told.extend([event.first_stage] if isinstance(event, EpochEvent) else [])
+
+    given = {"start": start, "vote_epochs": 0.5, "start_epochs": 0.25, "on_event": listen}
+    result = train(crowd, "crowd-layer", **run, **given, should_stop=lambda: len(told) == 2)
+    n = 3 if start == "dawid-skene" else 2
+    assert told == [(1, n), (2, n)]
+    assert len(result.curves["loss"]) == 1, "stopped where the votes are learnt: that is the result"
+    for name, value in votes.model.items():
+        if "weight" in name and name.startswith("classifier."):
+            np.testing.assert_array_equal(result.model[name], value)
+
+
+def test_methods_without_noise_layers_refuse_epochs_on_votes():
+    with pytest.raises(SettingError, match="vote_epochs"):
+        train(featured_crowd(), "dl-em", vote_epochs=0.2, epochs=1)
