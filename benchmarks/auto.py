@@ -135,8 +135,8 @@ SETS: dict[str, Callable[[int], CrowdDataset]] = {
 GOLD = {"gold": "gold", "no gold": "none"}
 
 
-def accuracies(crowd: CrowdDataset, select_on: str) -> tuple[dict[str, float], str, float]:
-    """Test accuracy in percent of every method and of auto; what auto chose; its seconds."""
+def accuracies(crowd: CrowdDataset, select_on: str) -> tuple[dict[str, float], np.ndarray, float]:
+    """Test accuracy in percent of every method and of auto; what auto gives each to weigh; its seconds."""
     found = {
         method: 100 * float(train(crowd, method, select_on=select_on, **SETTINGS).accuracy(ensemble=True)[0])
         for method in METHODS
@@ -144,14 +144,15 @@ def accuracies(crowd: CrowdDataset, select_on: str) -> tuple[dict[str, float], s
     began = time.perf_counter()
     result = train(crowd, "auto", select_on=select_on, **SETTINGS)
     found["auto"] = 100 * float(result.accuracy(ensemble=True)[0])
-    return found, result.settings["chosen"], time.perf_counter() - began
+    weight = result.candidates.set_index("candidate")["weight"].reindex(METHODS).to_numpy()
+    return found, weight, time.perf_counter() - began
 
 
 def main() -> None:
     torch.set_num_threads(1)
     seeds = next((int(a) for a in sys.argv[1:] if a.isdigit()), 5)
     asked = [name for name in SETS if any(a in name for a in sys.argv[1:] if not a.isdigit())] or list(SETS)
-    print("| set | gold | " + " | ".join(METHODS) + " | auto | chosen | auto − best other | | seconds |")
+    print("| set | gold | " + " | ".join(METHODS) + " | auto | weights | auto − best other | | seconds |")
     print("|---|---|" + "---|" * (len(METHODS) + 5))
     verdicts: list[str] = []
     for name in asked:
@@ -167,8 +168,7 @@ def main() -> None:
             error = apart.std(ddof=1) / np.sqrt(seeds) if seeds > 1 else np.nan
             verdict = "loses" if apart.mean() < -WITHIN else "gains" if apart.mean() > WITHIN else "ties"
             verdicts.append(verdict)
-            chosen = [line for _, line, _ in runs]
-            words = ", ".join(f"{line} {chosen.count(line)}" for line in dict.fromkeys(sorted(chosen)))
+            words = " ".join(f"{weight:.2f}" for weight in np.mean([weight for _, weight, _ in runs], 0))
             cells = " | ".join(f"{table[m].mean():.1f}" for m in (*METHODS, "auto"))
             took = np.mean([seconds for _, _, seconds in runs])
             print(

@@ -3,7 +3,7 @@
     CROWDCORE_DATA=<their folder> python -m benchmarks.gaussian [part …] [dataset …] [seeds]
 
 Selected on the 500 validation tasks of LabelMe, on 70 of Music's 700 training songs (another 70 for every seed), on a
-ninth of leaves' training tasks (ten folds). Only `accuracy` looks at test splits; `ablation` and `labels` (learning
+ninth of leaves' training tasks (ten folds). Only `accuracy` and `calibration` look at test splits; `ablation` and `labels` (learning
 curves) judge the targets by gold of the training tasks, and classifiers by validation gold.
 """
 
@@ -105,6 +105,36 @@ def accuracy(sets: Sequence[str], seeds: int) -> None:
         print(f"{name}: {spread([r.accuracy('test') for r in trained(name, seeds, 'dl-true')])}", flush=True)
 
 
+def calibration(sets: Sequence[str], seeds: int) -> None:
+    """Calibration errors in per cent, and those that calibrated probabilities as sure would have on as many tasks."""
+    print("| | selected by | tasks | posterior | if calibrated | test tasks | classifier | if calibrated |")
+    print("|---|---|---|---|---|---|---|---|")
+    rng = np.random.default_rng(0)
+    for name in sets:
+        for select in ("gold", "none"):
+            cells: list[tuple[float, ...]] = []
+            for result in trained(name, seeds, **({} if select == "gold" else {"select_on": "none"})):
+                assert result.q is not None
+                for q, p in zip(result.q, result.posterior("test"), strict=True):
+                    gold = result.gold[: len(q)], result.gold[result.split == 2]
+                    both = [x[g >= 0].astype(np.float64) for x, g in zip((q, p), gold, strict=True)]
+                    errors = [
+                        (len(x), metrics.calibration_error(x[None], g[g >= 0])[0], least_error(x, rng))
+                        for x, g in zip(both, gold, strict=True)
+                    ]
+                    cells.append((*errors[0], *errors[1]))
+            columns = [np.array(column) for column in zip(*cells, strict=True)]
+            words = [f"{c.mean():.0f}" if k % 3 == 0 else spread(c) for k, c in enumerate(columns)]
+            print(f"| {name} | {select} | {' | '.join(words)} |", flush=True)
+
+
+def least_error(p: FloatArray, rng: np.random.Generator, draws: int = 100) -> float:
+    """Mean calibration error where (n, C) probabilities are right: true classes are drawn from them."""
+    edges = p.cumsum(1)[:, :-1]
+    truths = [(rng.random((len(p), 1)) > edges).sum(1) for _ in range(draws)]
+    return float(np.mean([metrics.calibration_error(p[None], truth)[0] for truth in truths]))
+
+
 def ablation(sets: Sequence[str], seeds: int) -> None:
     """What each part gives: validation accuracy, and the share of training tasks whose target is right."""
     print("| | " + " | ".join(f"{name}: validation | targets right" for name in sets) + " |")
@@ -177,7 +207,7 @@ def seconds(sets: Sequence[str], _: int) -> None:
         print(f"{name}: the choice {choice:.1f} s, with its network {whole:.1f} s, dl-em {other:.1f} s", flush=True)
 
 
-PARTS = {"accuracy": accuracy, "ablation": ablation, "labels": labels, "time": seconds}
+PARTS = {"accuracy": accuracy, "calibration": calibration, "ablation": ablation, "labels": labels, "time": seconds}
 
 
 def main() -> None:

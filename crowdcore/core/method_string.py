@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote
 
 from crowdcore.core.errors import SettingError
 
-__all__ = ["read", "read_seeds", "read_settings", "spell", "spell_seeds", "spell_settings"]
+__all__ = ["read", "read_mean", "read_seeds", "read_settings", "spell", "spell_mean", "spell_seeds", "spell_settings"]
 
 _MOST_SEEDS = 1000
 
@@ -47,6 +48,30 @@ def read_settings(words: str) -> dict[str, Any]:
             raise SettingError("setting", "be written as name=value", word)
         settings[name] = _value(unquote(value))
     return settings
+
+
+def spell_mean(parts: Sequence[tuple[float, str]]) -> str:
+    """``0.7 gaussian-em + 0.3 dl-em`` for weights and lines of methods, the line alone for a single one."""
+    return parts[0][1] if len(parts) == 1 else " + ".join(f"{weight:.2f} {line}" for weight, line in parts)
+
+
+def read_mean(text: str) -> list[tuple[float, str]]:
+    """Weights (sum 1) and lines of a text of `spell_mean`.
+
+    Raises:
+        SettingError: several methods, of which one has no positive weight before it.
+    """
+    lines = text.strip().split(" + ")
+    if len(lines) == 1:
+        return [(1.0, lines[0])]
+    words = [line.strip().partition(" ") for line in lines]
+    try:
+        weights = [float(weight) for weight, _, _ in words]
+    except ValueError:
+        weights = [0.0]
+    if not all(0 < weight < math.inf for weight in weights):
+        raise SettingError("methods", "have a weight each, as in '0.7 gaussian-em + 0.3 dl-em'", text)
+    return [(weight / sum(weights), line) for weight, (_, _, line) in zip(weights, words, strict=True)]
 
 
 def spell_seeds(seeds: Sequence[int]) -> str:

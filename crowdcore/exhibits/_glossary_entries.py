@@ -192,6 +192,8 @@ _TRAINING = {
     "rank to": "Rank after.",
     "candidate": "A method that was tried.",
     "chosen in": "Share of the seeds that chose this method.",
+    "likeliest in": "Share of resamples of the tasks in which this candidate makes gold and labels most probable.",
+    "weight in the mean": "What a candidate's probabilities count in the mean that predicts; 0: left aside.",
     "validation": "Accuracy on validation labels.",
     "log-likelihood of a task's labels": "Mean log-probability of the labels of a held-out task.",
 }

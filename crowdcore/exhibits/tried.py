@@ -24,11 +24,13 @@ def candidates(results: Mapping[str, TrainingResult]) -> Exhibit | None:
             "candidate": found["candidate"],
             "validation %": 100 * found["accuracy"].astype(float),
             "log-likelihood of a task's labels": found["likelihood"],
-            "chosen in %": 100 * found["chosen_in"],
+            "weight in the mean": found["weight"].astype(float),
+            "likeliest in %": 100 * found["chosen_in"],
         }
     )
     notes = (
-        "Of tasks that the candidate was not fitted on. Chosen in: share of resamples of these tasks in which it would "
-        "be chosen; it says nothing of what all candidates get wrong together.",
+        "Of tasks that the candidate was not fitted on. Predictions are the mean of the candidates' probabilities with "
+        "these weights. Likeliest in: share of resamples of these tasks in which it is the likeliest of those that are "
+        "not left aside; it says nothing of what all candidates get wrong together.",
     )
     return Exhibit("candidates", "Candidates that were tried", None, table.dropna(axis=1, how="all"), notes)

@@ -14,14 +14,16 @@ from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.learning.gaussian.evidence import Annotations
 from crowdcore.learning.networks.likelihood import log_softmax, softmax
 
-__all__ = ["Choice", "Scores", "choose", "label_agreement", "label_likelihood"]
+__all__ = ["Choice", "Scores", "choose", "label_agreement", "label_likelihood", "same_names", "stacked"]
 
 _TEMPERATURES = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.25, 1.5, 2.0)
 _ROUNDS = 10  # of posterior and confusions
 _SMOOTHING, _POOLING = 0.1, 2.0  # of the confusions
 _RESAMPLES = 500
 _FEW = 0.8  # times the highest agreement with the labels: less is that of clusters that are no classes
-_CLEAR = 2.0  # standard errors of a paired difference in accuracy that exclude a candidate
+_CLEAR = 2.0  # standard errors of a paired difference that exclude a candidate
+_STEPS = 500  # towards the likeliest weights
+_LIGHT = 0.05  # weight below which a candidate is not worth its training
 _SMALLEST = 1e-12
 
 
@@ -32,58 +34,89 @@ class Scores:
     Args:
         candidate: method and settings, in one line.
         right: (n_gold,) whether it names the true class of each validation task with gold.
+        gold: (n_gold,) log-probability of that class.
         likelihood: (n_train,) log-likelihood of the labels of each training task.
+        predicted: (n_train,) class that it predicts for each training task.
         agreement: share of labels that are what it predicts, under the names that make it largest.
     """
 
     candidate: str
     right: BoolArray
+    gold: FloatArray
     likelihood: FloatArray
+    predicted: IntArray
     agreement: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The candidate that was chosen.
+    """What each candidate weighs.
 
     Args:
         scores: of all candidates.
-        chosen: number of the one that was chosen.
-        share: (n_candidates,) share of resamples of the tasks in which each is chosen.
-        tied: which candidates are within two standard errors of the highest validation accuracy, or all without gold.
+        weight: (n_candidates,) in the mean of probabilities that is the best predictor, sum 1; 0 = left aside.
+        left_aside: (n_candidates,) why, "" for those that are not.
+        share: (n_candidates,) share of resamples of the tasks in which each is the likeliest that is not left aside.
     """
 
     scores: tuple[Scores, ...]
-    chosen: int
+    weight: FloatArray
+    left_aside: tuple[str, ...]
     share: FloatArray
-    tied: BoolArray
+
+    @property
+    def chosen(self) -> int:
+        """Number of the candidate that weighs most."""
+        return int(self.weight.argmax())
+
+    @property
+    def parts(self) -> list[tuple[float, str]]:
+        """Weight and line of each candidate that weighs anything, the heaviest first."""
+        order = np.argsort(-self.weight, kind="stable")
+        return [(float(self.weight[k]), self.scores[k].candidate) for k in order if self.weight[k] > 0]
 
     @property
     def table(self) -> list[dict[str, str | float | None]]:
-        """One row per candidate: ``candidate``, ``accuracy`` (None without gold), ``likelihood``, ``chosen_in``."""
+        """One row per candidate: candidate, accuracy (None without gold), likelihood, weight, chosen_in."""
         return [
             {
                 "candidate": s.candidate,
                 "accuracy": float(s.right.mean()) if len(s.right) else None,
                 "likelihood": float(s.likelihood.mean()),
+                "weight": float(weight),
                 "chosen_in": float(share),
             }
-            for s, share in zip(self.scores, self.share, strict=True)
+            for s, weight, share in zip(self.scores, self.weight, self.share, strict=True)
         ]
 
     @property
     def verdict(self) -> str:
-        """What was chosen, how surely, and why."""
-        name, share = self.scores[self.chosen].candidate, self.share[self.chosen]
-        tied = [s.candidate for s, near in zip(self.scores, self.tied, strict=True) if near]
-        if not len(self.scores[0].right):
-            why = "Without gold for validation, the likelihood of the labels decided."
-        elif len(tied) == 1:
-            why = "No other candidate is within two standard errors of its validation accuracy."
-        else:
-            listed = f"{', '.join(tied[:-1])} and {tied[-1]}"
-            why = f"Accuracies of {listed} are within two standard errors, and the likelihood of the labels decided."
-        return f"Chosen: {name}, in {100 * share:.0f} % of resamples of the tasks. {why}"
+        """What was chosen, how surely, and why the others were not."""
+        (_, name), *others = self.parts
+        listed = " and ".join(f"{line} (weight {weight:.2f})" for weight, line in self.parts)
+        what = f"the mean of {listed}" if others else name
+        leads = f"{name} is the likeliest in {100 * self.share[self.chosen]:.0f} % of resamples of the tasks"
+        why = [f"{s.candidate} {reason}." for s, reason in zip(self.scores, self.left_aside, strict=True) if reason]
+        return " ".join([f"Chosen: {what}; {leads}.", *why])
+
+    @property
+    def doubt(self) -> str | None:
+        """What cannot be known without gold, and what to do about it; None where nothing is in doubt."""
+        lead, agreement = self.scores[self.chosen], [s.agreement for s in self.scores]
+        other = self.scores[int(np.argmax(agreement))]
+        if len(lead.right):
+            return None
+        remedy = "Without gold this cannot be decided: give 20 validation tasks gold."
+        if lead.agreement < _FEW * other.agreement:
+            return (
+                f"{100 * other.agreement:.0f} % of the labels are what {other.candidate} predicts and only "
+                f"{100 * lead.agreement:.0f} % what {lead.candidate} does, which makes them likelier: most labels may "
+                f"be one shared mistake, or its classes may be other ones than yours. {remedy}"
+            )
+        unlike = [s.candidate for s, why in zip(self.scores, self.left_aside, strict=True) if why == _OTHER_NAMES]
+        if unlike:
+            return f"{' and '.join(unlike)} could be as good as {lead.candidate}, but would exchange classes. {remedy}"
+        return None
 
     @property
     def evidence(self) -> str:
@@ -99,36 +132,97 @@ class Choice:
         return f"Out of fold, {accuracy}log-likelihood of the labels of {n_train:,} training tasks: {', '.join(rows)}."
 
 
-def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
-    """The candidate with the highest validation accuracy; within two standard errors, with the likeliest labels.
+_BY_GOLD = "is more than two standard errors less accurate on the validation tasks with gold"
+_BY_LABELS = "makes the labels less likely by more than two standard errors"
+_BY_AGREEMENT = (
+    "predicts far fewer of the labels and does not make them clearly likelier: its clusters are not the classes"
+)
+_OTHER_NAMES = "names classes otherwise"
+_BY_WEIGHT = "would add next to nothing to their mean"
 
-    A candidate that agrees with the labels less than 0.8 times as often as another is left aside: its clusters are not
-    the classes. Differences are paired over tasks; the bootstrap resamples validation and training tasks.
+
+def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
+    """What each candidate should weigh in the mean of their probabilities.
+
+    Left aside are, one after the other, a candidate with clearly lower validation accuracy than the best; one under
+    which the labels are clearly less likely; one that agrees with the labels less than 0.8 times as often as another of
+    those that remain; one that names classes otherwise than the likeliest. Clearly is by two standard errors of a
+    difference that is paired over tasks. The others weigh what makes everything that is known out of fold most
+    probable: labels of training tasks, gold of validation tasks (stacking).
 
     Args:
         scores: of every candidate on the same tasks.
-        seed: of the bootstrap.
+        seed: of the bootstrap, which resamples validation and training tasks.
     """
     right = np.stack([s.right for s in scores]).astype(np.float64)
-    likelihood = np.stack([s.likelihood for s in scores])
+    gold, likelihood = (np.stack([getattr(s, part) for s in scores]) for part in ("gold", "likelihood"))
     agreement = np.array([s.agreement for s in scores])
-    allowed = agreement >= _FEW * agreement.max()
     rng, count = np.random.default_rng(seed), np.zeros(len(scores))
     for _ in range(_RESAMPLES):
-        gold, labels = (rows[:, rng.integers(rows.shape[1], size=rows.shape[1])] for rows in (right, likelihood))
-        count[_decide(gold, labels, allowed)[0]] += 1
-    chosen, tied = _decide(right, likelihood, allowed)
-    return Choice(tuple(scores), chosen, count / _RESAMPLES, tied)
+        of_gold, of_labels = (rng.integers(rows.shape[1], size=rows.shape[1]) for rows in (right, likelihood))
+        some = right[:, of_gold], gold[:, of_gold], likelihood[:, of_labels]
+        count[_likeliest(*some[1:], _reasons(some[0], some[2], agreement))] += 1
+    reasons = _reasons(right, likelihood, agreement)
+    lead = _likeliest(gold, likelihood, reasons)
+    for k, other in enumerate(scores):
+        if not reasons[k] and not same_names(other.predicted, scores[lead].predicted):
+            reasons[k] = _OTHER_NAMES
+    kept = np.flatnonzero([not why for why in reasons])
+    weight = np.zeros(len(scores))
+    weight[kept] = stacked(np.concatenate([likelihood, gold], 1)[kept])
+    for k in kept[weight[kept] < _LIGHT]:
+        reasons[k] = _BY_WEIGHT
+    weight[weight < _LIGHT] = 0
+    return Choice(tuple(scores), weight / weight.sum(), tuple(reasons), count / _RESAMPLES)
 
 
-def _decide(right: FloatArray, likelihood: FloatArray, allowed: BoolArray) -> tuple[int, BoolArray]:
-    """Number of the best candidate, and which ones the likelihood decides among; (K, n_gold), (K, n_train), (K,)."""
-    n = right.shape[1]
-    tied = allowed
-    if n:
-        behind = right[np.where(allowed, right.mean(1), -1.0).argmax()] - right
-        tied = allowed & (behind.mean(1) <= _CLEAR * behind.std(1) / np.sqrt(n))
-    return int(np.where(tied, likelihood.mean(1), -np.inf).argmax()), tied
+def stacked(log_likelihood: FloatArray) -> FloatArray:
+    """(K,) weights w ≥ 0 with sum 1 that maximise ``Σ_i log Σ_k w_k L_ik``, by EM from equal ones.
+
+    Args:
+        log_likelihood: (K, n) log L.
+    """
+    likelihood = np.exp(log_likelihood - log_likelihood.max(0))
+    weight = np.full(len(likelihood), 1 / len(likelihood))
+    for _ in range(_STEPS):
+        part = weight[:, None] * likelihood
+        weight = (part / part.sum(0)).mean(1)
+    return weight
+
+
+def _reasons(right: FloatArray, likelihood: FloatArray, agreement: FloatArray) -> list[str]:
+    """Why each candidate is left aside, "" for those that are not; (K, n_gold), (K, n_train), (K,)."""
+    reasons = [""] * len(agreement)
+
+    def leave(out: BoolArray, why: str) -> BoolArray:
+        for k in np.flatnonzero(out):
+            reasons[k] = reasons[k] or why
+        return np.array([not reason for reason in reasons])
+
+    kept = np.ones(len(agreement), bool)
+    for values, why in ((right, _BY_GOLD), (likelihood, _BY_LABELS)):
+        if n := values.shape[1]:
+            behind = values[np.where(kept, values.mean(1), -np.inf).argmax()] - values
+            kept = leave(behind.mean(1) > _CLEAR * behind.std(1) / np.sqrt(n), why)
+    leave(agreement < _FEW * agreement[kept].max(), _BY_AGREEMENT)
+    return reasons
+
+
+def _likeliest(gold: FloatArray, likelihood: FloatArray, reasons: Sequence[str]) -> int:
+    """Number of the candidate under which gold and labels are most likely, of those that are not left aside."""
+    return int(np.where([not why for why in reasons], gold.sum(1) + likelihood.sum(1), -np.inf).argmax())
+
+
+def same_names(predicted: IntArray, other: IntArray) -> bool:
+    """Whether most agree if every class of one is that class of the other, whatever the names.
+
+    Args:
+        predicted: (n,) classes.
+        other: (n,) classes of the same tasks.
+    """
+    n_classes = int(max(predicted.max(), other.max())) + 1
+    together = np.bincount(predicted * n_classes + other, minlength=n_classes**2).reshape(n_classes, n_classes)
+    return float(together.trace()) >= together[linear_sum_assignment(together, maximize=True)].sum()
 
 
 def label_agreement(predicted: IntArray, label: IntArray, n_classes: int) -> float:

@@ -1,4 +1,4 @@
-"""Trials: every candidate is fitted without a fold of the tasks and predicts that fold; the best one then trains."""
+"""Trials: every candidate is fitted without a fold of the tasks and predicts that fold; the best ones then train."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from crowdcore.data.dataset import NO_SPLIT, CrowdDataset
 from crowdcore.learning import methods
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.choice import Choice, Scores, choose, label_agreement, label_likelihood
+from crowdcore.learning.results.blended import blended
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.events import EpochEvent, Event, Listener, NoteEvent
@@ -28,6 +29,7 @@ __all__ = ["FOLDS", "REPLICAS", "Trials", "train_chosen"]
 FOLDS, REPLICAS = 4, 2
 """Folds of the tasks, and seeds of each trial."""
 _MOST = 10_000  # training tasks that trials learn from
+_LEAST = 1e-3  # probability of a true class: one task with gold shall not decide alone
 _TRAIN, _VALID = range(2)
 
 Fit = Callable[..., TrainingResult]
@@ -71,7 +73,7 @@ class Trials:
         self.began = time.perf_counter()
 
     def choice(self, candidates: Sequence[str]) -> Choice | None:
-        """The best of some candidates, lines of method and settings; None where the run was stopped before.
+        """What some candidates weigh, lines of method and settings; None where the run was stopped before.
 
         Raises:
             CrowdError: no candidate could be trained.
@@ -128,7 +130,7 @@ class Trials:
         Args:
             done: share of the run that was done before.
             part: share of the run that takes place now.
-            is_trial: whether it is a trial.
+            is_trial: whether it is a trial, or not the method whose curves are kept.
         """
 
         def listen(event: Event) -> None:
@@ -169,8 +171,16 @@ class Trials:
         likelihood = label_likelihood(each, task, worker, label, dataset.n_workers)
         agreement = [label_agreement(found.argmax(1)[task], label, dataset.n_classes) for found in each]
         gold = dataset.gold[self.judged]
+        of_gold = [found[self.judged, gold] for found in tried.values()]
         return [
-            Scores(candidate, found[self.judged].argmax(1) == gold, likelihood[k], agreement[k])
+            Scores(
+                candidate,
+                found[self.judged].argmax(1) == gold,
+                np.log(np.maximum(of_gold[k], _LEAST)),
+                likelihood[k],
+                found[self.train].argmax(1),
+                agreement[k],
+            )
             for k, (candidate, found) in enumerate(tried.items())
         ]
 
@@ -185,7 +195,7 @@ def train_chosen(
     should_stop: Callable[[], bool],
     checkpoint: tuple[Path, int] | None,
 ) -> TrainingResult:
-    """Choose among the candidates of a method, and train the one chosen.
+    """Weigh the candidates of a method, and train those that weigh something.
 
     Args:
         fit: trains a method on a dataset.
@@ -204,38 +214,67 @@ def train_chosen(
     trials = Trials(problem, fit, shared, listen, should_stop, checkpoint, trained / (trained + len(seeds)))
     choice: Choice | None = None
     notes: tuple[str, ...] = ()
-    line: str = own.chosen or candidates[0]
+    parts = method_string.read_mean(own.chosen or candidates[0])
     if own.chosen:
         trials.share = 0.0
     elif problem.n_train < 2 * problem.n_classes:
-        notes = (f"There are too few training tasks for trials: {line} was trained.",)
+        notes = (f"There are too few training tasks for trials: {candidates[0]} was trained.",)
     else:
         choice = trials.choice(candidates)
         if choice is None:
-            notes, checkpoint = (f"Stopped before all trials were done: {line} was trained for a moment.",), None
+            notes, checkpoint = (
+                (f"Stopped before all trials were done: {candidates[0]} was trained for a moment.",),
+                None,
+            )
         else:
-            line, notes = choice.scores[choice.chosen].candidate, (choice.verdict, choice.evidence)
+            parts = method_string.read_mean(method_string.spell_mean(choice.parts))  # with the weights that are told
+            notes = tuple(filter(None, (choice.verdict, choice.doubt, choice.evidence)))
     for note in notes:
         listen(NoteEvent(note))
-    name, settings = method_string.read(line)
-    result = fit(
-        problem.dataset,
-        name,
-        seeds=seeds,
-        on_event=trials.listener(trials.share, 1 - trials.share),
-        should_stop=should_stop,
-        checkpoint=checkpoint and checkpoint[0],
-        checkpoint_every=checkpoint[1] if checkpoint else 10,
-        **{**shared, **settings},
-    )
+    results = _train_parts(fit, problem, [line for _, line in parts], shared, seeds, trials, checkpoint)
+    if len(results) < len(parts):
+        notes = (*notes, f"Stopped before {parts[len(results)][1]} was trained: it is left out.")
+    trained_parts = method_string.read_mean(method_string.spell_mean(parts[: len(results)]))
+    result = blended(results, [weight for weight, _ in trained_parts])
     return replace(
         result,
         method=method.name,
-        settings={**own.model_dump(), "chosen": line},
+        settings={**own.model_dump(), "chosen": method_string.spell_mean(trained_parts)},
         tried=tuple(choice.table) if choice else (),
         seconds=result.seconds + trials.seconds,
         notes=(*notes, *trials.notes, *result.notes),
     )
+
+
+def _train_parts(
+    fit: Fit,
+    problem: Problem,
+    lines: Sequence[str],
+    shared: Mapping[str, Any],
+    seeds: Sequence[int],
+    trials: Trials,
+    checkpoint: tuple[Path, int] | None,
+) -> list[TrainingResult]:
+    """Results of some methods, one after the other, the first one anyway; none begins after the run was stopped."""
+    results: list[TrainingResult] = []
+    each = (1 - trials.share) / len(lines)
+    for number, line in enumerate(lines):
+        if results and trials.should_stop():
+            break
+        name, settings = method_string.read(line)
+        folder, every = checkpoint or (None, 10)
+        result = fit(
+            problem.dataset,
+            name,
+            seeds=seeds,
+            on_event=trials.listener(trials.share + number * each, each, is_trial=number > 0),
+            should_stop=trials.should_stop,
+            checkpoint=folder and (folder / "parts" / line.replace("/", "-") if number else folder),
+            checkpoint_every=every,
+            **{**shared, **settings},
+        )
+        results.append(result)
+    return results
 
 
 def _line(candidate: str, own: Settings) -> str:

@@ -95,11 +95,14 @@ def measure(dataset: CrowdDataset, method: str, settings: dict[str, Any], seeds:
 
 
 def _of_trials(parts: list[dict[str, float]], seeds: int) -> dict[str, float]:
-    """What it takes to try all candidates, without a fold each time, and to train the slowest of them."""
-    tried = (FOLDS - 1) * sum(part["seconds_per_epoch"] for part in parts)
-    slowest = max(part["seconds_per_epoch"] for part in parts) * math.ceil(seeds / REPLICAS)
+    """What it takes at most: to try all candidates, without a fold each time, and to train all of them."""
+    each = sum(part["seconds_per_epoch"] for part in parts)
     most = {key: max(part[key] for part in parts) for key in ("bytes", "epochs")}
-    return {"seconds_per_epoch": tried + slowest, **most, "share": min(part["share"] for part in parts)}
+    return {
+        "seconds_per_epoch": (FOLDS - 1 + math.ceil(seeds / REPLICAS)) * each,
+        **most,
+        "share": min(part["share"] for part in parts),
+    }
 
 
 def _part(dataset: CrowdDataset, size: int) -> CrowdDataset:

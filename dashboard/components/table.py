@@ -41,7 +41,7 @@ FORMATS = {
     **dict.fromkeys(("skill correlation", "skill correlation ±", "ω correlation", "ω correlation ±"), "%.3f"),
     **dict.fromkeys((f"{w} error{sign}" for w in ("common", "own", "effective") for sign in ("", " ±")), "%.3f"),
     **dict.fromkeys(("common moved", "common moved ±", "own moved", "own moved ±"), "%.3f"),
-    **dict.fromkeys(("validation %", "chosen in %"), "%.1f"),
+    **dict.fromkeys(("validation %", "likeliest in %"), "%.1f"),
     "log-likelihood of a task's labels": "%.3f",
     **dict.fromkeys(("difference (points)", "change (points)"), "%+.2f"),
     **dict.fromkeys(("from %", "to %", "first %", "second %"), "%.2f"),

@@ -10,7 +10,7 @@ import pytest
 
 from crowdcore.core.errors import DataError
 from crowdcore.learning import load_result, methods, train, trials
-from crowdcore.learning.choice import Scores, choose, label_agreement, label_likelihood
+from crowdcore.learning.choice import Scores, choose, label_agreement, label_likelihood, same_names, stacked
 from crowdcore.learning.methods.dl_em import DlEm
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.events import EpochEvent
@@ -75,37 +75,87 @@ def test_what_a_candidate_calls_its_classes_does_not_matter():
     assert label_agreement(rng.permutation(predicted[0]), crowd.label, 3) < 0.7 * one
 
 
-def scores(accuracies: list[float], likelihoods: list[float], n_gold: int = 100) -> list[Scores]:
+def scores(accuracies: list[float], likelihoods: list[float], n_gold: int = 100, noise: float = 0.1) -> list[Scores]:
     rng = np.random.default_rng(2)
     ease, base = rng.random(n_gold), rng.normal(size=300)
     return [
-        Scores(name, ease < a, base + mean + 0.1 * rng.normal(size=300))
+        Scores(
+            name,
+            ease < a,
+            np.log(np.where(ease < a, 0.9, 0.05)),
+            base + mean + noise * rng.normal(size=300),
+            np.arange(300) % 3,
+        )
         for name, a, mean in zip("abc", accuracies, likelihoods, strict=False)
     ]
 
 
-def test_gold_decides_and_the_likelihood_only_among_equals():
+def test_gold_decides_first_and_then_the_likelihood_where_they_are_clear():
     clear = choose(scores([0.9, 0.5], [-2, -1]))
-    assert (clear.chosen, clear.tied.tolist()) == (0, [True, False])
-    assert clear.share[0] > 0.99 and "No other candidate is within two standard errors" in clear.verdict
+    assert (clear.chosen, clear.weight.tolist()) == (0, [1, 0])
+    assert clear.share[0] > 0.99 and clear.left_aside[1].endswith("less accurate on the validation tasks with gold")
     close = choose(scores([0.9, 0.9, 0.4], [-2, -1, 0]))
-    assert (close.chosen, close.tied.tolist()) == (1, [True, True, False])
-    assert "Accuracies of a and b are within two standard errors" in close.verdict
+    assert close.weight.tolist() == [0, 1, 0]
+    assert close.left_aside[0].startswith("makes the labels less likely")
+    assert close.verdict.startswith("Chosen: b; b is the likeliest in 100 %") and "a makes the labels" in close.verdict
     blind = choose(scores([0.9, 0.5], [-2, -1], n_gold=0))
     assert blind.chosen == 1 and blind.table[0]["accuracy"] is None
-    assert "Without gold" in blind.verdict and "accuracy" not in blind.evidence
+    assert "accuracy" not in blind.evidence and blind.doubt is None
 
 
-def test_clusters_that_are_no_classes_are_left_aside():
-    likelier, other = scores([0.9, 0.8], [-1, -2], n_gold=0)
-    assert choose([likelier, other]).chosen == 0
-    assert choose([replace(likelier, agreement=0.5), replace(other, agreement=0.7)]).chosen == 1
+def test_what_is_as_good_within_noise_is_averaged():
+    race = choose(scores([0.5, 0.5, 0.5], [-1, -1.01, -3], n_gold=0, noise=0.5))
+    assert race.share.sum() == pytest.approx(1) and 0.2 < race.share.max() < 0.95
+    assert race.weight[2] == 0 and race.weight.sum() == pytest.approx(1)
+    assert 0.3 < race.weight[0] < 0.7
+    assert race.parts == sorted(race.parts, reverse=True) and len(race.parts) == 2
+    assert race.verdict.startswith(f"Chosen: the mean of {race.parts[0][1]} (weight 0.")
 
 
-def test_a_close_race_is_said_to_be_unsure():
-    race = choose(scores([0.5, 0.5], [-1, -1.001], n_gold=0))
-    assert race.share.sum() == pytest.approx(1)
-    assert 0.2 < race.share.max() < 0.95
+def test_the_weights_are_those_of_a_search():
+    log_likelihood = np.log(np.random.default_rng(3).dirichlet(np.ones(4), 2).T.repeat(50, 1)[:2] + 0.01)
+    grid = np.linspace(0, 1, 1001)
+    value = [np.log(w * np.exp(log_likelihood[0]) + (1 - w) * np.exp(log_likelihood[1])).sum() for w in grid]
+    weight = stacked(log_likelihood)
+    assert weight.sum() == pytest.approx(1)
+    assert weight[0] == pytest.approx(grid[np.argmax(value)], abs=0.02)
+
+
+def test_a_candidate_that_would_add_next_to_nothing_is_not_trained():
+    lead, other = scores([0.9, 0.9], [-1, -1], n_gold=0)
+    few = np.arange(300) < 12
+    other = replace(other, likelihood=lead.likelihood + np.where(few, 40, -2))
+    found = choose([lead, other])
+    assert found.weight.tolist() == [1, 0] and "add next to nothing" in found.verdict
+
+
+def test_clusters_that_are_no_classes_are_left_aside_unless_they_make_the_labels_clearly_likelier():
+    likelier, other = scores([0.9, 0.8], [-1, -1.01], n_gold=0, noise=0.5)
+    assert min(choose([likelier, other]).weight) > 0.3
+    unlike = [replace(likelier, agreement=0.5), replace(other, agreement=0.7)]
+    found = choose(unlike)
+    assert found.weight.tolist() == [0, 1] and "its clusters are not the classes" in found.verdict and not found.doubt
+    clear = [replace(part, likelihood=part.likelihood + gain) for part, gain in zip(unlike, (1, 0), strict=True)]
+    found = choose(clear)
+    assert found.weight.tolist() == [1, 0]
+    assert found.doubt.startswith("70 % of the labels are what b predicts and only 50 % what a does")
+    assert found.doubt.endswith("Without gold this cannot be decided: give 20 validation tasks gold.")
+    with_gold = [replace(part, right=np.ones(20, bool), gold=np.zeros(20)) for part in clear]
+    assert choose(with_gold).doubt is None
+
+
+def test_methods_that_would_exchange_classes_are_not_averaged():
+    lead, other = scores([0.9, 0.8], [-1, -1], n_gold=0)
+    other = replace(other, likelihood=lead.likelihood + np.tile([0.5, -0.52], 150))
+    assert same_names(lead.predicted, lead.predicted)
+    exchanged = replace(other, predicted=np.array([1, 0, 2])[other.predicted])
+    assert not same_names(lead.predicted, exchanged.predicted)
+    found = choose([lead, exchanged])
+    assert found.weight.tolist() == [1, 0]
+    assert found.doubt == (
+        "b could be as good as a, but would exchange classes. Without gold this cannot be decided: give 20 validation "
+        "tasks gold."
+    )
 
 
 def test_its_result_is_that_of_the_method_it_chose(tmp_path):
@@ -113,7 +163,7 @@ def test_its_result_is_that_of_the_method_it_chose(tmp_path):
     result = train(featured_crowd(n_tasks=120), "auto", **RUN, on_event=events.append)
     chosen = result.settings["chosen"]
     direct = train(featured_crowd(n_tasks=120), "auto", **RUN, chosen=chosen)
-    assert result.method == "auto" and result.notes[0].startswith(f"Chosen: {chosen}, in ")
+    assert result.method == "auto" and result.notes[0].startswith("Chosen: ")
     assert result.candidates["candidate"].tolist() == [*methods.get("auto").candidates]
     assert result.candidates["chosen_in"].sum() == pytest.approx(1)
     np.testing.assert_array_equal(result.probabilities["selected"], direct.probabilities["selected"])
@@ -125,6 +175,27 @@ def test_its_result_is_that_of_the_method_it_chose(tmp_path):
     done = [event.done for event in epochs]
     assert done == sorted(done) and done[-1] == pytest.approx(1)
     assert [event.epoch for event in epochs if event.metrics] == [1, 2]
+
+
+def test_the_mean_of_two_methods_predicts_new_tasks_as_it_did_its_own(tmp_path):
+    crowd = featured_crowd(n_tasks=120)
+    line, gold = "0.70 dl-em + 0.30 gaussian-em rounds=3", {"select_on": "gold"}
+    result = train(crowd, "auto", **RUN, **gold, chosen=line)
+    parts = train(crowd, "dl-em", **RUN, **gold), train(crowd, "gaussian-em", **RUN, **gold, rounds=3)
+    mean = 0.7 * parts[0].probabilities["selected"] + 0.3 * parts[1].probabilities["selected"]
+    np.testing.assert_allclose(result.probabilities["selected"], mean, atol=1e-6)
+    assert result.settings["chosen"] == line
+    assert result.curves.keys() == parts[0].curves.keys() and any("weighted mean of 2" in n for n in result.notes)
+    loaded = load_result(result.save(tmp_path / "run"))
+    features = np.asarray(crowd.features)[result.task]
+    np.testing.assert_allclose(loaded.predict_proba(features), mean, atol=1e-5)
+
+
+def test_classes_named_by_gold_keep_their_names_in_a_mean():
+    crowd = featured_crowd(n_tasks=120)
+    result = train(crowd, "auto", **RUN, select_on="gold", names="validation-gold", chosen="0.5 dl-em + 0.5 dl-mv")
+    features = np.asarray(crowd.features)[result.task]
+    np.testing.assert_allclose(result.predict_proba(features), result.probabilities["selected"], atol=1e-5)
 
 
 def test_a_trial_sees_neither_the_labels_nor_the_gold_of_its_fold():

@@ -83,22 +83,32 @@ class Annotations:
         agreeing, pairs = (counts * (counts - 1)).sum() / 2, (labels * (labels - 1)).sum() / 2
         return float(((agreeing - expected) / (pairs - expected)).nan_to_num(0).clamp(0, 1))
 
-    def weight(self, shared: float) -> Tensor:
-        """(n, 1) what a label counts where mistakes are shared: ``1 / (1 + (m_i - 1) η)`` with m_i labels of a task."""
+    def weight(self, shared: float, without: int = 0) -> Tensor:
+        """(n, 1) what a label counts where mistakes are shared: ``1 / (1 + (m_i - 1) η)`` with m_i labels of a task.
+
+        Args:
+            shared: η.
+            without: how many labels of every task are left out.
+        """
         labels = torch.bincount(self.task, minlength=self.n_tasks).double()
-        return (1 / (1 + (labels - 1).clamp_min(0) * shared)).unsqueeze(1)
+        return (1 / (1 + (labels - 1 - without).clamp_min(0) * shared)).unsqueeze(1)
 
     def log_evidence(self, q: Tensor, smoothing: float, pooling: float) -> Tensor:
         """``Σ_r log π^{r,-i}[c, y_i^r]``, (n, C): the task's own q is left out of its workers' confusions."""
+        evidence = torch.zeros_like(q)
+        for task, terms in self.log_terms(q, smoothing, pooling):
+            evidence.index_add_(0, task, terms)
+        return evidence
+
+    def log_terms(self, q: Tensor, smoothing: float, pooling: float) -> Iterator[tuple[Tensor, Tensor]]:
+        """Task and ``log π^{r,-i}[c, y_i^r]``, (a,) and (a, C), of some annotations at a time."""
         counts = self.counts(q)
         prior = self.prior(counts, smoothing, pooling)
         given, all_given = (counts + prior).transpose(1, 2), counts.sum(2) + prior.sum(1)
-        evidence = torch.zeros_like(q)
         for task, worker, label in self._chunks():
             own = q[task]
             terms = (given[worker, label] - own).clamp_min(1e-6).log_()
-            evidence.index_add_(0, task, terms.sub_((all_given[worker] - own).clamp_min(1e-6).log_()))
-        return evidence
+            yield task, terms.sub_((all_given[worker] - own).clamp_min(1e-6).log_())
 
     def _chunks(self) -> Iterator[tuple[Tensor, ...]]:
         """Task, worker and label of some annotations at a time."""

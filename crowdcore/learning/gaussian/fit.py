@@ -16,10 +16,12 @@ from crowdcore.aggregation._class_names import new_names
 from crowdcore.aggregation._decomposition import Decomposition
 from crowdcore.aggregation.conal_em import ConalEM
 from crowdcore.core.types import AnyArray, IntArray
+from crowdcore.learning.gaussian.calibration import posterior_power
 from crowdcore.learning.gaussian.classes import Blocks
 from crowdcore.learning.gaussian.em import EmOptions, GaussianFit, fit_gaussians
 from crowdcore.learning.gaussian.evidence import Annotations
 from crowdcore.learning.gaussian.space import Space, fit_space
+from crowdcore.learning.networks.likelihood import softmax
 from crowdcore.learning.training.inputs import refuse_not_finite
 from crowdcore.learning.training.problem import Problem
 
@@ -59,6 +61,7 @@ class Chosen:
     Args:
         space: where its classes are.
         fit: classes, posterior, confusions.
+        power: β of the posterior q^β that is as sure as labels it has not seen allow.
         split: the workers' confusions as a common one and their own.
         notes: what chose it, and which classes have other names than the votes give, one sentence each.
         network: what makes the features of the space from inputs; None: inputs are the features.
@@ -66,9 +69,15 @@ class Chosen:
 
     space: Space
     fit: GaussianFit
+    power: float
     split: Decomposition
     notes: tuple[str, ...]
     network: nn.Module | None = None
+
+    @property
+    def posterior(self) -> Tensor:
+        """(n, C) of the annotated tasks, as sure as it should be."""
+        return softmax(self.power * self.fit.posterior.clamp_min(1e-300).log())
 
 
 def choose_gaussians(problem: Problem, settings: GaussianSettings, network: nn.Module | None = None) -> Chosen:
@@ -120,9 +129,14 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings, network: nn.M
     notes = [f"{chosen} were chosen among {n_fits} fits by {by}. {shared}"]
     if moved is not None:
         notes.append(new_names(problem.dataset.classes, moved))
+    power = posterior_power(found, annotations, settings)
+    if power < 1:
+        notes.append(
+            f"The posterior shown is q to the power of {power:g}: so sure do labels allow that it has not seen."
+        )
     found = _on_host(found)
     split = _SPLITS.decompose(annotations.counts(found.posterior.to(device)).cpu().numpy())
-    return Chosen(space.cpu(), found, split, tuple(notes), None if network is None else network.cpu())
+    return Chosen(space.cpu(), found, power, split, tuple(notes), None if network is None else network.cpu())
 
 
 def _names(annotations: Annotations, fit: GaussianFit, settings: EmOptions) -> IntArray | None:

@@ -1,4 +1,4 @@
-"""Auto: trials out of fold choose a method, which then trains."""
+"""Auto: trials out of fold choose methods, which then train; predictions are the mean of their probabilities."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
 from crowdcore.learning import methods
 from crowdcore.learning.base import CrowdMethod, Network
+from crowdcore.learning.networks.blend import Blend
 from crowdcore.learning.training.problem import Problem
 
 __all__ = ["Auto", "AutoSettings"]
@@ -23,8 +24,8 @@ class AutoSettings(Settings):
     chosen: str = Field(
         default="",
         title="Chosen method",
-        description="A method with its settings, as in 'gaussian-em balance=0.3', to train without trials; empty: "
-        "trials choose.",
+        description="A method with its settings, as in 'gaussian-em balance=0.3', or several with their weights, as in "
+        "'0.7 gaussian-em + 0.3 dl-em', to train without trials; empty: trials choose.",
     )
     unlabelled: Literal["no", "validation", "all"] = Field(
         default="no",
@@ -35,10 +36,11 @@ class AutoSettings(Settings):
 
 
 class Auto(CrowdMethod):
-    """Stands for the method that trials choose among gaussian-em, dl-em and conal.
+    """Stands for what trials choose among gaussian-em, dl-em and conal: one of them, or a mean of some.
 
-    Every candidate is fitted without a fold of the tasks and predicts that fold. Gold of validation tasks chooses;
-    where accuracies are within two standard errors, or without gold, the likelihood of the crowd's labels does.
+    Every candidate is fitted without a fold of the tasks and predicts that fold. Those that validation gold, or the
+    likelihood of the crowd's labels, clearly excludes are left aside; the others weigh what makes labels and gold of
+    these tasks most probable.
     """
 
     name: ClassVar[str] = "auto"
@@ -48,25 +50,30 @@ class Auto(CrowdMethod):
     candidates: ClassVar[tuple[str, ...]] = ("gaussian-em", "dl-em", "conal")
 
     def __new__(cls, problem: Problem, settings: Any, network: Network) -> CrowdMethod:  # type: ignore[misc]
-        """A module of the chosen method."""
-        method, own = _chosen(settings)
+        """A module of the chosen method, or of the one that weighs most."""
+        _, method, own = _chosen(settings)[0]
         return method(problem, own, network)
 
     @classmethod
     def make_classifier(cls, network: Network, n_classes: int, n_workers: int, settings: Any) -> nn.Module:
-        """That of the chosen method."""
-        method, own = _chosen(settings)
-        return method.make_classifier(network, n_classes, n_workers, own)
+        """That of the chosen method, or the mean of several."""
+        chosen = _chosen(settings)
+        parts = [method.make_classifier(network, n_classes, n_workers, own) for _, method, own in chosen]
+        return parts[0] if len(parts) == 1 else Blend(parts, [weight for weight, _, _ in chosen], n_classes)
 
     @classmethod
     def targets(cls, problem: Problem, settings: Any) -> AnyArray | None:
-        """Those of the chosen method."""
-        method, own = _chosen(settings)
+        """Those of the chosen method, or of the one that weighs most."""
+        _, method, own = _chosen(settings)[0]
         return method.targets(problem, own)
 
 
-def _chosen(settings: Any) -> tuple[type[CrowdMethod], Settings]:
-    """The chosen method, the first candidate before trials, and its settings."""
-    name, own = method_string.read(settings.chosen or Auto.candidates[0])
-    method = methods.get(name)
-    return method, method.Settings(**{k: v for k, v in own.items() if k in method.Settings.model_fields})
+def _chosen(settings: Any) -> list[tuple[float, type[CrowdMethod], Settings]]:
+    """Weight, method and settings of what was chosen, the first candidate before trials."""
+    found = []
+    for weight, line in method_string.read_mean(settings.chosen or Auto.candidates[0]):
+        name, own = method_string.read(line)
+        method = methods.get(name)
+        known = {k: v for k, v in own.items() if k in method.Settings.model_fields}
+        found.append((weight, method, method.Settings(**known)))
+    return found

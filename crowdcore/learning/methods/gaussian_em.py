@@ -85,7 +85,7 @@ class GaussianEm(CrowdMethod):
         self.register_buffer("worker_confusion", torch.from_numpy(found.split.own).float(), persistent=False)
         self.register_buffer("common_confusion", torch.from_numpy(found.split.common[0]).float(), persistent=False)
         self.register_buffer("share", torch.from_numpy(found.split.omega).float(), persistent=False)
-        self.register_buffer("q", fit.posterior.float(), persistent=False)
+        self.register_buffer("q", found.posterior.float(), persistent=False)
 
     @classmethod
     def make_classifier(cls, network: Network, n_classes: int, n_workers: int, settings: Any) -> nn.Module:

@@ -130,9 +130,10 @@ class TrainingResult:
         """Candidates of a method that chooses: their scores out of fold, and how often resamples choose them.
 
         Columns: candidate, accuracy (of validation tasks with gold), likelihood (mean log-likelihood of the labels of a
-        training task), chosen_in (share of resamples); empty for other methods.
+        training task), weight (in the mean of probabilities; NaN in results of earlier versions), chosen_in (share of
+        resamples in which it is the likeliest); empty for other methods.
         """
-        return pd.DataFrame(list(self.tried), columns=["candidate", "accuracy", "likelihood", "chosen_in"])
+        return pd.DataFrame(list(self.tried), columns=["candidate", "accuracy", "likelihood", "weight", "chosen_in"])
 
     def recovered_at(self, at: Literal["selected", "last"] | int = "selected") -> RecoveredAt:
         """Confusions and ω of the selected or the last epoch's model, or of one of ``kept_epochs``.

@@ -1,0 +1,37 @@
+"""How sure the posterior of annotated tasks should be, by labels that it has not seen."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from crowdcore.learning.gaussian.em import EmOptions, GaussianFit
+from crowdcore.learning.gaussian.evidence import Annotations
+from crowdcore.learning.networks.likelihood import log_softmax
+
+__all__ = ["posterior_power"]
+
+_POWERS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
+_SMALLEST = 1e-300
+
+
+def posterior_power(fit: GaussianFit, annotations: Annotations, settings: EmOptions) -> float:
+    """β ≤ 1 under which labels are most likely given the posterior of their task without them, to the power of β.
+
+    Maximises ``Σ_(i,r) log Σ_c q_i^{-r}(c)^β / Z_i^r · π^{r,-i}[c, y_i^r]``. The most probable class stays the same.
+
+    Args:
+        fit: whose posterior is too sure.
+        annotations: of its tasks.
+        settings: of its EM.
+    """
+    q, own = fit.posterior, (settings.smoothing, settings.pooling)
+    evidence = annotations.log_evidence(q, *own)
+    features = q.clamp_min(_SMALLEST).log() - annotations.weight(fit.shared) * evidence
+    weight = annotations.weight(fit.shared, without=1)
+    likelihood = q.new_zeros(len(_POWERS))
+    for task, terms in annotations.log_terms(q, *own):
+        rest: Tensor = features[task] + weight[task] * (evidence[task] - terms)
+        for k, power in enumerate(_POWERS):
+            likelihood[k] += torch.logsumexp(log_softmax(power * rest) + terms, 1).sum()
+    return _POWERS[int(likelihood.argmax())]
