@@ -22,6 +22,7 @@ from .base import (
 )
 from .bsc_seq import BSCSeq as BSCSeq
 from .conal_em import ConalEM as ConalEM
+from .crf_ma import CRFMA as CRFMA
 from .dawid_skene import DawidSkene as DawidSkene
 from .fast_dawid_skene import FastDawidSkene as FastDawidSkene
 from .glad import GLAD as GLAD
