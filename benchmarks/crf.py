@@ -30,10 +30,8 @@ def measured(name: str, dataset: cc.CrowdDataset, crowd: cc.CrowdDataset, **sett
     began = time.process_time()
     result = cc.aggregation.CRFMA().fit(crowd, **settings)
     seconds = time.process_time() - began
-    new = np.flatnonzero(dataset.split == cc.data.dataset.SPLITS.index("test"))
     assert dataset.sentences is not None and result.tagger is not None and result.worker_weight is not None
-    labels = np.full(dataset.n_tasks, -1)
-    labels[new] = result.tagger.predict(dataset.sentences.take(new))
+    labels = result.tagger.tag_new(dataset)
     cells = []
     for found in (cc.analysis.tagging_scores(dataset, result.labels), cc.analysis.tagging_scores(dataset, labels)):
         cells += [f"{100 * x:.1f}" for x in (found.precision, found.recall, found.f1)]

@@ -152,7 +152,7 @@ def test_slopes_are_those_of_the_bound(corpus):
     phi = topics.log_phi[0].exp().requires_grad_()
     value, slopes = topics.bound_of_phi(0, phi)
     (found,) = torch.autograd.grad(value.sum(), phi)
-    torch.testing.assert_close(found, slopes * topics.documents[0].count.unsqueeze(-1))
+    torch.testing.assert_close(found, slopes() * topics.documents[0].count.unsqueeze(-1))
 
 
 def test_texts_are_counted_and_new_ones_rated(corpus):

@@ -7,6 +7,7 @@ estimate.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -103,13 +104,13 @@ class ClassTopics(Topics):
         self.evidence = torch.zeros_like(self.q).index_add(0, self.crowd.document, given)
         return -divergence(self.confusion, self.omega) - self.priors.ridge / 2 * float(self.eta.square().sum())
 
-    def bound_of_phi(self, b: int, phi: Tensor) -> tuple[Tensor, Tensor]:
+    def bound_of_phi(self, b: int, phi: Tensor) -> tuple[Tensor, Callable[[], Tensor]]:
         """``E η_c z̄`` less the bound on the normaliser."""
         batch = self.documents[b]
         normaliser = _Normaliser(batch, phi, self.eta)
         pull = (self.q[batch.number] @ self.eta) / batch.length.unsqueeze(1)  # (B, K)
         value = (batch.count * (phi @ pull.unsqueeze(-1)).squeeze(-1)).sum(1) - normaliser.value
-        return value, pull.unsqueeze(1) - normaliser.slope_of_phi()
+        return value, lambda: pull.unsqueeze(1) - normaliser.slope_of_phi()
 
     def answer(self, b: int) -> None:
         """λ."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,8 +99,8 @@ class Topics(ABC):
         """The part of the bound that belongs to workers and η, called before a step's documents."""
 
     @abstractmethod
-    def bound_of_phi(self, b: int, phi: Tensor) -> tuple[Tensor, Tensor]:
-        """(B,) what the answers of a batch add to the bound by φ (B, M, K), and (B, M, K) slopes per occurrence."""
+    def bound_of_phi(self, b: int, phi: Tensor) -> tuple[Tensor, Callable[[], Tensor]]:
+        """(B,) what a batch's answers add to the bound by φ (B, M, K); what gives (B, M, K) slopes per occurrence."""
 
     @abstractmethod
     def answer(self, b: int) -> None:
@@ -129,7 +130,7 @@ class Topics(ABC):
         """φ ∝ exp(prior + slope of the answers' terms), shortened where it would lower a document's bound."""
         log_phi = self.log_phi[b]
         start, slopes = self._bound_with_words(b, log_phi, prior)
-        wanted = (prior + slopes).log_softmax(-1)
+        wanted = (prior + slopes()).log_softmax(-1)
         step = torch.ones_like(start)
         for _ in range(_HALVINGS):
             size = step.view(-1, 1, 1)
@@ -140,8 +141,8 @@ class Topics(ABC):
             step = torch.where(falls, step / 2, step)
         return torch.where(falls.view(-1, 1, 1), log_phi, found)
 
-    def _bound_with_words(self, b: int, log_phi: Tensor, prior: Tensor) -> tuple[Tensor, Tensor]:
-        """(B,) the terms in which φ occurs, and (B, M, K) slopes of those of the answers."""
+    def _bound_with_words(self, b: int, log_phi: Tensor, prior: Tensor) -> tuple[Tensor, Callable[[], Tensor]]:
+        """(B,) the terms in which φ occurs, and what gives (B, M, K) slopes of those of the answers."""
         phi = log_phi.exp()
         value, slopes = self.bound_of_phi(b, phi)
         per_word = (phi * (prior - log_phi)).sum(-1)

@@ -9,6 +9,7 @@ mean rating, ``b^r ~ N(0, 1/(κ p^r))``, and p^r is drawn to the pooled precisio
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -81,7 +82,7 @@ class RatingTopics(Topics):
         eta = len(self.eta) * self.noise.log() + self.priors.ridge * self.eta.square().sum() / self.noise
         return float(density + prior - eta / 2)
 
-    def bound_of_phi(self, b: int, phi: Tensor) -> tuple[Tensor, Tensor]:
+    def bound_of_phi(self, b: int, phi: Tensor) -> tuple[Tensor, Callable[[], Tensor]]:
         """``(m η φ̄ - E (η z̄)² / 2) / σ²`` with ``E (η z̄)² = (η φ̄)² + Σ_n Var(η z_n) / N²``."""
         batch, eta = self.documents[b], self.eta
         m, length = self.mean[batch.number], batch.length
@@ -89,9 +90,13 @@ class RatingTopics(Topics):
         mean = (batch.count * own).sum(1) / length
         variance = (batch.count * (phi @ eta.square() - own.square())).sum(1) / length.square()
         value = (m * mean - (mean.square() + variance) / 2) / self.noise
-        pull = ((m - mean) / length).unsqueeze(1) + own / length.square().unsqueeze(1)  # (B, M)
-        slopes = pull.unsqueeze(-1) * eta - eta.square() / (2 * length.square().view(-1, 1, 1))
-        return value, slopes / self.noise
+
+        def slopes() -> Tensor:
+            pull = ((m - mean) / length).unsqueeze(1) + own / length.square().unsqueeze(1)  # (B, M)
+            curved = eta.square() / (2 * length.square().view(-1, 1, 1))
+            return (pull.unsqueeze(-1) * eta - curved) / self.noise
+
+        return value, slopes
 
     def answer(self, b: int) -> None:
         """``v = 1 / (1/σ² + Σ_r p^r)``, ``m = v (η φ̄ / σ² + Σ_r p^r (y^r - b^r))``."""
