@@ -1,7 +1,7 @@
 """MA-sLDAr on rated texts: errors on the test split, and the workers' biases beside the true ones.
 
-``CROWDCORE_DATA=… python -m benchmarks.rating_topics [dataset] [seeds] [topics]`` (default: movie_reviews 1 20) prints a
-row for each seed, one start each: MAE and RMSE in points of ten, R², the same of the training texts' posterior means,
+``CROWDCORE_DATA=… python -m benchmarks.rating_topics [dataset] [seeds] [topics]`` (default: movie_reviews 1 20) prints
+a row for each seed, one start each: MAE and RMSE in points of ten, R², the same of the training texts' posterior means,
 the correlation of learnt with true biases over workers with ten ratings or more, and processor seconds.
 """
 

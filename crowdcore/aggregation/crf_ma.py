@@ -73,7 +73,8 @@ class CRFMA(EMAggregator):
         x, chains = x[:, features], Chains(paths.sentences.start)
         sentence, worker = paths.sentence, paths.worker
         present = dataset.labels_per_worker > 0
-        crf, reliability = Crf.untrained(len(features), n_classes), present / present.sum()
+        crf = Crf.untrained(len(features), n_classes)
+        reliability: FloatArray = present / present.sum()
         tags = np.empty((0, n_classes))
 
         def m_step(share: FloatArray, scores: FloatArray) -> None:
@@ -89,8 +90,9 @@ class CRFMA(EMAggregator):
         def step() -> float:
             scores = crf.scores(x)
             of_paths = paths.clamped(scores, known)
-            log = paths.chains.log_partition(of_paths, crf.first, crf.move) + np.log(reliability[worker])
-            log -= (chains.log_partition(scores, crf.first, crf.move) + np.log(np.bincount(sentence, reliability[worker])))[sentence]
+            all_paths = chains.log_partition(scores, crf.first, crf.move)
+            log = paths.chains.log_partition(of_paths, crf.first, crf.move) - all_paths[sentence]
+            log += np.log(reliability[worker] / np.bincount(sentence, reliability[worker])[sentence])
             share, total = _shares(log + paths.n_given * np.log(n_classes), sentence)
             prior = self.smoothing * np.log(reliability[present]).sum() - self.ridge / 2 * np.square(crf.table).sum()
             m_step(share, of_paths)

@@ -13,7 +13,9 @@ from crowdcore.data.ratings import RatingDataset
 __all__ = ["given_texts"]
 
 
-def given_texts(dataset: CrowdDataset | RatingDataset, remedy: str = "Add a column `text` to tasks.*.") -> pd.Series[Any]:
+def given_texts(
+    dataset: CrowdDataset | RatingDataset, remedy: str = "Add a column `text` to tasks.*."
+) -> pd.Series[Any]:
     """(n_tasks,) texts of the tasks, missing where there is none.
 
     Raises:

@@ -14,7 +14,9 @@ WORDS = st.lists(st.lists(st.text(max_size=6), min_size=1, max_size=5), min_size
 
 def sentences(texts: list[list[str]]) -> Sentences:
     start = np.concatenate([[0], np.cumsum([len(words) for words in texts])])
-    return Sentences(start, pd.Index([f"s{i}" for i in range(len(texts))]), pd.Index(sum(texts, [])))
+    return Sentences(
+        start, pd.Index([f"s{i}" for i in range(len(texts))]), pd.Index([word for words in texts for word in words])
+    )
 
 
 def features(texts: list[list[str]]) -> list[list[int]]:

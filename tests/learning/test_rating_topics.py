@@ -169,9 +169,7 @@ def test_texts_are_counted_and_new_ones_rated(corpus):
 
 def test_a_worker_without_training_ratings_is_unknown(corpus):
     crowd = corpus.dataset()
-    model = fit_rating_topics(
-        crowd.where(crowd.worker != 2), counts=corpus.counts, n_topics=2, starts=1, iterations=3
-    )
+    model = fit_rating_topics(crowd.where(crowd.worker != 2), counts=corpus.counts, n_topics=2, starts=1, iterations=3)
     assert np.isnan(model.bias).tolist() == np.isnan(model.precision).tolist() == [r == 2 for r in range(len(BIAS))]
 
 

@@ -1,8 +1,8 @@
 """Mean-field inference of topics whose documents have answers (Rodrigues et al., TPAMI 2017): the bound never falls.
 
-K topics, V words, R workers, D documents. The model draws topics ``β_k ~ Dir(τ)``, proportions ``θ_d ~ Dir(α)``, a topic
-``z ~ θ_d`` and a word ``w ~ β_z`` at every position, and answers from the mean ``z̄_d`` of a document's topics. The
-posterior factorises into ``Dir(ζ) Dir(γ)``, distributions ``φ`` of each word's topic, and what belongs to the answers.
+K topics, V words, R workers, D documents. The model draws topics ``β_k ~ Dir(τ)``, proportions ``θ_d ~ Dir(α)``, a
+topic ``z ~ θ_d`` and a word ``w ~ β_z`` at every position, and answers from the mean ``z̄_d`` of a document's topics.
+The posterior factorises into ``Dir(ζ) Dir(γ)``, distributions ``φ`` of each word's topic, and what is of the answers.
 """
 
 from __future__ import annotations

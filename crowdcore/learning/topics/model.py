@@ -116,6 +116,4 @@ def fit_topics(dataset: CrowdDataset, *, counts: Any = None, device: str = "auto
     rows = found.confusion / found.confusion.sum(-1, keepdim=True)
     parts = (found.words, found.topic_shares(), found.eta, rows, found.q)
     topics, shares, eta, confusion, q = (part.cpu().numpy() for part in parts)
-    return TopicModel(
-        words.vocabulary, topics, tasks, shares, bound, chosen, dataset.classes, eta, confusion, q
-    )
+    return TopicModel(words.vocabulary, topics, tasks, shares, bound, chosen, dataset.classes, eta, confusion, q)

@@ -1,7 +1,7 @@
 """MA-sLDAr (Rodrigues et al., TPAMI 2017, section 5): the answers are ratings.
 
-Beside the topics the model draws the true rating ``x_d ~ N(η z̄_d, σ²)`` and ratings ``y_d^r ~ N(x_d + b^r, 1/p^r)``. The
-posterior of x_d is ``N(m_d, v_d)``; η, σ², b and p are point estimates. So that the biases and the mean of the truth can
+Beside the topics the model draws the true rating ``x_d ~ N(η z̄_d, σ²)`` and ratings ``y_d^r ~ N(x_d + b^r, 1/p^r)``.
+The posterior of x_d is ``N(m_d, v_d)``; η, σ², b and p are point estimates. So that biases and the mean truth can
 be told apart, and workers with few ratings do not become certain, there are priors: ``η ~ N(0, σ²/ridge)`` around the
 mean rating, ``b^r ~ N(0, 1/(κ p^r))``, and p^r is drawn to the pooled precision by as many ratings as ``strength``.
 """
