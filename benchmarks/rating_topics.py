@@ -1,8 +1,8 @@
 """MA-sLDAr on rated texts: errors on the test split, and the workers' biases beside the true ones.
 
-``CROWDCORE_DATA=… python -m benchmarks.rating_topics [dataset] [seeds] [topics]`` (default: movie_reviews 1 20) prints
-a row for each seed, one start each: MAE and RMSE in points of ten, R², the same of the training texts' posterior means,
-the correlation of learnt with true biases over workers with ten ratings or more, and processor seconds.
+``CROWDCORE_DATA=… python -m benchmarks.rating_topics [dataset] [seeds] [iterations]`` (default: movie_reviews 1 100)
+prints a row for each seed, one start each: MAE and RMSE in points of ten, R², the same of the training texts'
+posterior means, the correlation of learnt with true biases over workers with ten ratings or more, processor seconds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from crowdcore.learning.ratings.result import rating_scores
 
 
 def main() -> None:
-    name, seeds, topics, *_ = [*sys.argv[1:], *("movie_reviews", "1", "20")[len(sys.argv) - 1 :]]
+    name, seeds, iterations, *_ = [*sys.argv[1:], *("movie_reviews", "1", "100")[len(sys.argv) - 1 :]]
     ratings = cc.load_ratings(name, accept=True)
     assert ratings.media is not None and ratings.media.columns is not None
     new = np.flatnonzero(ratings.split == SPLITS.index("test"))
@@ -30,7 +30,8 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|---|---|")
     for seed in range(int(seeds)):
         began = time.process_time()
-        model = cc.learning.fit_rating_topics(ratings, n_topics=int(topics), starts=1, seed=seed, device="cpu")
+        settings = {"starts": 1, "seed": seed, "iterations": int(iterations)}
+        model = cc.learning.fit_rating_topics(ratings, device="cpu", **settings)
         seconds, cells = time.process_time() - began, []
         for rating, gold in ((model.predict(texts), ratings.gold[new]), (model.mean, ratings.gold[model.tasks])):
             found = {metric: float(value[0]) for metric, value in rating_scores(rating[None], gold).items()}

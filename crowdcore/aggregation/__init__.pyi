@@ -1,4 +1,5 @@
 from . import ratings as ratings
+from ._crf_tagger import CrfTagger as CrfTagger
 from ._partitions import (
     PartitionedResult as PartitionedResult,
     fit_partitions as fit_partitions,

@@ -163,10 +163,12 @@ class FittedTopics:
         log_words = expected_log(torch.from_numpy(self.topic_parameter)).T
         shares = np.zeros((counts.shape[0], n_topics))
         for batch in batches(counts, torch.device("cpu")):
-            prior, weight = log_words[batch.word], batch.count.unsqueeze(-1)
-            phi = torch.full_like(prior, 1 / n_topics)
+            likely = log_words[batch.word]
+            likely = (likely - likely.amax(-1, keepdim=True)).exp()  # (B, M, K), φ ∝ likely · exp E log θ
+            total = batch.count.sum(1, keepdim=True).expand(-1, n_topics) / n_topics
             for _ in range(_SWEEPS):
-                gamma = alpha + (weight * phi).sum(1)
-                phi = (expected_log(gamma).unsqueeze(1) + prior).softmax(-1)
-            shares[batch.number.numpy()] = ((weight * phi).sum(1) / batch.length.unsqueeze(1)).numpy()
+                theta = expected_log(alpha + total).exp()
+                each = batch.count / (likely @ theta.unsqueeze(-1)).squeeze(-1)
+                total = theta * (likely.mT @ each.unsqueeze(-1)).squeeze(-1)
+            shares[batch.number.numpy()] = (total / batch.length.unsqueeze(1)).numpy()
         return shares
