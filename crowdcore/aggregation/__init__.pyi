@@ -1,4 +1,5 @@
 from . import ratings as ratings
+from ._crf_tagger import CrfTagger as CrfTagger
 from ._partitions import (
     PartitionedResult as PartitionedResult,
     fit_partitions as fit_partitions,
@@ -22,6 +23,7 @@ from .base import (
 )
 from .bsc_seq import BSCSeq as BSCSeq
 from .conal_em import ConalEM as ConalEM
+from .crf_ma import CRFMA as CRFMA
 from .dawid_skene import DawidSkene as DawidSkene
 from .fast_dawid_skene import FastDawidSkene as FastDawidSkene
 from .glad import GLAD as GLAD

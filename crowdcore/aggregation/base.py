@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.tags import repaired
+
+if TYPE_CHECKING:
+    from crowdcore.aggregation._crf_tagger import CrfTagger
 
 __all__ = ["AggregationResult", "Aggregator"]
 
@@ -40,6 +43,7 @@ class AggregationResult:
         worker_weight: (n_workers,) skill or weight, larger is better.
         difficulty: (n_tasks,) larger is harder.
         group: (n_workers,) group or cluster of each worker.
+        tagger: tags sentences that nobody has tagged.
         notes: warnings in words.
         seconds: wall time of the fit.
     """
@@ -59,6 +63,7 @@ class AggregationResult:
     worker_weight: FloatArray | None = None
     difficulty: FloatArray | None = None
     group: IntArray | None = None
+    tagger: CrfTagger | None = None
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
 

@@ -26,6 +26,7 @@ from crowdcore.cli.glossary import glossary
 from crowdcore.cli.marks import marks
 from crowdcore.cli.next_labels import next_labels
 from crowdcore.cli.overview import overview
+from crowdcore.cli.rating_topics import topics as rating_topics
 from crowdcore.cli.ratings import app as ratings_app
 from crowdcore.cli.report import report
 from crowdcore.cli.reproduce import reproduce
@@ -79,7 +80,7 @@ for command in (
     app.command()(command)
 app.command("next")(next_labels)
 app.command("app")(run_app)
-for of_ratings in (rating_training.train, rating_training.compare, rating_training.biases):
+for of_ratings in (rating_training.train, rating_training.compare, rating_training.biases, rating_topics):
     ratings_app.command()(of_ratings)
 app.add_typer(ratings_app, name="ratings")
 app.add_typer(runs_app, name="runs")

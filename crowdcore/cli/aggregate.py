@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -14,6 +15,8 @@ from crowdcore.aggregation.base import AggregationResult
 from crowdcore.analysis import tagging_scores
 from crowdcore.cli._options import Accept, DatasetName, Json, Out, Read, Settings, open_dataset, settings
 from crowdcore.cli._output import print_json, print_table
+from crowdcore.core.errors import SettingError
+from crowdcore.core.types import IntArray
 from crowdcore.data import CrowdDataset
 from crowdcore.data.tags import TagScheme
 
@@ -39,12 +42,12 @@ def counted(ds: CrowdDataset, result: AggregationResult) -> dict[str, object]:
     return {"tokens": n, "sentences": len(np.unique(ds.sentences.of_task[result.labels >= 0]))}
 
 
-def span_facts(ds: CrowdDataset, result: AggregationResult) -> dict[str, float]:
+def span_facts(ds: CrowdDataset, labels: IntArray, of: str = "") -> dict[str, float]:
     """Precision, recall and F1 of the spans by gold, where there are spans and gold."""
-    if ds.sentences is None or TagScheme.of(ds.classes) is None or not ds.has_gold:
+    if ds.sentences is None or TagScheme.of(ds.classes) is None or not (ds.gold[labels >= 0] >= 0).any():
         return {}
-    found = tagging_scores(ds, result.labels)
-    return {"span_precision": found.precision, "span_recall": found.recall, "span_f1": found.f1}
+    found = tagging_scores(ds, labels)
+    return {f"{of}span_precision": found.precision, f"{of}span_recall": found.recall, f"{of}span_f1": found.f1}
 
 
 def aggregate(
@@ -56,6 +59,9 @@ def aggregate(
         Temper | None,
         typer.Option(help="Make the posterior as sure as it should be: by the labels' dependence, or by the gold."),
     ] = None,
+    new: Annotated[
+        Path | None, typer.Option(help="Write the tags of sentences that nobody tagged (crf-ma).", metavar="FILE")
+    ] = None,
     out: Out = None,
     json: Json = False,
     read: Read = None,
@@ -66,8 +72,13 @@ def aggregate(
 
     ds = open_dataset(dataset, accept, read)
     result = aggregation.get(method, **settings(set)).fit(ds, known=ds.gold if gold else None)
+    if new and not result.tagger:
+        raise SettingError("--new", "go with --method crf-ma, which learns to tag sentences", method)
+    tagged = result.tagger.tag_new(ds) if result.tagger else np.full(ds.n_tasks, -1)
     if temper:
         result = aggregation.temper(result, ds, ds.gold if temper == Temper.gold else None)
+    if new:
+        write_aggregated(ds, tagged, new)
     if out:
         write_aggregated(ds, result.labels, out, posterior=result.posterior)
     facts = {
@@ -75,7 +86,8 @@ def aggregate(
         "method": result.method,
         **counted(ds, result),
         "accuracy": accuracy(ds, result),
-        **({} if gold or temper == Temper.gold else span_facts(ds, result)),
+        **({} if gold or temper == Temper.gold else span_facts(ds, result.labels)),
+        **(span_facts(ds, tagged, "new_") if (tagged >= 0).any() else {}),
         "iterations": len(result.log_likelihood),
         "converged": result.converged,
         "stopped": result.stopped,

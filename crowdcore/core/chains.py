@@ -42,6 +42,7 @@ class Chains:
     def __init__(self, start: IntArray) -> None:
         lengths = np.diff(start)
         longest_first = np.argsort(-lengths, kind="stable")
+        self.start, self.longest_first = start, longest_first
         running = np.bincount(lengths)[::-1].cumsum()[::-1][1:]  # chains that reach each position
         self.cut = np.concatenate([[0], np.cumsum(running)])
         position = np.repeat(np.arange(len(running)), running)
@@ -56,7 +57,13 @@ class Chains:
         out[self.order] = values
         return out
 
-    def forward_backward(self, log_emission: FloatArray, log_first: FloatArray, log_move: FloatArray) -> ChainSums:
+    def forward_backward(
+        self,
+        log_emission: FloatArray,
+        log_first: FloatArray,
+        log_move: FloatArray,
+        weight: FloatArray | None = None,
+    ) -> ChainSums:
         """Posterior of every element, and the expected counts behind first states and moves.
 
         ``p(z) ∝ first[z_1] e_1[z_1] Π_t move[z_{t-1}, z_t] e_t[z_t]``; none of the tables has to be normalised.
@@ -65,29 +72,45 @@ class Chains:
             log_emission: (n, C), -inf for states that cannot be (e^-600 beside the likeliest).
             log_first: (C,).
             log_move: (C, C) from a row's state to a column's, finite.
+            weight: (n_chains,) how often each chain counts in ``first`` and ``pairs``; default once.
         """
-        emission = log_emission[self.order]
-        top = emission.max(1, keepdims=True)
-        emission = np.exp(np.maximum(emission - top, LOWEST))
         first, move = np.exp(log_first), np.exp(log_move)
-        alpha, scale = np.empty_like(emission), np.empty(len(emission))
+        emission, alpha, scale, log_scale = self._forward(log_emission, first, move)
+        heavy = np.ones(len(self.longest_first)) if weight is None else weight[self.longest_first]
         e, a, c = self._blocks(emission), self._blocks(alpha), self._blocks(scale)
-        for t in range(len(e)):
-            a[t][:] = e[t] * (first if t == 0 else a[t - 1][: len(e[t])] @ move)
-            c[t][:] = a[t].sum(1)
-            a[t] /= c[t][:, None]
         beta = np.ones_like(emission)
         b = self._blocks(beta)
         pairs = np.zeros_like(move)
         for t in range(len(e) - 1, 0, -1):
             coming = e[t] * b[t] / c[t][:, None]
             before = slice(len(e[t]))
-            pairs += a[t - 1][before].T @ coming
+            pairs += a[t - 1][before].T @ (coming * heavy[before, None])
             b[t - 1][before] = coming @ move.T
         posterior = alpha * beta
         posterior /= posterior.sum(1, keepdims=True)
-        likelihood = float(np.log(scale).sum() + top.sum())
-        return ChainSums(self._unordered(posterior), self._blocks(posterior)[0].sum(0), pairs * move, likelihood)
+        begun = heavy @ self._blocks(posterior)[0]
+        return ChainSums(self._unordered(posterior), begun, pairs * move, float(log_scale.sum()))
+
+    def log_partition(self, log_emission: FloatArray, log_first: FloatArray, log_move: FloatArray) -> FloatArray:
+        """(n_chains,) logarithm of the sum over all paths of each chain; arguments as in `forward_backward`."""
+        log_scale = self._forward(log_emission, np.exp(log_first), np.exp(log_move))[3]
+        sums: FloatArray = np.add.reduceat(self._unordered(log_scale), self.start[:-1])
+        return sums
+
+    def _forward(
+        self, log_emission: FloatArray, first: FloatArray, move: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """By position: emissions, P(state | elements up to here), their scale, and its logarithm."""
+        emission = log_emission[self.order]
+        top = emission.max(1, keepdims=True)
+        emission = np.exp(np.maximum(emission - top, LOWEST))
+        alpha, scale = np.empty_like(emission), np.empty(len(emission))
+        e, a, c = self._blocks(emission), self._blocks(alpha), self._blocks(scale)
+        for t in range(len(e)):
+            a[t][:] = e[t] * (first if t == 0 else a[t - 1][: len(e[t])] @ move)
+            c[t][:] = a[t].sum(1)
+            a[t] /= c[t][:, None]
+        return emission, alpha, scale, np.log(scale) + top[:, 0]
 
     def most_probable(self, log_emission: FloatArray, log_first: FloatArray, log_move: FloatArray) -> IntArray:
         """(n,) states of each chain's most probable path (Viterbi)."""

@@ -8,11 +8,14 @@ import pandas as pd
 
 from crowdcore.core.errors import DataError
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.ratings import RatingDataset
 
 __all__ = ["given_texts"]
 
 
-def given_texts(dataset: CrowdDataset, remedy: str = "Add a column `text` to tasks.*.") -> pd.Series[Any]:
+def given_texts(
+    dataset: CrowdDataset | RatingDataset, remedy: str = "Add a column `text` to tasks.*."
+) -> pd.Series[Any]:
     """(n_tasks,) texts of the tasks, missing where there is none.
 
     Raises:

@@ -76,6 +76,7 @@ _METHOD_COLORS = {
     "span-majority": "#a0764b",
     "hmm-crowd": "#3f7f5f",
     "bsc-seq": "#7b4f9d",
+    "crf-ma": "#a3452f",
     "one-coin": "#56b4e9",
     "fast-dawid-skene": "#4f8fc0",
     "glad": "#009e73",

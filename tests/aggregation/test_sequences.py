@@ -25,7 +25,7 @@ def crowd():
 
 
 def test_which_they_are(crowd):
-    assert SEQUENTIAL == ["bsc-seq", "hmm-crowd", "span-majority"]
+    assert SEQUENTIAL == ["bsc-seq", "crf-ma", "hmm-crowd", "span-majority"]
     assert set(SEQUENTIAL) <= set(available_references(crowd))
     assert not {*SEQUENTIAL} & {*available_references(cc.load_dataset("demo"))}
 

@@ -31,6 +31,16 @@ def test_other_commands_speak_of_tokens_and_sentences(crowdcore, run, folder):
     assert crowdcore("mistakes", folder)["mistakes"]["classes"][0] == "O"
 
 
+def test_sentences_that_nobody_tagged_are_tagged(crowdcore, run, refused, folder, tmp_path):
+    crowd = simulate.tags(n_sentences=60, n_test=10, seed=1)
+    path = write_folder(crowd, tmp_path / "crowd")
+    found = crowdcore("aggregate", path, "-m", "crf-ma", "--new", tmp_path / "new.csv")
+    assert found["sentences"] == 50 and 0 < found["new_span_f1"] < found["span_f1"]
+    written = pd.read_csv(tmp_path / "new.csv")
+    assert set(written["task"]) == set(crowd.task_ids[crowd.split == 2]) and set(written["label"]) <= set(crowd.classes)
+    assert "go with --method crf-ma" in refused("aggregate", folder, "-m", "bsc-seq", "--new", tmp_path / "no.csv")
+
+
 def test_crowds_without_spans_are_refused(refused):
     assert "demo knows no sentences, so that it has no spans" in refused("spans", "demo")
 

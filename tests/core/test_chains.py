@@ -45,6 +45,16 @@ def test_forward_backward_is_the_sum_over_all_paths(problem):
     assert found.log_likelihood == pytest.approx(likelihood)
 
 
+def test_each_chain_has_its_own_partition_and_weight(problem):
+    start, *tables = problem
+    weight, together = np.array([0.5, 2.0, 0.0, 1.0, 0.25]), Chains(start)
+    alone = [Chains(np.array([0, b - a])).forward_backward(tables[0][a:b], *tables[1:]) for a, b in pairwise(start)]
+    found = together.forward_backward(*tables, weight)
+    np.testing.assert_allclose(found.first, sum(w * one.first for w, one in zip(weight, alone, strict=True)))
+    np.testing.assert_allclose(found.pairs, sum(w * one.pairs for w, one in zip(weight, alone, strict=True)))
+    np.testing.assert_allclose(together.log_partition(*tables), [one.log_likelihood for one in alone])
+
+
 def test_viterbi_is_the_best_of_all_paths(problem):
     start, emission, first, move = problem
     found = Chains(start).most_probable(emission, first, move)

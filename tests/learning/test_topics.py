@@ -19,12 +19,13 @@ from crowdcore import aggregation
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.learning import TopicModel, fit_topics
+from crowdcore.learning.topics.classes import ClassTopics, Crowd
 from crowdcore.learning.topics.documents import batches
-from crowdcore.learning.topics.inference import Crowd, Priors, Topics
+from crowdcore.learning.topics.inference import Priors
 from tests.conftest import simulate_crowd
 
 N, N_TEST, CLASSES, TOPICS, WORDS, WORKERS = 240, 200, 3, 6, 100, 6
-PRIORS = Priors(0.1, 0.05, 1.0, 0.01)
+PRIORS, OMEGA = Priors(0.1, 0.05, 0.01), 1.0
 
 
 class Corpus:
@@ -88,13 +89,13 @@ def test_classes_are_better_than_by_majority_vote_and_separate_topics(corpus, mo
     assert (model.posterior.argmax(1) == corpus.gold[:N]).mean() > (votes == corpus.gold[:N]).mean() + 0.2
 
 
-def small(corpus: Corpus) -> Topics:
+def small(corpus: Corpus) -> ClassTopics:
     """The first five documents, some steps from the start."""
     used = corpus.task < 5
     crowd = Crowd(*(torch.from_numpy(part[used]) for part in (corpus.task, corpus.worker, corpus.label)))
     q = torch.full((5, CLASSES), 1 / CLASSES, dtype=torch.float64)
     documents = batches(sparse.csr_matrix(corpus.counts[:5]), torch.device("cpu"))
-    topics = Topics(documents, crowd, q, WORKERS, 2, WORDS, PRIORS, (0, 0))
+    topics = ClassTopics(documents, crowd, q, WORKERS, 2, WORDS, PRIORS, OMEGA, (0, 0))
     topics.eta = torch.tensor([[1.0, -1.0], [0.5, 0.2], [-2.0, 0.3]], dtype=torch.float64)
     for _ in range(3):
         topics.step(learn_eta=False)
@@ -117,7 +118,7 @@ def test_the_bound_is_the_papers(corpus):
     zeta, xi, eta = topics.words.numpy().copy(), topics.confusion.numpy().copy(), topics.eta.numpy()
     bound = topics.step(learn_eta=False)  # of the documents' part, under the topics and confusions before
     expected = sum(dirichlet_part(row, PRIORS.words) for row in zeta)
-    expected += sum(dirichlet_part(row, PRIORS.confusion) for row in xi.reshape(-1, CLASSES))
+    expected += sum(dirichlet_part(row, OMEGA) for row in xi.reshape(-1, CLASSES))
     expected -= PRIORS.ridge / 2 * np.square(eta).sum()
     for b, batch in enumerate(topics.documents):
         for d, number in enumerate(batch.number.tolist()):

@@ -1,1 +1,1 @@
-"""MA-sLDAc: topics, the true class and workers' confusions, learnt together from texts and a crowd's labels."""
+"""MA-sLDA: topics of texts, the truth and how workers miss it, learnt together from texts and a crowd's answers."""

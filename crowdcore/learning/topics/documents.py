@@ -12,6 +12,7 @@ from torch import Tensor
 __all__ = ["Documents", "batches"]
 
 _CELLS = 2**16  # distinct words, padding included, in one batch
+_CELLS_IN_CACHE = 2**12  # the same on a processor, where batches that fit its cache are twice as fast
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +39,14 @@ def batches(counts: Any, device: torch.device) -> list[Documents]:
     """Cut a sparse (n_documents, V) matrix of counts; every document is in one batch."""
     counts = counts.tocsr()
     counts.sum_duplicates()
+    most = min(_CELLS, _CELLS_IN_CACHE) if device.type == "cpu" else _CELLS
     distinct = np.diff(counts.indptr)
     order = np.argsort(distinct, kind="stable")
     width = np.maximum(distinct[order], 1)
     found, first = [], 0
     while first < len(order):
         cells = np.arange(1, len(order) - first + 1) * width[first:]
-        last = first + max(1, int(np.searchsorted(cells, _CELLS, "right")))
+        last = first + max(1, int(np.searchsorted(cells, most, "right")))
         number = order[first:last]
         at = np.arange(width[last - 1])
         here = at < distinct[number, None]

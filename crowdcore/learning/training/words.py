@@ -8,12 +8,12 @@ import pandas as pd
 from crowdcore.core.types import IntArray
 from crowdcore.data.rows import Rows
 from crowdcore.data.sentences import Sentences
+from crowdcore.data.word_features import word_parts
 
 __all__ = ["BUCKETS", "word_rows"]
 
 BUCKETS = {"word": 2**14, "prefix": 2**11, "suffix": 2**11, "shape": 2**8}
 """Part of a word -> numbers that it is hashed to."""
-_RUNS = (("[A-Z]+", "A"), ("[a-z]+", "a"), ("[0-9]+", "0"), ("[^Aa0]+", "."))
 
 
 def word_rows(sentences: Sentences) -> Rows:
@@ -30,12 +30,7 @@ def word_rows(sentences: Sentences) -> Rows:
         >>> bool(rows[0, 0] == rows[2, 0]), bool(rows[0, 3] == rows[2, 3]), rows[:, 4].tolist()
         (True, False, [0, 0, 1])
     """
-    code, words = pd.factorize(np.asarray(sentences.words, object))
-    texts = pd.Series(words, dtype=object).astype(str)
-    lower, shape = texts.str.lower(), texts
-    for letters, sign in _RUNS:
-        shape = shape.str.replace(letters, sign, regex=True)
-    parts = {"word": lower, "prefix": lower.str[:3], "suffix": lower.str[-3:], "shape": shape}
+    code, parts = word_parts(sentences)
     columns = [_hashed(parts[name], n)[code] for name, n in BUCKETS.items()]
     return Rows.from_array(np.stack([*columns, sentences.of_task], 1).astype(np.int32))
 
