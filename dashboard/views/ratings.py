@@ -94,10 +94,16 @@ def own_file() -> RatingDataset | None:
 def opened(path: str, mapping: tuple[tuple[str, float], ...]) -> RatingDataset | None:
     """The ratings; where some would be left out, only after the user agrees."""
     found = examine_ratings(path, mapping)
-    if found.report.changes:
-        for finding in found.report.changes:
-            st.warning(as_text(str(finding)), icon=":material/report:")
-        if not st.toggle("Go on without them", **state.bind("accept", state.get("accept") == "yes")):
+    changes = found.report.changes
+    if changes:
+        told = st.container()
+        agreed = st.toggle("Go on without them", **state.bind("accept", state.get("accept") == "yes"))
+        for finding in changes:
+            if agreed:
+                told.caption(as_text(finding.done))
+            else:
+                told.warning(as_text(str(finding)), icon=":material/report:")
+        if not agreed:
             return None
     return found.dataset(accept=True)
 
