@@ -199,7 +199,7 @@ def _range(raw: Raw, settings: RatingSettings) -> tuple[float, float]:
         return 1.0, float(len(settings.levels))
     if raw.rating_range is None and raw.classes is not None:
         listed = ", ".join(raw.classes[:5]) + (" …" if len(raw.classes) > 5 else "")
-        remedy = "Read them with load_dataset or read_dataset; if they are numbers, pass the range with low=… and high=…."
+        remedy = "Read them with load_dataset or read_dataset; if they are numbers, pass low=… and high=…."
         raise DataError(f"The labels are classes ({listed}), not ratings", remedy, file=raw.path)
     if raw.rating_range is None:
         raise DataError("The range of the ratings is not known", "Pass it with low=… and high=….", file=raw.path)

@@ -13,8 +13,8 @@ import pyarrow as pa
 from crowdcore.core.errors import DataError
 from crowdcore.data.dataset import SPLIT_ENDINGS, SPLITS, CrowdDataset, SimulatedTruth
 from crowdcore.data.dictionary import natural_order, strings
-from crowdcore.data.readers.folder import TARGET_MARKS
 from crowdcore.data.ratings import RatingDataset
+from crowdcore.data.readers.folder import TARGET_MARKS
 from crowdcore.data.rows import Rows
 from crowdcore.data.sentences import Sentences
 from crowdcore.data.tables.base import Arrow

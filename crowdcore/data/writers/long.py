@@ -20,7 +20,7 @@ __all__ = ["annotation_table", "gold_column", "write_long"]
 
 
 def annotation_table(dataset: CrowdDataset | RatingDataset, complete: bool = False) -> Arrow:
-    """A pyarrow table: task, worker, label or rating, extra columns; if ``complete`` also gold, split, row of the file."""
+    """A pyarrow table: task, worker, label or rating, extra columns; ``complete``: also gold, split, file row."""
     columns = {
         "task": names_column(dataset.task, pa.array(dataset.task_ids.astype("str"))),
         "worker": names_column(dataset.worker, pa.array(dataset.worker_ids.astype("str"))),
