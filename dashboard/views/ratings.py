@@ -39,7 +39,7 @@ def board() -> None:
     with st.container(horizontal=True):
         chosen = named("Ratings", "ratings", {name: services.title(name) for name in folders})
         place = st.container(horizontal=True, vertical_alignment="bottom")
-    dataset = opened(folders[chosen])
+    dataset = opened(chosen, folders[chosen])
     if dataset is None:
         return
     references = [*(["gold"] if dataset.has_gold else []), *aggregation.ratings.names()]
@@ -78,7 +78,7 @@ def draw_one(exhibit: Exhibit, key: str) -> None:
             show(Exhibit(exhibit.name, exhibit.title, None, exhibit.table), f"{key}-rows", file=exhibit.name)
 
 
-def opened(path: str) -> RatingDataset | None:
+def opened(name: str, path: str) -> RatingDataset | None:
     """The ratings; where some would be left out, only after the user agrees."""
     found = services.examine_ratings(path)
     changes = found.report.changes
@@ -92,7 +92,7 @@ def opened(path: str) -> RatingDataset | None:
                 told.warning(as_text(str(finding)), icon=":material/report:")
         if not agreed:
             return None
-    return found.dataset(accept=True)
+    return services.as_uploaded(found.dataset(accept=True), name)
 
 
 page("ratings", draw, classes=False)
