@@ -48,6 +48,36 @@ def info(
 
 
 @app.command()
+def examine(
+    path: Annotated[Path, typer.Argument(help="A file or a dataset folder.")], read: Read = None, json: Json = False
+) -> None:
+    """Report how a file of ratings is understood, and every row that would be left out; nothing is taken in."""
+    from crowdcore.data import examine_ratings
+
+    report = examine_ratings(path, **settings(read, "--read")).report
+    print_json(report.as_dict()) if json else print(report.text())
+
+
+@app.command()
+def export(
+    dataset: DatasetName,
+    target: Annotated[Path, typer.Argument(help="A folder (our format), or a .csv or .parquet file.")],
+    wide: Annotated[bool, typer.Option("--wide", help="A row per task and a column per worker.")] = False,
+    json: Json = False,
+    read: Read = None,
+    accept: Accept = False,
+) -> None:
+    """Write ratings as a folder in our format, or as a table: a row per rating, or a column per worker."""
+    from crowdcore.data.writers import write_folder, write_long, write_wide
+
+    of = open_ratings(dataset, read, accept)
+    write = write_wide if wide else write_long if target.suffix in {".csv", ".parquet"} else write_folder
+    write(of, target)
+    facts = {"dataset": of.name, "written": str(target), "ratings": of.n_annotations, "tasks": of.n_tasks}
+    print_json(facts) if json else print(f"{of.name}: {of.n_annotations} ratings on {of.n_tasks} tasks -> {target}")
+
+
+@app.command()
 def workers(
     dataset: DatasetName,
     reference: Reference = "",

@@ -47,4 +47,5 @@ from .writers import (
     write_conll as write_conll,
     write_folder as write_folder,
     write_long as write_long,
+    write_wide as write_wide,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -44,6 +44,15 @@ class Finding:
     examples: tuple[str, ...] = ()
     remedy: str = ""
     left_out: int = 0
+
+    @property
+    def done(self) -> str:
+        """The same once it was agreed to, without a remedy: what ``would be`` left out ``was``."""
+        past = {"would be": "were" if self.count > 1 else "was", "would count": "count" if self.count > 1 else "counts"}
+        sentence = self.sentence if self.level == "change" else ""
+        for future, now in past.items():
+            sentence = sentence.replace(future, now)
+        return str(replace(self, sentence=sentence, remedy="")) if sentence else str(self)
 
     def __str__(self) -> str:
         more = self.count - len(self.rows)

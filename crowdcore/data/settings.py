@@ -54,6 +54,11 @@ class ReadSettings(Settings):
     flagged: Literal["keep", "drop"] = Field(
         default="keep", description="Annotations that a tool marks as rejected or not trusted: keep, or leave out."
     )
+    unmarked: Literal["keep", "drop"] | None = Field(
+        default=None,
+        description="Texts in which a worker marked no span: read as such (keep), or left out (drop; default for "
+        "doccano, which also writes texts that a worker has not opened).",
+    )
     valid_share: float = Field(default=0.0, ge=0, lt=1, description="Share of tasks to draw for validation.")
     test_share: float = Field(default=0.0, ge=0, lt=1, description="Share of tasks to draw for the test.")
     split_seed: int = Field(default=0, ge=0, description="Seed of that draw.")

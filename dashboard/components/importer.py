@@ -9,17 +9,19 @@ import streamlit as st
 
 from crowdcore.core.errors import CrowdError
 from dashboard import services, state
+from dashboard.components.rating_scale import ask_kind, ask_scale
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
 from dashboard.components.variants import merging, open_questions
 
 if TYPE_CHECKING:
-    from crowdcore.data import Import, ImportReport
+    from crowdcore.data import Import, ImportReport, RatingImport
 
 __all__ = ["importer"]
 
 MINUS_ONE = {("-1",): "No label", (): "A label"}  # setting `missing` -> what -1 is
 SEVERAL = {"drop": "Leave out", "keep": "Each combination is a class"}
+UNMARKED = {"drop": "Leave out", "keep": "Seen: nothing to mark"}
 FLAGGED = {"keep": "Keep", "drop": "Leave out"}
 REPEATS = {"keep": "Keep and count all", "first": "Keep the first", "last": "Keep the last", "majority": "Majority"}
 _OF_NAMES = ("merge_classes", "merge_workers", "multi_select")  # mean nothing once another column is chosen
@@ -31,7 +33,7 @@ def importer() -> None:
         "A table with one row per label (**task, worker, label**, optionally **gold**) as CSV, TSV, JSON lines or "
         "Parquet; a table of tasks × workers; an export of Mechanical Turk, Toloka, Appen, SageMaker Ground Truth, "
         "Label Studio, Prodigy, doccano, Argilla or LightTag; or a ZIP of a dataset folder, of a table with the images "
-        "that its column **image** names, or of a folder of images for each class."
+        "that its column **image** names, or of a folder of images for each class. Ratings and spans of texts open too."
     )
     path = chosen_file()
     if path is None:
@@ -39,21 +41,41 @@ def importer() -> None:
         st.caption("The file stays on this machine, in the app's workspace.")
         return
     mapping: dict[str, Any] = st.session_state.setdefault("mapping", {}).setdefault(path, {})
+    ask_kind(path, mapping)
     try:
-        found = services.examine(path, tuple(sorted(mapping.items())))
+        found = understood(path, mapping)
     except CrowdError as error:
         if not mapping:
             raise
         st.error(as_text(error), icon=":material/error:")
         st.button("Undo the choices", icon=":material/undo:", on_click=mapping.clear)
         return
-    if isinstance(found, tuple):
-        columns, roles = found
-        missing = " and the ".join(role for role in ("task", "worker", "label") if role not in roles)
-        st.warning(f"The columns do not say which holds the {missing}. Choose below.", icon=":material/help:")
-        ask(path, mapping, columns, roles)
-        ask_wide(path, mapping, columns)
-        return
+    if found is not None:
+        offer(found, path, mapping)
+
+
+def understood(path: str, mapping: dict[str, Any]) -> Import | RatingImport | None:
+    """What a file holds; None while the user has to say more, which is asked for."""
+    how = tuple(sorted(mapping.items()))
+    if mapping.get("kind") == "ratings":
+        values = services.rating_values(path, how)
+        if not isinstance(values, tuple) and not ask_scale(path, mapping, values):
+            with st.expander("Columns and repeats", expanded=False):
+                ask(path, mapping, values.columns, values.roles)
+            return None
+    found = services.examine(path, how)
+    if not isinstance(found, tuple):
+        return found
+    columns, roles = found
+    missing = " and the ".join(role for role in ("task", "worker", "label") if role not in roles)
+    st.warning(f"The columns do not say which holds the {missing}. Choose below.", icon=":material/help:")
+    ask(path, mapping, columns, roles)
+    ask_wide(path, mapping, columns)
+    return None
+
+
+def offer(found: Import | RatingImport, path: str, mapping: dict[str, Any]) -> None:
+    """What was understood, what can be read otherwise, and the way in."""
     report(found)
     merging(found.report, mapping, path)
     with st.expander("Columns and repeats", expanded=False):
@@ -61,11 +83,16 @@ def importer() -> None:
         if found.report.format == "wide":
             ask_wide(path, mapping, found.report.columns)
         ask_tool(path, mapping, {finding.code for finding in found.report.findings})
-    ask_split(path, mapping, found.report)
+    ratings = found.report.rating_range is not None
+    if not ratings:
+        ask_split(path, mapping, found.report)
     changes = len(found.report.changes)
     label = f"Accept {count(changes, 'change')} and open" if changes else "Open it"
     if st.button(label, type="primary", icon=":material/check:"):
-        state.put(dataset=services.accept(found, path, tuple(sorted(mapping.items()))))
+        name = services.accept(found, path, tuple(sorted(mapping.items())))
+        if ratings:
+            st.switch_page("views/ratings.py", query_params=state.address("ratings", ratings=name))
+        state.put(dataset=name)
         st.switch_page("views/overview.py", query_params=state.address("overview"))
 
 
@@ -145,6 +172,7 @@ def ask_tool(path: str, mapping: dict[str, Any], found: Collection[str]) -> None
         for setting, label, options, code in (
             ("multi_select", "Several choices", SEVERAL, "several-choices"),
             ("flagged", "Flagged by the tool", FLAGGED, "flagged"),
+            ("unmarked", "Texts without a span", UNMARKED, "unmarked"),
         ):
             if code in found or setting in mapping:
                 key = f"{setting}-{path}"
@@ -182,7 +210,7 @@ def ask_split(path: str, mapping: dict[str, Any], told: ImportReport) -> None:
             st.selectbox("Keep together", others, index=None, key=key, on_change=chosen, args=("group", key))
 
 
-def report(found: Import) -> None:
+def report(found: Import | RatingImport) -> None:
     """What was understood, what would change, what looks odd."""
     told = found.report
     how = ", ".join(part for part in (told.format, told.encoding) if part)
@@ -190,19 +218,21 @@ def report(found: Import) -> None:
     st.header(f"{as_text(told.source)}: what was understood")
     st.caption(as_text(f"{how}. {roles}." if roles else f"{how}."))
     grid = st.grid(5, min_column_width=120, gap="xsmall")
+    span = told.rating_range and "{:g} to {:g}".format(*told.rating_range)
     for label, value in {
-        "Tasks": told.n_tasks,
-        "Workers": told.n_workers,
-        "Annotations": told.n_annotations,
-        "Classes": len(told.classes),
-        "Tasks with gold": told.n_gold,
+        "Tokens" if told.n_sentences else "Tasks": f"{told.n_tasks:,}",
+        "Workers": f"{told.n_workers:,}",
+        "Annotations": f"{told.n_annotations:,}",
+        "Range" if span else "Classes": span or f"{len(told.classes):,}",
+        "Tasks with gold": f"{told.n_gold:,}",
     }.items():
         with grid.cell():
-            st.metric(label, f"{value:,}", border=True)
-    held = count(told.n_rows, "cell" if told.format == "wide" else "row")
+            st.metric(label, value, border=True)
+    held = count(told.n_rows, "cell" if told.format == "wide" else "tag" if told.n_sentences else "row")
     st.caption(f"{held} in the file: {told.n_annotations:,} became annotations, {told.n_left_out:,} are left out.")
-    shown = ", ".join(told.classes[:20]) + (" …" if len(told.classes) > 20 else "")
-    st.caption(as_text(f"Classes ({told.classes_from}): {shown}"))
+    if not span:
+        shown = ", ".join(told.classes[:20]) + (" …" if len(told.classes) > 20 else "")
+        st.caption(as_text(f"Classes ({told.classes_from}): {shown}"))
     if told.changes:
         listed = "\n".join(f"- {as_text(change)}" for change in told.changes)
         st.warning(f"Importing would drop or merge rows:\n\n{listed}", icon=":material/content_cut:")

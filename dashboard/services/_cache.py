@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import CrowdError
@@ -19,6 +19,7 @@ from crowdcore.runs.files import read_json
 
 if TYPE_CHECKING:
     from crowdcore import CrowdDataset
+    from crowdcore.data import RatingDataset
 
 __all__ = [
     "NOTE",
@@ -36,6 +37,7 @@ __all__ = [
 
 NOTE = "upload.json"
 """File of an upload, and of a dataset that came of one, with its name and how it was read."""
+Crowd = TypeVar("Crowd", bound="CrowdDataset | RatingDataset")
 _FRESH = 1.0  # seconds
 _recent: dict[str, tuple[float, CrowdDataset]] = {}
 
@@ -89,16 +91,17 @@ def _read(file: Path, number: int, changed: int) -> Mapping[str, Any]:
     return read_json(file)
 
 
-def fitting(dataset: CrowdDataset) -> CrowdDataset:
+def fitting(dataset: Crowd) -> Crowd:
     """The dataset, if a table of its tasks or classes × classes takes no more than a quarter of the memory.
 
     Raises:
         CrowdError: it takes more, as where every text has become a class.
     """
-    needed = 8 * dataset.n_classes * max(dataset.n_tasks, dataset.n_classes)
+    n_classes = getattr(dataset, "n_classes", 0)  # ratings have none
+    needed = 8 * n_classes * max(dataset.n_tasks, n_classes)
     if needed > available_memory() // 4:
         raise CrowdError(
-            f"{dataset.name!r} has {dataset.n_tasks:,} tasks and {dataset.n_classes:,} classes, whose tables need "
+            f"{dataset.name!r} has {dataset.n_tasks:,} tasks and {n_classes:,} classes, whose tables need "
             f"{needed / 2**30:.1f} GiB each: choose another column for the label, or use the command line."
         )
     return dataset

@@ -28,7 +28,7 @@ def names() -> list[str]:
     """Datasets to choose from: those this session planted, the uploads, then the named ones."""
     import crowdcore as cc
 
-    uploaded = (upload.dataset for upload in list_uploads() if upload.dataset)
+    uploaded = (upload.dataset for upload in list_uploads() if upload.dataset and not upload.rated)
     return list(dict.fromkeys([*st.session_state.get("uploads", []), *uploaded, *cc.list_datasets()]))
 
 

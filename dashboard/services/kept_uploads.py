@@ -52,6 +52,11 @@ class Upload:
     when: datetime
     mapping: Mapping[str, Any]
 
+    @property
+    def rated(self) -> bool:
+        """Whether its labels were read as ratings."""
+        return self.mapping.get("kind") == "ratings"
+
 
 def list_uploads() -> list[Upload]:
     """The uploads of whoever is signed in (of all, where nobody has to), the newest first."""

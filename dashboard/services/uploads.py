@@ -20,11 +20,13 @@ from dashboard.services._cache import close_to_others, fitting, private_folder, 
 from dashboard.services.kept_uploads import digest_of, free_title, kept_file, note_dataset, note_file
 
 if TYPE_CHECKING:
-    from crowdcore.data import Import
+    from crowdcore.data import Import, RatingImport
 
-__all__ = ["MAPPED", "accept", "examine", "get_ready", "receive", "receive_again"]
+__all__ = ["COMMON", "MAPPED", "accept", "examine", "get_ready", "receive", "receive_again"]
 
 MAPPED = ("task", "worker", "label", "gold")
+COMMON = {*MAPPED, "repeats", "workers", "missing"}
+"""Settings that mean the same for classes and for ratings."""
 _CHUNK = 1 << 20
 _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 
@@ -90,21 +92,27 @@ def _unpacked(archive: Path) -> Path:
 
 
 @st.cache_resource(show_spinner="Reading the file …", max_entries=4)
-def examine(path: str, mapping: tuple[tuple[str, Any], ...]) -> Import | tuple[tuple[str, ...], dict[str, str]]:
+def examine(
+    path: str, mapping: tuple[tuple[str, Any], ...]
+) -> Import | RatingImport | tuple[tuple[str, ...], dict[str, str]]:
     """What a stored file holds; or, where its columns do not say, the columns and the roles known.
+
+    Labels are read as ratings where ``mapping`` says ``kind="ratings"``.
 
     Raises:
         CrowdError: no crowd data, or a damaged file.
     """
-    from crowdcore.data import MappingError, examine
+    from crowdcore.data import MappingError, examine, examine_ratings
 
+    how = dict(mapping)
+    ratings = how.pop("kind", "") == "ratings"
     try:
-        return run_confined(examine, path, **dict(mapping))
+        return run_confined(examine_ratings, path, **how) if ratings else run_confined(examine, path, **how)
     except MappingError as question:
         return question.columns, question.roles
 
 
-def accept(examined: Import, path: str = "", mapping: tuple[tuple[str, Any], ...] = ()) -> str:
+def accept(examined: Import | RatingImport, path: str = "", mapping: tuple[tuple[str, Any], ...] = ()) -> str:
     """Take a file in, with all that is dropped or merged; it becomes a dataset of the workspace.
 
     Args:
@@ -120,7 +128,8 @@ def accept(examined: Import, path: str = "", mapping: tuple[tuple[str, Any], ...
     """
     from crowdcore.data.writers import write_folder
 
-    dataset = fitting(examined.dataset(accept=True))
+    dataset = examined.dataset(accept=True)
+    fitting(dataset)
     slug = re.sub(r"[^a-z0-9]+", "-", dataset.name.lower()).strip("-")[:40] or "upload"
     said = json.dumps([dataset.fingerprint, digest_of(path), mapping])
     name = f"{slug}-{hashlib.blake2b(said.encode(), digest_size=5).hexdigest()}"

@@ -14,12 +14,10 @@ from dashboard.components.frame import page
 from dashboard.components.guard import fragment
 from dashboard.components.pickers import named
 from dashboard.components.text import as_text, count
-from dashboard.services.ratings import examine_ratings, rating_datasets
 
 if TYPE_CHECKING:
     from crowdcore.data import RatingDataset
 
-OWN = "A file of my own"
 VIEWS = {"bias": "Workers", "shared": "Shared bias", "pairs": "Who errs alike", "truth": "True ratings"}
 
 
@@ -33,17 +31,21 @@ def draw() -> None:
 @fragment
 def board() -> None:
     """Which ratings, compared with what, and what they show."""
-    folders = rating_datasets()
+    folders = services.rating_datasets()
+    open_own = {"view": "Open a file"}
+    st.page_link("views/data.py", label="Open a file of your own", icon=":material/upload_file:", query_params=open_own)
+    if not folders:
+        return
     with st.container(horizontal=True):
-        chosen = named("Ratings", "ratings", {name: name for name in (*folders, OWN)})
+        chosen = named("Ratings", "ratings", {name: services.title(name) for name in folders})
         place = st.container(horizontal=True, vertical_alignment="bottom")
-    dataset = own_file() if chosen == OWN else opened(folders[chosen], ())
+    dataset = opened(chosen, folders[chosen])
     if dataset is None:
         return
     references = [*(["gold"] if dataset.has_gold else []), *aggregation.ratings.names()]
     with place:
         truth = named("Compared with", "truth", {name: name for name in references})
-        hidden = state.get("names", "hidden" if chosen == OWN else "") == "hidden"
+        hidden = state.get("names", "hidden" if services.uploaded(chosen) else "") == "hidden"
         st.toggle("Hide worker names", **state.bind("names", hidden, say=("hidden", "shown")))
     view = ratings.rating_view(dataset, truth, hidden=hidden)
     st.caption(
@@ -76,30 +78,21 @@ def draw_one(exhibit: Exhibit, key: str) -> None:
             show(Exhibit(exhibit.name, exhibit.title, None, exhibit.table), f"{key}-rows", file=exhibit.name)
 
 
-def own_file() -> RatingDataset | None:
-    """A file with its range."""
-    st.markdown(
-        "A table with one row per rating (**task, worker, rating**, optionally **gold**), or of tasks × workers, as "
-        "CSV, TSV, JSON lines or Parquet."
-    )
-    file = st.file_uploader("File", key="ratings-file", label_visibility="collapsed")
-    with st.container(horizontal=True):
-        low = st.number_input("Lowest rating", value=0.0, key="ratings-low")
-        high = st.number_input("Highest rating", value=1.0, key="ratings-high")
-    if file is None:
-        return None
-    return opened(services.receive(file.name, file), (("low", low), ("high", high)))
-
-
-def opened(path: str, mapping: tuple[tuple[str, float], ...]) -> RatingDataset | None:
+def opened(name: str, path: str) -> RatingDataset | None:
     """The ratings; where some would be left out, only after the user agrees."""
-    found = examine_ratings(path, mapping)
-    if found.report.changes:
-        for finding in found.report.changes:
-            st.warning(as_text(str(finding)), icon=":material/report:")
-        if not st.toggle("Go on without them", **state.bind("accept", state.get("accept") == "yes")):
+    found = services.examine_ratings(path)
+    changes = found.report.changes
+    if changes:
+        told = st.container()
+        agreed = st.toggle("Go on without them", **state.bind("accept", state.get("accept") == "yes"))
+        for finding in changes:
+            if agreed:
+                told.caption(as_text(finding.done))
+            else:
+                told.warning(as_text(str(finding)), icon=":material/report:")
+        if not agreed:
             return None
-    return found.dataset(accept=True)
+    return services.as_uploaded(found.dataset(accept=True), name)
 
 
 page("ratings", draw, classes=False)

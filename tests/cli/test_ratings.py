@@ -41,3 +41,29 @@ def test_refusals_are_one_line(refused, stars):
     assert "The range of the ratings is not known" in refused("ratings", "info", path)
     assert "would be left out" in refused("ratings", "info", path, "--read", "low=0", "--read", "high=1")
     assert "Did you mean 'median'?" in refused("ratings", "aggregate", path, *how, "-m", "medium")
+
+
+def test_a_file_with_columns_and_words_of_ones_own(crowdcore, tmp_path):
+    path = tmp_path / "likert.csv"
+    frame = pd.DataFrame({"film": ["a", "a", "b"], "critic": ["x", "y", "x"], "says": ["agree", "disagree", "neutral"]})
+    frame.to_csv(path, index=False)
+    words = 'levels=["disagree","neutral","agree"]'
+    how = [part for how in ("task=film", "worker=critic", "label=says", words) for part in ("--read", how)]
+    report = crowdcore("ratings", "examine", path, *how)
+    assert (report["rating_range"], report["n_annotations"]) == ([1, 3], 3)
+    for target, more in (("long.csv", ()), ("folder", ()), ("wide.csv", ("--wide",))):
+        assert crowdcore("ratings", "export", path, tmp_path / target, *how, *more)["ratings"] == 3
+    assert read_ratings(tmp_path / "long.csv", 1, 3).rating.tolist() == [3, 1, 2]
+    assert read_ratings(tmp_path / "folder").levels == ("disagree", "neutral", "agree")
+    assert pd.read_csv(tmp_path / "wide.csv")["x"].tolist() == [3, 2]
+
+
+def test_once_accepted_nothing_would_be_left_out_any_more(crowdcore, stars):
+    path, _ = stars
+    notes = crowdcore("ratings", "info", path, "--read", "low=0", "--read", "high=1", "--accept")["notes"]
+    assert any("outside 0…1 were left out" in note for note in notes)
+    assert not any("would be" in note or "pass the range" in note for note in notes)
+
+
+def test_classes_are_told_from_ratings(refused):
+    assert "The labels are classes (zero, one, two, three, four …), not ratings" in refused("ratings", "info", "demo")

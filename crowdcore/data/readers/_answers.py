@@ -34,9 +34,17 @@ _REASONS: dict[str, tuple[str, str]] = {
     "no-class": ("annotation", "holding no class (but spans, boxes, texts …)"),
     "region": ("region", "holding no class of the whole task"),
     "no-score": ("judgment", "without a score"),
+    "no-text": ("annotation", "of a text that is missing or holds no token"),
+    "other-text": ("annotation", "of another text than the one first named so"),
+    "unmarked": ("annotation", "without a span"),
+    "other-question": ("annotation", "that answer another question"),
+    "relation": ("relation", "between spans"),
 }
-_BESIDE = ("prediction", "region")
-_REMEDIES = {"several-choices": "Pass multi_select='keep' to make each combination a class of its own."}
+_BESIDE = ("prediction", "region", "relation")
+_REMEDIES = {
+    "several-choices": "Pass multi_select='keep' to make each combination a class of its own.",
+    "unmarked": "The tool also writes texts that a worker has not opened; if all were opened, pass unmarked='keep'.",
+}
 
 
 def left_out(code: str, rows: Sequence[int] | IntArray) -> Finding:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
 from crowdcore.core.errors import DataError
 from crowdcore.data.readers._answers import Answers, media_of, need_records, records, text_of
 from crowdcore.data.readers._export import only_question, other_questions
+from crowdcore.data.readers._marked_texts import MarkedTexts
+from crowdcore.data.readers._spans import is_span, read_spans
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.report import Finding
 from crowdcore.data.settings import ReadSettings
@@ -25,7 +28,10 @@ class _Response(NamedTuple):
 
 
 class Argilla(Reader):
-    """The label is the response to the only question (or the one named); suggestions are nobody's."""
+    """The label is the response to the only question (or the one named); suggestions are nobody's.
+
+    Responses to a question of spans are lists of records with start, end and label.
+    """
 
     name: ClassVar[str] = "argilla"
     title: ClassVar[str] = "Argilla (records)"
@@ -48,16 +54,25 @@ class Argilla(Reader):
         if not questions:
             raise DataError("No record has a response", "Suggestions alone are no annotations.", file=source.path)
         question = only_question(questions, source, settings, {"task": "id", "worker": "user_id"})
-        answers = Answers(source, settings, {"task": "id", "worker": "user_id", "label": question})
+        spans = _are_spans(response.value for given in found for response in given.get(question, ()))
+        form = MarkedTexts if spans else Answers
+        answers = form(source, settings, {"task": "id", "worker": "user_id", "label": question})
         for number, record in enumerate(records(source), 1):
             task = text_of(record.get("id")) or str(number)
-            answers.list_task(task, **media_of(_fields(record, questions)))
+            media = media_of(_fields(record, questions))
+            answers.list_task(task, **media)
             if _suggested(record, question):
                 answers.leave_out("prediction", number)
             for response in found[number - 1].get(question, []):
                 status = str(response.status).lower()
                 values = response.value if isinstance(response.value, list) else [response.value]
-                if status in _LEFT_OUT:
+                if isinstance(answers, MarkedTexts):
+                    if status in _LEFT_OUT:
+                        answers.refuse(_LEFT_OUT[status], number, response.user, media.get("text"))
+                    else:
+                        given = read_spans(response.value if isinstance(response.value, list) else ())
+                        answers.mark(number, task, response.user, media.get("text"), given)
+                elif status in _LEFT_OUT:
                     answers.leave_out(_LEFT_OUT[status], number, response.user)
                 elif any(isinstance(value, dict | list) for value in values):
                     answers.leave_out("no-class", number, response.user)
@@ -69,6 +84,12 @@ class Argilla(Reader):
             sentence = "This file does not say which responses are drafts or discarded; all that say nothing count"
             findings.append(Finding("status-unknown", "warning", sentence, remedy=_DATASETS))
         return answers.raw(self.name, columns=tuple(shown), findings=findings)
+
+
+def _are_spans(values: Iterable[Any]) -> bool:
+    """Whether most entries of the responses are spans."""
+    entries = [isinstance(e, dict) and is_span(e) for v in values for e in (v if isinstance(v, list) else [v])]
+    return 2 * sum(entries) > len(entries)
 
 
 def _responses(record: dict[str, Any], number: int, source: Source) -> dict[str, list[_Response]]:

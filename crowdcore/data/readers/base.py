@@ -99,6 +99,7 @@ class Raw:
         sentences: of tokens, which of the listed tasks form a sentence.
         target: what kind of labels the file says it has: classes, ratings or sequences.
         rating_range: low and high of ratings, where the file says them.
+        levels: the words that ratings stand for, where the file says them.
     """
 
     format: str
@@ -126,6 +127,7 @@ class Raw:
     sentences: Sentences | None = None
     target: Literal["classes", "ratings", "sequences"] = "classes"
     rating_range: tuple[float, float] | None = None
+    levels: tuple[str, ...] = ()
 
     def row_numbers(self, chosen: AnyArray) -> AnyArray:
         """1-based file rows of some annotation rows."""

@@ -66,11 +66,15 @@ def read_class_list(folder: Path) -> tuple[tuple[str, ...] | None, Target]:
     return classes, kind
 
 
-def _rating_range(folder: Path) -> tuple[float, float] | None:
-    """Low and high that the first line of a folder's classes.txt says: ``# regression: rating on 0..1``."""
-    with (folder / "classes.txt").open(encoding="utf-8") as file:
-        found = re.search(r"(-?[0-9.]*[0-9])\s*(?:\.\.|…)\s*(-?[0-9][0-9.]*)", file.readline())
-    return (float(found[1]), float(found[2])) if found else None
+def _rating_range(folder: Path) -> tuple[tuple[float, float] | None, tuple[str, ...]]:
+    """What a folder's classes.txt says of ratings.
+
+    Returns:
+        Low and high of its first line, ``# regression: rating on 0..1``; and the words of the others, from low to high.
+    """
+    first, *words = (folder / "classes.txt").read_text(encoding="utf-8").split("\n")
+    found = re.search(r"(-?[0-9.]*[0-9])\s*(?:\.\.|…)\s*(-?[0-9][0-9.]*)", first)
+    return (float(found[1]), float(found[2])) if found else None, tuple(word.strip() for word in words if word.strip())
 
 
 class DatasetFolder(Reader):
@@ -110,6 +114,7 @@ class DatasetFolder(Reader):
             raw, target = by_tokens(raw), "classes"
         elif (path := find_table(folder, "tokens")) is not None:
             raw = _with_sentences(raw, path)
+        rating_range, levels = _rating_range(folder) if target == "ratings" else (None, ())
         return replace(
             raw,
             classes=classes,
@@ -118,7 +123,8 @@ class DatasetFolder(Reader):
             arrays=folder,
             truth=_read_truth(folder, len(raw.task)),
             target=target,
-            rating_range=_rating_range(folder) if target == "ratings" else None,
+            rating_range=rating_range,
+            levels=levels,
         )
 
 

@@ -10,18 +10,21 @@ from crowdcore.core.errors import DataError
 from crowdcore.data.columns import MappingError
 from crowdcore.data.readers._answers import Answers, as_list, media_of, text_of
 from crowdcore.data.readers._export import other_questions
+from crowdcore.data.readers._marked_texts import MarkedTexts
+from crowdcore.data.readers._spans import Span
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import JsonTable
 
 __all__ = ["LabelStudio"]
 
+SPANS = "spans"  # kind of a control that marks texts
 _KINDS = ("choices", "pairwise", "rating")
 _ANSWERS = dict(zip(("choices", "selected", "rating"), _KINDS, strict=True))  # key of the value -> kind of control
 
 
 class LabelStudio(Reader):
-    """A list of tasks, each with ``data`` and ``annotations``; choices are read.
+    """A list of tasks, each with ``data`` and ``annotations``; choices are read, or the labels of spans of texts.
 
     An annotation marked as ground truth becomes the task's gold, and is nobody's annotation.
     """
@@ -37,13 +40,15 @@ class LabelStudio(Reader):
         return 0.9 if isinstance(first.get("data"), dict) and _annotations(first) is not None else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
-        """Read the choices of one control."""
+        """Read the choices, or the spans, of one control."""
         table = source.table
         if not isinstance(table, JsonTable):
             raise DataError("This is not a JSON export of Label Studio", file=source.path)
         controls = _controls(table)
         control = _one(controls, settings.label, source)
-        answers = Answers(source, settings, {"task": "id", "worker": "completed_by", "label": control})
+        spans = controls[control] == SPANS
+        form = MarkedTexts if spans else Answers
+        answers = form(source, settings, {"task": "id", "worker": "completed_by", "label": control})
         listed: dict[str, int] = {}
         for number, entry in enumerate(table.records(), 1):
             data, annotations = entry.get("data"), _annotations(entry)
@@ -60,16 +65,17 @@ class LabelStudio(Reader):
             for annotation in annotations:
                 if not isinstance(annotation, dict):
                     raise DataError("An annotation is not a record", file=source.path, row=number)
-                _add(answers, number, task, annotation, control)
-        others = other_questions([name for name, kind in controls.items() if kind in _KINDS], control)
+                if isinstance(answers, MarkedTexts):
+                    _mark(answers, number, task, annotation, control, media_of(data).get("text"))
+                else:
+                    _add(answers, number, task, annotation, control)
+        others = other_questions([name for name, kind in controls.items() if kind in (*_KINDS, SPANS)], control)
         return answers.raw(self.name, columns=("id", "completed_by", *controls), findings=others)
 
 
 def _add(answers: Answers, number: int, task: str, annotation: dict[str, Any], control: str) -> None:
     """Take an annotation in: for its worker, or as gold."""
-    who = annotation.get("completed_by")
-    if isinstance(who, dict):
-        who = who.get("email") or who.get("id")
+    who = _who(annotation)
     if annotation.get("was_cancelled"):
         answers.leave_out("skipped", number, who)
         return
@@ -83,6 +89,37 @@ def _add(answers: Answers, number: int, task: str, annotation: dict[str, Any], c
         answers.add_gold(number, task, label)
         return
     answers.add(number, task, who, choices, annotation.get("lead_time"), annotation.get("created_at"))
+
+
+def _who(annotation: dict[str, Any]) -> Any:
+    who = annotation.get("completed_by")
+    return who.get("email") or who.get("id") if isinstance(who, dict) else who
+
+
+def _mark(
+    texts: MarkedTexts, number: int, task: str, annotation: dict[str, Any], control: str, text: str | None
+) -> None:
+    """Take the spans of an annotation in: for its worker, or as gold."""
+    who = _who(annotation)
+    if annotation.get("was_cancelled"):
+        texts.refuse("skipped", number, who, text)
+        return
+    spans = []
+    for result in _results(annotation):
+        if str(result.get("from_name")) == control and _is_span(result):
+            value = result["value"]
+            words = value.get("text") if isinstance(value.get("text"), str) else None
+            labels = as_list(value.get("labels")) or [None]
+            spans += [Span(value.get("start"), value.get("end"), label, words) for label in labels]
+    if annotation.get("ground_truth"):
+        texts.mark_truth(number, task, text, spans)
+    else:
+        texts.mark(number, task, who, text, spans)
+
+
+def _is_span(result: dict[str, Any]) -> bool:
+    """Whether a region is a span of a text."""
+    return {"start", "end", "labels"} <= result["value"].keys() and result.get("type") in ("labels", None)
 
 
 def _annotations(entry: dict[str, Any]) -> list[Any] | None:
@@ -107,18 +144,18 @@ def _chosen(result: dict[str, Any]) -> list[object]:
 
 
 def _controls(table: JsonTable) -> dict[str, str]:
-    """Name of each control with answers about the whole task -> its kind; regions count under their own type."""
+    """Name of each control with answers -> its kind; regions count under their own type, spans of texts as spans."""
     found: dict[str, str] = {}
     for entry in table.records():
         for annotation in _annotations(entry) or ():
             for result in _results(annotation):
                 name, kind = str(result.get("from_name")), _kind(result)
-                found[name] = kind or found.get(name, f"region {result.get('type')}")
+                found[name] = kind or found.get(name, SPANS if _is_span(result) else f"region {result.get('type')}")
     return found
 
 
 def _one(controls: dict[str, str], named: str | None, source: Source) -> str:
-    """The control that is named, or the only one with choices.
+    """The control that is named, or the only one with choices, or where there is none the only one with spans.
 
     Raises:
         DataError: there is none.
@@ -127,7 +164,8 @@ def _one(controls: dict[str, str], named: str | None, source: Source) -> str:
     names = [name for name, kind in controls.items() if kind in ("choices", "pairwise")]
     ratings = [name for name, kind in controls.items() if kind == "rating"]
     roles = {"task": "id", "worker": "completed_by"}
-    if named is not None and named not in (*names, *ratings):
+    spans = [name for name, kind in controls.items() if kind == SPANS]
+    if named is not None and named not in (*names, *ratings, *spans):
         raise MappingError(f"No control called {named!r} holds choices", names, roles, source.path, "label=…")
     if named is not None:
         return named
@@ -135,10 +173,14 @@ def _one(controls: dict[str, str], named: str | None, source: Source) -> str:
         return names[0]
     if names:
         raise MappingError("Several controls hold choices", names, roles, source.path, "label=…")
+    if len(spans) == 1:
+        return spans[0]
+    if spans:
+        raise MappingError("Several controls hold spans", spans, roles, source.path, "label=…")
     if ratings:
         raise MappingError(
             "No annotation holds choices, only ratings", ratings, roles, source.path, "label=… to read them as classes"
         )
     kinds = Counter(kind.removeprefix("region ") for kind in controls.values())
     seen = f"; there are {', '.join(kinds)}" if kinds else ""
-    raise DataError(f"No annotation holds choices{seen}", "Only choices are read so far.", file=source.path)
+    raise DataError(f"No annotation holds choices{seen}", "Choices and spans of texts are read.", file=source.path)

@@ -1,4 +1,4 @@
-"""Prodigy's JSON lines with ``_annotator_id``: choices among options, or accepted and rejected suggestions."""
+"""Prodigy's JSON lines with ``_annotator_id``: choices, accepted and rejected suggestions, or marked spans."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 from crowdcore.core.errors import DataError
 from crowdcore.data.columns import ALIASES, MappingError, plain
 from crowdcore.data.readers._answers import Answers, as_list, text_of
+from crowdcore.data.readers._marked_texts import MarkedTexts
+from crowdcore.data.readers._spans import is_span, read_spans, tokens_of
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import JsonTable
@@ -15,12 +17,15 @@ __all__ = ["Prodigy"]
 
 _WHO = ("_annotator_id", "_session_id")
 _SUGGESTIONS = ("classification", "ner", "spans", "pos", "dep", "image", "audio", "text", "html", "compare", "diff")
+SPANS = "spans"  # the field of what workers mark in a text
+_MARKING = ("ner_manual", "spans_manual")
 _DRAWN = ("spans", "relations", "arcs", "audio_spans")  # what workers mark inside a text, an image or a sound
 
 
 class Prodigy(Reader):
     """With ``options`` the label is the accepted option; without, the question is the suggestion (text and label
-    together, ``_task_hash``) and the label is ``accept`` or ``reject``. Spans that workers mark are not read.
+    together, ``_task_hash``) and the label is ``accept`` or ``reject``. Lines of spans that workers marked are read
+    as tags of tokens if there is nothing else, or with ``label="spans"``.
     """
 
     name: ClassVar[str] = "prodigy"
@@ -39,6 +44,8 @@ class Prodigy(Reader):
         if not isinstance(table, JsonTable):
             raise DataError("These are not JSON lines of Prodigy", file=source.path)
         question = _one_question(table, settings.label, source)
+        if question == SPANS:
+            return self._spans(table, source, settings)
         choice = question == "accept"
         by = "_input_hash" if choice else "_task_hash"
         answers = Answers(source, settings, {"task": by, "worker": "_annotator_id", "label": question})
@@ -65,6 +72,23 @@ class Prodigy(Reader):
         combined = sorted(set(answers.label) - set(classes)) if settings.multi_select == "keep" else ()
         return answers.raw(self.name, columns=table.columns, classes=(*classes, *combined))
 
+    def _spans(self, table: JsonTable, source: Source, settings: ReadSettings) -> Raw:
+        """Read the spans of every accepted text, with the tokens that Prodigy says."""
+        columns = {"task": "_input_hash", "worker": "_annotator_id", "label": SPANS}
+        texts = MarkedTexts(source, settings, columns)
+        for number, record in enumerate(table.records(), 1):
+            who = next((record[name] for name in _WHO if record.get(name) is not None), None)
+            answer, text = record.get("answer"), record.get("text")
+            if not _marks(record):
+                texts.refuse("no-class" if _question(record) is None else "other-question", number, who, text)
+            elif answer != "accept":
+                texts.refuse("rejected" if answer == "reject" else "skipped", number, who, text)
+            else:
+                tokens = tokens_of(record.get("tokens"), text) if isinstance(text, str) else None
+                task = _task(record, "_input_hash", number, source)
+                texts.mark(number, task, who, text, read_spans(as_list(record.get(SPANS))), tokens)
+        return texts.raw(self.name, columns=table.columns)
+
 
 def _question(record: dict[str, Any]) -> str | None:
     """Which field answers the question: ``accept`` (options), ``answer`` (a suggestion), None for marked spans."""
@@ -72,19 +96,36 @@ def _question(record: dict[str, Any]) -> str | None:
         return "accept"
     view = record.get("_view_id")
     if view is None:
-        return None if any(as_list(record.get(name)) for name in _DRAWN) else "answer"
+        marking = "label" not in record and any(name in record for name in (SPANS, "tokens"))
+        return None if marking or any(as_list(record.get(name)) for name in _DRAWN) else "answer"
     return "answer" if view in _SUGGESTIONS else None
 
 
+def _marks(record: dict[str, Any]) -> bool:
+    """Whether a worker marked spans of a text, or could have."""
+    if _question(record) is not None or not isinstance(record.get("text"), str):
+        return False
+    if record.get("_view_id") in _MARKING:
+        return True
+    return any(name in record for name in (SPANS, "tokens")) and all(map(is_span, as_list(record.get(SPANS))))
+
+
 def _one_question(table: JsonTable, named: str | None, source: Source) -> str:
-    """The field that is named, or the only one that answers the questions of the file.
+    """The field that is named, or the only one that answers the questions of the file; spans where none does.
 
     Raises:
         DataError: workers marked spans, and nothing else.
         MappingError: the file mixes choices and suggestions, or has none of that name.
     """
-    found = {question: None for record in table.records() if (question := _question(record))}
+    found: dict[str, None] = {}
+    marked = False
+    for record in table.records():
+        if (question := _question(record)) is not None:
+            found[question] = None
+        marked = marked or _marks(record)
     roles = {"worker": "_annotator_id"}
+    if marked and (named == SPANS or (named is None and not found)):
+        return SPANS
     if named in found:
         return str(named)
     if found and named is not None:
@@ -92,8 +133,8 @@ def _one_question(table: JsonTable, named: str | None, source: Source) -> str:
     if len(found) > 1:
         raise MappingError("There are choices and accepted suggestions", found, roles, source.path, "label=…")
     if not found:
-        what = "These lines hold spans or texts that workers marked or wrote, not classes"
-        raise DataError(what, "Only choices and accepted or rejected suggestions are read so far.", file=source.path)
+        what = "These lines hold regions or texts that workers drew or wrote, not classes or spans of texts"
+        raise DataError(what, "Choices, accepted or rejected suggestions, and spans are read.", file=source.path)
     return next(iter(found))
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from crowdcore.core.errors import DataError
@@ -49,8 +50,9 @@ class WideTable(Reader):
         filled = [[str(v).strip() for v in column if not _is_missing(v)] for column in cells]
         if not roles and len(workers) == 3 and all(len(column) == len(head) for column in filled):
             return 0.0  # may as well be task, worker and label under names nobody knows
-        shared = isinstance(settings, RatingSettings) or _share_labels([column for column in filled if column])
-        return 0.4 if shared else 0.0
+        given = [column for column in filled if column]
+        rated = isinstance(settings, RatingSettings) and all(_are_ratings(c, settings.levels or ()) for c in given)
+        return 0.4 if rated or _share_labels(given) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read the filled cells, piece by piece."""
@@ -143,6 +145,12 @@ def _empty_columns(workers: tuple[str, ...], counts: IntArray) -> list[Finding]:
     listed = ", ".join(repr(w) for w in empty[:5]) + (" …" if len(empty) > 5 else "")
     sentence = f"{len(empty)} worker column{'s are' if len(empty) > 1 else ' is'} empty and left out: {listed}"
     return [Finding("empty-worker-column", "change", sentence, len(empty), examples=tuple(empty[:5]))]
+
+
+def _are_ratings(cells: list[str], levels: tuple[str, ...]) -> bool:
+    """Whether at least half of a column's cells are numbers or words that stand for some."""
+    numbers = pd.to_numeric(pd.Series(cells, dtype=object), errors="coerce").notna()
+    return 2 * int((numbers | pd.Series(cells).isin(levels)).sum()) >= len(cells)
 
 
 def _share_labels(columns: list[list[str]]) -> bool:

@@ -162,8 +162,8 @@ def _assemble(raw: Raw, settings: RatingSettings, name: str) -> tuple[ImportRepo
         media=attach_media(raw.path, images, media_columns(raw.tasks, tasks)),
         extra=attach_extra(raw.extra, given.rows, raw.escaped),
         file_row=attach_file_row(raw, given.rows),
-        notes=tuple(str(finding) for finding in findings),
-        levels=settings.levels or (),
+        notes=tuple(finding.done for finding in findings),
+        levels=settings.levels or raw.levels,
     )
     report = ImportReport(
         source=name,
@@ -197,6 +197,10 @@ def _range(raw: Raw, settings: RatingSettings) -> tuple[float, float]:
         return settings.low, settings.high
     if settings.levels is not None:
         return 1.0, float(len(settings.levels))
+    if raw.rating_range is None and raw.classes is not None:
+        listed = ", ".join(raw.classes[:5]) + (" …" if len(raw.classes) > 5 else "")
+        remedy = "Read them with load_dataset or read_dataset; if they are numbers, pass low=… and high=…."
+        raise DataError(f"The labels are classes ({listed}), not ratings", remedy, file=raw.path)
     if raw.rating_range is None:
         raise DataError("The range of the ratings is not known", "Pass it with low=… and high=….", file=raw.path)
     return raw.rating_range

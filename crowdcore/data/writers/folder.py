@@ -13,25 +13,26 @@ import pyarrow as pa
 from crowdcore.core.errors import DataError
 from crowdcore.data.dataset import SPLIT_ENDINGS, SPLITS, CrowdDataset, SimulatedTruth
 from crowdcore.data.dictionary import natural_order, strings
+from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.readers.folder import TARGET_MARKS
 from crowdcore.data.rows import Rows
 from crowdcore.data.sentences import Sentences
 from crowdcore.data.tables.base import Arrow
-from crowdcore.data.writers.long import annotation_table
+from crowdcore.data.writers.long import annotation_table, gold_column
 from crowdcore.data.writers.tables import TableFormat, beside, check_names, names_column, write_table
 
 __all__ = ["write_folder"]
 
 
 def write_folder(
-    dataset: CrowdDataset,
+    dataset: CrowdDataset | RatingDataset,
     path: str | Path,
     *,
     table: TableFormat = "parquet",
     readme: str | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write everything a dataset holds as a folder that `read_dataset` reads back equal.
+    """Write everything a dataset holds as a folder that `read_dataset` (`read_ratings`) reads back equal.
 
     Args:
         dataset: what to write.
@@ -45,7 +46,8 @@ def write_folder(
     """
     path = Path(path)
     check_names(dataset, listed=True)
-    bad = next((c for c in dataset.classes if "\n" in c or "\r" in c or c.lower().startswith(TARGET_MARKS)), None)
+    names = dataset.levels if isinstance(dataset, RatingDataset) else dataset.classes
+    bad = next((c for c in names if "\n" in c or "\r" in c or c.lower().startswith(TARGET_MARKS)), None)
     if bad is not None:
         raise DataError(f"The class name {bad!r} cannot stand in classes.txt", "Rename it.")
     if path.exists() and not (overwrite and path.is_dir() and (path / "classes.txt").is_file()):
@@ -68,12 +70,21 @@ def write_folder(
     return path
 
 
-def _fill(dataset: CrowdDataset, folder: Path, table: TableFormat, readme: str | None) -> None:
-    (folder / "classes.txt").write_text("".join(f"{name}\n" for name in dataset.classes), encoding="utf-8")
+def _class_list(dataset: CrowdDataset | RatingDataset) -> tuple[str, ...]:
+    """The lines of classes.txt: the classes; of ratings their range, then the words that they stand for."""
+    if not isinstance(dataset, RatingDataset):
+        return dataset.classes
+    low, high = (np.format_float_positional(end, trim="-") for end in (dataset.low, dataset.high))
+    return f"# regression: rating on {low}..{high}", *dataset.levels
+
+
+def _fill(dataset: CrowdDataset | RatingDataset, folder: Path, table: TableFormat, readme: str | None) -> None:
+    (folder / "classes.txt").write_text("".join(f"{line}\n" for line in _class_list(dataset)), encoding="utf-8")
     write_table(annotation_table(dataset), folder / f"annotations.{table}")
     write_table(_task_table(dataset), folder / f"tasks.{table}")
-    if dataset.sentences is not None:
-        write_table(_token_table(dataset.sentences), folder / f"tokens.{table}")
+    sentences = None if isinstance(dataset, RatingDataset) else dataset.sentences
+    if sentences is not None:
+        write_table(_token_table(sentences), folder / f"tokens.{table}")
     if _needs_worker_list(dataset):
         write_table(pa.table({"worker": strings(map(str, dataset.worker_ids))}), folder / f"workers.{table}")
     if dataset.features is not None:
@@ -89,20 +100,26 @@ def _fill(dataset: CrowdDataset, folder: Path, table: TableFormat, readme: str |
     if dataset.file_row is not None:
         np.save(folder / "file_row.npy", dataset.file_row, allow_pickle=False)
     _copy_media(dataset, folder)
-    if dataset.truth is not None:
+    if not isinstance(dataset, RatingDataset) and dataset.truth is not None:
         _write_truth(dataset.truth, folder / "truth.npz")
     text = readme or (
         f"# {dataset.name}\n\n{dataset.n_annotations:,} annotations by {dataset.n_workers:,} workers on "
-        f"{dataset.n_tasks:,} tasks, {dataset.n_classes:,} classes.\n"
+        f"{dataset.n_tasks:,} tasks, {_labels(dataset)}.\n"
     )
     (folder / "README.md").write_text(text, encoding="utf-8")
 
 
-def _task_table(dataset: CrowdDataset) -> Arrow:
+def _labels(dataset: CrowdDataset | RatingDataset) -> str:
+    if isinstance(dataset, RatingDataset):
+        return f"ratings from {dataset.low:g} to {dataset.high:g}"
+    return f"{dataset.n_classes:,} classes"
+
+
+def _task_table(dataset: CrowdDataset | RatingDataset) -> Arrow:
     columns = {
         "task": strings(map(str, dataset.task_ids)),
         "split": names_column(np.ma.masked_less(dataset.split.astype(np.int32), 0), strings(SPLITS)),
-        "gold": names_column(np.ma.masked_less(dataset.gold, 0), strings(dataset.classes)),
+        "gold": gold_column(dataset),
     }
     if dataset.media is not None and dataset.media.columns is not None:
         frame = dataset.media.columns
@@ -117,13 +134,13 @@ def _token_table(sentences: Sentences) -> Arrow:
     return pa.table({"sentence": names_column(sentences.of_task.astype(np.int32), ids), "word": words})
 
 
-def _needs_worker_list(dataset: CrowdDataset) -> bool:
+def _needs_worker_list(dataset: CrowdDataset | RatingDataset) -> bool:
     """Whether reading the annotations alone would give other workers, or another order."""
     names = [str(name) for name in dataset.worker_ids]
     return bool((dataset.labels_per_worker == 0).any()) or natural_order(names) != list(range(len(names)))
 
 
-def _parts(dataset: CrowdDataset, rows: Rows, what: str) -> dict[str, np.ndarray]:
+def _parts(dataset: CrowdDataset | RatingDataset, rows: Rows, what: str) -> dict[str, np.ndarray]:
     """File ending -> rows of that split's tasks, in order.
 
     Raises:
@@ -141,7 +158,7 @@ def _parts(dataset: CrowdDataset, rows: Rows, what: str) -> dict[str, np.ndarray
     return parts
 
 
-def _copy_media(dataset: CrowdDataset, folder: Path) -> None:
+def _copy_media(dataset: CrowdDataset | RatingDataset, folder: Path) -> None:
     """Copy image and sound files that tasks name, under the same relative path."""
     media = dataset.media
     if media is None or media.columns is None or media.folder is None:

@@ -11,26 +11,29 @@ import pyarrow as pa
 from crowdcore.core.errors import DataError
 from crowdcore.data.dataset import SPLITS, CrowdDataset
 from crowdcore.data.dictionary import strings
+from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.tables.base import Arrow
 from crowdcore.data.validation.attach import RESERVED
 from crowdcore.data.writers.tables import check_names, names_column, write_table
 
-__all__ = ["annotation_table", "write_long"]
+__all__ = ["annotation_table", "gold_column", "write_long"]
 
 
-def annotation_table(dataset: CrowdDataset, complete: bool = False) -> Arrow:
-    """A pyarrow table: task, worker, label, extra columns; if ``complete`` also gold, split and row of the file."""
-    classes = strings(dataset.classes)
+def annotation_table(dataset: CrowdDataset | RatingDataset, complete: bool = False) -> Arrow:
+    """A pyarrow table: task, worker, label or rating, extra columns; ``complete``: also gold, split, file row."""
     columns = {
         "task": names_column(dataset.task, pa.array(dataset.task_ids.astype("str"))),
         "worker": names_column(dataset.worker, pa.array(dataset.worker_ids.astype("str"))),
-        "label": names_column(dataset.label, classes),
     }
+    if isinstance(dataset, RatingDataset):
+        columns["rating"] = pa.array(dataset.rating)
+    else:
+        columns["label"] = names_column(dataset.label, strings(dataset.classes))
     if dataset.extra is not None:
-        columns |= {str(name): _extra_column(dataset.extra[name], str(name)) for name in dataset.extra}
+        taken = (*RESERVED, *columns)
+        columns |= {str(name): _extra_column(dataset.extra[name], str(name), taken) for name in dataset.extra}
     if complete and dataset.has_gold:
-        known = dataset.gold[dataset.task]
-        columns["gold"] = names_column(np.ma.masked_less(known, 0), classes)
+        columns["gold"] = gold_column(dataset).take(pa.array(dataset.task))
     if complete and (dataset.split >= 0).any():
         part = dataset.split[dataset.task].astype(np.int32)
         columns["split"] = names_column(np.ma.masked_less(part, 0), strings(SPLITS))
@@ -39,13 +42,20 @@ def annotation_table(dataset: CrowdDataset, complete: bool = False) -> Arrow:
     return pa.table(columns)
 
 
-def _extra_column(values: pd.Series, name: str) -> Arrow:
+def gold_column(dataset: CrowdDataset | RatingDataset) -> Arrow:
+    """The true class or rating of each task, missing where it is unknown."""
+    if isinstance(dataset, RatingDataset):
+        return pa.array(dataset.gold, from_pandas=True)
+    return names_column(np.ma.masked_less(dataset.gold, 0), strings(dataset.classes))
+
+
+def _extra_column(values: pd.Series, name: str, taken: tuple[str, ...]) -> Arrow:
     """An extra column as pyarrow.
 
     Raises:
         DataError: its name is one of ours, or its values have no common type.
     """
-    if name in RESERVED:
+    if name in taken:
         raise DataError(f"The extra column {name!r} has the name of another column of this table", "Rename it.")
     try:
         return pa.array(values, from_pandas=True)
@@ -55,11 +65,11 @@ def _extra_column(values: pd.Series, name: str) -> Arrow:
         ) from None
 
 
-def write_long(dataset: CrowdDataset, path: str | Path) -> Path:
+def write_long(dataset: CrowdDataset | RatingDataset, path: str | Path) -> Path:
     """Write the annotations as a long CSV or Parquet file (by the ending of ``path``).
 
     Each row holds the annotation's true class and split where known, and its row in the file it was read from. Tasks
-    without annotations, the class order, features and media are not in such a file; `write_folder` keeps all of them.
+    without annotations, the class order or range, features and media are not in such a file; `write_folder` keeps them.
 
     Args:
         dataset: what to write.

@@ -16,6 +16,7 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.dictionary import clean, encode, strings
 from crowdcore.data.formulas import escape
+from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.tables.base import Arrow
 
 __all__ = ["TableFormat", "beside", "check_names", "names_column", "replacing", "table_format", "write_table"]
@@ -98,7 +99,7 @@ def names_column(codes: Arrow, names: Arrow) -> Arrow:
     return pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array(codes), names)])
 
 
-def check_names(dataset: CrowdDataset, listed: bool) -> None:
+def check_names(dataset: CrowdDataset | RatingDataset, listed: bool) -> None:
     """Refuse names that would come back changed: readers trim blanks, and merge what looks the same.
 
     Args:
@@ -108,11 +109,8 @@ def check_names(dataset: CrowdDataset, listed: bool) -> None:
     Raises:
         DataError: says which name, and of what.
     """
-    for what, names in (
-        ("task", dataset.task_ids),
-        ("worker", dataset.worker_ids),
-        ("class", dataset.classes),
-    ):
+    classes = () if isinstance(dataset, RatingDataset) else dataset.classes
+    for what, names in (("task", dataset.task_ids), ("worker", dataset.worker_ids), ("class", classes)):
         column = strings(map(str, names))
         result = clean(encode(column), whole="all" if what != "class" else "keep" if listed else "mixed")
         codes = result.codes

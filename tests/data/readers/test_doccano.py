@@ -48,12 +48,3 @@ def test_old_exports_name_the_user(tmp_path):
     report = examine(path).report
     assert (report.classes, report.n_annotations, report.n_rows) == (("2", "3"), 2, 4)
     assert {f.code: f.left_out for f in report.changes if f.left_out} == {"several-choices": 1, "no-class": 1}
-
-
-def test_spans_are_no_classes(tmp_path):
-    (tmp_path / "crowd").mkdir()
-    for who in ("ann", "bob"):
-        text = exports.lines([{"id": 1, "text": "great film", "label": [[0, 5, "pos"]]}])
-        (tmp_path / "crowd" / f"{who}.jsonl").write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match=r"^No annotation is a choice of one class: 2 annotations holding no class"):
-        examine(tmp_path / "crowd")

@@ -84,10 +84,18 @@ SPANS = [{"start": 0, "end": 4, "label": "ORG"}]
 @pytest.mark.parametrize("more", [{"_view_id": "ner_manual"}, {"spans": SPANS}, {"_view_id": "blocks"}])
 def test_marked_spans_are_no_accepted_suggestions(write, more):
     marked = {"text": "goal", "_input_hash": 1, "_annotator_id": "ann", "answer": "accept", **more}
-    with pytest.raises(DataError, match=r"^These lines hold spans or texts that workers marked or wrote, not classes"):
-        examine(write([marked]))
-    report = examine(write([marked, line("goal", "bob", accept=["SPORT"])])).report
+    refused = r"^(These lines hold regions or texts that workers drew|No worker marked a span in a text)"
+    if "spans" in more:
+        assert examine(write([marked])).report.classes == ("O", "B-ORG", "I-ORG")
+    else:
+        with pytest.raises(DataError, match=refused):
+            examine(write([marked]))
+    records = [marked, line("goal", "bob", accept=["SPORT"])]
+    report = examine(write(records)).report
     assert {f.code: f.left_out for f in report.changes} == {"no-class": 1, "workers-without-labels": 0}
+    if "spans" in more:
+        report = examine(write(records), label="spans").report
+        assert {f.code: f.left_out for f in report.changes} == {"other-question": 1, "workers-without-labels": 0}
 
 
 def test_a_suggested_span_is_accepted_or_rejected(write):

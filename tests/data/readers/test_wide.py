@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from crowdcore.core.errors import CrowdError, DataError
-from crowdcore.data import MappingError, examine, read_dataset
+from crowdcore.data import MappingError, examine, examine_ratings, read_dataset
 from crowdcore.data.tables import delimited
 
 
@@ -209,3 +209,13 @@ def test_the_header_again_and_the_rows_behind_it(tmp_path):
     assert asked["repeated-header"].left_out == 2
     assert asked["label-outside-classes"].rows == (3,)
     assert (report.n_rows, report.n_annotations, report.n_left_out) == (6, 2, 4)
+
+
+def test_names_beside_words_are_no_ratings_of_workers(tmp_path):
+    path = tmp_path / "films.csv"
+    path.write_text("film,critic,says\na,x,good\nb,y,bad\n")
+    with pytest.raises(MappingError, match=r"worker=…"):
+        examine_ratings(path, task="film", low=1, high=3)
+    path.write_text("film,x,y\na,good,bad\nb,bad,\n")
+    found = examine_ratings(path, task="film", levels=["bad", "good"])
+    assert (found.report.format, found.report.n_annotations) == ("wide", 3)

@@ -1,0 +1,143 @@
+"""Opening large files of ratings and of tagged sentences, and aggregating them: time and memory.
+
+``python -m benchmarks.opening [ratings] [sentences]`` simulates a million ratings and 100,000 sentences of five workers
+each (or as many as are named), writes each in every format, and has a fresh process open it and aggregate. Claim: what
+that takes of memory, beyond the libraries, is at most three times the file, and it is done within a minute.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import crowdcore as cc
+from benchmarks.ratings import crowd
+from crowdcore.data import RatingDataset, write_conll, write_folder, write_long, write_wide
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.tags import find_spans, need_tags
+
+TIMES, SECONDS = 3.0, 60.0
+METHODS = {"ratings": ("mean", "raykar-em"), "sentences": ("majority-vote", "hmm-crowd")}
+
+
+def main() -> int:
+    n_ratings, n_sentences = (int(word) for word in (*sys.argv[1:3], *(1_000_000, 100_000)[len(sys.argv) - 1 :]))
+    rated = crowd(0, n_ratings // 5, 1000, 5)[0]
+    few = crowd(0, n_ratings // 5, 20, 5)[0]
+    once = np.unique(few.task.astype(np.int64) * 20 + few.worker, return_index=True)[1]
+    few = few.where(np.isin(np.arange(few.n_annotations), once))  # a wide table holds no repeats
+    tagged = cc.data.simulate.tags(n_sentences=n_sentences, per_sentence=5, n_workers=200, types=("LOC", "PER", "ORG"))
+    few_taggers = cc.data.simulate.tags(n_sentences=n_sentences, per_sentence=5, n_workers=20)
+    print("| what | file, MiB | open, s | aggregate, s | memory, MiB: open | and aggregate | times the file |")
+    print(7 * "|---" + "|")
+    met = True
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        for name, write in MADE.items():
+            dataset = {"r": few if "wide" in name else rated, "s": few_taggers if "conll" in name else tagged}[name[0]]
+            path = home / name.replace(" ", "-")
+            write(dataset, path)
+            size = sum(f.stat().st_size for f in path.iterdir()) if path.is_dir() else path.stat().st_size
+            command = [sys.executable, "-m", "benchmarks.opening", "--open", name, str(path)]
+            found = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+            times = found["memory"] / size
+            spent = ", ".join(f"{method} {seconds:.1f}" for method, seconds in found["aggregate"].items())
+            print(f"| {name} | {size / 2**20:.0f} | {found['open']:.1f} | {spent} | {found['memory_open'] / 2**20:.0f} | {found['memory'] / 2**20:.0f} | {times:.1f} |",
+                  flush=True)  # fmt: skip
+            met = met and times <= TIMES and found["open"] + sum(found["aggregate"].values()) <= SECONDS
+    print(f"claim: {TIMES:g} times the file, {SECONDS:g} s: {'met' if met else 'NOT met'}")
+    return not met
+
+
+def write_doccano(dataset: CrowdDataset, path: Path) -> None:
+    """A line for each worker and sentence, as doccano wrote them when it named the user."""
+    assert dataset.sentences is not None
+    scheme, start = need_tags(dataset), dataset.sentences.start
+    order = np.lexsort((dataset.task, dataset.worker))
+    task, worker, label = (part[order] for part in (dataset.task, dataset.worker, dataset.label))
+    sentence = dataset.sentences.of_task[task]
+    first = np.ones(len(order), bool)
+    first[1:] = (np.diff(sentence) != 0) | (np.diff(worker) != 0)
+    spans = find_spans(label, first, scheme)
+    words = dataset.sentences.words.to_numpy()
+    lengths = np.array([len(word) + 1 for word in words])
+    at = np.concatenate([[0], np.cumsum(lengths)])
+    texts = [" ".join(words[a:b]) for a, b in zip(start[:-1], start[1:], strict=True)]
+    begins = np.flatnonzero(first)
+    edges = np.searchsorted(spans.start, np.append(begins, len(order)))
+    with path.open("w", encoding="utf-8") as file:
+        for turn, place in enumerate(begins):
+            number = int(sentence[place])
+            given = [
+                [int(at[task[a]] - at[start[number]]), int(at[task[b - 1] + 1] - 1 - at[start[number]]), scheme.types[k]]
+                for a, b, k in zip(*(part[edges[turn] : edges[turn + 1]] for part in (spans.start, spans.end, spans.type)),
+                                   strict=True)
+            ]  # fmt: skip
+            who = str(dataset.worker_ids[worker[place]])
+            record = {"id": number, "text": texts[number], "label": given, "username": who}
+            file.write(json.dumps(record) + "\n")
+
+
+MADE: dict[str, Callable[[Any, Path], Any]] = {
+    "ratings long.csv": write_long,
+    "ratings long.parquet": write_long,
+    "ratings wide.csv": write_wide,
+    "ratings folder": write_folder,
+    "sentences conll": write_conll,
+    "sentences spans.jsonl": write_doccano,
+    "sentences folder": write_folder,
+}
+
+
+def opened(name: str, path: Path) -> None:
+    """Open a file in this process and aggregate it; prints seconds and bytes as JSON."""
+    kind = name.partition(" ")[0]
+    aggregators = [cc.aggregation.ratings.get(m) if kind == "ratings" else cc.aggregation.get(m) for m in METHODS[kind]]
+    small = crowd(0, 20, 5, 3)[0] if kind == "ratings" else cc.data.simulate.tags(n_sentences=5)
+    if "wide" in name:
+        small = small.where(np.append(True, np.diff(small.task) > 0))
+    with tempfile.TemporaryDirectory() as folder:  # loads what reading and aggregating load
+        MADE[name](small, Path(folder) / path.name)
+        read(name, Path(folder) / path.name)
+    for aggregator in aggregators:
+        aggregator.fit(small)
+    before = memory("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
+    began = time.perf_counter()
+    dataset = read(name, path)
+    told = {"open": time.perf_counter() - began, "aggregate": {}}
+    told["memory_open"] = memory("VmHWM") - before
+    for method, aggregator in zip(METHODS[kind], aggregators, strict=True):
+        began = time.perf_counter()
+        aggregator.fit(dataset)
+        told["aggregate"][method] = time.perf_counter() - began
+    print(json.dumps(told | {"memory": memory("VmHWM") - before}))
+
+
+def read(name: str, path: Path) -> RatingDataset | CrowdDataset:
+    """Read a file as its kind."""
+    if name.startswith("ratings"):
+        return cc.read_ratings(path, -2, 3, accept=True, **({"missing": []} if "wide" in name else {}))
+    return cc.read_dataset(path, accept=True, unmarked="keep")
+
+
+def memory(what: str) -> int:
+    """Bytes of this process that its status says."""
+    lines = Path(f"/proc/{os.getpid()}/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith(what)).split()[1])
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--open"]:
+        opened(sys.argv[2], Path(sys.argv[3]))
+    else:
+        sys.exit(main())

@@ -1,0 +1,218 @@
+"""Texts with marked spans as a reader finds them one after another; every token becomes a task, its tag the label."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.core.errors import DataError
+from crowdcore.core.types import IntArray
+from crowdcore.data.dictionary import Codes, encode, strings
+from crowdcore.data.readers._answers import Answers, left_out, text_of, without_labels
+from crowdcore.data.readers._sentences import token_ids
+from crowdcore.data.readers._spans import Marked, Span, Text, tag
+from crowdcore.data.readers.base import Raw, RawTasks
+from crowdcore.data.report import Finding, make_finding, plural
+from crowdcore.data.sentences import Sentences, rows_of
+
+__all__ = ["MarkedTexts"]
+
+_FAULTS = {
+    "span-malformed": "of unclear place or label",
+    "span-empty": "of no token",
+    "span-outside": "reaching outside the text",
+    "span-text": "whose words stand elsewhere",
+    "span-in-token": "cutting a token",
+    "span-overlap": "overlapping another one of the same worker, which stays (the longest, of equal ones the first),",
+}
+_NOTES = {
+    "span-twice": "given twice by the same worker, counted once",
+    "span-blanks": "with blanks at the ends, which belong to no token",
+    "span-utf16": "with offsets in UTF-16 units, read by the words that the file gives with them",
+}
+_CORRECT = "Offsets count the characters of the text from 0, the end is the place after the last one."
+
+
+@dataclass
+class MarkedTexts(Answers):
+    """`Answers` that are spans: `mark` takes those of a worker in a text.
+
+    Args:
+        unmarked: whether texts in which a worker marked nothing are kept, where the settings do not say.
+    """
+
+    unmarked: str = "keep"
+    numbers: dict[str, int] = field(default_factory=dict)
+    texts: list[Text] = field(default_factory=list)
+    types: dict[str, int] = field(default_factory=dict)
+    of_text: list[int] = field(default_factory=list)
+    tags: array[int] = field(default_factory=lambda: array("i"))
+    lost: dict[str, int] = field(default_factory=dict)
+    faults: dict[str, list[tuple[int, str, int]]] = field(default_factory=dict)
+    notes: dict[str, int] = field(default_factory=dict)
+    true_tags: dict[int, list[tuple[int, list[int]]]] = field(default_factory=dict)
+
+    def mark(
+        self,
+        row: int,
+        task: str,
+        worker: object,
+        text: object,
+        spans: Sequence[Span],
+        tokens: Sequence[tuple[int, int]] | None = None,
+    ) -> None:
+        """The spans that a worker marked in a text."""
+        number = self._text(row, task, worker, text, tokens)
+        if number is None:
+            return
+        if not spans and (self.settings.unmarked or self.unmarked) == "drop":
+            self.refuse("unmarked", row, worker, text)
+            return
+        marked = self._tag(row, number, spans, text_of(worker))
+        self.row.append(row)
+        self.worker.append(text_of(worker))
+        self.of_text.append(number)
+        self.tags.extend(marked.tags)
+
+    def mark_truth(self, row: int, task: str, text: object, spans: Sequence[Span]) -> None:
+        """Spans of a text that are its gold; if they contradict each other none count."""
+        number = self._text(row, task, None, text, None)
+        if number is not None:
+            self.true_tags.setdefault(number, []).append((row, self._tag(row, number, spans, "gold").tags))
+
+    def refuse(self, code: str, row: int, worker: object, text: object) -> None:
+        """One worker's spans of a text that are not taken in: the tags that they would be are counted."""
+        self.leave_out(code, row, worker)
+        self.lost[code] = self.lost.get(code, 0) + (len(Text.of(text)) if isinstance(text, str) else 0)
+
+    def _text(
+        self, row: int, task: str, worker: object, text: object, tokens: Sequence[tuple[int, int]] | None
+    ) -> int | None:
+        """Number of a text; None where there is none, or another one than before."""
+        if not isinstance(text, str):
+            self.leave_out("no-text", row, worker)
+            self.lost.setdefault("no-text", 0)
+            return None
+        if task in self.numbers:
+            number = self.numbers[task]
+            if self.texts[number].text == text:
+                return number
+            self.refuse("other-text", row, worker, text)
+            return None
+        cut = Text.of(text, tokens)
+        if not len(cut):
+            self.refuse("no-text", row, worker, text)
+            return None
+        self.numbers[task] = len(self.texts)
+        self.texts.append(cut)
+        return self.numbers[task]
+
+    def _tag(self, row: int, number: int, spans: Sequence[Span], who: str | None) -> Marked:
+        marked = tag(self.texts[number], spans, self.types)
+        for fault, lost in marked.faults:
+            self.faults.setdefault(fault.code, []).append((row, f"{who}: {fault.words}", lost))
+        for code, count in marked.notes.items():
+            self.notes[code] = self.notes.get(code, 0) + count
+        return marked
+
+    def raw(self, form: str, **more: Any) -> Raw:
+        """All of it as the validation takes it: a row for each worker and token.
+
+        Raises:
+            DataError: nobody marked a span.
+        """
+        left = self._left()
+        if not self.row or not self.types:
+            said = f": {'; '.join(f.sentence for f in left)}" if left else ""
+            raise DataError(f"No worker marked a span in a text{said}", file=self.source.path)
+        known = np.unique([*self.of_text, *self.true_tags])  # texts that somebody marked
+        lengths = np.array([len(self.texts[number]) for number in known])
+        start = np.concatenate([[0], np.cumsum(lengths)])
+        place = np.full(len(self.texts), -1)
+        place[known] = np.arange(len(known))
+        tasks = list(self.numbers)
+        names = strings(tasks[number] for number in known)
+        ids = token_ids(names, np.repeat(np.arange(len(known)), lengths), start)
+        every = Codes(ids, np.arange(len(ids), dtype=np.int32))
+        kinds = sorted(self.types)
+        classes = ("O", *(f"{part}-{kind}" for kind in kinds for part in "BI"))
+        code = np.zeros(2 * len(kinds) + 2, np.int32)  # of a tag, the last one: none
+        for rank, kind in enumerate(kinds):
+            code[1 + 2 * self.types[kind] : 3 + 2 * self.types[kind]] = 1 + 2 * rank, 2 + 2 * rank
+        code[-1] = -1
+        text = place[np.array(self.of_text)]
+        token, of_row = rows_of(start, text), np.repeat(np.arange(len(text)), lengths[text])
+        tags = code[np.asarray(self.tags)]
+        rows = np.flatnonzero(tags >= 0)
+        workers = encode(strings(self.worker))
+        gold = self._gold(code, start, place) if self.true_tags else None
+        label = Codes(strings(classes), tags)
+        kept = set(self.worker)
+        table = self.source.table
+        noticed = (*table.findings, *table.repeated_headers(per_row=0)) if table else ()
+        idle = [
+            *without_labels("worker", [who for who in self.seen if who not in kept]),
+            *without_labels("text", [tasks[number] for number in np.flatnonzero(place < 0)]),
+        ]
+        findings = (*noticed, *left, *idle, *self._noted(), *more.pop("findings", ()))
+        words = (word for number in known for word in self.texts[number].words())
+        return Raw(
+            form,
+            every.take(token[rows]),
+            Codes(workers.values, workers.codes[of_row[rows]]).take(np.arange(len(rows))),
+            label.take(rows),
+            n_rows=len(rows) + sum(finding.left_out for finding in findings),
+            columns=more.pop("columns", tuple(self.columns.values())),
+            roles=self.columns,
+            rows=self._file_rows(self.row)[of_row[rows]],
+            encoding=table.encoding if table else None,
+            tasks=RawTasks(every, True, gold and gold.take(np.arange(len(ids)))),
+            classes=classes,
+            sentences=Sentences(start, pd.Index(names.to_pandas()), pd.Index(strings(words).to_pandas())),
+            findings=findings,
+        )
+
+    def _gold(self, code: IntArray, start: IntArray, place: IntArray) -> Codes:
+        """The true tag of each token."""
+        true = np.full(start[-1], -1, np.int32)
+        for number, given in self.true_tags.items():
+            if all(tags == given[0][1] for _, tags in given):
+                true[start[place[number]] : start[place[number] + 1]] = code[np.array(given[0][1])]
+        return Codes(strings(("O", *(f"{part}-{kind}" for kind in sorted(self.types) for part in "BI"))), true)
+
+    def _left(self) -> list[Finding]:
+        """What is left out and why; the unit is the tag."""
+        findings = [
+            replace(left_out(code, self._file_rows(rows)), left_out=self.lost.get(code, 0))
+            for code, rows in self.dropped.items()
+        ]
+        for code, why in _FAULTS.items():
+            found = self.faults.get(code, [])
+            if found:
+                rows, words, lost = zip(*found, strict=True)
+                said = f"{plural(len(found), 'span')} {why} would be left out: {'; '.join(words[:3])}"
+                parts = {"examples": words[:5], "remedy": _CORRECT, "left_out": sum(lost)}
+                findings.append(make_finding(code, "change", said, self._file_rows(list(rows)), **parts))
+        return findings
+
+    def _noted(self) -> list[Finding]:
+        findings = [
+            Finding(code, "note", f"{plural(count, 'span')} {_NOTES[code]}", count)
+            for code, count in self.notes.items()
+        ]
+        truths = [(row, number) for number, given in self.true_tags.items() for row, _ in given]
+        if truths:
+            n = sum(len(self.texts[number]) for _, number in truths)
+            said = f"{plural(len(truths), 'annotation')} marked as ground truth would be gold, and count for no worker"
+            rows = self._file_rows([row for row, _ in truths])
+            findings.append(make_finding("ground-truth", "change", said, rows, left_out=n))
+        wrong = [given[-1][0] for given in self.true_tags.values() if any(tags != given[0][1] for _, tags in given)]
+        if wrong:
+            said = f"{plural(len(wrong), 'text')} with contradicting gold would count as unknown"
+            findings.append(make_finding("gold-contradicts", "change", said, self._file_rows(wrong)))
+        return findings

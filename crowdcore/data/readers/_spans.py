@@ -1,0 +1,211 @@
+"""Spans of characters that workers marked in texts, as one IOB2 tag for each token."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from crowdcore.data.readers._answers import text_of
+
+__all__ = ["Fault", "Marked", "Span", "Text", "is_span", "read_spans", "tag", "tokens_of"]
+
+_ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana and Han: no blanks between words
+_TOKEN = re.compile(rf"[{_ALONE}]|(?:[^\W{_ALONE}][\u0300-\u036f]*)+|[^\w\s]")
+_BLANKS = re.compile(r"\s+|\\n")  # a tool may write a line break as \n
+_FIELDS = (("start", "end"), ("start_offset", "end_offset"))
+
+
+class Span(NamedTuple):
+    """A span as a tool writes it; ``text`` is what stands there, where the tool says so."""
+
+    start: Any
+    end: Any
+    label: Any
+    text: Any = None
+
+
+class Fault(NamedTuple):
+    """A span that no tags can say: its kind, what is wrong and would be right, and the tokens it touches."""
+
+    code: str
+    words: str
+    tokens: range
+
+
+@dataclass(frozen=True, eq=False)
+class Text:
+    """A text and the first character, and the one after the last, of each of its tokens."""
+
+    text: str
+    start: array[int]
+    end: array[int]
+
+    @classmethod
+    def of(cls, text: str, tokens: Sequence[tuple[int, int]] | None = None) -> Text:
+        """A text with the tokens that the tool says, else words, signs, and single Chinese or Japanese characters."""
+        cut = tokens or [found.span() for found in _TOKEN.finditer(text)]
+        return cls(text, array("i", [start for start, _ in cut]), array("i", [end for _, end in cut]))
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def words(self) -> list[str]:
+        """The tokens."""
+        return [self.text[start:end] for start, end in zip(self.start, self.end, strict=True)]
+
+    def touched(self, start: int, end: int) -> range:
+        """The tokens that hold some character of a span."""
+        return range(bisect_right(self.end, start), bisect_left(self.start, end))
+
+
+@dataclass(eq=False)
+class Marked:
+    """What one worker marked in a text.
+
+    Args:
+        tags: for each token 0 outside, 1 + 2k begins and 2 + 2k continues a span of type k, -1 not known.
+        faults: spans that are left out, with how many tokens are not tagged for that.
+        notes: code -> how many spans were read in another way than they are written.
+    """
+
+    tags: list[int]
+    faults: list[tuple[Fault, int]] = field(default_factory=list)
+    notes: dict[str, int] = field(default_factory=dict)
+
+
+def is_span(entry: object) -> bool:
+    """Whether it has a start and an end: doccano's ``[0, 4, "LOC"]``, or a record."""
+    if isinstance(entry, list):
+        return len(entry) >= 3
+    return isinstance(entry, dict) and any(start in entry and end in entry for start, end in _FIELDS)
+
+
+def read_spans(entries: Iterable[object]) -> list[Span]:
+    """The spans of a list; what is none has neither start nor end."""
+    found = []
+    for entry in entries:
+        if isinstance(entry, list) and len(entry) >= 3:
+            found.append(Span(*entry[:3]))
+            continue
+        known = entry if isinstance(entry, dict) else {}
+        start, end = next((names for names in _FIELDS if names[0] in known), _FIELDS[0])
+        found.append(Span(known.get(start), known.get(end), known.get("label"), known.get("text")))
+    return found
+
+
+def tokens_of(given: object, text: str) -> list[tuple[int, int]] | None:
+    """The tokens that a tool says, without blank ones; None where they do not fit the text."""
+    cut: list[tuple[int, int]] = []
+    for token in given if isinstance(given, list) else ():
+        start, end = (token.get(name) for name in ("start", "end")) if isinstance(token, dict) else (None, None)
+        if type(start) is not int or type(end) is not int or not (cut[-1][1] if cut else 0) <= start < end <= len(text):
+            return None
+        if text[start:end].strip():
+            cut.append((start, end))
+    return cut or None
+
+
+def tag(text: Text, spans: Sequence[Span], types: dict[str, int]) -> Marked:
+    """The tags that some spans say; ``types`` grows by their labels.
+
+    Of spans that overlap the longest stays, of equal ones the first. The tokens of a span that is left out are not
+    tagged, unless another one covers them: that they are outside of all spans would be wrong.
+    """
+    marked, fitting, faults = Marked([0] * len(text)), [], []
+    for place, span in enumerate(spans):
+        found = _place(text, span, marked.notes)
+        if isinstance(found, Fault):
+            faults.append(found)
+        else:
+            label = unicodedata.normalize("NFC", " ".join(str(text_of(span.label)).split()))
+            fitting.append((found.start - found.stop, place, found, label))
+    by: dict[int, tuple[range, str]] = {}  # token -> the span that covers it
+    for _, _, tokens, label in sorted(fitting, key=lambda one: one[:2]):
+        other = next((by[token] for token in tokens if token in by), None)
+        if other == (tokens, label):
+            marked.notes["span-twice"] = marked.notes.get("span-twice", 0) + 1
+        elif other is not None:
+            words = f"{_said(text, tokens, label)} overlaps {_said(text, *other)}".removesuffix(",")
+            faults.append(Fault("span-overlap", words, tokens))
+        else:
+            begin = 1 + 2 * types.setdefault(label, len(types))
+            for token in tokens:
+                marked.tags[token] = begin + (token > tokens.start)
+                by[token] = tokens, label
+    for fault in faults:
+        lost = [token for token in fault.tokens if marked.tags[token] == 0]
+        for token in lost:
+            marked.tags[token] = -1
+        marked.faults.append((fault, len(lost)))
+    return marked
+
+
+def _place(text: Text, span: Span, notes: dict[str, int]) -> range | Fault:
+    """The tokens of a span, or why it has none."""
+    start, end, label = span.start, span.end, text_of(span.label)
+    if type(start) is not int or type(end) is not int or not (label or "").strip():
+        words = f"{label or 'a span'} from {_short(start)} to {_short(end)}"
+        return Fault("span-malformed", f"{words} needs a label and whole numbers", range(0))
+    size, what = len(text.text), f"{label} at {start}…{end}"
+    if end <= start:
+        tokens = text.touched(max(0, min(end, size)), max(0, min(start, size)))
+        return Fault("span-empty", f"{what} must end after {start}", tokens)
+    if isinstance(span.text, str) and not _same(text.text[max(0, start) : end], span.text):
+        moved = _from_utf16(text.text, start, end)
+        if moved is None or not _same(text.text[slice(*moved)], span.text):
+            right = _nearest(text.text, span.text, start)
+            there = f"{_short(text.text[max(0, start) : max(0, end)])} stands there, not {_short(span.text)}"
+            return Fault("span-text", f"{what}: {there}{right}", text.touched(max(0, start), max(0, end)))
+        start, end = moved
+        notes["span-utf16"] = notes.get("span-utf16", 0) + 1
+    if start < 0 or end > size:
+        words = f"{what}: the text goes from 0 to {size}"
+        return Fault("span-outside", words, text.touched(max(0, start), max(0, min(end, size))))
+    inside = text.text[start:end]
+    begin, after = start + len(inside) - len(inside.lstrip()), start + len(inside.rstrip())
+    tokens = text.touched(begin, after)
+    if not tokens:
+        return Fault("span-empty", f"{what} holds only blanks", range(0))
+    if (text.start[tokens.start], text.end[tokens.stop - 1]) != (begin, after):
+        return Fault("span-in-token", f"{what}, {_short(inside)}, is a part of {_said(text, tokens)}", tokens)
+    if (begin, after) != (start, end):
+        notes["span-blanks"] = notes.get("span-blanks", 0) + 1
+    return tokens
+
+
+def _said(text: Text, tokens: range, label: str = "") -> str:
+    start, end = text.start[tokens.start], text.end[tokens.stop - 1]
+    words = _short(text.text[start:end])
+    return f"{label} at {start}…{end}, {words}," if label else f"{words} at {start}…{end}"
+
+
+def _short(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 40 else f"{shown[:36]} …{shown[-1]}"
+
+
+def _same(one: str, other: str) -> bool:
+    return one == other or _BLANKS.sub("", one) == _BLANKS.sub("", other)
+
+
+def _from_utf16(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """The characters of offsets that count UTF-16 units, as JavaScript does; None where that changes nothing."""
+    units = text.encode("utf-16-le", "surrogatepass")
+    if len(units) == 2 * len(text) or not 0 <= start < end <= len(units) // 2:
+        return None
+    before, upto = (len(units[: 2 * at].decode("utf-16-le", "ignore")) for at in (start, end))
+    return before, upto
+
+
+def _nearest(text: str, wanted: str, start: int) -> str:
+    """Where the words of a span stand, the place nearest to its start."""
+    places = [found.start() for found in re.finditer(re.escape(wanted), text)] if wanted else []
+    if not places:
+        return ", which the text does not hold"
+    begin = min(places, key=lambda place: abs(place - start))
+    return f", which stands at {begin}…{begin + len(wanted)}"
