@@ -66,6 +66,7 @@ _QUALITY = {
     "accuracy": "Share of the labels whose class is that of the reference, among those that can be judged.",
     "acc. low": "Lower end of the accuracy's 95 % Wilson interval.",
     "acc. high": "Upper end of the accuracy's 95 % Wilson interval.",
+    "balanced accuracy": "Mean over the true classes of the share of the worker's labels that are right.",
     "skill": "Mean of the diagonal of the worker's confusion π^r (trace regularisation, Fig. 7).",
     "skill κ": "Agreement with the truth beyond chance: 1 is perfect, 0 guessing; Cohen's kappa with gold.",
     "κ low": "Lower end of the 95 % interval of the skill κ.",

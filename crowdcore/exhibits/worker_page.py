@@ -81,8 +81,8 @@ def worker_mistakes(view: View, worker: str) -> Exhibit:
         {
             "true": names[at[0]],
             "given": names[at[1]],
-            "labels": own[at],
-            "of": own.sum(1)[at[0]],
+            "labels": own[at].round(1),
+            "of": own.sum(1)[at[0]].round(1),
             "share": found.matrices[r][at],
             "share low": ends.low[r][at],
             "share high": ends.high[r][at],

@@ -27,7 +27,7 @@ def row(of: View, worker: int) -> pd.Series:
 def test_each_planted_worker_has_a_verdict_and_its_reason(seen: View) -> None:
     expected = {
         SPAMMER: ("remove", "look like guesses"),
-        COPIER: ("check", f"Wrong alike with {seen.workers[COPIED]}"),
+        COPIER: ("check", f"Agrees with {seen.workers[COPIED]} on "),
         CONFUSED: ("train", "Calls “class 0” “class 1”"),
         DRIFTING: ("check", "Worse after the first"),
     }
@@ -115,3 +115,16 @@ def test_too_fast_answers_are_a_reason_and_a_table() -> None:
     assert table["too_fast"][HASTY]
     assert table["worker"][HASTY] == seen.workers[HASTY] != ds.worker_ids[HASTY]
     assert "worker" not in worker_page.worker_speed(view(cc.load_dataset("demo"))).table
+
+
+def test_without_gold_no_accuracy_is_told_and_a_copier_is_told_by_agreement() -> None:
+    crowd = planted_crowd(1, n_tasks=600, n_workers=15, skill=(0.6, 0.95), even=True)
+    seen = view(crowd, "dawid-skene")
+    workers = verdicts.worker_verdicts(seen).table
+    assert "accuracy without" not in workers
+    assert "accuracy without" in verdicts.worker_verdicts(view(crowd, "gold")).table
+    pair = cc.analysis.worker_verdicts(crowd, "dawid-skene").copies
+    both = (crowd.task[crowd.worker == COPIER][:, None] == crowd.task[crowd.worker == COPIED][None]).any(1).sum()
+    assert pair.both[COPIER] == both
+    assert pair.expected_agreed[COPIER] < pair.agreed[COPIER] <= both
+    assert f"on {pair.agreed[COPIER]:,} of {both:,} tasks" in workers.loc[COPIER, "reason"]

@@ -42,7 +42,7 @@ def worker() -> None:
     for label, value, hint in (
         ("Annotations", f"{found['annotations']:,}", None),
         ("Accuracy", percent(found["accuracy"]), f"95 % interval {low} to {high}"),
-        ("Skill", percent(found["skill"]), "Mean of the diagonal of the confusion"),
+        ("Balanced accuracy", percent(found["balanced accuracy"]), "Mean over the classes of the share that is right"),
         ("Bits per label", number(found["bits per label"], 2), f"Of {found['bits possible']:.2f} possible"),
         ("Agreement κ", number(found["agreement κ"], 2), "With the others on the same tasks, beyond chance"),
     ):
@@ -95,7 +95,7 @@ def behind(view: View, name: str, told: pd.Series[Any]) -> None:
     st.header("Without this annotator")
     st.page_link(
         "views/annotators.py",
-        label=as_text(f"{told['without']} of the majority vote: see which"),
+        label=as_text(f"Of the majority vote, {told['without']}: see which"),
         query_params=state.address("annotators", view="Ranking", without=[name]),
         icon=":material/person_off:",
     )
