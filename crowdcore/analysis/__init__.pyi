@@ -9,6 +9,7 @@ from .checks.rules import (
     Rules as Rules,
     example_rules as example_rules,
     read_rules as read_rules,
+    rules_yaml as rules_yaml,
 )
 from .evaluation.calibration import (
     Calibration as Calibration,

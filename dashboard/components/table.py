@@ -56,7 +56,17 @@ FORMATS = {
     **dict.fromkeys(("distance from common", "distance from common ±"), "%.5f"),
     **dict.fromkeys(("5 %", "25 %", "50 %", "75 %", "95 %"), "%.3f"),
 }
-SHARES = {"balanced accuracy", "share", "wrong", "true share", "given share", "accuracy", "acc. low", "acc. high", "with majority"} | {
+SHARES = {
+    "balanced accuracy",
+    "share",
+    "wrong",
+    "true share",
+    "given share",
+    "accuracy",
+    "acc. low",
+    "acc. high",
+    "with majority",
+} | {
     "accuracy last",
     "accuracy mean",
     "accuracy std",

@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 
 __all__ = ["badge", "task_link", "worker_link"]
 
-COLORS = {"remove": "red", "check": "orange", "train": "blue", "trust": "green"}
+COLORS = {"remove": "red", "check": "orange", "train": "blue", "trust": "green", "fail": "red", "pass": "green"}
 ICONS = {
     "remove": ":material/block:",
     "check": ":material/visibility:",
     "train": ":material/school:",
     "underpowered": ":material/hourglass_empty:",
     "trust": ":material/check_circle:",
+    "fail": ":material/cancel:",
+    "pass": ":material/check_circle:",
 }
 
 
