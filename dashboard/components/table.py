@@ -56,18 +56,9 @@ FORMATS = {
     **dict.fromkeys(("distance from common", "distance from common ±"), "%.5f"),
     **dict.fromkeys(("5 %", "25 %", "50 %", "75 %", "95 %"), "%.3f"),
 }
-SHARES = {
-    "balanced accuracy",
-    "share",
-    "wrong",
-    "true share",
-    "given share",
-    "accuracy",
-    "acc. low",
-    "acc. high",
-    "with majority",
-} | {
+SHARES = {"share", "wrong", "true share", "given share", "accuracy", "acc. low", "acc. high", "with majority"} | {
     "accuracy last",
+    "balanced accuracy",
     "accuracy mean",
     "accuracy std",
     "calibration error",

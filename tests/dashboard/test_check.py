@@ -71,9 +71,7 @@ def test_the_downloaded_rules_check_the_same_from_the_command_line(tmp_path: Pat
     assert read == rules.model_copy(update={"reference": "majority-vote"})
     there = cc.check(seen.dataset, read)
     here = cc.check(seen.dataset, rules, reference=seen.truth)
-    assert [(o.rule, o.verdict, o.value) for o in there.outcomes] == [
-        (o.rule, o.verdict, o.value) for o in here.outcomes
-    ]
+    assert there.frame().equals(here.frame())
     texts, reference = services.read_upload("rules.yaml", services.yaml(seen, rules))
     assert services.rules_at(services.values_at(texts)) == rules
     assert reference == "majority-vote"
