@@ -218,6 +218,10 @@ from .workers.speed import (
     WorkerSpeed as WorkerSpeed,
     worker_speed as worker_speed,
 )
+from .workers.speed_over_time import (
+    WorkerSpeedOverTime as WorkerSpeedOverTime,
+    worker_speed_over_time as worker_speed_over_time,
+)
 from .workers.uncertainty import (
     ConfusionIntervals as ConfusionIntervals,
     bootstrap_confusion as bootstrap_confusion,

@@ -86,6 +86,7 @@ _QUALITY = {
     "accuracy after": "Accuracy of the majority vote without these workers.",
     "before": "The majority vote of all workers.",
     "after": "The majority vote without these workers.",
+    "ratio": "Median of an answer's seconds over the geometric mean of the others' on the same task; 1 is as fast.",
     "distance": "Mean squared difference of two confusions, or the distance that was chosen (CCC, Fig. 3).",
     "share of others": "The same share for all other workers together.",
 }
