@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import CrowdError, DataError, SettingError, need_posix
-from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.dataset import CrowdDataset, Media
 
 __all__ = ["MARKS", "Mark", "add_mark", "current_marks", "keep_marks", "marks_version", "read_marks", "undo_mark"]
 
@@ -180,10 +180,10 @@ def marks_version(dataset: CrowdDataset, workspace: Path | str | None = None) ->
 
 def content_of(dataset: CrowdDataset, task: int) -> str:
     """Digest of what a task shows or says; empty where it has nothing but its id."""
-    media, found = dataset.media, blake2b(digest_size=8)
-    if media is None:
-        return ""
+    media, found = dataset.media or Media(), blake2b(digest_size=8)
     columns = {} if media.columns is None else media.columns.iloc[task].dropna().to_dict()
+    if dataset.sentences is not None:
+        columns["word"] = dataset.sentences.words[task]
     parts = [f"{name} {text}".encode() for name, text in sorted(columns.items()) if text]
     if media.images is not None and media.images.present[task]:
         parts.append(media.images[np.array([task])][0].tobytes())
