@@ -20,6 +20,7 @@ from crowdcore import aggregation, analysis
 from crowdcore.analysis.mistakes.significance import benjamini_hochberg
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.exhibits._intervals import sampled
 
 LEVEL = 0.05
 SHARED = {"20 workers, 200 × 20": (20, 200, 8, 20), "40 workers, 1,000 × 10": (40, 1000, 8, 10)}
@@ -31,6 +32,7 @@ PAIRS |= {"39 workers, 200 × 39, 2 classes": (200, 39, 2, 39), "30 workers, 800
 PAIRS |= {"59 workers, 1,000 × 3, 8 classes": (1000, 59, 8, 3)}
 TASKS = {"alike": (0.0, 1.0, 0.0), "unequal": (2.0, 1.5, 0.0), "unequal, foils": (2.0, 1.5, 0.2)}
 INTERVALS = {"easy": (1000, 10, 3, 5, 0.7), "sparse": (400, 40, 4, 3, 0.6), "hard": (400, 10, 3, 3, 0.35)}
+INTERVALS |= {"hard, 2 classes": (400, 10, 2, 3, 0.35)}
 INTERVALS |= {"hard, 2 classes": (1000, 10, 2, 4, 0.3)}
 
 
@@ -146,7 +148,7 @@ def pairs(crowds: int) -> None:
 
 def intervals(crowds: int) -> None:
     model = aggregation.get("dawid-skene")
-    print("| crowd | sampled | credible | bootstrap |\n|---|---|---|---|")
+    print("| crowd | sampled | as pages show | credible | bootstrap |\n|---|---|---|---|---|")
     for name, (n_tasks, n_workers, n, per_task, skill) in INTERVALS.items():
         held = []
         for seed in range(crowds):
@@ -156,8 +158,12 @@ def intervals(crowds: int) -> None:
             worker = rng.permuted(np.tile(np.arange(n_workers), (n_tasks, 1)), axis=1)[:, :per_task].ravel()
             task = np.repeat(np.arange(n_tasks), per_task)
             dataset = crowd(task, worker, draw(confusion[worker, gold[task]], rng), gold, n_workers)
-            found = analysis.sampled_confusion(dataset), analysis.credible_intervals(model.fit(dataset))
-            each = *found, analysis.bootstrap_confusion(dataset, model, n_resamples=60)
+            drawn = analysis.sampled_confusion(dataset), sampled(dataset)
+            each = (
+                *drawn,
+                analysis.credible_intervals(model.fit(dataset)),
+                analysis.bootstrap_confusion(dataset, model, n_resamples=60),
+            )
             inside = [((x.low <= confusion) & (confusion <= x.high))[~np.isnan(x.low)].mean() for x in each]
             held.append(inside)
         print(f"| {name} | " + " | ".join(f"{x:.3f}" for x in np.mean(held, axis=0)) + " |", flush=True)

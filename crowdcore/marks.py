@@ -10,9 +10,10 @@ import functools
 import json
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,9 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import CrowdError, DataError, SettingError, need_posix
-from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.dataset import CrowdDataset, Media
 
-__all__ = ["MARKS", "Mark", "add_mark", "current_marks", "marks_version", "read_marks", "undo_mark"]
+__all__ = ["MARKS", "Mark", "add_mark", "current_marks", "keep_marks", "marks_version", "read_marks", "undo_mark"]
 
 MARKS: Mapping[str, str] = {
     "right": "the label is right",
@@ -46,6 +47,8 @@ class Mark:
         by: who marked; empty where nobody had to sign in.
         at: when, ISO 8601 in UTC.
         id: of the mark, to take it back.
+        data: name of the dataset when it was marked.
+        content: digest of the task's text, picture and sound; empty where it has none.
     """
 
     task: str
@@ -56,6 +59,8 @@ class Mark:
     by: str = ""
     at: str = ""
     id: str = ""
+    data: str = ""
+    content: str = ""
 
     @property
     def says(self) -> str:
@@ -98,16 +103,31 @@ def add_mark(
         >>> len(cc.marks.read_marks(demo, folder))
         1
     """
+    mark = new_mark(dataset, task, truth, worker, comment, by)
+    keep_marks(dataset, [mark], workspace)
+    return mark
+
+
+def new_mark(dataset: CrowdDataset, task: str, truth: str | None, worker: str, comment: str, by: str) -> Mark:
+    """The mark that `add_mark` keeps, refused for the same reasons."""
     if truth is not None and truth not in dataset.classes:
         raise SettingError("class", f"be one of {', '.join(dataset.classes)}", truth)
     for what, text, most in (("comment", comment, _COMMENT), ("by", by, _NAME)):
         if len(text) > most:
             raise SettingError(what, f"have at most {most:,} characters", f"{len(text):,}")
-    label = _label(dataset, task, worker)
+    label = looked_at(dataset, task, worker)
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    mark = Mark(task, truth or "", label, worker, comment.strip(), by, now, uuid.uuid4().hex[:12])
-    _append(_file(dataset, workspace), asdict(mark))
-    return mark
+    digest = content_of(dataset, int(dataset.task_ids.get_indexer(pd.Index([task]))[0]))
+    return Mark(task, truth or "", label, worker, comment.strip(), by, now, uuid.uuid4().hex[:12], dataset.name, digest)
+
+
+def keep_marks(dataset: CrowdDataset, marks: Iterable[Mark], workspace: Path | str | None = None) -> None:
+    """Keep marks, in their order and all at once.
+
+    Raises:
+        CrowdError: the workspace cannot be written.
+    """
+    _append(marks_file(dataset, workspace), [asdict(mark) for mark in marks])
 
 
 def undo_mark(
@@ -129,7 +149,7 @@ def undo_mark(
     if not found:
         raise DataError(f"{dataset.name} has no mark {id!r}" if id else f"{dataset.name} has no mark to take back")
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    _append(_file(dataset, workspace), {"undo": found[-1].id, "by": by or "", "at": now})
+    _append(marks_file(dataset, workspace), [{"undo": found[-1].id, "by": by or "", "at": now}])
     return found[-1]
 
 
@@ -139,8 +159,12 @@ def read_marks(dataset: CrowdDataset, workspace: Path | str | None = None) -> tu
     Raises:
         DataError: a line of the file is no mark on these data.
     """
-    file = _file(dataset, workspace)
-    return _read(file, _stamp(file), dataset.classes)
+    file = marks_file(dataset, workspace)
+    found = marks_in(file)
+    for row, mark in found.items():
+        if mark.truth and mark.truth not in dataset.classes:
+            raise DataError(f"There is no class {mark.truth!r}", "Delete the line.", file=file, row=row)
+    return tuple(found.values())
 
 
 def current_marks(dataset: CrowdDataset, workspace: Path | str | None = None) -> dict[str, Mark]:
@@ -150,11 +174,25 @@ def current_marks(dataset: CrowdDataset, workspace: Path | str | None = None) ->
 
 def marks_version(dataset: CrowdDataset, workspace: Path | str | None = None) -> tuple[str, int, int]:
     """What changes with every mark: the file, its size and when it was written."""
-    file = _file(dataset, workspace)
+    file = marks_file(dataset, workspace)
     return (str(file), *_stamp(file))
 
 
-def _label(dataset: CrowdDataset, task: str, worker: str) -> str:
+def content_of(dataset: CrowdDataset, task: int) -> str:
+    """Digest of what a task shows or says; empty where it has nothing but its id."""
+    media, found = dataset.media or Media(), blake2b(digest_size=8)
+    columns = {} if media.columns is None else media.columns.iloc[task].dropna().to_dict()
+    if dataset.sentences is not None:
+        columns["word"] = dataset.sentences.words[task]
+    parts = [f"{name} {text}".encode() for name, text in sorted(columns.items()) if text]
+    if media.images is not None and media.images.present[task]:
+        parts.append(media.images[np.array([task])][0].tobytes())
+    for part in parts:
+        found.update(part)
+    return found.hexdigest() if parts else ""
+
+
+def looked_at(dataset: CrowdDataset, task: str, worker: str) -> str:
     """The worker's first label on the task, or the most frequent one of all; empty where there is none."""
     number = dataset.task_ids.get_indexer(pd.Index([task]))[0]
     if number < 0:
@@ -171,7 +209,8 @@ def _label(dataset: CrowdDataset, task: str, worker: str) -> str:
     return str(dataset.classes[np.bincount(given).argmax()]) if len(given) else ""
 
 
-def _file(dataset: CrowdDataset, workspace: Path | str | None) -> Path:
+def marks_file(dataset: CrowdDataset, workspace: Path | str | None) -> Path:
+    """Where the marks on these data are."""
     folder = Path(workspace or os.environ.get("CROWDCORE_WORKSPACE") or "workspace").resolve()
     return folder / "marks" / f"{dataset.fingerprint}.jsonl"
 
@@ -185,12 +224,21 @@ def _stamp(file: Path) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
+def marks_in(file: Path) -> dict[int, Mark]:
+    """Line -> mark, of those that were not taken back.
+
+    Raises:
+        DataError: a line is no mark.
+    """
+    return _read(file, _stamp(file))
+
+
 @functools.lru_cache(maxsize=64)
-def _read(file: Path, stamp: tuple[int, int], classes: tuple[str, ...]) -> tuple[Mark, ...]:
+def _read(file: Path, stamp: tuple[int, int]) -> dict[int, Mark]:
     """Marks of a file as it was then; a last line without its end is one that is being written."""
     if not stamp[0]:
-        return ()
-    kept: dict[str, Mark] = {}
+        return {}
+    kept: dict[str, tuple[int, Mark]] = {}
     whole = file.read_text(encoding="utf-8").split("\n")[:-1]
     for row, line in enumerate(whole, 1):
         try:
@@ -201,18 +249,16 @@ def _read(file: Path, stamp: tuple[int, int], classes: tuple[str, ...]) -> tuple
             mark = Mark(**said)
         except (ValueError, TypeError) as error:
             raise DataError("This line is no mark", "Delete it, or restore a backup.", file=file, row=row) from error
-        if mark.truth and mark.truth not in classes:
-            raise DataError(f"There is no class {mark.truth!r}", "Delete the line.", file=file, row=row)
-        kept[mark.id] = mark
-    return tuple(kept.values())
+        kept[mark.id] = row, mark
+    return dict(kept.values())
 
 
-def _append(file: Path, value: Mapping[str, Any]) -> None:
-    """Write one whole line; writers of other processes wait, and a line that one of them left torn is closed."""
+def _append(file: Path, values: Sequence[Mapping[str, Any]]) -> None:
+    """Write whole lines; writers of other processes wait, and a line that one of them left torn is closed."""
     need_posix("Keeping marks")
     import fcntl
 
-    line = json.dumps(value, ensure_ascii=False).encode() + b"\n"
+    lines = b"".join(json.dumps(value, ensure_ascii=False).encode() + b"\n" for value in values)
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -222,7 +268,7 @@ def _append(file: Path, value: Mapping[str, Any]) -> None:
             if size and os.pread(handle, 1, size - 1) != b"\n":
                 size = os.pread(handle, size, 0).rfind(b"\n") + 1
                 os.ftruncate(handle, size)
-            if os.write(handle, line) < len(line):
+            if os.write(handle, lines) < len(lines):
                 os.ftruncate(handle, size)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(handle)

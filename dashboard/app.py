@@ -32,6 +32,7 @@ st.navigation(
         st.Page("views/aggregate.py", title="Aggregate", icon=":material/how_to_vote:", url_path="aggregate"),
         st.Page("views/tasks.py", title="Tasks", icon=":material/list_alt:", url_path="tasks"),
         st.Page("views/review.py", title="Review", icon=":material/rate_review:", url_path="review"),
+        st.Page("views/check.py", title="Check", icon=":material/rule:", url_path="check"),
         st.Page("views/next.py", title="Next labels", icon=":material/forward:", url_path="next"),
         st.Page("views/train.py", title="Train", icon=":material/model_training:", url_path="train"),
         st.Page("views/runs.py", title="Runs", icon=":material/table_rows:", url_path="runs"),

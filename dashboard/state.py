@@ -59,6 +59,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "aggregate": ("methods", "gold", "first", "second", "result", "worker", "curve"),
     "tasks": ("task", "show", "true", "given", "worker", "number", "sort", *_limits("")),
     "review": ("by", "show", "true", "given", "workers", "against", "task", "worker"),
+    "check": ("rules", "strict"),
     "next": ("budget", "capacity", "available", "task"),
     "train": ("methods", "settings", "runs", "view", "metric", "smooth", "axes"),
     "runs": ("datasets", "methods", "states", "tags", "find", "trials", "runs"),
@@ -78,7 +79,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "glossary": (),
 }
 _MANY = {
-    *("methods", "without", "available", "workers", "runs", "parts", "crowds", "searches", "vary", "planted"),
+    *("rules", "methods", "without", "available", "workers", "runs", "parts", "crowds", "searches", "vary", "planted"),
     *("datasets", "states", "tags", "metric", "axes"),
 }
 _WORKERS = {"worker", "workers", "other", "without", "available"}

@@ -9,6 +9,7 @@ from .checks.rules import (
     Rules as Rules,
     example_rules as example_rules,
     read_rules as read_rules,
+    rules_yaml as rules_yaml,
 )
 from .evaluation.calibration import (
     Calibration as Calibration,
@@ -216,6 +217,10 @@ from .workers.sampled_confusion import sampled_confusion as sampled_confusion
 from .workers.speed import (
     WorkerSpeed as WorkerSpeed,
     worker_speed as worker_speed,
+)
+from .workers.speed_over_time import (
+    WorkerSpeedOverTime as WorkerSpeedOverTime,
+    worker_speed_over_time as worker_speed_over_time,
 )
 from .workers.uncertainty import (
     ConfusionIntervals as ConfusionIntervals,

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from crowdcore.cli._options import Accept, DatasetName, HideNames, Json, Read, open_dataset
 from crowdcore.cli._output import print_json, print_table, save_table
+from crowdcore.core.errors import DataError
+
+if TYPE_CHECKING:
+    from crowdcore.data import CrowdDataset
+    from crowdcore.taken_marks import TakenMarks
 
 
 def marks(
@@ -22,6 +27,12 @@ def marks(
     worker: Annotated[str, typer.Option(help="The worker whose label on the task was looked at.")] = "",
     comment: Annotated[str, typer.Option(help="Kept with the marks added.")] = "",
     by: Annotated[str, typer.Option(help="Who says so; with --undo: whose last mark.")] = "",
+    take: Annotated[
+        Path | None, typer.Option("--import", help="Take marks from a CSV with the columns task and right class.")
+    ] = None,
+    carry: Annotated[
+        bool, typer.Option("--carry", help="Take marks on data of the same name, as they were before they changed.")
+    ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Take the last mark back.")] = False,
     export: Annotated[
         Path | None, typer.Option(help="Write the tasks marked wrong or unclear to this file (.csv, .parquet).")
@@ -38,11 +49,15 @@ def marks(
     from crowdcore import exhibits
     from crowdcore.analysis import Reference
     from crowdcore.marks import add_mark, undo_mark
+    from crowdcore.taken_marks import marks_of_earlier_data, marks_of_file
 
     ds = open_dataset(dataset, accept, read)
     said = [*([add] if add else []), *((task, None) for task in unclear or [])]
     for task, truth in said:
         add_mark(ds, task, truth, worker=worker, comment=comment, by=by)
+    for taken in (marks_of_file(ds, take) if take else None, marks_of_earlier_data(ds) if carry else None):
+        if taken is not None:
+            _keep(ds, taken, accept or taken.faults.columns[0] == "data")
     if undo:
         undo_mark(ds, by=by or None)
     seen = exhibits.view(ds, Reference("gold", ds.gold), hidden=hide_names)
@@ -55,3 +70,21 @@ def marks(
         print_json({"dataset": ds.name, "fingerprint": ds.fingerprint, "marks": found.table, "notes": found.notes})
         return
     print_table(found.table, f"{ds.name}: marks", found.notes, wrapped=("text", "comment"))
+
+
+def _keep(dataset: CrowdDataset, taken: TakenMarks, accept: bool) -> None:
+    """Keep marks that were made elsewhere; those that do not fit are told, and refused unless accepted."""
+    from crowdcore.marks import keep_marks
+
+    where = taken.faults.columns[0]  # the row of a file, or the data that were marked
+    told = [f"{where} {f[where]}, column {f['column']!r}: {f['fault']}" for f in taken.faults.to_dict("records")]
+    if told and not accept:
+        more = f"; and {len(told) - 20:,} more" if len(told) > 20 else ""
+        raise DataError(
+            f"{len(told):,} of {len(told) + len(taken.marks):,} marks cannot be taken, so none was",
+            f"Correct them, or take the others with --accept: {'; '.join(told[:20])}{more}.",
+        )
+    keep_marks(dataset, taken.marks)
+    typer.echo(f"Marks taken: {len(taken.marks):,}. Not taken: {len(told):,}.", err=True)
+    for line in (*taken.notes, *told):
+        typer.echo(line, err=True)

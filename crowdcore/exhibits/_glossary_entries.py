@@ -66,6 +66,7 @@ _QUALITY = {
     "accuracy": "Share of the labels whose class is that of the reference, among those that can be judged.",
     "acc. low": "Lower end of the accuracy's 95 % Wilson interval.",
     "acc. high": "Upper end of the accuracy's 95 % Wilson interval.",
+    "balanced accuracy": "Mean over the true classes of the share of the worker's labels that are right.",
     "skill": "Mean of the diagonal of the worker's confusion π^r (trace regularisation, Fig. 7).",
     "skill κ": "Agreement with the truth beyond chance: 1 is perfect, 0 guessing; Cohen's kappa with gold.",
     "κ low": "Lower end of the 95 % interval of the skill κ.",
@@ -85,6 +86,7 @@ _QUALITY = {
     "accuracy after": "Accuracy of the majority vote without these workers.",
     "before": "The majority vote of all workers.",
     "after": "The majority vote without these workers.",
+    "ratio": "Median of an answer's seconds over the geometric mean of the others' on the same task; 1 is as fast.",
     "distance": "Mean squared difference of two confusions, or the distance that was chosen (CCC, Fig. 3).",
     "share of others": "The same share for all other workers together.",
 }

@@ -53,10 +53,11 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
         if found.favourite_share[r] >= _SINGLE:
             words.append(f"{_percent(found.favourite_share[r])} of them are “{found.classes[found.favourite[r]]}”.")
     if found.copies.partner[r] >= 0:
+        pair = found.copies
         words.append(
-            f"Wrong alike with {found.worker_ids[found.copies.partner[r]]} on {found.copies.alike[r]} of "
-            f"{found.copies.both[r]} tasks, {found.copies.expected[r]:.1f} expected; which of the two copies, labels "
-            "do not tell."
+            f"Agrees with {found.worker_ids[pair.partner[r]]} on {pair.agreed[r]:,} of {pair.both[r]:,} tasks, "
+            f"{pair.expected_agreed[r]:.0f} expected, and is wrong alike on {pair.alike[r]:,}, {pair.expected[r]:.1f} "
+            "expected; which of the two copies, labels do not tell."
         )
     if found.drifts[r] and found.drift is not None:
         change = 100 * (found.drift.before[r] - found.drift.after[r])

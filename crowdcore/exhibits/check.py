@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from crowdcore import analysis
 from crowdcore.exhibits.exhibit import Exhibit
-from crowdcore.exhibits.view import View
+from crowdcore.exhibits.view import View, cached
 
-__all__ = ["check"]
+if TYPE_CHECKING:
+    from crowdcore.analysis import Check, Rules
+
+__all__ = ["check", "checked"]
 
 
 def check(view: View, rules: str = "") -> Exhibit:
@@ -16,5 +21,11 @@ def check(view: View, rules: str = "") -> Exhibit:
         view: whose labels.
         rules: a file of rules; default: all rules at recommended limits.
     """
-    found = view.renamed(analysis.check(view.dataset, rules or None, reference=view.truth))
+    found = checked(view, analysis.read_rules(rules) if rules else None)
     return Exhibit("check", f"Rules (reference: {view.reference})", None, found.frame())
+
+
+@cached
+def checked(view: View, rules: Rules | None = None) -> Check:
+    """The verdicts themselves, with the names that may be read of workers."""
+    return view.renamed(analysis.check(view.dataset, rules, reference=view.truth))

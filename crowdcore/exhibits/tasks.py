@@ -16,7 +16,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View
 
-__all__ = ["SHOWS", "SORTS", "task", "task_answers", "task_labels", "task_number", "tasks"]
+__all__ = ["SHOWS", "SORTS", "task", "task_answers", "task_labels", "task_number", "task_title", "tasks"]
 
 Show: TypeAlias = Literal["all", "disputed", "misled", "agreed-wrong", "unlabelled"]
 SHOWS: Mapping[Show, str] = {
@@ -88,6 +88,16 @@ def _with_label(dataset: CrowdDataset, given: int | None, worker: int | None) ->
     found = np.zeros(dataset.n_tasks, bool)
     found[dataset.task[wanted]] = True
     return found
+
+
+def task_title(dataset: CrowdDataset, name: str) -> str:
+    """What a page about a task is called: a token by its word, another task by its id.
+
+    Raises:
+        DataError: no such task.
+    """
+    number = task_number(dataset, name)
+    return name if dataset.sentences is None else f"{dataset.sentences.words[number]} ({name})"
 
 
 def task_number(dataset: CrowdDataset, task: str) -> int:

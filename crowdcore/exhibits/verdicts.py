@@ -97,7 +97,7 @@ def worker_verdicts(view: View, remove: float = REMOVE, trust: float = TRUST, co
             "κ high": found.high,
             "labels": found.n_annotations,
             "labels changed without": found.changed,
-            "accuracy without": found.accuracy_change,
+            **({"accuracy without": found.accuracy_change} if view.truth.checked else {}),
         }
     )
     urgency = np.array([list(WORKER_VERDICTS).index(verdict) for verdict in found.verdict], int)
@@ -173,7 +173,7 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
         }
     )
     table["sentence"] = [
-        f"{workers} of {of} workers call “{a}” “{b}”: {tasks} task{'s' * (tasks != 1)}."
+        f"{workers} of {of} workers call “{a}” “{b}”: {tasks:,} task{'s' * (tasks != 1)}."
         + (" More than chance explains: the guideline may be unclear here." if q <= LEVEL else _NO_MORE)
         for a, b, workers, of, tasks, q in table.to_numpy(object)
     ]

@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 
 _AGAIN = 3  # labels from which a confusion is worth naming
 
-__all__ = ["worker_mistakes", "worker_over_time", "worker_partners", "worker_speed", "worker_verdict"]
+__all__ = [
+    "worker_mistakes",
+    "worker_over_time",
+    "worker_partners",
+    "worker_speed",
+    "worker_speed_over_time",
+    "worker_verdict",
+]
 
 
 @cached
@@ -81,8 +88,8 @@ def worker_mistakes(view: View, worker: str) -> Exhibit:
         {
             "true": names[at[0]],
             "given": names[at[1]],
-            "labels": own[at],
-            "of": own.sum(1)[at[0]],
+            "labels": own[at].round(1),
+            "of": own.sum(1)[at[0]].round(1),
             "share": found.matrices[r][at],
             "share low": ends.low[r][at],
             "share high": ends.high[r][at],
@@ -135,6 +142,26 @@ def worker_speed(view: View) -> Exhibit:
         return Exhibit("worker-speed", title, None, pd.DataFrame({"seconds": ["none: no column “seconds”"]}))
     table = view.in_order(view.renamed(found).frame().sort_values("fast", ascending=False, kind="stable"))
     return Exhibit("worker-speed", title, None, table, (RULE,), click=lambda r: {"worker": view.workers[r]})
+
+
+@cached
+def worker_speed_over_time(view: View, worker: str) -> Exhibit:
+    """How long one worker's answers take over time, beside the others on the same tasks."""
+    found = analysis.worker_speed_over_time(view.dataset, worker=view.worker_number(worker))
+    title = f"Speed of {worker}"
+    if found is None:
+        none = pd.DataFrame({"seconds": ["none: it needs the columns “seconds” and “timestamp”"]})
+        return Exhibit("worker-speed-over-time", title, None, none)
+    found = replace(found, name=worker)
+    said = "No change of speed is sure."
+    if found.change >= 0:
+        said = (
+            f"After {found.change:,} answers the speed changes: from {found.before:.2f} to {found.after:.2f} times the "
+            "others' on the same tasks."
+        )
+    figure = figures.worker_speed_over_time(view.drawable(found))
+    notes = (f"{said} The chance that any steady worker is said to change is at most 0.05 (Holm).",)
+    return Exhibit("worker-speed-over-time", title, figure, found.frame(), notes, f"Speed of {worker} over time")
 
 
 def _over_time(view: View, worker: str) -> WorkerOverTime | None:

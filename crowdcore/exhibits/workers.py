@@ -131,7 +131,7 @@ def _in_common(view: View, a: int, b: int) -> tuple[int, int, float]:
 
 @cached
 def worker_quality(view: View) -> Exhibit:
-    """How good is each worker? Best first by information per label; index = worker number."""
+    """How good is each worker? Those with a signal first, then by information per label; index = worker number."""
     found, alone = view.of(analysis.worker_quality), view.of(analysis.without_each).frame()
     signals = np.where(found.answers_single, "single answer", np.where(found.answers_random, "random answers", ""))
     frame = pd.DataFrame(
@@ -141,16 +141,17 @@ def worker_quality(view: View) -> Exhibit:
             "accuracy": found.accuracy,
             "acc. low": found.accuracy_low,
             "acc. high": found.accuracy_high,
-            "skill": found.skill,
+            "balanced accuracy": found.skill,
             "bits per label": found.information,
             "agreement κ": found.agreement_kappa,
             "with majority": found.majority_agreement,
             "signal": signals,
             "labels changed without": alone["changed"],
-            "accuracy without": alone["accuracy_change"],
+            **({"accuracy without": alone["accuracy_change"]} if view.truth.checked else {}),
         }
     )
-    table = frame.sort_values("bits per label", ascending=False, kind="stable", na_position="last")
+    order = np.lexsort((-frame["bits per label"], signals == ""))  # unknown bits are last
+    table = frame.iloc[order]
 
     def click(number: int) -> dict[str, str]:
         return {"worker": view.workers[number], "view": "One worker"}
@@ -175,7 +176,7 @@ def worker(view: View, worker: str) -> Exhibit:
         "accuracy": found.accuracy[one],
         "acc. low": found.accuracy_low[one],
         "acc. high": found.accuracy_high[one],
-        "skill": found.skill[one],
+        "balanced accuracy": found.skill[one],
         "bits per label": found.information[one],
         "bits possible": found.information_limit[one],
         "agreement κ": found.agreement_kappa[one],

@@ -22,7 +22,10 @@ from .omega import (
     omega_spread as omega_spread,
     omega_truth as omega_truth,
 )
-from .over_time import worker_over_time as worker_over_time
+from .over_time import (
+    worker_over_time as worker_over_time,
+    worker_speed_over_time as worker_speed_over_time,
+)
 from .rank_changes import rank_changes as rank_changes
 from .rating_biases import rating_biases as rating_biases
 from .ratings import (

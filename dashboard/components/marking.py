@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from crowdcore.exhibits.tasks import task_number
+from crowdcore.exhibits.tasks import task_number, task_title
 from crowdcore.marks import MARKS
 from dashboard import services, state
 from dashboard.components.guard import attempt
@@ -47,7 +47,7 @@ def marking(view: View, table: pd.DataFrame, row: int) -> None:
     dataset, now = state.get("dataset"), table.iloc[row]
     task, worker = str(now["task"]), str(now.get("worker", ""))
     label = str(now["label"] if worker else now["most given"])
-    st.subheader(as_text(task))
+    st.subheader(as_text(task_title(view.dataset, task)))
     if services.has_media(dataset):
         media(dataset, task_number(view.dataset, task), SIDE)
     who = f"**{as_text(worker)}** says" if worker else "Most given:"

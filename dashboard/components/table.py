@@ -58,6 +58,7 @@ FORMATS = {
 }
 SHARES = {"share", "wrong", "true share", "given share", "accuracy", "acc. low", "acc. high", "with majority"} | {
     "accuracy last",
+    "balanced accuracy",
     "accuracy mean",
     "accuracy std",
     "calibration error",

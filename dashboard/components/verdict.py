@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 
 __all__ = ["badge", "task_link", "worker_link"]
 
-COLORS = {"remove": "red", "check": "orange", "train": "blue", "trust": "green"}
+COLORS = {"remove": "red", "check": "orange", "train": "blue", "trust": "green", "fail": "red", "pass": "green"}
 ICONS = {
     "remove": ":material/block:",
     "check": ":material/visibility:",
     "train": ":material/school:",
     "underpowered": ":material/hourglass_empty:",
     "trust": ":material/check_circle:",
+    "fail": ":material/cancel:",
+    "pass": ":material/check_circle:",
 }
 
 
@@ -31,7 +33,7 @@ def badge(verdict: str) -> None:
 
 def worker_link(row: pd.Series[Any]) -> None:
     """A worker's verdict; the name leads to the worker's page."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"verdict-worker-{row.name}"):
         badge(row["verdict"])
         st.page_link(
             "views/annotators.py",
@@ -43,7 +45,7 @@ def worker_link(row: pd.Series[Any]) -> None:
 
 def task_link(row: pd.Series[Any]) -> None:
     """A task's verdict; its name leads to its page."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"verdict-task-{row.name}"):
         badge(row["verdict"])
         st.page_link(
             "views/tasks.py", label=as_text(row["task"]), query_params=state.address("tasks", task=row["task"])

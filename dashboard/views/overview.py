@@ -113,7 +113,7 @@ def numbers(table: pd.DataFrame, of: str) -> None:
 def take_along(view: View, limits: dict[str, float]) -> None:
     """One CSV of all actions, and a page to print."""
     dataset = state.get("dataset")
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         download(
             "Actions (CSV)",
             lambda: services.csv(verdicts.actions(view, *limits.values()).table),
@@ -132,10 +132,10 @@ def take_along(view: View, limits: dict[str, float]) -> None:
 
 
 def mistakes(view: View) -> None:
-    """A sentence for each, with a link to the tasks and workers behind it."""
+    """A sentence for each beyond chance, with a link to the tasks and workers behind it."""
     found = verdicts.mistakes_in_words(view)
-    for row in found.table.to_dict("records"):
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    for number, row in found.table[found.table["q_value"] <= verdicts.LEVEL].iterrows():
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"verdict-mistake-{number}"):
             st.page_link(
                 "views/mistakes.py",
                 label=as_text(f"{row['true']} → {row['given']}"),

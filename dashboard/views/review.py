@@ -19,6 +19,7 @@ from dashboard.components.live import live
 from dashboard.components.marking import at, marking
 from dashboard.components.pickers import named, optional
 from dashboard.components.reference_button import reference_button
+from dashboard.components.taken_marks import take_marks
 from dashboard.components.text import as_text, count
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ def reviewed(view: View) -> None:
     """All marks, and the buttons that make them the reference."""
     found = exhibits.review.marked_tasks(view)
     st.header("Marks")
+    take_marks()
     if not len(found.table):
         st.caption("Nothing is marked yet.")
         return

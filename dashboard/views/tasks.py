@@ -57,7 +57,7 @@ def one() -> None:
     """One task: the item, the labels it got, and who gave them."""
     dataset, view, name = state.get("dataset"), looked_at(), state.get("task")
     links()
-    st.title(as_text(name))
+    st.title(as_text(exhibits.tasks.task_title(view.dataset, name)))
     number_of, found = exhibits.tasks.task_number(view.dataset, name), exhibits.tasks.task(view, name).table.iloc[0]
     left, right = st.columns([2, 3], gap="large")
     with left:

@@ -24,6 +24,7 @@ PAGES = {
     "annotators": "/annotators?",
     "ranking": "/annotators?view=Ranking&",
     "rounds": "/rounds?",
+    "check": "/check?",
     "aggregate": "/aggregate?methods=majority-vote&",
     "tasks": "/tasks?",
     "train": "/train?",

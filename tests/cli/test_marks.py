@@ -29,6 +29,25 @@ def test_marks_are_added_listed_exported_taken_back_and_believed(
     assert "demo has no task 'digit'" in refused("marks", "demo", "--unclear", "digit")
 
 
+def test_marks_are_taken_from_a_file_and_from_data_that_changed(
+    crowdcore, refused, run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
+    votes = tmp_path / "votes.csv"
+    votes.write_text("task,worker,label\n1,ann,cat\n1,ben,dog\n2,ann,dog\n")
+    marks = tmp_path / "marks.csv"
+    marks.write_text("task,right class\n1,cat\n3,cat\n")
+    said = refused("marks", votes, "--import", marks)
+    assert "1 of 2 marks cannot be taken, so none was" in said
+    assert "row 2, column 'task': There is no task '3'." in said
+    assert crowdcore("marks", votes)["marks"] == []
+    assert len(crowdcore("marks", votes, "--import", marks, "--accept")["marks"]) == 1
+    votes.write_text("task,worker,label\n1,ann,cat\n1,ben,dog\n2,ann,dog\n2,ben,dog\n")
+    assert crowdcore("marks", votes)["marks"] == []
+    assert "Marks taken: 1. Not taken: 0." in run("marks", votes, "--carry").err
+    assert [row["right class"] for row in crowdcore("marks", votes)["marks"]] == ["cat"]
+
+
 def test_the_glossary_is_a_command(crowdcore) -> None:
     assert [row["column"] for row in crowdcore("glossary", "κ low")] == ["κ low"]
 

@@ -68,3 +68,13 @@ def test_the_glossary_lists_what_tooltips_say() -> None:
     test = open_page("glossary", dataset="demo")
     assert not test.exception
     assert "κ low" in table(test, "meaning")["column"].tolist()
+
+
+def test_marks_are_taken_from_a_file_and_its_faults_are_listed() -> None:
+    test = open_page("review", dataset="demo", names="shown")
+    content = b"task,right class,comment\ndigit-0001,seven,a bar\nno-task,one,\n"
+    test.get("file_uploader")[0].upload("marks.csv", content, "text/csv").run()
+    assert not test.exception
+    assert table(test, "fault")["column"].tolist() == ["task"]
+    button(test, "Take 1 mark").click().run()
+    assert current_marks(load_dataset("demo"))["digit-0001"].comment == "a bar"

@@ -31,6 +31,7 @@ def test_a_task_shows_its_sentence_with_the_spans_of_every_worker(crowd):
     task = int((crowd.gold == 1).argmax())
     test = open_page("tasks", dataset="tagged", task=str(crowd.task_ids[task]))
     assert not test.exception and not test.error
+    assert crowd.sentences.words[task] in test.title[0].value
     shown = table(test, "tagged by")
     assert shown["tagged by"][0] == "gold" and len(shown) == 5
     assert f"[{crowd.sentences.words[task]}" in shown["sentence"][0]

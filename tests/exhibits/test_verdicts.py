@@ -11,7 +11,7 @@ from benchmarks.verdicts import CONFUSED, COPIED, COPIER, DRIFTING, SPAMMER, pla
 from crowdcore import load_dataset
 from crowdcore.exhibits import View, verdicts, view, worker_page
 from crowdcore.exhibits._intervals import in_words, sampled
-from tests.analysis.workers.test_speed import HASTY, timed
+from tests.analysis.workers.test_speed import HASTY, TIRED, timed
 from tests.conftest import simulate_crowd
 
 
@@ -27,7 +27,7 @@ def row(of: View, worker: int) -> pd.Series:
 def test_each_planted_worker_has_a_verdict_and_its_reason(seen: View) -> None:
     expected = {
         SPAMMER: ("remove", "look like guesses"),
-        COPIER: ("check", f"Wrong alike with {seen.workers[COPIED]}"),
+        COPIER: ("check", f"Agrees with {seen.workers[COPIED]} on "),
         CONFUSED: ("train", "Calls “class 0” “class 1”"),
         DRIFTING: ("check", "Worse after the first"),
     }
@@ -115,3 +115,36 @@ def test_too_fast_answers_are_a_reason_and_a_table() -> None:
     assert table["too_fast"][HASTY]
     assert table["worker"][HASTY] == seen.workers[HASTY] != ds.worker_ids[HASTY]
     assert "worker" not in worker_page.worker_speed(view(cc.load_dataset("demo"))).table
+
+
+def test_without_gold_no_accuracy_is_told_and_a_copier_is_told_by_agreement() -> None:
+    crowd = planted_crowd(1, n_tasks=600, n_workers=15, skill=(0.6, 0.95), even=True)
+    seen = view(crowd, "dawid-skene")
+    workers = verdicts.worker_verdicts(seen).table
+    assert "accuracy without" not in workers
+    assert "accuracy without" in verdicts.worker_verdicts(view(crowd, "gold")).table
+    pair = cc.analysis.worker_verdicts(crowd, "dawid-skene").copies
+    both = (crowd.task[crowd.worker == COPIER][:, None] == crowd.task[crowd.worker == COPIED][None]).any(1).sum()
+    assert pair.both[COPIER] == both
+    assert pair.expected_agreed[COPIER] < pair.agreed[COPIER] <= both
+    assert f"on {pair.agreed[COPIER]:,} of {both:,} tasks" in workers.loc[COPIER, "reason"]
+
+
+def test_speed_over_time_is_drawn_with_its_change(seen: View) -> None:
+    of = view(timed(3, planted=True), "gold")
+    slowed = worker_page.worker_speed_over_time(of, of.workers[TIRED])
+    assert "the speed changes: from" in slowed.notes[0]
+    assert [shape.type for shape in slowed.figure.layout.shapes] == ["line", "line"]
+    assert len(slowed.figure.data[0].y) == len(slowed.table) == 10
+    steady = worker_page.worker_speed_over_time(of, of.workers[4])
+    assert "No change of speed is sure" in steady.notes[0]
+    assert worker_page.worker_speed_over_time(seen, seen.workers[0]).figure is None
+
+
+def test_flags_lead_the_ranking() -> None:
+    table = cc.exhibits.workers.worker_quality(view(load_dataset("demo"), "gold")).table
+    flagged = (table["signal"] != "").to_numpy()
+    assert flagged.any()
+    assert not (np.diff(flagged.astype(int)) > 0).any()
+    bits = table["bits per label"].to_numpy()[~flagged]
+    assert (np.diff(bits[~np.isnan(bits)]) <= 0).all()

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from crowdcore.core.errors import CrowdError, DataError
+from crowdcore.data import load_dataset
+from crowdcore.marks import add_mark, read_marks
 from crowdcore.runs import (
     Run,
     RunSpec,
@@ -136,6 +138,8 @@ def test_a_backup_comes_back(filled: Filled, run, crowdcore, monkeypatch: pytest
     (filled.workspace.folder / "datasets" / "votes").mkdir(parents=True)
     (filled.workspace.folder / "datasets" / "votes" / "annotations.csv").write_text("task,worker,label\n")
     (filled.workspace.folder / "uploads" / "d1").mkdir(parents=True)
+    demo = load_dataset("demo")
+    mark = add_mark(demo, "digit-0001", "seven", comment="a bar", workspace=filled.workspace.folder)
     for name in ("uploads/d1/votes.csv", "pseudonyms.key"):
         (filled.workspace.folder / name).write_bytes(name.encode())
     (filled.workspace.folder / "runs" / filled.waiting / "beat").touch()
@@ -151,6 +155,7 @@ def test_a_backup_comes_back(filled: Filled, run, crowdcore, monkeypatch: pytest
     assert run("workspace", "backup", tmp_path / "all.zip").code == 2
     back = crowdcore("workspace", "restore", tmp_path / "all.zip", tmp_path / "back")["folder"]
     monkeypatch.setenv("CROWDCORE_WORKSPACE", back)
+    assert read_marks(demo) == (mark,)
     assert Filled(Workspace.open(), filled.finished, filled.waiting).seen() == before
     assert (Path(back) / "datasets" / "votes" / "annotations.csv").read_text() == "task,worker,label\n"
     for name in ("uploads/d1/votes.csv", "pseudonyms.key"):

@@ -219,7 +219,8 @@ class Measures:
             return _nothing(f"No worker has {least} labels")
         unknown = judged & ~named & ~seen
         low, open_ = 100 * float((named & judged).sum()) / n, 100 * float(unknown.sum()) / n
-        words = f"{n:,} workers with {least} labels or more, {int(unknown.sum()):,} of whom the data do not tell"
+        words = f"{n:,} workers with {least} labels or more"
+        words += f"; of {int(unknown.sum()):,} of them the data do not tell" if open_ else ""
         needed = self.dataset.n_annotations + float(missing[unknown].sum())
         return Measured(low, low, low + open_, words, np.flatnonzero(named & judged), needed, lacks if open_ else "")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,7 +15,9 @@ from pydantic import Field
 from crowdcore.core.errors import DataError, SettingError, need_extra
 from crowdcore.core.settings import Settings
 
-__all__ = ["LIMITS", "Rules", "example_rules", "read_rules"]
+__all__ = ["LIMITS", "Rules", "example_rules", "parse_rules", "read_rules", "recommended", "rules_of", "rules_yaml"]
+
+_PLAIN = re.compile(r"[a-z][\w-]*")
 
 
 def _limit(recommended: float, low: float, high: float, words: str) -> Any:
@@ -102,13 +105,26 @@ def example_rules() -> str:
         >>> print(example_rules().splitlines()[3])
         min_krippendorff_alpha: 0.4
     """
-    limits, lines = recommended(), ["# Rules for `crowdcore check`. A rule that is left out is not checked.", ""]
+    return rules_yaml(Rules(**recommended()))
+
+
+def rules_yaml(rules: Rules) -> str:
+    """A commented YAML file of rules, which `read_rules` reads back; what is not set is a comment.
+
+    Examples:
+        >>> from crowdcore.analysis import Rules, rules_yaml
+        >>> print(rules_yaml(Rules(min_krippendorff_alpha=0.5)).splitlines()[3])
+        min_krippendorff_alpha: 0.5
+    """
+    lines = ["# Rules for `crowdcore check`. A rule that is left out is not checked.", ""]
     for name, field in Rules.model_fields.items():
         if name == "reference":
-            lines += ["# How it is measured; these are the defaults.", ""]
-        value = limits.get(name, field.default)
-        shown = "" if value is None or value == "" else f" {value}"
-        lines += [f"# {field.description}", f"{name}:{shown}" if shown else f"# {name}:", ""]
+            lines += ["# How it is measured.", ""]
+        value = getattr(rules, name)
+        if isinstance(value, str) and not _PLAIN.fullmatch(value):
+            value = json.dumps(value)  # which is YAML, too
+        shown = f"# {name}:" if value in (None, '""') else f"{name}: {value}"
+        lines += [f"# {field.description}", shown, ""]
     return "\n".join(lines)
 
 
@@ -121,6 +137,20 @@ def read_rules(file: str | Path) -> Rules:
         MissingExtraError: YAML without PyYAML.
     """
     path = Path(file)
+    try:
+        return parse_rules(path.read_bytes(), path)
+    except OSError as error:
+        raise DataError(f"The rules cannot be read: {error.strerror}", file=path) from error
+
+
+def parse_rules(content: bytes, path: Path) -> Rules:
+    """Rules from the content of a file; its name's end says what it is.
+
+    Raises:
+        DataError: it does not hold names and values.
+        SettingError: as in `read_rules`.
+        MissingExtraError: YAML without PyYAML.
+    """
     readers: dict[str, Callable[[str], object]] = {
         ".yaml": _yaml,
         ".yml": _yaml,
@@ -130,9 +160,7 @@ def read_rules(file: str | Path) -> Rules:
     if path.suffix not in readers:
         raise SettingError("rules", f"end in {', '.join(readers)}", str(path))
     try:
-        held = readers[path.suffix](path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"The rules cannot be read: {error.strerror}", file=path) from error
+        held = readers[path.suffix](content.decode())
     except SettingError:
         raise
     except (ValueError, RecursionError) as error:  # of the parsers, of text that is no UTF-8, of nesting without end

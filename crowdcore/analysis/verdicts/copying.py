@@ -25,6 +25,8 @@ class Copies:
         both: tasks that both labelled.
         alike: of these, how many both got wrong alike.
         expected: how many of those skills and tasks explain.
+        agreed: on how many both gave the same label, right or wrong.
+        expected_agreed: how many of those skills and tasks explain.
     """
 
     partner: IntArray
@@ -32,6 +34,8 @@ class Copies:
     both: IntArray
     alike: IntArray
     expected: FloatArray
+    agreed: IntArray
+    expected_agreed: FloatArray
 
 
 def copies(found: PairMistakes, level: float = 0.05) -> Copies:
@@ -45,12 +49,13 @@ def copies(found: PairMistakes, level: float = 0.05) -> Copies:
     named = (adjusted <= level) & (found.wrong_alike >= _RATIO * found.expected_beyond)
     order = np.flatnonzero(named)[np.argsort(-found.p_beyond[named], kind="stable")]  # the surest is written last
     n = len(found.worker_ids)
-    partner, both, alike = np.full(n, -1), np.full(n, -1), np.full(n, -1)
-    p_value, expected = np.full(n, np.nan), np.full(n, np.nan)
+    partner, both, alike, agreed = (np.full(n, -1) for _ in range(4))
+    p_value, expected, expected_agreed = (np.full(n, np.nan) for _ in range(3))
     for one, other in ((found.worker_a, found.worker_b), (found.worker_b, found.worker_a)):
         at = one[order]
         better = np.isnan(p_value[at]) | (adjusted[order] <= p_value[at])
         at, pair = at[better], order[better]
         partner[at], both[at], alike[at] = other[pair], found.both_labelled[pair], found.wrong_alike[pair]
         p_value[at], expected[at] = adjusted[pair], found.expected_beyond[pair]
-    return Copies(partner, p_value, both, alike, expected)
+        agreed[at], expected_agreed[at] = found.agreed[pair], found.expected_agreed[pair]
+    return Copies(partner, p_value, both, alike, expected, agreed, expected_agreed)

@@ -25,7 +25,7 @@ _CONSENSUS = (
     "all where tasks have few labels. Agreement with others and with the others' majority does not use a worker's own "
     "labels."
 )
-_SOFT = "Accuracy and skill are expected values under the reference's posterior; the rest uses the most probable class."
+_SOFT = "Both accuracies are expected values under the reference's posterior; the rest uses the most probable class."
 _LEVEL = 0.05  # of the two signals
 _BLOCK = 1_000_000  # numbers in the confusions that are looked at together
 

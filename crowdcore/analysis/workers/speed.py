@@ -57,6 +57,32 @@ class WorkerSpeed:
         return frame
 
 
+def timed_answers(dataset: CrowdDataset) -> tuple[IntArray, FloatArray]:
+    """Numbers of the annotations that took more than 0 s, and their seconds."""
+    if dataset.extra is None or SECONDS not in dataset.extra:
+        return np.empty(0, np.int64), np.empty(0)
+    took = pd.to_numeric(dataset.extra[SECONDS], errors="coerce").to_numpy(np.float64)
+    kept = np.flatnonzero(took > 0)
+    return kept, took[kept]
+
+
+def beside_others(
+    dataset: CrowdDataset, kept: IntArray, took: FloatArray, moment: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """Numbers of the annotations that can be compared, and log seconds minus their mean of the others on the task.
+
+    Args:
+        kept: numbers of the timed annotations.
+        took: (len(kept),) their seconds.
+        moment: (n_annotations,) when each was given; NaN where that is not known.
+    """
+    task, log = dataset.task[kept], np.log(took)
+    total, others = np.bincount(task, log, dataset.n_tasks), np.bincount(task, minlength=dataset.n_tasks) - 1
+    compared = np.flatnonzero((others[task] > 0) & ~np.isnan(moment[kept]))
+    beside = log - (total[task] - log) / np.maximum(others[task], 1)
+    return kept[compared], beside[compared]
+
+
 def worker_speed(dataset: CrowdDataset) -> WorkerSpeed | None:
     """How long workers' answers take, by the column ``seconds``; None without it.
 
@@ -68,13 +94,10 @@ def worker_speed(dataset: CrowdDataset) -> WorkerSpeed | None:
         >>> cc.analysis.worker_speed(cc.load_dataset("demo")) is None
         True
     """
-    if dataset.extra is None or SECONDS not in dataset.extra:
-        return None
-    took = pd.to_numeric(dataset.extra[SECONDS], errors="coerce").to_numpy(np.float64)
-    kept = np.flatnonzero(took > 0)
+    kept, took = timed_answers(dataset)
     if not len(kept):
         return None
-    task, worker, took, n_workers = dataset.task[kept], dataset.worker[kept], took[kept], dataset.n_workers
+    task, worker, n_workers = dataset.task[kept], dataset.worker[kept], dataset.n_workers
     every = pd.Series(took).groupby(task)
     several = every.transform("size").to_numpy() > _OTHERS
     ratio = np.where(several, took / every.transform("median").to_numpy(), np.nan)
@@ -87,10 +110,7 @@ def worker_speed(dataset: CrowdDataset) -> WorkerSpeed | None:
 
     moment, change = times(dataset), None
     if moment is not None:
-        log = np.log(took)
-        total, others = np.bincount(task, log, dataset.n_tasks), np.bincount(task, minlength=dataset.n_tasks) - 1
-        compared = np.flatnonzero((others[task] > 0) & ~np.isnan(moment[kept]))
-        beside = log - (total[task] - log) / np.maximum(others[task], 1)
-        change = change_points(beside[compared], worker[compared], moment[kept][compared], n_workers)
+        rows, log_ratio = beside_others(dataset, kept, took, moment)
+        change = change_points(log_ratio, dataset.worker[rows], moment[rows], n_workers)
     too_fast = (n >= _LEAST) & (np.nan_to_num(fast) >= _OFTEN)
     return WorkerSpeed(n, median(took), median(ratio), fast, too_fast, change, dataset.worker_ids)

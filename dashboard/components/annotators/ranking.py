@@ -19,8 +19,9 @@ __all__ = ["ranking"]
 
 
 def ranking() -> None:
-    """The table of workers, then the what-if."""
+    """The workers with their intervals, as a figure and as a table; then the what-if."""
     view = looked_at()
+    show(exhibits.workers.worker_ranking(view), "ranking", notes=False)
     found = exhibits.workers.worker_quality(view)
     show(found, "quality", noun="worker", rows=14, limits="")
     st.header("What if some were left out?")

@@ -11,7 +11,6 @@ from dashboard import state
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.pickers import picker
 from dashboard.components.review_link import review_link
-from dashboard.components.table import table
 from dashboard.components.text import as_text, number, percent
 from dashboard.components.verdict import badge
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from crowdcore.exhibits import View
+    from crowdcore.exhibits import Exhibit, View
 
 __all__ = ["worker"]
 
@@ -42,7 +41,7 @@ def worker() -> None:
     for label, value, hint in (
         ("Annotations", f"{found['annotations']:,}", None),
         ("Accuracy", percent(found["accuracy"]), f"95 % interval {low} to {high}"),
-        ("Skill", percent(found["skill"]), "Mean of the diagonal of the confusion"),
+        ("Balanced accuracy", percent(found["balanced accuracy"]), "Mean over the classes of the share that is right"),
         ("Bits per label", number(found["bits per label"], 2), f"Of {found['bits possible']:.2f} possible"),
         ("Agreement κ", number(found["agreement κ"], 2), "With the others on the same tasks, beyond chance"),
     ):
@@ -71,6 +70,22 @@ def matrices(view: View, name: str) -> None:
     review_link(true=true, given=given, workers=[name])
 
 
+def pace(view: View, name: str, speed: Exhibit) -> None:
+    """How long the worker's answers take beside the others', in numbers and over time."""
+    own = speed.table.loc[view.worker_number(name)]
+    grid = st.grid(3, min_column_width=130, gap="xsmall")
+    for label, value, hint in (
+        ("Median answer", f"{own['seconds']:.3g} s", f"Of {own['n']:,.0f} answers that can be compared"),
+        ("Beside the others", f"×{own['relative']:.2f}", "Median of the answer's seconds over the median of its task"),
+        ("Too fast", percent(own["fast"]), speed.notes[0]),
+    ):
+        with grid.cell():
+            st.metric(label, value, border=True, help=as_text(hint))
+    over_time = exhibits.worker_page.worker_speed_over_time(view, name)
+    if over_time.figure is not None:
+        show(over_time, "speed")
+
+
 def behind(view: View, name: str, told: pd.Series[Any]) -> None:
     """Confusions, partners, times, what changes without, and the message: what the verdict rests on."""
     made = exhibits.worker_page
@@ -89,13 +104,11 @@ def behind(view: View, name: str, told: pd.Series[Any]) -> None:
     speed = made.worker_speed(view)
     if "worker" in speed.table:
         st.header("Speed")
-        own = speed.table.loc[[view.worker_number(name)]]
-        table(own, "speed", name=f"{state.get('dataset')}-{name}-speed", noun="worker")
-        st.caption(as_text(speed.notes[0]))
+        pace(view, name, speed)
     st.header("Without this annotator")
     st.page_link(
         "views/annotators.py",
-        label=as_text(f"{told['without']} of the majority vote: see which"),
+        label=as_text(f"Of the majority vote, {told['without']}: see which"),
         query_params=state.address("annotators", view="Ranking", without=[name]),
         icon=":material/person_off:",
     )

@@ -47,3 +47,34 @@ def test_an_answer_is_compared_with_its_task() -> None:
     assert found.too_fast.tolist() == [False, False, True, False, False, False]
     np.testing.assert_allclose(found.relative, np.where(np.arange(6) == 2, 0.19, 1.0))
     assert found.change is None
+
+
+def test_speed_over_time_is_that_of_the_answers_counted_by_hand() -> None:
+    votes = timed(3, planted=True)
+    found = analysis.worker_speed_over_time(votes, worker=TIRED, blocks=4)
+    log, when = np.log(votes.extra["seconds"].to_numpy()), votes.extra["timestamp"].to_numpy()
+    own = sorted(np.flatnonzero(votes.worker == TIRED), key=lambda row: when[row])
+    ratio = []
+    for row in own:
+        others = (votes.task == votes.task[row]) & (np.arange(len(log)) != row)
+        if others.any():
+            ratio.append((np.exp(log[row] - log[others].mean()), np.exp(log[row])))
+    parts = np.array_split(np.array(ratio), 4)
+    np.testing.assert_allclose(found.ratio, [np.exp(np.median(np.log(part[:, 0]))) for part in parts])
+    np.testing.assert_allclose(found.seconds, [np.median(part[:, 1]) for part in parts])
+    assert found.last[-1] == len(ratio)
+    assert abs(found.change - len(ratio) / 2) < len(ratio) / 6
+    assert 2 < found.after / found.before < 4
+    assert (found.low <= found.ratio).all()
+    assert (found.ratio <= found.high).all()
+
+
+def test_without_times_there_is_no_speed_over_time_and_a_steady_worker_has_no_change() -> None:
+    votes = timed(1, planted=False)
+    assert analysis.worker_speed_over_time(votes, worker=3).change == -1
+    assert np.isnan(analysis.worker_speed_over_time(votes, worker=3).after)
+    for gone in ("seconds", "timestamp"):
+        less = replace(votes, extra=votes.extra.drop(columns=gone))
+        assert analysis.worker_speed_over_time(less, worker=3) is None
+    unlabelled = votes.where(votes.worker != 3)
+    assert analysis.worker_speed_over_time(unlabelled, worker=3) is None
