@@ -10,6 +10,11 @@ from .checks.rules import (
     example_rules as example_rules,
     read_rules as read_rules,
 )
+from .coordinated.workers import (
+    CoordinatedGroup as CoordinatedGroup,
+    CoordinatedWorkers as CoordinatedWorkers,
+    coordinated_workers as coordinated_workers,
+)
 from .evaluation.calibration import (
     Calibration as Calibration,
     calibration as calibration,
