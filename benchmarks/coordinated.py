@@ -4,8 +4,8 @@ Honest crowds are those of `benchmarks.verdicts` (unequal skills, unequal diffic
 with CoNAL's common confusion that workers share to different degrees, and crowds in which every worker takes each class
 for another one of the own. Claim: at the default level at most 5 % of honest crowds of each kind hold a group (two
 standard errors of the simulation are granted). Attacks: k workers (the leader included) copy a leader, push class 0 to
-class 1, or imitate the common confusion, at a rate. The table says what share of them is in the found group with most of
-them, and in how many crowds an honest worker is in a group.
+class 1, or imitate the common confusion, at a rate. The table says what share of them is in the group with most of
+them, and in how many crowds an honest worker is in a group (the worst column).
 
 ``python -m benchmarks.coordinated [CROWDS] [FIRST SEED]``; 50 crowds of each kind by default.
 """
@@ -24,7 +24,7 @@ from crowdcore import analysis
 from crowdcore.data import simulate
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["ATTACKS", "ATTACKED", "attacked_crowd", "caught"]
+__all__ = ["ATTACKED", "ATTACKS", "attacked_crowd", "caught"]
 
 REFERENCES = ("gold", "dawid-skene", "majority-vote")
 ATTACKED: Mapping[str, Mapping[str, Any]] = {
@@ -74,9 +74,10 @@ def main() -> int:
     worst = 0.0
     print(f"| {crowds} honest crowds of each kind | " + " | ".join(REFERENCES) + " |\n|---|--:|--:|--:|")
     for kind, made in kinds.items():
-        shares = []
-        for reference in REFERENCES:
-            shares.append(np.mean([bool(analysis.coordinated_workers(made(s), reference).groups) for s in seeds]))
+        shares = [
+            float(np.mean([bool(analysis.coordinated_workers(made(s), reference).groups) for s in seeds]))
+            for reference in REFERENCES
+        ]
         worst = max(worst, *shares)
         print(f"| {kind} | " + " | ".join(f"{share:.2f}" for share in shares) + " |", flush=True)
     heads = " | ".join(f"{size} at {100 * rate:.0f} %" for rate in RATES for size in SIZES)

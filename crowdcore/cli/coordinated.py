@@ -20,13 +20,13 @@ def coordinated(
     accept: Accept = False,
 ) -> None:
     """Which workers copy each other or push the same mistake, and what do they change? --out writes the groups."""
-    from crowdcore import analysis, exhibits
+    from crowdcore import exhibits
 
     seen = open_view(dataset, reference, hide_names, read=read, accept=accept)
     exhibit = exhibits.coordinated.coordinated_workers(seen)
     save_exhibit(exhibit, out, figure)
     if json:
-        changed = seen.renamed(seen.of(analysis.coordinated_workers)).changed_labels()
+        changed = seen.renamed(exhibits.coordinated.coordinated(seen)).changed_labels()
         told = {"dataset": seen.dataset.name, "reference": seen.reference, "groups": exhibit.table}
         print_json({**told, "changed labels": changed, "notes": exhibit.notes})
         return

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdcore import analysis, figures
+from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import SettingError
 from crowdcore.exhibits.exhibit import Exhibit, cells
 from crowdcore.exhibits.view import View, cached
 
 if TYPE_CHECKING:
-    from crowdcore.analysis import CoordinatedGroup
+    from crowdcore.analysis import CoordinatedGroup, CoordinatedWorkers
 
-__all__ = ["coordinated_confusion", "coordinated_workers", "members"]
+__all__ = ["coordinated", "coordinated_confusion", "coordinated_workers", "members"]
 
 _MOST = 5  # groups told of in words
 
@@ -23,7 +24,7 @@ _MOST = 5  # groups told of in words
 @cached
 def coordinated_workers(view: View) -> Exhibit:
     """Who acts together, what they push, and which labels change without them? A click chooses the group."""
-    found = view.of(analysis.coordinated_workers)
+    found = coordinated(view)
     table = view.renamed(found).frame()
     words = [in_words(view, number) for number in range(1, min(len(found.groups), _MOST) + 1)]
     figure = figures.coordinated_workers(view.drawable(found)) if found.groups else None
@@ -65,6 +66,11 @@ def coordinated_confusion(view: View, together: int = 1, *, dark: bool = False) 
     return Exhibit(f"coordinated-confusion-{together}", title, figure, table, (), alt, view.clicked)
 
 
+def coordinated(view: View) -> CoordinatedWorkers:
+    """What was found, from the pairs and beliefs that other exhibits share."""
+    return view.of(analysis.coordinated_workers, view.of(analysis.pair_mistakes), view.of(peer_beliefs))
+
+
 def members(view: View, together: int) -> tuple[str, ...]:
     """The names of a group's members as they may be read, in order of names.
 
@@ -103,7 +109,7 @@ def in_words(view: View, together: int) -> str:
 
 
 def _group(view: View, together: int) -> CoordinatedGroup:
-    groups = view.of(analysis.coordinated_workers).groups
+    groups = coordinated(view).groups
     if not 1 <= together <= len(groups):
         must = f"be a group in 1 … {len(groups)}" if groups else "be left out: no group was found"
         raise SettingError("together", must, together)

@@ -18,7 +18,7 @@ _FEWEST = 10  # shared tasks of a pair that is tested
 _SCATTER = 0.01  # variance beyond noise that a pair is granted in the fit, so that no pair outweighs many others
 _OUTLYING = 2.5  # standardised residual from which a pair does not tell of its workers
 _MARGIN = 3.0  # standard deviations of the prediction granted to every pair
-_STEPS = 15
+_STEPS = 10
 
 
 def agreement_beyond(found: PairMistakes, label: IntArray, n_classes: int) -> FloatArray:

@@ -53,8 +53,8 @@ def pushes(peers: Peers, n_workers: int, level: float = 0.05) -> Pushes:
 
     With n_ab of n_a labels, ``p = P(Bin(n_a, p_0) >= n_ab)``, where p_0 is the largest of
 
-    - how far workers vary: their rates on the angle scale, ``θ = arcsin √((n_ab + 3/8) / (n_a + 3/4))`` (Anscombe 1948),
-      have noise ``1 / (4 n_a + 2)``; from the lower 60 % of the workers, as if θ were normal, follow its mean
+    - how far workers vary: their rates as angles, ``θ = arcsin √((n_ab + 3/8) / (n_a + 3/4))`` (Anscombe 1948), have
+      noise ``1 / (4 n_a + 2)``; from the lower 60 % of the workers, as if θ were normal, follow its mean
       and the deviation beyond that noise, and two deviations above the mean is the limit, so that two in five workers
       may push without moving it;
     - the worker's skill: the rate of mistakes on other classes divided by C - 1, and the rate of b on classes other

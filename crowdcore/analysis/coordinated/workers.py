@@ -19,10 +19,10 @@ from crowdcore.analysis.coordinated.groups import (
 from crowdcore.analysis.coordinated.influence import Influence, influence, pushed
 from crowdcore.analysis.coordinated.pushes import pushes
 from crowdcore.analysis.evaluation.paired_tests import holm
-from crowdcore.analysis.mistakes.pair_mistakes import pair_mistakes
-from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
+from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes, pair_mistakes
+from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.analysis.verdicts.copying import beyond
-from crowdcore.analysis.verdicts.peers import peer_beliefs
+from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.analysis.workers.confusion import worker_confusion
 from crowdcore.analysis.workers.what_if import what_if
 from crowdcore.core.errors import SettingError
@@ -34,8 +34,8 @@ __all__ = ["CoordinatedGroup", "CoordinatedWorkers", "coordinated_workers"]
 _TESTS = 3
 _TESTED = (
     "Tested: do workers agree beyond what their skills and the tasks explain; do they agree with each other more than "
-    "with the others; do they push the same mistake more than chance lets own mistakes coincide? In an honest crowd any "
-    "group is named with a chance of at most {level:g}."
+    "with the others; do they push the same mistake more than chance lets own mistakes coincide? The chance that any "
+    "group is named in an honest crowd is at most {level:g}."
 )
 _TWO_CLASSES = "With two classes, pushing a mistake is not tested: a stricter worker looks the same."
 _WHY = (
@@ -143,7 +143,12 @@ class CoordinatedWorkers:
 
 
 def coordinated_workers(
-    dataset: CrowdDataset, reference: ReferenceLike = "gold", *, level: float = 0.05
+    dataset: CrowdDataset,
+    reference: ReferenceLike = "gold",
+    pairs: PairMistakes | None = None,
+    peers: Peers | None = None,
+    *,
+    level: float = 0.05,
 ) -> CoordinatedWorkers:
     """Find workers who copy each other or push the same mistakes, and measure what they change.
 
@@ -156,12 +161,14 @@ def coordinated_workers(
     - workers who push the same mistake (`pushes`), more of them than own mistakes coincide by chance
       (`pushing_groups`); not with two classes, where there is only one mistake per class.
 
-    Pairs that share a worker make one group, and so do groups that share a worker. Two in five workers may push a mistake
-    and are found; where most workers coordinate, labels alone cannot say who is honest.
+    Pairs that share a worker make one group, and so do groups that share a worker. Up to two in five workers who push a
+    mistake can be found; where most workers coordinate, labels alone cannot say who is honest.
 
     Args:
         dataset: the annotations; of a worker's repeats on a task the first one counts for the tests.
         reference: what to take for the truth.
+        pairs: `pair_mistakes` by this reference, where it is there already.
+        peers: `peer_beliefs` by this reference, where they are there already.
         level: chance that any group is named in an honest crowd.
 
     Raises:
@@ -177,7 +184,9 @@ def coordinated_workers(
     if not 0 < level < 1:
         raise SettingError("level", "lie between 0 and 1", level)
     truth = resolve_reference(dataset, reference)
-    groups = _groups(dataset, truth, level / _TESTS)
+    pairs = pair_mistakes(dataset, truth) if pairs is None else pairs
+    peers = peer_beliefs(dataset, truth) if peers is None else peers
+    groups = _groups(dataset, pairs, peers, level / _TESTS)
     counts = worker_confusion(dataset, truth).counts if groups else None
     found = []
     for group in groups:
@@ -195,15 +204,14 @@ def coordinated_workers(
     return CoordinatedWorkers(tuple(found), dataset.worker_ids, dataset.task_ids, dataset.classes, truth.name, notes)
 
 
-def _groups(dataset: CrowdDataset, truth: Reference, level: float) -> list[Group]:
+def _groups(dataset: CrowdDataset, pairs: PairMistakes, peers: Peers, level: float) -> list[Group]:
     """What the three tests find, each at ``level``; a group is never everyone who labelled."""
-    pairs = pair_mistakes(dataset, truth)
     named, adjusted = beyond(pairs, level)
     groups = linked_groups(pairs, named, pairs.p_beyond, adjusted, BEYOND)
     p_rest = agreement_beyond(pairs, dataset.label, dataset.n_classes)
     adjusted = holm(p_rest)
     groups += linked_groups(pairs, adjusted <= level, p_rest, adjusted, REST)
-    found = pushes(peer_beliefs(dataset, truth), dataset.n_workers, level)
+    found = pushes(peers, dataset.n_workers, level)
     groups += pushing_groups(found, dataset.n_classes, level)
     active = int((dataset.labels_per_worker > 0).sum())
     return [group for group in joined(groups) if len(group.members) < active]

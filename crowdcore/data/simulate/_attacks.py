@@ -21,7 +21,7 @@ __all__ = ["copy_leader", "imitate_common", "push_class"]
 def copy_leader(
     dataset: CrowdDataset, workers: Sequence[int], leader: int, rate: float = 0.8, seed: int = 0
 ) -> CrowdDataset:
-    """Let workers label the leader's tasks, each with the leader's label at chance ``rate``, else with one of their own.
+    """Let workers label the leader's tasks: with the leader's label at chance ``rate``, else with one of their own.
 
     Own labels are drawn from what the worker gave on tasks of the same class, or, without such, on all tasks.
 
@@ -50,13 +50,13 @@ def copy_leader(
             np.where(copied, dataset.label[led], _own_labels(dataset, own, dataset.gold[dataset.task[led]], rng))
         )
     rows = np.concatenate([kept, *[led] * len(workers)])
-    worker = np.concatenate([dataset.worker[kept], np.repeat(np.asarray(workers, np.int32), len(led))])
-    order = np.lexsort((worker, dataset.task[rows]))
+    who = np.concatenate([dataset.worker[kept], np.repeat(np.asarray(workers, np.int32), len(led))])
+    order = np.lexsort((who, dataset.task[rows]))
     roles = {leader: "leader", **dict.fromkeys(workers, f"copier of {dataset.worker_ids[leader]}")}
     crowd = replace(
         dataset,
         task=dataset.task[rows][order],
-        worker=worker[order],
+        worker=who[order],
         label=np.concatenate(labels)[order],
         extra=None,
         file_row=None,
@@ -116,7 +116,7 @@ def _own_labels(dataset: CrowdDataset, own: IntArray, true: IntArray, rng: np.ra
     counts = counts.reshape(n, n).astype(float)
     counts[counts.sum(1) == 0] = counts.sum(0) + 1e-9
     cumulated: FloatArray = (counts / counts.sum(1, keepdims=True)).cumsum(1)[true]
-    return np.minimum((rng.random(len(true))[:, None] > cumulated).sum(1), n - 1)
+    return np.asarray(np.minimum((rng.random(len(true))[:, None] > cumulated).sum(1), n - 1))
 
 
 def _check(dataset: CrowdDataset, workers: Sequence[int], rate: float) -> None:

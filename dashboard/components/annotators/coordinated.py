@@ -26,8 +26,8 @@ def coordinated() -> None:
             st.caption(as_text(note))
         return
     st.warning(
-        f"**{count(groups, 'group')}** of annotators act together more than chance allows. They may copy, have shared a "
-        "teacher, or be one person.",
+        f"**{count(groups, 'group')}** of annotators act together more than chance allows. They may copy, have shared "
+        "a teacher, or be one person.",
         icon=":material/group:",
     )
     show(found, "coordinated")
