@@ -47,7 +47,11 @@ def coordinated_workers(
             customdata=[[*words, number] for number, words in enumerate(called)],
             hovertemplate=f"%{{x}} labels {name} without<br><b>%{{customdata[1]}}</b><extra></extra>",
         )
-    fig.update_layout(barmode="stack", bargap=0.35, legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0})
+    fig.update_layout(
+        barmode="stack",
+        bargap=0.35,
+        legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+    )
     fig.update_xaxes(title="labels", rangemode="tozero")
     ticks = {"tickvals": np.arange(len(groups)), "ticktext": [short for short, _ in called]}
     return fig.update_yaxes(**ticks, showgrid=False, range=[len(groups) - 0.4, -0.6])

@@ -61,10 +61,13 @@ def _limit(
     for _ in range(_STEPS):
         noise = expected * (1 - expected)
         weight = used * scale**2 / (noise / n + _SCATTER)
-        above = np.bincount(one, weight * excess * u[other], n_workers)
-        above += np.bincount(other, weight * excess * u[one], n_workers) + typical / _SCATTER
-        below = np.bincount(one, weight * u[other] ** 2, n_workers)
-        below += np.bincount(other, weight * u[one] ** 2, n_workers) + 1 / _SCATTER
+        above, below = (
+            np.bincount(one, weight * to_other, n_workers) + np.bincount(other, weight * to_one, n_workers) + prior
+            for to_other, to_one, prior in (
+                (excess * u[other], excess * u[one], typical / _SCATTER),
+                (u[other] ** 2, u[one] ** 2, 1 / _SCATTER),
+            )
+        )
         first, second = (
             np.clip((above[a] - weight * excess * u[b]) / (below[a] - weight * u[b] ** 2), 0.02, 1.0)
             for a, b in ((one, other), (other, one))

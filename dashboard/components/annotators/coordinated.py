@@ -49,9 +49,17 @@ def one_group(view: exhibits.View, together: int) -> None:
             review_link("Where both are wrong alike", show="alike", workers=list(members))
         there = state.address("annotators", view="Ranking", without=list(members))
         st.page_link("views/annotators.py", label="Without them", query_params=there, icon=":material/person_off:")
+    true, given = (state.one_of(key, view.classes) for key in ("true", "given"))
+    cell = (view.class_number(true), view.class_number(given)) if true and given else None
     grid = st.grid(2, min_column_width=400, gap="small")
     with grid.cell():
-        show(exhibits.coordinated.coordinated_confusion(view, together, dark=st.context.theme.type == "dark"), "common")
+        dark = st.context.theme.type == "dark"
+        show(exhibits.coordinated.coordinated_confusion(view, together, dark=dark), "common", cell=cell)
+        if cell is None:
+            st.caption("Click a cell to go to the group's labels behind it.")
+        else:
+            label = as_text(f"The group's labels “{given}” on tasks that are {true}")
+            review_link(label, true=true, given=given, workers=list(members))
     with grid.cell():
         st.caption("Labels of the majority vote that change without the group:")
         show(exhibits.workers.what_if_tasks(view, members), "without-group", noun="task", rows=12)
