@@ -28,7 +28,7 @@ def coordinated_workers(
     groups = found.groups[:most]
     subtitle = f"majority vote without the group · reference: {found.reference}"
     subtitle += f" · the {most} surest of {len(found.groups)} groups" if len(found.groups) > most else ""
-    fig = theme.figure(title=title, subtitle=subtitle, height=150 + _ROW * max(len(groups), 1))
+    fig = theme.figure(title=title, subtitle=subtitle, height=170 + _ROW * len(groups), margin_t=90)
     changed = np.array([len(group.influence.changed) for group in groups], int)
     right, wrong = (
         np.array([getattr(group.influence, name) for group in groups], int) for name in ("become_right", "become_wrong")

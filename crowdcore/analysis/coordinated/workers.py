@@ -25,7 +25,7 @@ from crowdcore.analysis.verdicts.copying import beyond
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.analysis.workers.confusion import worker_confusion
 from crowdcore.analysis.workers.what_if import what_if
-from crowdcore.core.errors import SettingError
+from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -40,6 +40,10 @@ _TESTED = (
 _TWO_CLASSES = "With two classes, pushing a mistake is not tested: a stricter worker looks the same."
 _WHY = (
     "A group may copy, share a teacher or be one person: look before you accuse. Who followed whom, labels do not say."
+)
+_TOO_MANY = (
+    "{n} workers, more than half of the crowd, agree more than the tests expect: the tests do not fit this crowd, or "
+    "labels cannot say who is honest, so nobody of them is named."
 )
 _FIXED = "The reference {name!r} stays as it is when a group is left out, though the group's labels are in it."
 _COLUMNS = (
@@ -172,7 +176,7 @@ def coordinated_workers(
         level: chance that any group is named in an honest crowd.
 
     Raises:
-        DataError: no usable reference, or arrays too large.
+        DataError: no usable reference, arrays too large, or a crowd that tags tokens.
         SettingError: a level outside 0 … 1.
 
     Examples:
@@ -183,10 +187,17 @@ def coordinated_workers(
     """
     if not 0 < level < 1:
         raise SettingError("level", "lie between 0 and 1", level)
+    if dataset.sentences is not None:
+        raise DataError(
+            f"{dataset.name} tags tokens, and the tokens of a sentence are no independent tasks",
+            "Coordinated workers are not looked for; `crowdcore spans` says who makes which errors.",
+        )
     truth = resolve_reference(dataset, reference)
     pairs = pair_mistakes(dataset, truth) if pairs is None else pairs
     peers = peer_beliefs(dataset, truth) if peers is None else peers
-    groups = _groups(dataset, pairs, peers, level / _TESTS)
+    linked = _groups(dataset, pairs, peers, level / _TESTS)
+    most = int((dataset.labels_per_worker > 0).sum()) // 2
+    groups = [group for group in linked if len(group.members) <= most]
     counts = worker_confusion(dataset, truth).counts if groups else None
     found = []
     for group in groups:
@@ -198,6 +209,7 @@ def coordinated_workers(
     notes = (
         _TESTED.format(level=level),
         *([_TWO_CLASSES] if dataset.n_classes == 2 else []),
+        *(_TOO_MANY.format(n=len(group.members)) for group in linked if len(group.members) > most),
         *([_WHY] if found else []),
         *([_FIXED.format(name=truth.name)] if found and not truth.checked else []),
     )
@@ -205,13 +217,12 @@ def coordinated_workers(
 
 
 def _groups(dataset: CrowdDataset, pairs: PairMistakes, peers: Peers, level: float) -> list[Group]:
-    """What the three tests find, each at ``level``; a group is never everyone who labelled."""
+    """What the three tests find, each at ``level``."""
     named, adjusted = beyond(pairs, level)
     groups = linked_groups(pairs, named, pairs.p_beyond, adjusted, BEYOND)
-    p_rest = agreement_beyond(pairs, dataset.label, dataset.n_classes)
+    p_rest = agreement_beyond(pairs, dataset)
     adjusted = holm(p_rest)
     groups += linked_groups(pairs, adjusted <= level, p_rest, adjusted, REST)
     found = pushes(peers, dataset.n_workers, level)
     groups += pushing_groups(found, dataset.n_classes, level)
-    active = int((dataset.labels_per_worker > 0).sum())
-    return [group for group in joined(groups) if len(group.members) < active]
+    return joined(groups)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ from crowdcore.data.dataset import CrowdDataset
 def p_values(crowd: CrowdDataset, reference: str = "gold") -> tuple[FloatArray, FloatArray]:
     """(n_pairs, 2) the pairs and (n_pairs,) their p-values."""
     pairs = pair_mistakes(crowd, reference)
-    return np.stack([pairs.worker_a, pairs.worker_b], 1), agreement_beyond(pairs, crowd.label, crowd.n_classes)
+    return np.stack([pairs.worker_a, pairs.worker_b], 1), agreement_beyond(pairs, crowd)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -40,5 +42,12 @@ def test_skill_difficulty_and_a_common_confusion_do_not_stand_out() -> None:
 def test_pairs_with_few_shared_tasks_are_not_tested() -> None:
     crowd = honest_crowd(0, n_tasks=40, per_task=3)
     pairs = pair_mistakes(crowd)
-    p = agreement_beyond(pairs, crowd.label, crowd.n_classes)
+    p = agreement_beyond(pairs, crowd)
     assert np.isnan(p[pairs.both_labelled < 10]).all()
+
+
+def test_two_who_always_give_the_same_class_do_not_stand_out() -> None:
+    crowd = honest_crowd(1, n_classes=2, n_tasks=300, per_task=20, skill=(0.6, 0.95))
+    lazy = replace(crowd, label=np.where((crowd.worker < 2) & (crowd.task % 12 > 0), 1, crowd.label))
+    pairs, p = p_values(lazy)
+    assert p[(pairs < 2).all(1)][0] > 0.05

@@ -119,8 +119,17 @@ def test_odd_crowds_are_no_trouble() -> None:
             assert analysis.coordinated_workers(odd, reference).groups == ()
 
 
+def test_more_than_half_of_a_crowd_is_no_group_and_the_notes_say_so() -> None:
+    crowd = simulate.copy_leader(honest_crowd(4, n_tasks=400, n_workers=3, per_task=3), [1], 0, 1.0)
+    found = analysis.coordinated_workers(crowd)
+    assert found.groups == ()
+    assert any("2 workers, more than half of the crowd" in note for note in found.notes)
+
+
 def test_what_cannot_be_is_refused() -> None:
     crowd = honest_crowd(0, n_tasks=20)
+    with pytest.raises(DataError, match="tags tokens"):
+        analysis.coordinated_workers(simulate.tags(n_sentences=5, n_workers=4))
     with pytest.raises(SettingError, match="lie between 0 and 1"):
         analysis.coordinated_workers(crowd, level=0)
     with pytest.raises(DataError, match="no gold"):
