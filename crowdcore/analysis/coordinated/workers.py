@@ -183,7 +183,7 @@ def coordinated_workers(
         >>> import crowdcore as cc
         >>> found = cc.analysis.coordinated_workers(cc.load_dataset("demo"))
         >>> found.frame()[["workers", "shared tasks", "labels changed"]].values.tolist()
-        [['w04, w05', 140, 17]]
+        [['w04, w05', 140, 30]]
     """
     if not 0 < level < 1:
         raise SettingError("level", "lie between 0 and 1", level)
