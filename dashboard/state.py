@@ -54,7 +54,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         "worker",
     ),
     "mistakes": ("true", "given", "layer", "beside", "marks", "behind"),
-    "annotators": ("view", "kind", "groups", "worker", "other", "true", "given", "without", *_limits("")),
+    "annotators": ("view", "kind", "groups", "worker", "other", "true", "given", "without", "together", *_limits("")),
     "rounds": ("second", "by", "at", "worker", "true", "given"),
     "aggregate": ("methods", "gold", "first", "second", "result", "worker", "curve"),
     "tasks": ("task", "show", "true", "given", "worker", "number", "sort", *_limits("")),

@@ -11,6 +11,11 @@ from .checks.rules import (
     read_rules as read_rules,
     rules_yaml as rules_yaml,
 )
+from .coordinated.workers import (
+    CoordinatedGroup as CoordinatedGroup,
+    CoordinatedWorkers as CoordinatedWorkers,
+    coordinated_workers as coordinated_workers,
+)
 from .evaluation.calibration import (
     Calibration as Calibration,
     calibration as calibration,

@@ -17,6 +17,7 @@ from crowdcore.cli.analyse import distances, info, mistakes, quality
 from crowdcore.cli.app import app as run_app
 from crowdcore.cli.check import check
 from crowdcore.cli.compare import compare
+from crowdcore.cli.coordinated import coordinated
 from crowdcore.cli.datasets import datasets
 from crowdcore.cli.embed import embed
 from crowdcore.cli.examine import examine
@@ -60,6 +61,7 @@ for command in (
     mistakes,
     distances,
     quality,
+    coordinated,
     spans,
     marks,
     rounds,

@@ -5,6 +5,7 @@ from . import (
     confusion_sources as confusion_sources,
     confusions as confusions,
     contradicted as contradicted,
+    coordinated as coordinated,
     corrections as corrections,
     fits as fits,
     glossary as glossary,

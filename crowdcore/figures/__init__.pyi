@@ -9,6 +9,7 @@ from .confusion_grid import (
     confusion_grid as confusion_grid,
     grid_cell as grid_cell,
 )
+from .coordinated import coordinated_workers as coordinated_workers
 from .critical_difference import critical_difference as critical_difference
 from .curves import (
     accuracy_along as accuracy_along,

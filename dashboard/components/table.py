@@ -76,6 +76,10 @@ SHARES = {"share", "wrong", "true share", "given share", "accuracy", "acc. low",
     "share high",
     "share of labels",
     "probability of label",
+    "share with",
+    "share without",
+    "largest row change",
+    "mean row change",
 }
 WIDTHS = {"method": 210, "reason": 420, "meaning": 720}
 SHOWN = 2000  # rows sent to the browser; the filter and the download reach all of them

@@ -1,15 +1,15 @@
-"""Annotators: how alike they are, how good, what each confuses, and who is wrong with whom."""
+"""Annotators: how alike they are, how good, what each confuses, who is wrong with whom, and who acts together."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from dashboard import state
-from dashboard.components.annotators import alike, pairs, ranking, worker
+from dashboard.components.annotators import alike, coordinated, pairs, ranking, worker
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
 
-TABS = {"Distances": alike, "Ranking": ranking, "One worker": worker, "Pairs": pairs}
+TABS = {"Distances": alike, "Ranking": ranking, "One worker": worker, "Pairs": pairs, "Coordinated": coordinated}
 
 
 def draw() -> None:

@@ -33,7 +33,7 @@ def test_a_page_draws_without_a_fault(page: str, crowd_folder: Path) -> None:
     assert len(test.title) == 1
 
 
-@pytest.mark.parametrize("view", ["Distances", "Ranking", "One worker", "Pairs"])
+@pytest.mark.parametrize("view", ["Distances", "Ranking", "One worker", "Pairs", "Coordinated"])
 @pytest.mark.parametrize("reference", ["gold", "majority-vote"])
 def test_the_tabs_on_annotators_draw(view: str, reference: str, crowd_folder: Path) -> None:
     test = open_page("annotators", dataset="crowd", view=view, reference=reference)
@@ -151,6 +151,16 @@ def test_leaving_workers_out_shows_what_changes(crowd_folder: Path) -> None:
     assert shown["Annotations left out"] == str(found.n_annotations)
     assert shown["Labels changed"] == str(len(found.changed))
     assert shown["Majority vote is right"] == f"{100 * found.accuracy_after:.2f} %"
+
+
+def test_coordinated_workers_are_named_with_what_changes_without_them() -> None:
+    test = open_page("annotators", dataset="demo", view="Coordinated", reference="gold")
+    assert not test.exception
+    assert "**1 group**" in test.warning[0].value
+    assert any("w04 and w05 agree" in caption.value for caption in test.caption)
+    changed = test.dataframe[-1].value
+    assert list(changed.columns) == ["task", "before", "after"]
+    assert len(changed) == test.dataframe[0].value["labels changed"].iloc[0]
 
 
 def test_no_dataset_at_all_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ import optuna
 import pandas as pd
 import plotly.graph_objects as go
 
+from benchmarks.coordinated import ATTACKED, attacked_crowd
 from benchmarks.rounds import two_rounds
 from benchmarks.verdicts import DRIFTING, planted_crowd
 from crowdcore import aggregation, analysis, figures, load_dataset
@@ -94,6 +95,12 @@ def changed() -> analysis.Rounds:
     return analysis.rounds(crowd, by="round")
 
 
+def coordinated() -> analysis.CoordinatedWorkers:
+    """A simulated crowd in which three workers push a class and two others copy one."""
+    crowd = attacked_crowd(1, "push", 3, 0.9, **ATTACKED["4 classes, sparse"])
+    return analysis.coordinated_workers(simulate.copy_leader(crowd, [8, 9], 7, 0.9))
+
+
 def omega(compute: Callable[..., Any]) -> Any:
     """What CoNAL's run says about ω."""
     result = runs()["conal"]
@@ -142,6 +149,7 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
     "worker_ranking": lambda: figures.worker_ranking(quality()),
     "worker_over_time": lambda: figures.worker_over_time(drifting()),
     "round_workers": lambda: figures.round_workers(changed()),
+    "coordinated_workers": lambda: figures.coordinated_workers(coordinated()),
     "pair_mistakes": lambda: figures.pair_mistakes(analysis.pair_mistakes(dataset())),
     "rating_bias": lambda: figures.rating_bias(analysis.rating_workers(rated(), analysis.rating_truth(rated()))),
     "rating_shared_bias": lambda: figures.rating_shared_bias(

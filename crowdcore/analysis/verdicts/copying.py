@@ -8,9 +8,9 @@ import numpy as np
 
 from crowdcore.analysis.evaluation.paired_tests import holm
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
-from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Copies", "copies"]
+__all__ = ["Copies", "beyond", "copies"]
 
 _RATIO = 2.0  # times as many common mistakes as skills and tasks explain, before anyone is named
 
@@ -45,8 +45,7 @@ def copies(found: PairMistakes, level: float = 0.05) -> Copies:
     least twice as many mistakes in common as expected. Any other test of pairs belongs here: what the pages show of
     copying all comes from this function.
     """
-    adjusted = holm(found.p_beyond)
-    named = (adjusted <= level) & (found.wrong_alike >= _RATIO * found.expected_beyond)
+    named, adjusted = beyond(found, level)
     order = np.flatnonzero(named)[np.argsort(-found.p_beyond[named], kind="stable")]  # the surest is written last
     n = len(found.worker_ids)
     partner, both, alike, agreed = (np.full(n, -1) for _ in range(4))
@@ -59,3 +58,9 @@ def copies(found: PairMistakes, level: float = 0.05) -> Copies:
         p_value[at], expected[at] = adjusted[pair], found.expected_beyond[pair]
         agreed[at], expected_agreed[at] = found.agreed[pair], found.expected_agreed[pair]
     return Copies(partner, p_value, both, alike, expected, agreed, expected_agreed)
+
+
+def beyond(found: PairMistakes, level: float = 0.05) -> tuple[BoolArray, FloatArray]:
+    """(n_pairs,) the pairs that `copies` names, and their p-values after Holm."""
+    adjusted = holm(found.p_beyond)
+    return (adjusted <= level) & (found.wrong_alike >= _RATIO * found.expected_beyond), adjusted

@@ -2,12 +2,14 @@
 
 ``simulate.names()`` lists them, ``simulate.get(name)`` is the settings model of one (a pydantic model with bounds
 and descriptions), ``simulate.get(name)(**settings).run(source)`` or the function of that name makes the dataset,
-which keeps what generated it in ``dataset.truth``.
+which keeps what generated it in ``dataset.truth``. `copy_leader`, `push_class` and `imitate_common` put workers who
+coordinate into a crowd.
 """
 
 from __future__ import annotations
 
 from crowdcore.core.registry import Registry
+from crowdcore.data.simulate._attacks import copy_leader, imitate_common, push_class
 from crowdcore.data.simulate._tasks import TaskChoice
 from crowdcore.data.simulate.base import Simulation, TaskSource
 from crowdcore.data.simulate.ccc import ccc
@@ -25,9 +27,12 @@ __all__ = [
     "TaskSource",
     "ccc",
     "conal",
+    "copy_leader",
     "get",
+    "imitate_common",
     "large",
     "names",
+    "push_class",
     "rodrigues",
     "synthetic",
     "tags",

@@ -1,0 +1,117 @@
+"""Are coordinated workers found, and honest crowds left alone?
+
+Honest crowds are those of `benchmarks.verdicts` (unequal skills, unequal difficulty, foils, dense and sparse), crowds
+with CoNAL's common confusion that workers share to different degrees, and crowds in which every worker takes each class
+for another one of the own. Claim: at the default level at most 5 % of honest crowds of each kind hold a group (two
+standard errors of the simulation are granted). Attacks: k workers (the leader included) copy a leader, push class 0 to
+class 1, or imitate the common confusion, at a rate. The table says what share of them is in the group with most of
+them, and in how many crowds an honest worker is in a group (the worst column).
+
+``python -m benchmarks.coordinated [CROWDS] [FIRST SEED]``; 50 honest crowds of each kind by default, and half as many
+of each attack.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from benchmarks.verdicts import HONEST, honest_crowd
+from crowdcore import analysis
+from crowdcore.data import simulate
+from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["ATTACKED", "ATTACKS", "attacked_crowd", "caught"]
+
+REFERENCES = ("gold", "dawid-skene", "majority-vote")
+ATTACKED: Mapping[str, Mapping[str, Any]] = {
+    "4 classes, sparse": {"n_tasks": 600, "n_workers": 20, "skill": (0.6, 0.95), "even": True},
+    "4 classes, dense, foils": {"n_tasks": 200, "per_task": 20, "skill": (0.6, 0.95), "foils": 0.5},
+    "2 classes, sparse": {"n_classes": 2, "n_tasks": 1500, "n_workers": 20, "skill": (0.7, 0.95), "even": True},
+}
+ATTACKS = ("copy", "push", "imitate")
+SIZES, RATES = (2, 3, 5, 8), (0.9, 0.5)
+
+
+def attacked_crowd(seed: int, attack: str, size: int, rate: float, **settings: Any) -> CrowdDataset:
+    """An honest crowd whose first ``size`` workers attack."""
+    crowd, workers = honest_crowd(seed, **settings), range(size)
+    if attack == "copy":
+        return simulate.copy_leader(crowd, workers[1:], 0, rate, seed)
+    if attack == "push":
+        return simulate.push_class(crowd, workers, 0, 1, rate, seed)
+    return simulate.imitate_common(crowd, workers, rate, seed)
+
+
+def caught(found: analysis.CoordinatedWorkers, size: int) -> tuple[float, bool]:
+    """The largest share of the attackers in one group, and whether an honest worker is in any."""
+    share = max(((group.members < size).sum() / size for group in found.groups), default=0.0)
+    return float(share), any((group.members >= size).any() for group in found.groups)
+
+
+def common_confusion(seed: int) -> CrowdDataset:
+    """CoNAL's noise: confusions that all share, to different degrees, beside those of the own."""
+    return simulate.synthetic(n_tasks=1200, n_valid=0, n_test=0, n_workers=30, per_task=4, omega_spread=1.5, seed=seed)
+
+
+def own_confusions(seed: int) -> CrowdDataset:
+    """Every worker takes each class for another one of the own in two of five tasks."""
+    tasks = simulate.synthetic(n_tasks=300, n_valid=0, n_test=0, n_workers=10, seed=seed)
+    return simulate.tanno(tasks, n_workers=12, seed=seed)
+
+
+def main() -> int:
+    crowds = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    seeds, bound = range(first, first + crowds), 0.05 + 2 * np.sqrt(0.05 * 0.95 / crowds)
+    kinds: dict[str, Callable[[int], CrowdDataset]] = {
+        kind: lambda seed, s=settings: honest_crowd(seed, **s) for kind, settings in HONEST.items()
+    }
+    kinds |= {"common confusion, unequally shared": common_confusion, "own confusions of every worker": own_confusions}
+    worst = 0.0
+    print(f"| {crowds} honest crowds of each kind | " + " | ".join(REFERENCES) + " |\n|---|--:|--:|--:|")
+    for kind, made in kinds.items():
+        shares = [
+            float(np.mean([bool(analysis.coordinated_workers(made(s), reference).groups) for s in seeds]))
+            for reference in REFERENCES
+        ]
+        worst = max(worst, *shares)
+        print(f"| {kind} | " + " | ".join(f"{share:.2f}" for share in shares) + " |", flush=True)
+    heads = " | ".join(f"{size} at {100 * rate:.0f} %" for rate in RATES for size in SIZES)
+    print(
+        f"\n| {len(seeds[::2])} crowds of each attack | reference | {heads} | honest named |\n|---|---|"
+        + "--:|" * (len(RATES) * len(SIZES) + 1)
+    )
+    for kind, settings in ATTACKED.items():
+        for attack in ATTACKS if "2 classes" not in kind else ATTACKS[:1]:
+            for reference in REFERENCES:
+                found = [
+                    np.mean([_run(seed, reference, attack, size, rate, settings) for seed in seeds[::2]], 0)
+                    for rate in RATES
+                    for size in SIZES
+                ]
+                parts = " | ".join(f"{share:.2f}" for share, _ in found)
+                print(f"| {attack}, {kind} | {reference} | {parts} | {max(h for _, h in found):.2f} |", flush=True)
+    large = simulate.copy_leader(honest_crowd(0, n_tasks=60_000, n_workers=1000, n_classes=8), [1, 2], 0, 0.9)
+    analysis.coordinated_workers(honest_crowd(0))  # loads the compiled loops
+    began = time.process_time()
+    groups = [group.members.tolist() for group in analysis.coordinated_workers(large, "gold").groups]
+    seconds = time.process_time() - began
+    print(f"\n{large.n_annotations:,} annotations: {seconds:.1f} s of processor time; groups {groups}")
+    print(f"Worst share of honest crowds with a group: {worst:.2f} (at most {bound:.2f})")
+    return int(worst > bound)
+
+
+def _run(
+    seed: int, reference: str, attack: str, size: int, rate: float, settings: Mapping[str, Any]
+) -> tuple[float, bool]:
+    crowd = attacked_crowd(seed, attack, size, rate, **settings)
+    return caught(analysis.coordinated_workers(crowd, reference), size)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,228 @@
+"""Coordinated workers: who acts together, what they push, and what the labels would be without them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.analysis.coordinated.agreement import agreement_beyond
+from crowdcore.analysis.coordinated.groups import (
+    BEYOND,
+    REST,
+    Group,
+    joined,
+    linked_groups,
+    pushing_groups,
+)
+from crowdcore.analysis.coordinated.influence import Influence, influence, pushed
+from crowdcore.analysis.coordinated.pushes import pushes
+from crowdcore.analysis.evaluation.paired_tests import holm
+from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes, pair_mistakes
+from crowdcore.analysis.reference import ReferenceLike, resolve_reference
+from crowdcore.analysis.verdicts.copying import beyond
+from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
+from crowdcore.analysis.workers.confusion import worker_confusion
+from crowdcore.analysis.workers.what_if import what_if
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.types import IntArray
+from crowdcore.data.dataset import CrowdDataset
+
+__all__ = ["CoordinatedGroup", "CoordinatedWorkers", "coordinated_workers"]
+
+_TESTS = 3
+_TESTED = (
+    "Tested: do workers agree beyond what their skills and the tasks explain; do they agree with each other more than "
+    "with the others; do they push the same mistake more than chance lets own mistakes coincide? The chance that any "
+    "group is named in an honest crowd is at most {level:g}."
+)
+_TWO_CLASSES = "With two classes, pushing a mistake is not tested: a stricter worker looks the same."
+_WHY = (
+    "A group may copy, share a teacher or be one person: look before you accuse. Who followed whom, labels do not say."
+)
+_TOO_MANY = (
+    "{n} workers, more than half of the crowd, agree more than the tests expect: the tests do not fit this crowd, or "
+    "labels cannot say who is honest, so nobody of them is named."
+)
+_FIXED = "The reference {name!r} stays as it is when a group is left out, though the group's labels are in it."
+_COLUMNS = (
+    *("group", "workers", "size", "found by", "p_value", "adjusted p", "shared tasks", "pushes"),
+    *("labels changed", "become right", "become wrong", "tasks left without label"),
+    *("largest row change", "mean row change", "cell that changes most", "share with", "share without"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class CoordinatedGroup:
+    """Workers who act together.
+
+    Attributes:
+        members: (n_members,) worker numbers, ascending.
+        found_by: which of the tests found them, in words.
+        p_value: the smallest of the tests'.
+        adjusted: the same after correction over all pairs or groups and over the three tests.
+        shared_tasks: tasks that two members or more labelled.
+        pushed: (n, 4) true class, label, tasks of the class to which a member gave the label, and to which two did.
+        influence: what changes without the group.
+    """
+
+    members: IntArray
+    found_by: tuple[str, ...]
+    p_value: float
+    adjusted: float
+    shared_tasks: int
+    pushed: IntArray
+    influence: Influence
+
+
+@dataclass(frozen=True, eq=False)
+class CoordinatedWorkers:
+    """Groups of coordinated workers, the surest first; no worker is in two.
+
+    Attributes:
+        groups: what was found.
+        worker_ids: (n_workers,) names.
+        task_ids: (n_tasks,) names.
+        reference: what was taken for the truth.
+        notes: what was tested and what to bear in mind, one sentence each.
+    """
+
+    groups: tuple[CoordinatedGroup, ...]
+    worker_ids: pd.Index[str]
+    task_ids: pd.Index[str]
+    classes: tuple[str, ...]
+    reference: str
+    notes: tuple[str, ...]
+
+    def frame(self) -> pd.DataFrame:
+        """One row per group; classes by name; counts of labels that become right or wrong are missing without gold."""
+        rows = []
+        for number, group in enumerate(self.groups, 1):
+            of = group.influence
+            true, given = of.largest_cell
+            rows.append(
+                {
+                    "group": number,
+                    "workers": ", ".join(sorted(map(str, self.worker_ids[group.members]))),
+                    "size": len(group.members),
+                    "found by": "; ".join(group.found_by),
+                    "p_value": group.p_value,
+                    "adjusted p": group.adjusted,
+                    "shared tasks": group.shared_tasks,
+                    "pushes": "; ".join(
+                        f"{self.classes[a]} → {self.classes[b]} ({tasks})"
+                        for a, b, tasks, _ in group.pushed[:3].tolist()
+                    ),
+                    "labels changed": len(of.changed),
+                    "become right": of.become_right if of.become_right >= 0 else np.nan,
+                    "become wrong": of.become_wrong if of.become_wrong >= 0 else np.nan,
+                    "tasks left without label": len(of.unlabelled),
+                    "largest row change": np.max(of.row_difference[~np.isnan(of.row_difference)], initial=0.0),
+                    "mean row change": pd.Series(of.row_difference).mean(),
+                    "cell that changes most": f"{self.classes[true]} → {self.classes[given]}",
+                    "share with": of.common[true, given],
+                    "share without": of.common_without[true, given],
+                }
+            )
+        return pd.DataFrame(rows, columns=_COLUMNS)
+
+    def changed_labels(self) -> pd.DataFrame:
+        """One row per group and task whose majority vote changes without the group: group, task, before, after."""
+        names = np.array([*self.classes, ""], object)
+        parts = [
+            pd.DataFrame(
+                {
+                    "group": number,
+                    "task": self.task_ids[group.influence.changed],
+                    "before": names[group.influence.before[group.influence.changed]],
+                    "after": names[group.influence.after[group.influence.changed]],
+                }
+            )
+            for number, group in enumerate(self.groups, 1)
+        ]
+        return (
+            pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["group", "task", "before", "after"])
+        )
+
+
+def coordinated_workers(
+    dataset: CrowdDataset,
+    reference: ReferenceLike = "gold",
+    pairs: PairMistakes | None = None,
+    peers: Peers | None = None,
+    *,
+    level: float = 0.05,
+) -> CoordinatedWorkers:
+    """Find workers who copy each other or push the same mistakes, and measure what they change.
+
+    Three tests, each at a third of ``level``:
+
+    - pairs who agree beyond what both skills, the tasks' difficulty and their foils explain (`pair_mistakes`), by
+      Holm's correction and with twice the common mistakes expected;
+    - pairs who agree with each other more than either agrees with the others (`agreement_beyond`), which needs no
+      reference, so that it finds those who outvote the others and become its truth;
+    - workers who push the same mistake (`pushes`), more of them than own mistakes coincide by chance
+      (`pushing_groups`); not with two classes, where there is only one mistake per class.
+
+    Pairs that share a worker make one group, and so do groups that share a worker. Up to two in five workers who push a
+    mistake can be found; where most workers coordinate, labels alone cannot say who is honest.
+
+    Args:
+        dataset: the annotations; of a worker's repeats on a task the first one counts for the tests.
+        reference: what to take for the truth.
+        pairs: `pair_mistakes` by this reference, where it is there already.
+        peers: `peer_beliefs` by this reference, where they are there already.
+        level: chance that any group is named in an honest crowd.
+
+    Raises:
+        DataError: no usable reference, arrays too large, or a crowd that tags tokens.
+        SettingError: a level outside 0 … 1.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> found = cc.analysis.coordinated_workers(cc.load_dataset("demo"))
+        >>> found.frame()[["workers", "shared tasks", "labels changed"]].values.tolist()
+        [['w04, w05', 140, 30]]
+    """
+    if not 0 < level < 1:
+        raise SettingError("level", "lie between 0 and 1", level)
+    if dataset.sentences is not None:
+        raise DataError(
+            f"{dataset.name} tags tokens, and the tokens of a sentence are no independent tasks",
+            "Coordinated workers are not looked for; `crowdcore spans` says who makes which errors.",
+        )
+    truth = resolve_reference(dataset, reference)
+    pairs = pair_mistakes(dataset, truth) if pairs is None else pairs
+    peers = peer_beliefs(dataset, truth) if peers is None else peers
+    linked = _groups(dataset, pairs, peers, level / _TESTS)
+    most = int((dataset.labels_per_worker > 0).sum()) // 2
+    groups = [group for group in linked if len(group.members) <= most]
+    counts = worker_confusion(dataset, truth).counts if groups else None
+    found = []
+    for group in groups:
+        assert counts is not None
+        cells, shared = pushed(dataset, truth, group.members, group.cells)
+        changes = influence(what_if(dataset, group.members, reference=truth), counts, truth)
+        adjusted = min(_TESTS * group.adjusted, 1.0)
+        found.append(CoordinatedGroup(group.members, group.found_by, group.p_value, adjusted, shared, cells, changes))
+    notes = (
+        _TESTED.format(level=level),
+        *([_TWO_CLASSES] if dataset.n_classes == 2 else []),
+        *(_TOO_MANY.format(n=len(group.members)) for group in linked if len(group.members) > most),
+        *([_WHY] if found else []),
+        *([_FIXED.format(name=truth.name)] if found and not truth.checked else []),
+    )
+    return CoordinatedWorkers(tuple(found), dataset.worker_ids, dataset.task_ids, dataset.classes, truth.name, notes)
+
+
+def _groups(dataset: CrowdDataset, pairs: PairMistakes, peers: Peers, level: float) -> list[Group]:
+    """What the three tests find, each at ``level``."""
+    named, adjusted = beyond(pairs, level)
+    groups = linked_groups(pairs, named, pairs.p_beyond, adjusted, BEYOND)
+    p_rest = agreement_beyond(pairs, dataset)
+    adjusted = holm(p_rest)
+    groups += linked_groups(pairs, adjusted <= level, p_rest, adjusted, REST)
+    found = pushes(peers, dataset.n_workers, level)
+    groups += pushing_groups(found, dataset.n_classes, level)
+    return joined(groups)

@@ -1,0 +1,122 @@
+"""Coordinated workers: groups who agree too much or push the same mistake, and what changes without them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crowdcore import analysis, figures
+from crowdcore.analysis.verdicts.peers import peer_beliefs
+from crowdcore.core.drawable import escaped
+from crowdcore.core.errors import SettingError
+from crowdcore.exhibits.exhibit import Exhibit, cells
+from crowdcore.exhibits.view import View, cached
+
+if TYPE_CHECKING:
+    from crowdcore.analysis import CoordinatedGroup, CoordinatedWorkers
+
+__all__ = ["coordinated", "coordinated_confusion", "coordinated_workers", "members"]
+
+_MOST = 5  # groups told of in words
+
+
+@cached
+def coordinated_workers(view: View) -> Exhibit:
+    """Who acts together, what they push, and which labels change without them? A click chooses the group."""
+    found = coordinated(view)
+    table = view.renamed(found).frame()
+    words = [in_words(view, number) for number in range(1, min(len(found.groups), _MOST) + 1)]
+    figure = figures.coordinated_workers(view.drawable(found)) if found.groups else None
+    alt = "Labels of the majority vote that change without each group of coordinated workers"
+    first = () if words else ("No group of workers stands out.",)
+    notes = (*first, *words, *found.notes)
+
+    def click(number: int) -> dict[str, str]:
+        return {"together": str(number + 1)}
+
+    return Exhibit("coordinated-workers", "Coordinated workers", figure, table, notes, alt, click)
+
+
+@cached
+def coordinated_confusion(view: View, together: int = 1, *, dark: bool = False) -> Exhibit:
+    """What a group changes in the confusion of all workers together; a click on a cell chooses it.
+
+    Args:
+        view: whose workers.
+        together: number of the group in `coordinated_workers`, from 1.
+        dark: whether the page is dark.
+
+    Raises:
+        SettingError: no such group.
+    """
+    of = _group(view, together).influence
+    title = f"Common confusion with group {together} − without"
+    figure = figures.confusion(
+        [of.common, of.common_without],
+        [escaped(name) for name in view.classes],
+        difference="only",
+        dark=dark,
+        title=title,
+        subtitle=escaped(f"all annotations together · reference: {view.reference}"),
+    )
+    change = of.common - of.common_without
+    table = cells(view.classes, **{"share with": of.common, "share without": of.common_without, "difference": change})
+    alt = f"Change of the common confusion by group {together}: true classes downwards, given labels to the right"
+    return Exhibit(f"coordinated-confusion-{together}", title, figure, table, (), alt, view.clicked)
+
+
+def coordinated(view: View) -> CoordinatedWorkers:
+    """What was found, from the pairs and beliefs that other exhibits share."""
+    return view.of(analysis.coordinated_workers, view.of(analysis.pair_mistakes), view.of(peer_beliefs))
+
+
+def members(view: View, together: int) -> tuple[str, ...]:
+    """The names of a group's members as they may be read, in order of names.
+
+    Raises:
+        SettingError: no such group.
+    """
+    return tuple(sorted(view.names_of(_group(view, together).members)))
+
+
+def in_words(view: View, together: int) -> str:
+    """One group: who, by which evidence, what they push and what changes without them."""
+    group = _group(view, together)
+    of, names = group.influence, _listed(list(members(view, together)))
+    said = [
+        f"Group {together}: {names} {' and '.join(group.found_by)} (adjusted p = {group.adjusted:.2g}); two or more of "
+        f"them labelled {group.shared_tasks:,} tasks."
+    ]
+    pushed = [
+        f"“{view.classes[a]}” called “{view.classes[b]}” ({tasks:,}, {alike:,} by two or more)"
+        for a, b, tasks, alike in group.pushed[:3].tolist()
+    ]
+    said += [f"Tasks: {', '.join(pushed)}."] if pushed else []
+    change = f"Without them {len(of.changed):,} labels of the majority vote change"
+    if of.become_right >= 0:
+        change += f": {of.become_right:,} become right, {of.become_wrong:,} become wrong"
+    said.append(f"{change}.")
+    known = ~np.isnan(of.row_difference)
+    if known.any():
+        a, b = of.largest_cell
+        said.append(
+            f"{100 * of.row_difference[known].mean():.1f} % of a row of the common confusion move on average, at most "
+            f"{100 * of.row_difference[known].max():.1f} %; “{view.classes[a]}” called “{view.classes[b]}” moves most, "
+            f"from {100 * of.common_without[a, b]:.1f} % without to {100 * of.common[a, b]:.1f} % with them."
+        )
+    return " ".join(said)
+
+
+def _group(view: View, together: int) -> CoordinatedGroup:
+    groups = coordinated(view).groups
+    if not 1 <= together <= len(groups):
+        must = f"be a group in 1 … {len(groups)}" if groups else "be left out: no group was found"
+        raise SettingError("together", must, together)
+    return groups[together - 1]
+
+
+def _listed(names: list[str], most: int = 8) -> str:
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return f"{', '.join(names[:-1])} and {names[-1]}"
