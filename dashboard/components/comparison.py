@@ -77,10 +77,11 @@ def differences(fits: Fits) -> None:
 
     drawn = exhibits.aggregation.label_disagreement(view, fits)
     assert drawn.figure is not None
-    pair = exhibits.aggregation.most_different(found)
+    first, second = exhibits.aggregation.most_different(found)
     if len(fits) > 1:
-        pair = tuple(found.names.index(_first_shown(k, found.names[at])) for k, at in zip("ab", pair, strict=True))
-    differing(found, drawn.figure, pair, tasks, dataset, "aggregators", reviewable=True)
+        first = found.names.index(_first_shown("first", found.names[first]))
+        second = found.names.index(_first_shown("second", found.names[second]))
+    differing(found, drawn.figure, (first, second), tasks, dataset, "aggregators", reviewable=True)
 
 
 def curves(fits: Fits) -> None:

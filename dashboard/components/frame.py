@@ -14,6 +14,14 @@ from dashboard.components.text import as_text, count
 
 __all__ = ["hidden_names", "page"]
 
+_OF_RUNS = {
+    "compare": ["accuracy", "classes", "curves", "calibration", "cost", "sweeps", "recovery"],
+    "confusions": ["confusions"],
+    "omega": ["omega"],
+}
+_PRINTED = {"data": ["overview"], "mistakes": ["mistakes"], "annotators": ["agreement", "annotators"], **_OF_RUNS}
+"""Page -> the parts of a report that hold its exhibits; Overview has a link of its own."""
+
 
 def page(
     name: str, draw: Callable[[], None], without: Callable[[], None] | None = None, *, classes: bool = True
@@ -85,8 +93,17 @@ def _sidebar() -> bool:
             f"{_tasks(opened)} · {count(opened.n_workers, 'worker')} · "
             f"{count(opened.n_annotations, 'annotation')} · {count(opened.n_classes, 'class', 'classes')}"
         )
+        _print_link(state.page())
     state.rename(lambda: services.other_names(dataset, hidden_names()))
     return True
+
+
+def _print_link(name: str) -> None:
+    """To the report of what this page shows: a page to print, or to save as PDF."""
+    runs = state.get_many("runs") if name in _OF_RUNS else []
+    if name in _PRINTED and (runs or name not in _OF_RUNS):
+        address = state.address("report", parts=_PRINTED[name], runs=runs)
+        st.page_link("views/report.py", label="Print / PDF", icon=":material/print:", query_params=address)
 
 
 def _tasks(dataset: CrowdDataset) -> str:

@@ -20,7 +20,8 @@ def draw() -> None:
     """The page."""
     st.title("Report")
     st.caption(
-        "One HTML page that needs no network, with figures to zoom and point at; or a folder with that page, a CSV of "
+        "One HTML page that needs no network, with figures to zoom and point at, to print, or to save as PDF from the "
+        "browser's print dialog; or a folder with that page, a CSV of "
         "every table and an SVG of every figure. Both say with which settings, seeds and versions everything was made."
     )
     dataset, reference = state.get("dataset"), state.get("reference")

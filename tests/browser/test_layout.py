@@ -80,3 +80,20 @@ def test_the_tree_stands_beside_the_matrix(page: Page) -> None:
     assert matrix is not None
     assert beside is not None
     assert beside["height"] > 0.9 * matrix["height"]
+
+
+def test_the_menu_has_sections_with_names_and_leaves_room_for_what_is_chosen(page: Page) -> None:
+    open_page(page, "/glossary?dataset=demo")
+    menu = page.get_by_test_id("stSidebarNav")
+    expect(menu.get_by_role("list")).to_have_count(5)
+    for section, pages in {"Crowd": ["Shared mistakes", "Annotators", "Two rounds"], "Truth": ["Aggregate"]}.items():
+        listed = menu.get_by_role("list", name=section)
+        for name in pages:
+            expect(listed.get_by_role("listitem").get_by_role("link", name=name)).to_be_visible()
+    for picker in ("Dataset", "Reference"):
+        expect(page.get_by_role("combobox", name=picker)).to_be_in_viewport(ratio=1)
+    menu.get_by_role("link", name="Shared mistakes").click()
+    expect(page).to_have_url(re.compile(r"/shared-mistakes\?"))
+    page.get_by_role("link", name="Print / PDF").click()
+    expect(page).to_have_url(re.compile(r"/report\?.*parts=mistakes$"))
+    expect(main(page).get_by_role("heading", name="Report")).to_be_visible()

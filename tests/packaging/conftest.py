@@ -51,9 +51,23 @@ def install(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Install:
         if site != sites[0]:  # the same files, whose code Python and Numba compile once
             shutil.rmtree(site / "crowdcore")
             (site / "crowdcore").symlink_to(sites[0] / "crowdcore")
+        else:
+            share_compiled(site / "crowdcore", ROOT / "crowdcore")
         return home / "bin"
 
     return make
+
+
+def share_compiled(package: Path, source: Path) -> None:
+    """Let an installed package find what Python and Numba have compiled of the same files in the checkout."""
+    for file in package.rglob("*.py"):
+        original = source / file.relative_to(package)
+        if original.is_file() and original.read_bytes() == file.read_bytes():
+            shutil.copystat(original, file)  # both know a file by its time and size
+            cache = original.with_name("__pycache__")
+            cache.mkdir(exist_ok=True)
+            if not (link := file.with_name("__pycache__")).exists():
+                link.symlink_to(cache)
 
 
 def needed(requirements: Iterable[str], extras: Iterable[str]) -> set[str]:

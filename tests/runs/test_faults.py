@@ -114,7 +114,8 @@ def test_killed_training_process(workspace):
     assert cancelled.state == "cancelled" and cancelled.message.startswith("Cancelled after epoch")
     assert runs.result(run.id, workspace=workspace).last_epoch.item() >= 5
     assert ended(workspace, waiting.id).state == "finished"
-    assert workspace.has_checkpoint(run.id) and not workspace.has_checkpoint(waiting.id)
+    until(lambda: not workspace.has_checkpoint(waiting.id), 10, "its checkpoint goes once it is recorded as finished")
+    assert workspace.has_checkpoint(run.id)
 
 
 def test_killed_worker_and_engine(workspace):
