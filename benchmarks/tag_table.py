@@ -55,7 +55,8 @@ def main() -> None:
             runs.append(spans)
     table = pd.concat(runs).set_index(["seed", "row"])
     for row, found in table.groupby("row", sort=False):
-        print(row, "; ".join(f"{m} {v.mean():.3f} ± {v.std():.3f}" for m, v in found.items()))
+        several = len(found) > 1
+        print(row, "; ".join(f"{m} {v.mean():.3f}" + f" ± {v.std():.3f}" * several for m, v in found.items()))
     f1 = table["f1"].unstack()
     for name in given.rows if "DL-MV" in f1 else ():
         gap = (f1[name] - f1["DL-MV"]).to_numpy()
