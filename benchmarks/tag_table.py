@@ -45,17 +45,18 @@ def main() -> None:
     network = {name: getattr(given, name) for name in ("embedding", "filters", "hidden")}
     training = {"epochs": given.epochs, "lr": 3e-3, "schedule": "cosine", "backbone_settings": network}
     dataset = cc.load_dataset("conll_ner")
-    runs = []
+    runs: list[pd.DataFrame] = []
     for seed in range(given.seeds):
         for name in given.rows:
             method, own = ROWS[name]
-            result = train(dataset, method, seeds=[seed], **training, **own)  # type: ignore[arg-type]
+            result = train(dataset, method, seeds=[seed], **training, **own)
             spans = tagged_spans(dataset, result, given.split).assign(row=name)
             print(spans.to_csv(index=False, header=not runs, float_format="%.4f").strip(), flush=True)
             runs.append(spans)
     table = pd.concat(runs).set_index(["seed", "row"])
-    for name, found in table.groupby("row", sort=False):
-        print(name, "; ".join(f"{m} {v.mean():.3f} ± {v.std():.3f}" for m, v in found.items()))
+    for row, found in table.groupby("row", sort=False):
+        several = len(found) > 1
+        print(row, "; ".join(f"{m} {v.mean():.3f}" + f" ± {v.std():.3f}" * several for m, v in found.items()))
     f1 = table["f1"].unstack()
     for name in given.rows if "DL-MV" in f1 else ():
         gap = (f1[name] - f1["DL-MV"]).to_numpy()

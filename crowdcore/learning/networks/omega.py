@@ -41,11 +41,11 @@ class OmegaNetwork(nn.Module):
 
     def __init__(self, problem: Problem, size: int, source: str, normalise: str, free: bool = False) -> None:
         super().__init__()
-        words = of_words(problem.dataset)
         if source == "two-layer":
             refuse_words(problem.dataset, "ω of this method")
+        source = "words" if source == "features" and of_words(problem.dataset) else source
         self.bias = nn.Parameter(torch.zeros(())) if free else None
-        self.scaled = free and source == "features" and not words
+        self.scaled = free and source == "features"
         if self.scaled:
             for name, value in zip(("centre", "scale"), centre_and_scale(problem), strict=True):
                 self.register_buffer(name, value, persistent=False)
@@ -55,8 +55,10 @@ class OmegaNetwork(nn.Module):
             self.task = nn.Parameter(torch.randn(problem.n_train, size) / math.sqrt(size))
         elif source == "two-layer":
             self.inner, self.outer = Linear(n_in, _HIDDEN), Linear(_HIDDEN, size)
+        elif source == "words":
+            self.words = WordSum(size)
         else:
-            self.outer = WordSum(size) if words else Linear(n_in, size)
+            self.outer = Linear(n_in, size)
         known = problem.worker_features
         self.register_buffer("known", None if known is None else torch.from_numpy(known), persistent=False)
         self.worker = Linear(problem.n_workers if known is None else known.shape[1], size)
@@ -66,6 +68,8 @@ class OmegaNetwork(nn.Module):
         if self.source == "task":
             (v,) = gather_rows(batch.task.clamp_max(self.n_train - 1), self.task)
             v = torch.where((batch.task < self.n_train).unsqueeze(-1), v, torch.nan)
+        elif self.source == "words":
+            v = self.words(batch.features)
         else:
             x = batch.features.flatten(1)
             if self.scaled:
