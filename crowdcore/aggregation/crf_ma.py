@@ -75,7 +75,7 @@ class CRFMA(EMAggregator):
         present = dataset.labels_per_worker > 0
         crf = Crf.untrained(len(features), n_classes)
         reliability: FloatArray = present / present.sum()
-        tags = np.empty((0, n_classes))
+        tags: FloatArray = np.empty((0, n_classes))
 
         def m_step(share: FloatArray, scores: FloatArray) -> None:
             nonlocal crf, reliability, tags

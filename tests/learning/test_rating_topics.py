@@ -63,7 +63,7 @@ def model(corpus: Corpus) -> RatingTopicModel:
 def test_the_bound_never_falls(model):
     assert len(model.bound) == 60
     assert (np.diff(model.bound) >= -1e-9 * np.abs(model.bound[1:])).all()
-    assert model.bound[-1] > model.bound[10], "η is learnt from then on"
+    assert model.bound[-1] > model.bound[10]
 
 
 def test_planted_biases_and_precisions_are_found(model):

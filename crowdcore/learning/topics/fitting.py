@@ -24,7 +24,7 @@ from crowdcore.learning.topics.inference import Priors, Topics, expected_log
 __all__ = ["FittedTopics", "Fitting", "Words", "best_of_starts", "count_words"]
 
 _SWEEPS = 30  # over a new document
-_FIRST = 10  # iterations before η is learnt
+_LEAST = 20  # iterations
 
 T = TypeVar("T", bound=Topics)
 
@@ -116,8 +116,8 @@ def _climb(topics: Topics, settings: Fitting) -> list[float]:
     """The bound of every iteration, until it gains little or there were enough."""
     bound: list[float] = []
     for i in range(settings.iterations):
-        bound.append(topics.step(learn_eta=i >= min(_FIRST, settings.iterations // 2)))
-        if i > 2 * _FIRST and bound[-1] - bound[-2] < settings.tolerance * abs(bound[-1]):
+        bound.append(topics.step(learn_eta=i >= min(topics.words_first, settings.iterations // 2)))
+        if i > _LEAST and bound[-1] - bound[-2] < settings.tolerance * abs(bound[-1]):
             break
     return bound
 

@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -63,6 +64,9 @@ class Topics(ABC):
         priors: see `Priors`.
         seed: of the topics to begin with.
     """
+
+    words_first: ClassVar[int] = 10
+    """Iterations before η is learnt."""
 
     def __init__(
         self, documents: list[Documents], n_topics: int, n_words: int, priors: Priors, seed: tuple[int, int]

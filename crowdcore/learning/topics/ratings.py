@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -37,6 +38,8 @@ class RatingTopics(Topics):
         strength: of the pooled precision.
         seed: of the topics to begin with.
     """
+
+    words_first: ClassVar[int] = 0
 
     def __init__(
         self,
