@@ -1,7 +1,7 @@
 """The Overview of LabelMe in a browser, against a hello-world Streamlit page that draws one heatmap, in the same run.
 
-From starting the server until the last heading of the page is there, hello world until its heatmap is. Claim: at most 1.5
-times as long.
+From starting the server until the last heading of the page is there; hello world until its heatmap is. Claim: at most
+1.5 times as long.
 """
 
 from __future__ import annotations

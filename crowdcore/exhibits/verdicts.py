@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis
+from crowdcore.analysis.verdicts.copying import copy_evidence
 from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.tasks import REASONS, TASK_VERDICTS
 from crowdcore.analysis.verdicts.workers import WORKER_VERDICTS
@@ -32,7 +33,7 @@ def workers_judged(
     view: View, remove: float = REMOVE, trust: float = TRUST, confused: float = CONFUSED
 ) -> WorkerVerdicts:
     """Verdicts at these thresholds, of evidence and pairs that are computed once."""
-    evidence = view.of(analysis.worker_evidence, view.of(analysis.pair_mistakes), view.of(peer_beliefs))
+    evidence = view.of(analysis.worker_evidence, view.of(copy_evidence), view.of(peer_beliefs))
     return evidence.verdicts(remove=remove, trust=trust, confused=confused, level=LEVEL)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
+from crowdcore.analysis.verdicts.copying import copy_evidence
 from crowdcore.analysis.workers.distance import Distance
 from crowdcore.core.drawable import escaped
 from crowdcore.exhibits.exhibit import Exhibit, cells
@@ -216,7 +217,7 @@ def _matrix(found: WorkerConfusion, worker: int | None) -> tuple[AnyArray, AnyAr
 @cached
 def worker_pairs(view: View) -> Exhibit:
     """Who agrees too much? Pairs beyond skill and tasks, or wrong alike at least twice, the least probable first."""
-    found = view.of(analysis.pair_mistakes)
+    found = view.of(copy_evidence)
     names = ("worker_a", "worker_b", "both_labelled", "both_wrong", "wrong_alike", "expected", "q_value")
     beyond = ("expected_beyond", "agreed", "expected_agreed", "q_beyond")
     some = np.flatnonzero((found.wrong_alike >= 2) | (found.q_beyond <= LEVEL))

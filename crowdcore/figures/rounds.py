@@ -22,7 +22,7 @@ def round_workers(found: Rounds, *, title: str = "Who changed") -> go.Figure:
     first, second = found.workers.first, found.workers.second
     known = np.flatnonzero(~np.isnan(first) & ~np.isnan(second))
     surely = (found.q_workers <= _LEVEL)[known]
-    subtitle = f"{len(known)} workers of both rounds · reference: {found.reference}"
+    subtitle = f"{len(known):,} worker{'s' * (len(known) != 1)} of both rounds · reference: {found.reference}"
     fig = theme.figure(title=title, subtitle=subtitle, height=400, margin_t=92)
     kinds = (
         ("no surer than noise", theme.ACCENT, ~surely),

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.analysis.evaluation.paired_tests import holm
-from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes, pair_mistakes
+from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.verdicts.confused import Confused, confused_cells
-from crowdcore.analysis.verdicts.copying import Copies, copies
+from crowdcore.analysis.verdicts.copying import Copies, copies, copy_evidence
 from crowdcore.analysis.verdicts.drift import Drift, drift
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.analysis.verdicts.skill import SkillEvidence, skill_evidence
@@ -203,7 +203,7 @@ def worker_evidence(
     Args:
         dataset: the annotations.
         reference: as in `worker_verdicts`.
-        pairs: `pair_mistakes` by this reference, where it is there already.
+        pairs: `copy_evidence` by this reference, where it is there already.
         peers: `peer_beliefs` by this reference, where they are there already.
 
     Raises:
@@ -216,7 +216,7 @@ def worker_evidence(
         truth,
         peers,
         skill_evidence(peers, dataset.n_workers),
-        pair_mistakes(dataset, truth) if pairs is None else pairs,
+        copy_evidence(dataset, truth) if pairs is None else pairs,
         drift(dataset, peers),
         worker_speed(dataset),
         without_each(dataset, truth),

@@ -70,7 +70,8 @@ def sampled_confusion(
         evidence = confusion[dataset.worker, :, dataset.label]
         scores[labelled] += np.add.reduceat(evidence, dataset.task_start[labelled], axis=0)
         z = _drawn(scores, known, rng)
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    tails = (1 - level) / 2, (1 + level) / 2
+    low, high = np.quantile(draws, tails, axis=0, method="weibull")  # another draw lies between them with `level`
     assert first.confusion is not None
     unseen = np.isnan(first.confusion)
     how = f"{n_samples} draws of the true labels and the confusions"

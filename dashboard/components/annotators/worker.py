@@ -72,7 +72,7 @@ def matrices(view: View, name: str) -> None:
 
 def pace(view: View, name: str, speed: Exhibit) -> None:
     """How long the worker's answers take beside the others', in numbers and over time."""
-    own = speed.table.loc[view.worker_number(name)]
+    own: dict[Any, Any] = speed.table.loc[view.worker_number(name)].to_dict()
     grid = st.grid(3, min_column_width=130, gap="xsmall")
     for label, value, hint in (
         ("Median answer", f"{own['seconds']:.3g} s", f"Of {own['n']:,.0f} answers that can be compared"),

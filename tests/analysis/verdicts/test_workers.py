@@ -121,3 +121,12 @@ def test_thresholds_that_cannot_be_are_refused() -> None:
         analysis.worker_verdicts(crowd, trust=1.5)
     with pytest.raises(SettingError, match="at most `trust`"):
         analysis.worker_verdicts(crowd, remove=0.6)
+
+
+def test_copies_are_found_without_gold_though_a_model_believes_them() -> None:
+    for seed in (1, 2):
+        crowd = planted_crowd(seed, **LARGE)
+        blind = replace(crowd, gold=np.full(crowd.n_tasks, -1, crowd.gold.dtype))
+        found = analysis.worker_verdicts(blind, "dawid-skene").copies
+        assert found.partner[[COPIER, COPIED]].tolist() == [COPIED, COPIER]
+        assert not (np.delete(found.partner, [COPIER, COPIED]) >= 0).any()
