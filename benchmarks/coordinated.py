@@ -8,7 +8,7 @@ class 1, or imitate the common confusion, at a rate. The table says what share o
 them, and in how many crowds an honest worker is in a group (the worst column).
 
 ``python -m benchmarks.coordinated [CROWDS] [FIRST SEED]``; 50 honest crowds of each kind by default, and half as many
-of each attack.
+of each attack. ``python -m benchmarks.coordinated CROWDS SEED "2 classes"`` attacks only crowds of that kind.
 """
 
 from __future__ import annotations
@@ -64,16 +64,14 @@ def own_confusions(seed: int) -> CrowdDataset:
     return simulate.tanno(tasks, n_workers=12, seed=seed)
 
 
-def main() -> int:
-    crowds = int(sys.argv[1]) if len(sys.argv) > 1 else 50
-    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    seeds, bound = range(first, first + crowds), 0.05 + 2 * np.sqrt(0.05 * 0.95 / crowds)
+def honest(seeds: range) -> float:
+    """Print how often somebody is named in honest crowds; the worst share."""
     kinds: dict[str, Callable[[int], CrowdDataset]] = {
         kind: lambda seed, s=settings: honest_crowd(seed, **s) for kind, settings in HONEST.items()
     }
     kinds |= {"common confusion, unequally shared": common_confusion, "own confusions of every worker": own_confusions}
     worst = 0.0
-    print(f"| {crowds} honest crowds of each kind | " + " | ".join(REFERENCES) + " |\n|---|--:|--:|--:|")
+    print(f"| {len(seeds)} honest crowds of each kind | " + " | ".join(REFERENCES) + " |\n|---|--:|--:|--:|")
     for kind, made in kinds.items():
         shares = [
             float(np.mean([bool(analysis.coordinated_workers(made(s), reference).groups) for s in seeds]))
@@ -81,27 +79,45 @@ def main() -> int:
         ]
         worst = max(worst, *shares)
         print(f"| {kind} | " + " | ".join(f"{share:.2f}" for share in shares) + " |", flush=True)
+    return worst
+
+
+def attacked(seeds: range, kinds: str) -> None:
+    """Print which share of the attackers is found in the crowds whose name begins like that."""
     heads = " | ".join(f"{size} at {100 * rate:.0f} %" for rate in RATES for size in SIZES)
-    print(
-        f"\n| {len(seeds[::2])} crowds of each attack | reference | {heads} | honest named |\n|---|---|"
-        + "--:|" * (len(RATES) * len(SIZES) + 1)
-    )
+    print(f"\n| {len(seeds)} crowds of each attack | reference | {heads} | honest named |")
+    print("|---|---|" + "--:|" * (len(RATES) * len(SIZES) + 1))
     for kind, settings in ATTACKED.items():
         for attack in ATTACKS if "2 classes" not in kind else ATTACKS[:1]:
-            for reference in REFERENCES:
+            for reference in REFERENCES if kind.startswith(kinds) else ():
                 found = [
-                    np.mean([_run(seed, reference, attack, size, rate, settings) for seed in seeds[::2]], 0)
+                    np.mean([_run(seed, reference, attack, size, rate, settings) for seed in seeds], 0)
                     for rate in RATES
                     for size in SIZES
                 ]
                 parts = " | ".join(f"{share:.2f}" for share, _ in found)
                 print(f"| {attack}, {kind} | {reference} | {parts} | {max(h for _, h in found):.2f} |", flush=True)
-    large = simulate.copy_leader(honest_crowd(0, n_tasks=60_000, n_workers=1000, n_classes=8), [1, 2], 0, 0.9)
+
+
+def large() -> None:
+    """Print how long 300,000 rows take."""
+    crowd = simulate.copy_leader(honest_crowd(0, n_tasks=60_000, n_workers=1000, n_classes=8), [1, 2], 0, 0.9)
     analysis.coordinated_workers(honest_crowd(0))  # loads the compiled loops
     began = time.process_time()
-    groups = [group.members.tolist() for group in analysis.coordinated_workers(large, "gold").groups]
+    groups = [group.members.tolist() for group in analysis.coordinated_workers(crowd, "gold").groups]
     seconds = time.process_time() - began
-    print(f"\n{large.n_annotations:,} annotations: {seconds:.1f} s of processor time; groups {groups}")
+    print(f"\n{crowd.n_annotations:,} annotations: {seconds:.1f} s of processor time; groups {groups}")
+
+
+def main() -> int:
+    crowds = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    if len(sys.argv) > 3:
+        attacked(range(first, first + crowds), sys.argv[3])
+        return 0
+    worst, bound = honest(range(first, first + crowds)), 0.05 + 2 * np.sqrt(0.05 * 0.95 / crowds)
+    attacked(range(first, first + crowds, 2), "")
+    large()
     print(f"Worst share of honest crowds with a group: {worst:.2f} (at most {bound:.2f})")
     return int(worst > bound)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from crowdcore.exhibits._glossary_coordinated import COORDINATED
+
 __all__ = ["PARTS"]
 
 _NAMES = {
@@ -89,17 +91,6 @@ _QUALITY = {
     "ratio": "Median of an answer's seconds over the geometric mean of the others' on the same task; 1 is as fast.",
     "distance": "Mean squared difference of two confusions, or the distance that was chosen (CCC, Fig. 3).",
     "share of others": "The same share for all other workers together.",
-    "size": "How many workers the group has.",
-    "found by": "Which tests found the group.",
-    "shared tasks": "Tasks that two or more of the group labelled.",
-    "pushes": "Mistakes that the group makes together, with how many tasks of the class got the label from a member.",
-    "become right": "Labels of the majority vote that are wrong with the group and right without it.",
-    "become wrong": "Labels of the majority vote that are right with the group and wrong without it.",
-    "largest row change": "Largest share of a row of the common confusion that moves when the group is left out.",
-    "mean row change": "The same share, mean over the classes.",
-    "cell that changes most": "The cell of the common confusion that changes most when the group is left out.",
-    "share with": "What the cell of the common confusion holds with the group's labels.",
-    "share without": "What it holds without them.",
 }
 _MISTAKES = {
     "percent": "Share of the workers who gave this label to at least one task of this class (CoNAL, Fig. 1).",
@@ -301,6 +292,7 @@ PARTS: Mapping[str, Mapping[str, str]] = {
     "Who and what": _NAMES,
     "Counts": _COUNTS,
     "Workers": _QUALITY,
+    "Coordinated workers": COORDINATED,
     "Mistakes, and what chance explains": _MISTAKES,
     "Tasks and verdicts": _TASKS,
     "Aggregators and agreement": _FITS,

@@ -137,7 +137,7 @@ def _own_habit(mistakes: FloatArray, rows: FloatArray) -> FloatArray:
     habit = elsewhere / np.maximum(elsewhere_rows, 1e-9) / max(n_classes - 1, 1)
     column = mistakes.sum(1, keepdims=True) - mistakes
     others = elsewhere_rows - rows.transpose(0, 2, 1)  # tasks of neither a nor b
-    return np.maximum(habit, np.where(others > 1e-9, column / np.maximum(others, 1e-9), 0.0))
+    return np.asarray(np.maximum(habit, np.where(others > 1e-9, column / np.maximum(others, 1e-9), 0.0)))
 
 
 def _alike(rest: FloatArray, tested: FloatArray) -> float:

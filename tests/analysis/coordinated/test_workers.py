@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks.coordinated import ATTACKED, attacked_crowd, caught, own_confusions
 from benchmarks.verdicts import honest_crowd
-from crowdcore import DataError, SettingError, analysis
+from crowdcore import DataError, SettingError, analysis, read_dataset
 from crowdcore.analysis.coordinated.groups import BEYOND, PUSH, REST
 from crowdcore.data import simulate
 from crowdcore.data.dataset import CrowdDataset
@@ -124,6 +125,13 @@ def test_more_than_half_of_a_crowd_is_no_group_and_the_notes_say_so() -> None:
     found = analysis.coordinated_workers(crowd)
     assert found.groups == ()
     assert any("2 workers, more than half of the crowd" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("name", ["labelme", "music"])
+def test_the_real_crowds_hold_no_group(name: str, data_folder: Path) -> None:
+    crowd = read_dataset(data_folder / name)
+    for reference in ("gold", "majority-vote"):
+        assert analysis.coordinated_workers(crowd, reference).groups == ()
 
 
 def test_what_cannot_be_is_refused() -> None:
