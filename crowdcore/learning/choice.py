@@ -14,14 +14,14 @@ from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.learning.gaussian.evidence import Annotations
 from crowdcore.learning.networks.likelihood import log_softmax, softmax
 
-__all__ = ["CLEAR", "Choice", "Scores", "choose", "label_agreement", "label_likelihood", "same_names", "stacked"]
+__all__ = ["Choice", "Scores", "choose", "label_agreement", "label_likelihood", "same_names", "stacked"]
 
 _TEMPERATURES = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.25, 1.5, 2.0)
 _ROUNDS = 10  # of posterior and confusions
 _SMOOTHING, _POOLING = 0.1, 2.0  # of the confusions
 _RESAMPLES = 500
 _FEW = 0.8  # times the highest agreement with the labels: less is that of clusters that are no classes
-CLEAR = 2.0  # standard errors of a paired difference that exclude a candidate
+_CLEAR = 2.0  # standard errors of a paired difference that exclude a candidate
 _STEPS = 500  # towards the likeliest weights
 _LIGHT = 0.05  # weight below which a candidate is not worth its training
 _SMALLEST = 1e-12
@@ -203,7 +203,7 @@ def _reasons(right: FloatArray, likelihood: FloatArray, agreement: FloatArray) -
     for values, why in ((right, _BY_GOLD), (likelihood, _BY_LABELS)):
         if n := values.shape[1]:
             behind = values[np.where(kept, values.mean(1), -np.inf).argmax()] - values
-            kept = leave(behind.mean(1) > CLEAR * behind.std(1) / np.sqrt(n), why)
+            kept = leave(behind.mean(1) > _CLEAR * behind.std(1) / np.sqrt(n), why)
     leave(agreement < _FEW * agreement[kept].max(), _BY_AGREEMENT)
     return reasons
 

@@ -17,7 +17,7 @@ from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import NO_SPLIT, CrowdDataset
 from crowdcore.learning import methods
 from crowdcore.learning.base import CrowdMethod
-from crowdcore.learning.choice import CLEAR, Choice, Scores, choose, label_agreement, label_likelihood
+from crowdcore.learning.choice import Choice, Scores, choose, label_agreement, label_likelihood
 from crowdcore.learning.results.blended import blended
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import TrainSettings
@@ -30,6 +30,7 @@ __all__ = ["FOLDS", "REPLICAS", "Trials", "train_chosen"]
 FOLDS, REPLICAS = 4, 2
 """Folds of the tasks, and seeds of each trial."""
 _MOST = 10_000  # training tasks that trials learn from
+_SURE = 3.0  # standard errors of the gain in accuracy that lets gold rename classes
 _LEAST = 1e-3  # probability of a true class: one task with gold shall not decide alone
 _TRAIN, _VALID = range(2)
 
@@ -182,14 +183,14 @@ class Trials:
     def _named(self, candidate: str, p: FloatArray, gold: IntArray) -> tuple[str, FloatArray, IntArray]:
         """The candidate, what it says of tasks with gold, and its classes' order; named by gold where that is better.
 
-        Better is what names each task by the others' gold and is right for more tasks by two standard errors.
+        Better is what names each task by the others' gold and is right for more tasks by three standard errors.
         """
         as_it_is = candidate, p, np.arange(p.shape[1])
         if not len(gold) or "names" in self.given:
             return as_it_is
         other = named_by_others(p, gold)
         gain = (other.argmax(1) == gold).astype(np.float64) - (p.argmax(1) == gold)
-        if gain.mean() <= CLEAR * gain.std() / np.sqrt(len(gold)):
+        if gain.mean() <= _SURE * gain.std() / np.sqrt(len(gold)):
             return as_it_is
         method, own = method_string.read(candidate)
         line = method_string.spell(method, {**own, "names": "validation-gold"})
