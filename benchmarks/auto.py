@@ -144,7 +144,8 @@ def accuracies(crowd: CrowdDataset, select_on: str) -> tuple[dict[str, float], n
     began = time.perf_counter()
     result = train(crowd, "auto", select_on=select_on, **SETTINGS)
     found["auto"] = 100 * float(result.accuracy(ensemble=True)[0])
-    weight = result.candidates.set_index("candidate")["weight"].reindex(METHODS).to_numpy()
+    tried = result.candidates
+    weight = tried.set_index(tried["candidate"].str.split().str[0])["weight"].reindex(METHODS).fillna(0).to_numpy()
     return found, weight, time.perf_counter() - began
 
 

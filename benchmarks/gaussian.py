@@ -3,8 +3,8 @@
     CROWDCORE_DATA=<their folder> python -m benchmarks.gaussian [part …] [dataset …] [seeds]
 
 Selected on the 500 validation tasks of LabelMe, on 70 of Music's 700 training songs (another 70 for every seed), on a
-ninth of leaves' training tasks (ten folds). Only `accuracy` and `calibration` look at test splits; `ablation` and `labels` (learning
-curves) judge the targets by gold of the training tasks, and classifiers by validation gold.
+ninth of leaves' training tasks (ten folds). Only `accuracy` and `calibration` look at test splits; `ablation` and
+`labels` (learning curves) judge the targets by gold of the training tasks, and classifiers by validation gold.
 """
 
 from __future__ import annotations

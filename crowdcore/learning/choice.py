@@ -222,7 +222,7 @@ def same_names(predicted: IntArray, other: IntArray) -> bool:
     """
     n_classes = int(max(predicted.max(), other.max())) + 1
     together = np.bincount(predicted * n_classes + other, minlength=n_classes**2).reshape(n_classes, n_classes)
-    return float(together.trace()) >= together[linear_sum_assignment(together, maximize=True)].sum()
+    return bool(together.trace() >= together[linear_sum_assignment(together, maximize=True)].sum())
 
 
 def label_agreement(predicted: IntArray, label: IntArray, n_classes: int) -> float:

@@ -214,6 +214,19 @@ def simple(monkeypatch):
     monkeypatch.setattr(methods.get("auto"), "candidates", ("dl-em", "dl-mv"))
 
 
+def test_gold_names_classes_that_most_labels_misname(simple):
+    crowd = featured_crowd(n_tasks=200, per_task=2, accuracy=0.9)
+    wrong = replace(crowd, label=np.array([1, 2, 0], crowd.label.dtype)[crowd.label])
+    run = {**RUN, "epochs": 20, "lr": 0.03, "seeds": [0], "select_on": "gold"}
+    result = train(wrong, "auto", **run)
+    assert "names=validation-gold" in result.settings["chosen"]
+    assert result.candidates["accuracy"].max() > 0.7
+    assert any("validation tasks names the classes of" in note for note in result.notes)
+    assert result.accuracy("test").min() > 0.7
+    right = train(crowd, "auto", **run)
+    assert "names=" not in right.settings["chosen"], "the labels name the classes as gold does"
+
+
 def test_a_candidate_that_fails_is_left_out_and_said(simple, monkeypatch):
     def fail(*given):
         raise DataError("It cannot be")

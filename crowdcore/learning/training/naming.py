@@ -7,7 +7,7 @@ from scipy.optimize import linear_sum_assignment
 
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 
-__all__ = ["as_trained", "match_names", "renamed"]
+__all__ = ["as_trained", "match_names", "named_by_others", "renamed"]
 
 
 def match_names(probabilities: FloatArray, gold: IntArray) -> IntArray:
@@ -26,6 +26,22 @@ def match_names(probabilities: FloatArray, gold: IntArray) -> IntArray:
     weight = np.eye(n_classes)[gold[gold >= 0]]
     table = np.einsum("nc,snk->sck", weight, probabilities[:, gold >= 0].astype(np.float64))
     return np.stack([linear_sum_assignment(t + 1e-6 * np.eye(n_classes), maximize=True)[1] for t in table])
+
+
+def named_by_others(probabilities: FloatArray, gold: IntArray) -> FloatArray:
+    """The probabilities of each task under the names that the gold of all other tasks gives the classes.
+
+    Args:
+        probabilities: (n, C) of latent classes.
+        gold: (n,) true class.
+
+    Returns:
+        (n, C).
+    """
+    known = np.where(np.eye(len(gold), dtype=bool), -1, gold)
+    return np.stack(
+        [p[match_names(probabilities[None], rest)[0]] for p, rest in zip(probabilities, known, strict=True)]
+    )
 
 
 def renamed(values: AnyArray, order: IntArray, axis: int) -> AnyArray:

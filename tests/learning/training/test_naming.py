@@ -13,7 +13,7 @@ from crowdcore.core.errors import SettingError
 from crowdcore.learning import train
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.conclusion import _name_notes
-from crowdcore.learning.training.naming import as_trained, match_names, renamed
+from crowdcore.learning.training.naming import as_trained, match_names, named_by_others, renamed
 from tests.learning.helpers import featured_crowd
 
 
@@ -90,3 +90,12 @@ def test_names_do_not_count_as_distance_from_the_start():
 def test_names_need_gold(select_on):
     with pytest.raises(SettingError, match=r"`names` must be 'as-trained', since .* not on gold labels"):
         train(featured_crowd(), "crowd-layer", epochs=1, seeds=1, select_on=select_on, names="validation-gold")
+
+
+def test_the_gold_of_a_task_does_not_name_its_own_row():
+    rng = np.random.default_rng(5)
+    p, gold = rng.dirichlet(np.ones(3), 9), rng.integers(3, size=9)
+    found = named_by_others(p, gold)
+    for i in range(9):
+        rest = np.arange(9) != i
+        np.testing.assert_array_equal(found[i], p[i][match_names(p[None, rest], gold[rest])[0]])
