@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.opening [ratings] [sentences]`` simulates a million ratings and 100,000 sentences of five workers
 each (or as many as are named), writes each in every format, and has a fresh process open it and aggregate. Claim: what
-that takes of memory, beyond the libraries, is at most three times the file, and it is done within a minute.
+that takes of memory, beyond the libraries, is at most three times the file, in at most 30 seconds of processor time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from crowdcore.data import RatingDataset, write_conll, write_folder, write_long,
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.tags import find_spans, need_tags
 
-TIMES, SECONDS = 3.0, 60.0
+TIMES, SECONDS = 3.0, 30.0
 METHODS = {"ratings": ("mean", "raykar-em"), "sentences": ("majority-vote", "hmm-crowd")}
 
 
@@ -112,14 +112,14 @@ def opened(name: str, path: Path) -> None:
         aggregator.fit(small)
     before = memory("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
-    began = time.perf_counter()
+    began = time.process_time()
     dataset = read(name, path)
-    told = {"open": time.perf_counter() - began, "aggregate": {}}
+    told = {"open": time.process_time() - began, "aggregate": {}}
     told["memory_open"] = memory("VmHWM") - before
     for method, aggregator in zip(METHODS[kind], aggregators, strict=True):
-        began = time.perf_counter()
+        began = time.process_time()
         aggregator.fit(dataset)
-        told["aggregate"][method] = time.perf_counter() - began
+        told["aggregate"][method] = time.process_time() - began
     print(json.dumps(told | {"memory": memory("VmHWM") - before}))
 
 

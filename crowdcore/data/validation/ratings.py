@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
-from crowdcore.data.dictionary import Codes, clean, strings
+from crowdcore.data.dictionary import Codes, as_numbers, clean, strings
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.readers import Raw, RawTasks, Source
 from crowdcore.data.report import Finding, ImportReport, make_finding, plural
@@ -123,17 +123,17 @@ def _assemble(raw: Raw, settings: RatingSettings, name: str) -> tuple[ImportRepo
     findings += noticed
     numbers = _numbers(names["label"], settings, low, high)
     findings += _outside(numbers, names["label"], "label", (low, high), raw, None, settings)
-    values, code = np.unique(numbers, return_inverse=True)  # NaN and infinities are the last and first of them
+    values, code = _coded(numbers, names["label"])
     keep, noticed = accepted_rows(raw, names, np.where(names["label"].missing, -1, 0), None)
     findings += noticed
-    inside = _inside(numbers, low, high)
-    if not inside.all():
-        known = np.arange(len(inside)) if keep is None else keep
-        keep = known[inside[known]]
-        findings = _counted(findings, numbers[known], low, high)
+    inside = _inside(values, low, high)
+    if not inside[code].all():
+        known = np.arange(len(code)) if keep is None else keep
+        keep = known[inside[code[known]]]
+        findings = _counted(findings, values[code[known]], low, high)
     workers, number, noticed = number_workers(raw, names["worker"], keep, {})
     findings += noticed
-    given = Annotations(None, tasks.task, number, code.astype(np.int32)).at(keep).sorted(len(tasks.ids))
+    given = Annotations(None, tasks.task, number, code).at(keep).sorted(len(tasks.ids))
     repeats = find_repeats(given.task, given.worker, given.label, len(workers))
     findings += about_repeats(repeats, raw, given, settings)
     if settings.repeats != "keep" and repeats.n_repeats:
@@ -207,13 +207,19 @@ def _range(raw: Raw, settings: RatingSettings) -> tuple[float, float]:
 
 
 def _numbers(column: Codes, settings: RatingSettings, low: float, high: float) -> FloatArray:
-    """(n,) the number that each row says, NaN where it says none."""
-    words = column.values.to_pandas()
+    """(n_values + 1,) the number that each distinct label says, NaN where it says none, and for a missing one."""
     if settings.levels is not None:
-        values = words.map(dict(zip(settings.levels, np.linspace(low, high, len(settings.levels)), strict=True)))
+        place = np.asarray(pc.index_in(column.values, value_set=strings(settings.levels)).fill_null(-1))
+        values = np.append(np.linspace(low, high, len(settings.levels)), np.nan)[place]
     else:
-        values = pd.to_numeric(words, errors="coerce")
-    return np.append(values.to_numpy(np.float64), np.nan)[column.codes]
+        values = as_numbers(column.values)
+    return np.append(values, np.nan)
+
+
+def _coded(numbers: FloatArray, column: Codes) -> tuple[FloatArray, IntArray]:
+    """The distinct numbers, NaN and infinities the last and first of them; (n,) int32 which of them each row says."""
+    values, code = np.unique(numbers, return_inverse=True)
+    return values, code.astype(np.int32)[column.codes]
 
 
 def _inside(numbers: FloatArray, low: float, high: float) -> BoolArray:
@@ -233,7 +239,7 @@ def _outside(
     noun, fate = ("rating", "be left out") if role == "label" else ("gold value", "count as unknown")
     kinds = {
         "not-a-number": (
-            np.isnan(numbers) & ~column.missing,
+            np.isnan(numbers),
             "that is none of the levels" if settings.levels else "that is no number",
             "Correct them." if not settings.levels else "Correct them, or pass all words with levels=….",
         ),
@@ -245,7 +251,8 @@ def _outside(
     }
     findings = []
     for code, (wrong, what, remedy) in kinds.items():
-        rows = np.flatnonzero(wrong)
+        wrong[-1] = False  # missing
+        rows = np.flatnonzero(wrong[column.codes]) if wrong.any() else np.empty(0, np.int64)
         if len(rows):
             examples = tuple(column.values[int(i)].as_py()[:60] for i in np.unique(column.codes[rows])[:5])
             sentence = f"{plural(len(rows), noun)} {what} would {fate}: {', '.join(map(repr, examples[:3]))}"
@@ -278,8 +285,8 @@ def _about_tasks(
         column = clean(about.gold, raw.missing, about.escaped).codes
         numbers = _numbers(column, settings, *bounds)
         findings += _outside(numbers, column, "gold", bounds, raw, about, settings)
-        values, code = np.unique(numbers, return_inverse=True)
-        first, rows = per_task(tasks, np.where(_inside(numbers, *bounds), code, -1), n)
+        values, code = _coded(numbers, column)
+        first, rows = per_task(tasks, np.where(_inside(values, *bounds)[code], code, np.int32(-1)), n)
         gold = np.append(values, np.nan)[first]
         if len(rows):
             wrong = np.unique(tasks.listed[rows])
