@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,9 @@ def main() -> int:
             found = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
             times = found["memory"] / size
             spent = ", ".join(f"{method} {seconds:.1f}" for method, seconds in found["aggregate"].items())
-            print(f"| {name} | {size / 2**20:.0f} | {found['open']:.1f} | {spent} | {found['memory_open'] / 2**20:.0f} | {found['memory'] / 2**20:.0f} | {times:.1f} |",
-                  flush=True)  # fmt: skip
+            mib = [f"{n / 2**20:.0f}" for n in (size, found["memory_open"], found["memory"])]
+            cells = name, mib[0], f"{found['open']:.1f}", spent, *mib[1:], f"{times:.1f}"
+            print(f"| {' | '.join(cells)} |", flush=True)
             met = met and times <= TIMES and found["open"] + sum(found["aggregate"].values()) <= SECONDS
     print(f"claim: {TIMES:g} times the file, {SECONDS:g} s: {'met' if met else 'NOT met'}")
     return not met
@@ -71,17 +73,17 @@ def write_doccano(dataset: CrowdDataset, path: Path) -> None:
     words = dataset.sentences.words.to_numpy()
     lengths = np.array([len(word) + 1 for word in words])
     at = np.concatenate([[0], np.cumsum(lengths)])
-    texts = [" ".join(words[a:b]) for a, b in zip(start[:-1], start[1:], strict=True)]
+    texts = [" ".join(words[a:b]) for a, b in pairwise(start)]
     begins = np.flatnonzero(first)
     edges = np.searchsorted(spans.start, np.append(begins, len(order)))
     with path.open("w", encoding="utf-8") as file:
         for turn, place in enumerate(begins):
             number = int(sentence[place])
-            given = [
-                [int(at[task[a]] - at[start[number]]), int(at[task[b - 1] + 1] - 1 - at[start[number]]), scheme.types[k]]
-                for a, b, k in zip(*(part[edges[turn] : edges[turn + 1]] for part in (spans.start, spans.end, spans.type)),
-                                   strict=True)
-            ]  # fmt: skip
+            own = slice(edges[turn], edges[turn + 1])
+            low = at[task[spans.start[own]]] - at[start[number]]
+            high = at[task[spans.end[own] - 1] + 1] - 1 - at[start[number]]
+            types = [scheme.types[kind] for kind in spans.type[own]]
+            given = [*zip(low.tolist(), high.tolist(), types, strict=True)]
             who = str(dataset.worker_ids[worker[place]])
             record = {"id": number, "text": texts[number], "label": given, "username": who}
             file.write(json.dumps(record) + "\n")
