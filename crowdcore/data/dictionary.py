@@ -9,22 +9,20 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
-from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
+from crowdcore.core.types import AnyArray, BoolArray, IntArray
 from crowdcore.data import formulas
 
-__all__ = ["Cleaned", "Codes", "Encoder", "Whole", "as_numbers", "clean", "distinct", "encode", "natural_order", "strings"]
+__all__ = ["Cleaned", "Codes", "Encoder", "Whole", "clean", "distinct", "encode", "natural_order", "strings"]
 
 Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
 Whole: TypeAlias = Literal["keep", "all", "mixed"]
 
 _INTEGER = r"^-?[0-9]{1,15}$"
 _WRITTEN_AS_FLOAT = r"^-?[0-9]{1,15}\.0+$"
-_NUMBER = r"^-?[0-9]+(\.[0-9]+)?([eE]-?[0-9]+)?$"  # as Arrow reads it; other ways to write one are left to pandas
 _PADDED_ZERO = r"\.0+$"
 
 
@@ -269,17 +267,6 @@ def _merged(raw: Codes, values: Arrow) -> tuple[tuple[tuple[str, str], ...], Int
     flags = pa.array(later)
     before, after = raw.values.filter(flags).to_pylist(), values.filter(flags).to_pylist()
     return tuple(zip(before, after, strict=True)), _rows_with(raw, flags)
-
-
-def as_numbers(values: Arrow) -> FloatArray:
-    """(n,) the number that each string says, NaN where it says none."""
-    plain = np.asarray(pc.match_substring_regex(values, _NUMBER).fill_null(False))
-    if plain.all():
-        return np.asarray(values.cast(pa.float64()))
-    numbers = np.full(len(values), np.nan)
-    numbers[plain] = np.asarray(values.filter(pa.array(plain)).cast(pa.float64()))
-    numbers[~plain] = pd.to_numeric(values.filter(pa.array(~plain)).to_pandas(), errors="coerce")
-    return numbers
 
 
 def natural_order(names: list[str]) -> list[int]:
