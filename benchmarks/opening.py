@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.opening [ratings] [sentences]`` simulates a million ratings and 100,000 sentences of five workers
 each (or as many as are named), writes each in every format, and has a fresh process open it and aggregate. Claim: what
-that takes of memory, beyond the libraries, is at most three times the file, and it is done within a minute.
+that takes of memory, beyond the libraries, is at most three times the file, in at most 30 seconds of processor time.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from crowdcore.data import RatingDataset, write_conll, write_folder, write_long,
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.tags import find_spans, need_tags
 
-TIMES, SECONDS = 3.0, 60.0
+TIMES, SECONDS = 3.0, 30.0
 METHODS = {"ratings": ("mean", "raykar-em"), "sentences": ("majority-vote", "hmm-crowd")}
 
 
@@ -51,8 +52,9 @@ def main() -> int:
             found = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
             times = found["memory"] / size
             spent = ", ".join(f"{method} {seconds:.1f}" for method, seconds in found["aggregate"].items())
-            print(f"| {name} | {size / 2**20:.0f} | {found['open']:.1f} | {spent} | {found['memory_open'] / 2**20:.0f} | {found['memory'] / 2**20:.0f} | {times:.1f} |",
-                  flush=True)  # fmt: skip
+            mib = [f"{n / 2**20:.0f}" for n in (size, found["memory_open"], found["memory"])]
+            cells = name, mib[0], f"{found['open']:.1f}", spent, *mib[1:], f"{times:.1f}"
+            print(f"| {' | '.join(cells)} |", flush=True)
             met = met and times <= TIMES and found["open"] + sum(found["aggregate"].values()) <= SECONDS
     print(f"claim: {TIMES:g} times the file, {SECONDS:g} s: {'met' if met else 'NOT met'}")
     return not met
@@ -71,17 +73,17 @@ def write_doccano(dataset: CrowdDataset, path: Path) -> None:
     words = dataset.sentences.words.to_numpy()
     lengths = np.array([len(word) + 1 for word in words])
     at = np.concatenate([[0], np.cumsum(lengths)])
-    texts = [" ".join(words[a:b]) for a, b in zip(start[:-1], start[1:], strict=True)]
+    texts = [" ".join(words[a:b]) for a, b in pairwise(start)]
     begins = np.flatnonzero(first)
     edges = np.searchsorted(spans.start, np.append(begins, len(order)))
     with path.open("w", encoding="utf-8") as file:
         for turn, place in enumerate(begins):
             number = int(sentence[place])
-            given = [
-                [int(at[task[a]] - at[start[number]]), int(at[task[b - 1] + 1] - 1 - at[start[number]]), scheme.types[k]]
-                for a, b, k in zip(*(part[edges[turn] : edges[turn + 1]] for part in (spans.start, spans.end, spans.type)),
-                                   strict=True)
-            ]  # fmt: skip
+            own = slice(edges[turn], edges[turn + 1])
+            low = at[task[spans.start[own]]] - at[start[number]]
+            high = at[task[spans.end[own] - 1] + 1] - 1 - at[start[number]]
+            types = [scheme.types[kind] for kind in spans.type[own]]
+            given = [*zip(low.tolist(), high.tolist(), types, strict=True)]
             who = str(dataset.worker_ids[worker[place]])
             record = {"id": number, "text": texts[number], "label": given, "username": who}
             file.write(json.dumps(record) + "\n")
@@ -112,14 +114,14 @@ def opened(name: str, path: Path) -> None:
         aggregator.fit(small)
     before = memory("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
-    began = time.perf_counter()
+    began = time.process_time()
     dataset = read(name, path)
-    told = {"open": time.perf_counter() - began, "aggregate": {}}
+    told = {"open": time.process_time() - began, "aggregate": {}}
     told["memory_open"] = memory("VmHWM") - before
     for method, aggregator in zip(METHODS[kind], aggregators, strict=True):
-        began = time.perf_counter()
+        began = time.process_time()
         aggregator.fit(dataset)
-        told["aggregate"][method] = time.perf_counter() - began
+        told["aggregate"][method] = time.process_time() - began
     print(json.dumps(told | {"memory": memory("VmHWM") - before}))
 
 

@@ -87,14 +87,14 @@ class Encoder:
             self._pieces.append(pa.DictionaryArray.from_arrays(indices, chunks[0].dictionary, safe=False))
 
     def finish(self) -> Codes:
-        """All rows over one dictionary, its values as strings.
+        """All rows over one dictionary, its values as strings; the encoder is empty then.
 
         Raises:
             DataError: text that is not UTF-8, or more of it than can be held.
         """
         if not self._pieces:
             return Codes(strings([]), np.empty(0, np.int32))
-        chunks = self._pieces
+        chunks, self._pieces = self._pieces, []  # so that they go once they are one
         if len(chunks) > 1:
             try:
                 chunks = pa.chunked_array(chunks).unify_dictionaries().chunks

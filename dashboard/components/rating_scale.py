@@ -52,7 +52,9 @@ def _ask_end(path: str, mapping: dict[str, Any], name: str, word: str, seen: flo
 
     state.show(key, mapping.get(name))
     label = f"{word} rating that can be given"
-    st.number_input(label, value=None, key=key, on_change=chosen, placeholder=f"{seen:g} in the file", width=260)
+    st.number_input(
+        label, value=None, key=key, on_change=chosen, placeholder=f"{seen:g} in the file", format="%g", width=260
+    )
     return mapping.get(name)
 
 

@@ -64,6 +64,7 @@ def test_ratings_in_words_are_ordered_by_the_user(page: Page) -> None:
         levels.click()
         page.get_by_role("option", name=word, exact=True).click()
         settled(page)
+    levels.press("Tab")  # closes the list, which hides the rest
     expect(main(page).get_by_test_id("stMetric").filter(has_text="Range")).to_contain_text("1 to 3")
     expect(main(page).get_by_text("Nothing would be dropped or merged.")).to_be_visible()
     main(page).get_by_role("button", name="Open it").click()

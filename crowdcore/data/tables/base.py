@@ -26,7 +26,8 @@ Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
 
 MAX_ROWS = 1_000_000_000  # 12 bytes each once read: beyond that the index arrays alone fill a workstation
 MAX_COLUMNS = 20_000
-SLAB_BYTES = 512 << 20  # text held at once before it becomes codes
+SLAB_BYTES = 512 << 20  # text held at once before it becomes codes, at most; of small files a quarter
+SLAB_LEAST = 8 << 20
 HEAD_ROWS = 1000
 
 
@@ -155,23 +156,25 @@ class Table(ABC):
                 break
         if not taken:
             return pa.table({name: pa.array([], pa.string()) for name in self.columns})
-        return pa.concat_tables(taken, promote_options="permissive").slice(0, HEAD_ROWS)
+        found = pa.concat_tables(taken, promote_options="permissive")
+        return found.take(pa.array(np.arange(min(n, HEAD_ROWS))))  # a slice would keep the whole piece
 
     def slabs(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
-        """Like `stream`, gathered to tables of up to 512 MB.
+        """Like `stream`, gathered to tables of up to 512 MB, or a quarter of the file.
 
         Raises:
             DataError: more rows than can be held.
         """
         waiting: list[Arrow] = []
         size = rows = 0
+        quarter = SLAB_BYTES if self.path is None else max(SLAB_LEAST, self.path.stat().st_size // 4)
         for piece in self.stream(columns):
             waiting.append(piece)
             size += piece.nbytes
             rows += piece.num_rows
             if rows > MAX_ROWS:
                 raise DataError(f"There are more than {MAX_ROWS:,} rows", "Split the file.", file=self.path)
-            if size >= SLAB_BYTES:
+            if size >= min(SLAB_BYTES, quarter):
                 yield pa.concat_tables(waiting, promote_options="permissive")
                 waiting, size = [], 0
         if waiting:
@@ -205,8 +208,11 @@ class Table(ABC):
                     column, kind = slab[name], slab[name].type
                     spelled.append(column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column)
             kept.append(pa.table(spelled, names=list(keep)))
+            del slab, spelled  # else they stay while the next one is read
+            pa.default_memory_pool().release_unused()
         codes = {}
-        for name, encoder in encoders.items():
+        for name in columns:
             with self.naming(name):
-                codes[name] = encoder.finish()
+                codes[name] = encoders.pop(name).finish()
+        pa.default_memory_pool().release_unused()
         return codes, pa.concat_tables(kept, promote_options="permissive") if kept and keep else None

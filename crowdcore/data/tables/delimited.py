@@ -87,7 +87,7 @@ class DelimitedTable(Table):
                 ),
                 convert_options=pa_csv.ConvertOptions(
                     include_columns=[numbered[i] for i in wanted],
-                    column_types=dict.fromkeys(numbered, pa.string()),
+                    column_types=dict.fromkeys(numbered, pa.large_string()),
                     strings_can_be_null=False,
                 ),
             )

@@ -32,10 +32,12 @@ def tally(worker: IntArray, label: IntArray, n_workers: int, n_classes: int) -> 
     if n_workers * n_classes <= len(label):
         counts = np.bincount(cell, minlength=n_workers * n_classes).reshape(n_workers, n_classes)
         return Tally(counts.sum(1), counts.sum(0), np.count_nonzero(counts, axis=1))
+    cell.sort()  # in place, where `unique` would take twice the memory
+    new = np.append(True, cell[1:] != cell[:-1])[: len(cell)]
     return Tally(
         np.bincount(worker, minlength=n_workers),
         np.bincount(label, minlength=n_classes),
-        np.bincount(np.unique(cell) // n_classes, minlength=n_workers),
+        np.bincount(cell[new] // n_classes, minlength=n_workers),
     )
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from crowdcore.core.errors import DataError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.readers import Raw, Source, find_reader
@@ -110,7 +112,7 @@ def read_source(source: Source, settings: ReadSettings, adjust: Callable[[Raw], 
 
 
 def check_count(report: ImportReport, path: Path | None) -> None:
-    """Every row of the file is an annotation, or a finding says why not.
+    """Every row of the file is an annotation, or a finding says why not; what reading took of memory is given back.
 
     Raises:
         DataError: rows went missing in silence, or were made up: a fault of the reader.
@@ -121,6 +123,7 @@ def check_count(report: ImportReport, path: Path | None) -> None:
             f"annotations and {report.n_left_out:,} are reported as left out"
         )
         raise DataError(sentence, "This is a fault of crowdcore, not of the file: please report it.", file=path)
+    pa.default_memory_pool().release_unused()
 
 
 def read_dataset(path: str | Path, *, accept: bool = False, **mapping: Any) -> CrowdDataset:

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from crowdcore.core.errors import DataError
-from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dictionary import Codes, clean, strings
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.readers import Raw, RawTasks, Source
@@ -24,6 +22,7 @@ from crowdcore.data.validation.attach import attach_extra, attach_file_row, atta
 from crowdcore.data.validation.crowd import crowd_findings, tally
 from crowdcore.data.validation.examine import check_count, open_source, read_source, refuse_changes
 from crowdcore.data.validation.names import clean_names, row_numbers, string_index
+from crowdcore.data.validation.rating_numbers import coded, inside_range, rating_numbers, rating_range
 from crowdcore.data.validation.repeats import find_repeats, reduce_repeats
 from crowdcore.data.validation.tasks import TaskList, media_columns, number_tasks, per_task, split_codes
 from crowdcore.data.validation.workers import number_workers
@@ -109,7 +108,7 @@ def examine_rating_source(
 
 def _assemble(raw: Raw, settings: RatingSettings, name: str) -> tuple[ImportReport, RatingDataset]:
     """Clean, number, check and sort the ratings that a reader found."""
-    low, high = _range(raw, settings)
+    low, high = rating_range(raw, settings)
     findings = list(raw.findings)
     names: dict[str, Codes] = {"label": clean(raw.label, raw.missing, raw.escaped).codes}
     for role, column in (("task", raw.task), ("worker", raw.worker)):
@@ -121,19 +120,19 @@ def _assemble(raw: Raw, settings: RatingSettings, name: str) -> tuple[ImportRepo
         findings += noticed
     tasks, noticed = number_tasks(raw, names["task"], listed)
     findings += noticed
-    numbers = _numbers(names["label"], settings, low, high)
+    numbers = rating_numbers(names["label"], settings, low, high)
     findings += _outside(numbers, names["label"], "label", (low, high), raw, None, settings)
-    values, code = np.unique(numbers, return_inverse=True)  # NaN and infinities are the last and first of them
+    values, code = coded(numbers, names["label"])
     keep, noticed = accepted_rows(raw, names, np.where(names["label"].missing, -1, 0), None)
     findings += noticed
-    inside = _inside(numbers, low, high)
-    if not inside.all():
-        known = np.arange(len(inside)) if keep is None else keep
-        keep = known[inside[known]]
-        findings = _counted(findings, numbers[known], low, high)
+    inside = inside_range(values, low, high)
+    if not inside[code].all():
+        known = np.arange(len(code)) if keep is None else keep
+        keep = known[inside[code[known]]]
+        findings = _counted(findings, values[code[known]], low, high)
     workers, number, noticed = number_workers(raw, names["worker"], keep, {})
     findings += noticed
-    given = Annotations(None, tasks.task, number, code.astype(np.int32)).at(keep).sorted(len(tasks.ids))
+    given = Annotations(None, tasks.task, number, code).at(keep).sorted(len(tasks.ids))
     repeats = find_repeats(given.task, given.worker, given.label, len(workers))
     findings += about_repeats(repeats, raw, given, settings)
     if settings.repeats != "keep" and repeats.n_repeats:
@@ -187,39 +186,6 @@ def _assemble(raw: Raw, settings: RatingSettings, name: str) -> tuple[ImportRepo
     return report, dataset
 
 
-def _range(raw: Raw, settings: RatingSettings) -> tuple[float, float]:
-    """The range that was given, that of the levels, or that of the folder.
-
-    Raises:
-        DataError: none of them says it.
-    """
-    if settings.low is not None and settings.high is not None:
-        return settings.low, settings.high
-    if settings.levels is not None:
-        return 1.0, float(len(settings.levels))
-    if raw.rating_range is None and raw.classes is not None:
-        listed = ", ".join(raw.classes[:5]) + (" …" if len(raw.classes) > 5 else "")
-        remedy = "Read them with load_dataset or read_dataset; if they are numbers, pass low=… and high=…."
-        raise DataError(f"The labels are classes ({listed}), not ratings", remedy, file=raw.path)
-    if raw.rating_range is None:
-        raise DataError("The range of the ratings is not known", "Pass it with low=… and high=….", file=raw.path)
-    return raw.rating_range
-
-
-def _numbers(column: Codes, settings: RatingSettings, low: float, high: float) -> FloatArray:
-    """(n,) the number that each row says, NaN where it says none."""
-    words = column.values.to_pandas()
-    if settings.levels is not None:
-        values = words.map(dict(zip(settings.levels, np.linspace(low, high, len(settings.levels)), strict=True)))
-    else:
-        values = pd.to_numeric(words, errors="coerce")
-    return np.append(values.to_numpy(np.float64), np.nan)[column.codes]
-
-
-def _inside(numbers: FloatArray, low: float, high: float) -> BoolArray:
-    return np.asarray((numbers >= low) & (numbers <= high))
-
-
 def _outside(
     numbers: FloatArray,
     column: Codes,
@@ -233,19 +199,20 @@ def _outside(
     noun, fate = ("rating", "be left out") if role == "label" else ("gold value", "count as unknown")
     kinds = {
         "not-a-number": (
-            np.isnan(numbers) & ~column.missing,
+            np.isnan(numbers),
             "that is none of the levels" if settings.levels else "that is no number",
             "Correct them." if not settings.levels else "Correct them, or pass all words with levels=….",
         ),
         "outside-range": (
-            ~np.isnan(numbers) & ~_inside(numbers, *bounds),
+            ~np.isnan(numbers) & ~inside_range(numbers, *bounds),
             "outside {:g}…{:g}".format(*bounds),
             "Correct them, or pass the range with low=… and high=….",
         ),
     }
     findings = []
     for code, (wrong, what, remedy) in kinds.items():
-        rows = np.flatnonzero(wrong)
+        wrong[-1] = False  # missing
+        rows = np.flatnonzero(wrong[column.codes]) if wrong.any() else np.empty(0, np.int64)
         if len(rows):
             examples = tuple(column.values[int(i)].as_py()[:60] for i in np.unique(column.codes[rows])[:5])
             sentence = f"{plural(len(rows), noun)} {what} would {fate}: {', '.join(map(repr, examples[:3]))}"
@@ -261,7 +228,7 @@ def _counted(findings: list[Finding], numbers: FloatArray, low: float, high: flo
     """The findings with how many of the remaining rows each leaves out."""
     wrong = {
         "rating-not-a-number": int(np.isnan(numbers).sum()),
-        "rating-outside-range": int((~np.isnan(numbers) & ~_inside(numbers, low, high)).sum()),
+        "rating-outside-range": int((~np.isnan(numbers) & ~inside_range(numbers, low, high)).sum()),
     }
     return [replace(f, left_out=wrong[f.code]) if f.code in wrong else f for f in findings]
 
@@ -276,10 +243,10 @@ def _about_tasks(
     findings: list[Finding] = []
     if about is not None and about.gold is not None:
         column = clean(about.gold, raw.missing, about.escaped).codes
-        numbers = _numbers(column, settings, *bounds)
+        numbers = rating_numbers(column, settings, *bounds)
         findings += _outside(numbers, column, "gold", bounds, raw, about, settings)
-        values, code = np.unique(numbers, return_inverse=True)
-        first, rows = per_task(tasks, np.where(_inside(numbers, *bounds), code, -1), n)
+        values, code = coded(numbers, column)
+        first, rows = per_task(tasks, np.where(inside_range(values, *bounds)[code], code, np.int32(-1)), n)
         gold = np.append(values, np.nan)[first]
         if len(rows):
             wrong = np.unique(tasks.listed[rows])
