@@ -1,0 +1,50 @@
+"""Columns of the tables of tags and of ratings, and what they mean."""
+
+from __future__ import annotations
+
+__all__ = ["RATINGS", "SPANS"]
+
+SPANS = {
+    "tagged by": "Who tagged the sentence: a worker, or the reference.",
+    "tokens as gold": "Tokens whose tag is that of the reference.",
+    "sentences": "Sentences that the worker tagged.",
+    "type": "The type of the spans; as a count: right at both ends, but of another type.",
+    "precision": "Share of the worker's spans that are true ones, at both ends and by type.",
+    "recall": "Share of the true spans that the worker found, at both ends and by type.",
+    "f1": "Harmonic mean of precision and recall.",
+    "true_spans": "True spans in the sentences that the worker tagged.",
+    "given_spans": "Spans that the worker gave.",
+    "exact": "True spans that were found, at both ends and by type.",
+    "boundary": "True spans that were found by type, but with another beginning or end.",
+    "both": "True spans that were found with another type and another beginning or end.",
+    "missed": "True spans that no span of the worker overlaps.",
+    "spurious": "Spans of the worker that overlap no true one.",
+    "inside_tags": "Tags I- that the worker gave.",
+    "invalid_tags": "Tags I- that follow O, another type or the beginning of a sentence.",
+    "starts early": "The worker's span begins before the true one.",
+    "starts late": "The worker's span begins after the true one.",
+    "ends early": "The worker's span ends before the true one.",
+    "ends late": "The worker's span ends after the true one.",
+    "both ends differ": "Neither the beginning nor the end is that of the true span.",
+    "(nothing)": "The worker marked nothing there.",
+}
+RATINGS = {
+    "measure": "What is measured.",
+    "ratings": "How many ratings were given.",
+    "truth from": "Lower end of the part of the range that the row is about.",
+    "truth to": "Upper end of the part of the range that the row is about.",
+    "bias": "Mean of ratings minus the truth: above 0 overrates.",
+    "smooth": "The bias by a smooth curve over the range of the truth.",
+    "effective workers": "As many workers of equal work would say as much.",
+    "same sign": "Share of the workers whose own mean error has the sign of all.",
+    "p value": "Probability of at least as much if there were nothing.",
+    "q value": "The p-value, corrected for the number of rows tested.",
+    "spread": "Standard deviation of the worker's errors about their line.",
+    "scale": "By how much a rating rises when the truth rises by one.",
+    "correlation": "Correlation of the worker's ratings with the truth.",
+    "error correlation": "Correlation of the two workers' errors on the tasks that both rated.",
+    "kappa": "Agreement of the two beyond chance, weighted by how far apart their ratings are.",
+    "mae": "Mean absolute error.",
+    "rmse": "Root of the mean squared error.",
+    "R²": "Share of the variance of the truth that is explained.",
+}
