@@ -9,6 +9,7 @@ from typing import Any
 
 from crowdcore.data.simulate import synthetic
 from crowdcore.learning import backbones, methods
+from crowdcore.learning.backbones.base import Backbone
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.loop import Replica, make_replicas
@@ -25,13 +26,18 @@ def describe() -> dict[str, Any]:
         (its docstring's first paragraph) and ``schema`` of its settings; a method has also ``paper`` and ``training``,
         a list of [choice, settings that come with it: the trainer's and the method's own] where the empty choice stands
         for the defaults, and
-        ``recovers``, the parts of a result that it fills; a backbone says whether it wants ``images``.
+        ``recovers``, the parts of a result that it fills; a backbone says whether it wants ``images``,
+        and whether it reads ``sentences``.
     """
     return {
         "training": TrainSettings.model_json_schema(),
         "methods": methods.REGISTRY.map(_method),
-        "backbones": backbones.REGISTRY.map(lambda found: {**_entry(found), "images": found.images}),
+        "backbones": backbones.REGISTRY.map(_backbone),
     }
+
+
+def _backbone(found: type[Backbone]) -> dict[str, Any]:
+    return {**_entry(found), "images": found.images, "sentences": found.sentences}
 
 
 def _method(method: type[CrowdMethod]) -> dict[str, Any]:

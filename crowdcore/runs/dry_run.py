@@ -18,9 +18,11 @@ import crowdcore.core.garbage  # noqa: F401
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
-from crowdcore.learning import methods, split_settings, train
+from crowdcore.data.subset import take_tasks
+from crowdcore.learning import backbones, methods, split_settings, train
+from crowdcore.learning.api import usual_settings
 from crowdcore.learning.training.events import EpochEvent, Event
-from crowdcore.learning.training.inputs import with_inputs
+from crowdcore.learning.training.inputs import input_rows, with_inputs
 from crowdcore.learning.trials import FOLDS, REPLICAS
 from crowdcore.runs.datasets import open_dataset
 from crowdcore.runs.forkserver import give_way
@@ -65,7 +67,7 @@ def measure(dataset: CrowdDataset, method: str, settings: dict[str, Any], seeds:
         ``seconds_per_epoch`` (all seeds), ``bytes``, ``epochs`` (when none are asked for), ``share`` of the tasks that
         the trial has seen.
     """
-    training, own = split_settings(methods.get(method), settings)
+    training, own = split_settings(methods.get(method), {**usual_settings(dataset), **settings})
     candidates = methods.get(method).candidates
     if candidates and not settings.get("chosen"):
         shared = {k: v for k, v in settings.items() if k not in own.model_fields_set}
@@ -85,7 +87,7 @@ def measure(dataset: CrowdDataset, method: str, settings: dict[str, Any], seeds:
                 break
         size *= _GROWTH
     share = min(1.0, size / dataset.n_tasks)
-    row = math.prod((dataset.features or dataset.media.images).shape[1:])  # type: ignore[union-attr]
+    row = math.prod(input_rows(dataset, backbones.wants_images(training.backbone)).shape[1:])
     return {
         "seconds_per_epoch": clock.seconds[-1] * math.ceil(seeds / clock.replicas) / share,
         "bytes": peak_bytes(device) + 4 * row * round(dataset.n_tasks * (1 - share)),
@@ -103,9 +105,14 @@ def _of_trials(parts: list[dict[str, float]], seeds: int) -> dict[str, float]:
 
 
 def _part(dataset: CrowdDataset, size: int) -> CrowdDataset:
-    """The dataset with input for ``size`` of its tasks only, evenly chosen from all splits."""
+    """The dataset with input for ``size`` of its tasks only, evenly chosen from all splits; sentences stay whole."""
     if size >= dataset.n_tasks:
         return dataset
+    if dataset.of_words:
+        assert dataset.sentences is not None
+        n = max(1, round(size / dataset.n_tasks * len(dataset.sentences)))
+        chosen = np.linspace(0, len(dataset.sentences) - 1, n).astype(int)
+        return take_tasks(dataset, dataset.sentences.tasks(chosen))
     keep = np.zeros(dataset.n_tasks, bool)
     keep[np.linspace(0, dataset.n_tasks - 1, size).astype(int)] = True
 

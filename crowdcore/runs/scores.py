@@ -27,6 +27,19 @@ def accuracy_scores(result: TrainingResult) -> dict[str, float]:
             scores |= spread(f"test_accuracy_{at}", result.accuracy("test", at=at).tolist())
     with contextlib.suppress(DataError):
         scores |= spread("valid_accuracy_selected", validation_accuracy(result).tolist())
+    return scores | _span_scores(result)
+
+
+def _span_scores(result: TrainingResult) -> dict[str, float]:
+    """Precision, recall and F1 of the test split's spans at two epochs; {} where labels are no tags, or without gold."""
+    from crowdcore.learning.results.tagged import found_spans
+
+    scores: dict[str, float] = {}
+    for at in ("selected", "last"):
+        with contextlib.suppress(DataError):
+            found = found_spans(result, "test", at)  # type: ignore[arg-type]  # a loop over two words
+            for measure in ("precision", "recall", "f1"):
+                scores |= spread(f"test_span_{measure}_{at}", found[measure].tolist())
     return scores
 
 

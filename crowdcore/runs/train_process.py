@@ -105,6 +105,7 @@ def work(workspace: Workspace, run_id: str) -> int:
 def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
     from crowdcore import learning
     from crowdcore.learning import methods
+    from crowdcore.learning.api import usual_settings
 
     spec, folder = run.spec, workspace.run_folder(run.id)
     print(f"{spec.method} on {spec.dataset}, seeds {', '.join(map(str, spec.seeds))}", flush=True)
@@ -113,7 +114,8 @@ def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
         raise DataError(
             f"{spec.dataset} has changed since this run was asked for", "Run it again to train on what is there now."
         )
-    training, own = learning.split_settings(methods.get(spec.method), spec.settings)
+    asked = {**usual_settings(dataset), **spec.settings}
+    training, own = learning.split_settings(methods.get(spec.method), asked)
     described = spec.model_copy(update={"fingerprint": dataset.fingerprint})
     insist(lambda: _describe(workspace, run, described, {**training.model_dump(), **own.model_dump()}))
     with Recorder(workspace, run.id) as recorder:

@@ -65,7 +65,7 @@ def _again(run: Run) -> None:
     if run.spec.search is None and st.button(
         "Run again with …", icon=":material/replay:", help="Fill the form above with its settings"
     ):
-        prefill(services.draft_of(run.spec))
+        prefill(services.draft_of(state.get("dataset"), run.spec))
         st.toast("The form above holds its settings.", icon=":material/replay:")
         st.rerun()
 

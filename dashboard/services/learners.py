@@ -105,7 +105,7 @@ def about_method(name: str) -> dict[str, Any]:
 
 
 def about_backbone(name: str) -> dict[str, Any]:
-    """``title``, ``words``, ``schema`` and ``images`` of one of `backbones`."""
+    """``title``, ``words``, ``schema``, ``images`` and ``sentences`` of one of `backbones`."""
     return _described(_stamp())["backbones"][name]  # type: ignore[no-any-return]
 
 
@@ -122,6 +122,8 @@ def untrainable(name: str) -> str:
             "It has no annotations, so there is nothing to learn from. Open a file on the Data page that has a label "
             "per row: task, worker, label."
         )
+    if opened.of_words:
+        return ""
     if noun := embeddable(name):
         return f"It has {noun}, but no features yet: the page Train makes them."
     if opened.features is None and (opened.media is None or opened.media.images is None):
@@ -135,7 +137,12 @@ def untrainable(name: str) -> str:
 
 
 def suggested(name: str) -> list[str]:
-    """Methods to begin with: `auto`, but CoNAL where each of its trials would train a network on images."""
+    """Methods to begin with: `auto`, but CoNAL where each of its trials would train a network on images.
+
+    Of the sentences' crowds, the crowd layer: `auto` needs features.
+    """
+    if dataset(name).of_words:
+        return ["crowd-layer"]
     return ["auto"] if dataset(name).features is not None else ["conal"]
 
 
@@ -144,8 +151,10 @@ def backbones(name: str) -> dict[str, str]:
     opened = dataset(name)
     pictures = opened.media is not None and opened.media.images is not None
     found = _described(_stamp())["backbones"]
-    fitting = [b for b in found if pictures or not found[b]["images"]]
-    usual = "cnn" if opened.features is None and "cnn" in fitting else "mlp"
+    fitting = [
+        b for b in found if found[b]["sentences"] == opened.of_words and (pictures or not found[b]["images"])
+    ]
+    usual = "tagger" if opened.of_words else "cnn" if opened.features is None and "cnn" in fitting else "mlp"
     fitting.sort(key=lambda b: b != usual)
     return {b: found[b]["title"] for b in fitting}
 

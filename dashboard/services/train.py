@@ -32,7 +32,7 @@ __all__ = [
     "start",
 ]
 
-_USUAL_NETWORK = {"backbone": TrainSettings.model_fields["backbone"].default}  # where a run names none
+_USUAL_NETWORK = {"backbone": TrainSettings.model_fields["backbone"].default}  # where a run on features names none
 _OF_ALL = {"backbone", "backbone_settings"}  # settings of the trainer that a line cannot have of its own
 
 Draft = Mapping[str, Any]
@@ -140,14 +140,15 @@ def _asked(method: str, own: Mapping[str, Any], shared: Mapping[str, Any]) -> di
     return {**written, **asked, **own}
 
 
-def draft_of(spec: runs.RunSpec) -> Draft:
-    """The draft that starts a run once more."""
+def draft_of(name: str, spec: runs.RunSpec) -> Draft:
+    """The draft that starts a run on a dataset once more."""
     own = about_method(spec.method)["schema"].get("properties", {})
+    network = {} if dataset(name).of_words else _USUAL_NETWORK
     return {
         "methods": [spell_method(spec.method, {k: v for k, v in spec.settings.items() if k in own})],
         "seeds": spelling.spell_seeds(spec.seeds),
         "device": spec.device,
-        "training": {**_USUAL_NETWORK, **{k: v for k, v in spec.settings.items() if k not in own}},
+        "training": {**network, **{k: v for k, v in spec.settings.items() if k not in own}},
     }
 
 

@@ -74,6 +74,7 @@ def conclude(
         input_shape=problem.input_shape,
         n_workers=problem.n_workers,
         inputs=problem.rows.fingerprint,
+        sentence=None if dataset.sentences is None else dataset.sentences.of_task[problem.order],
         **recovered["selected"],
         last=recovered["last"],
         kept_epochs=outcome.kept_epochs,
