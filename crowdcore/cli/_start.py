@@ -18,6 +18,7 @@ from crowdcore.cli._options import (
     Seeds,
     Settings,
     open_dataset,
+    open_labels,
     settings,
 )
 from crowdcore.cli._output import print_json
@@ -26,6 +27,7 @@ from crowdcore.cli._runs import full_id
 from crowdcore.core.errors import SettingError
 
 if TYPE_CHECKING:
+    from crowdcore.data.ratings import Labelled
     from crowdcore.runs import Choice, Range, Run, RunSpec
 
 __all__ = ["again", "search", "start"]
@@ -66,10 +68,11 @@ def again(
 ) -> None:
     """Start a new run like an old one, with some settings changed."""
     from crowdcore import runs
+    from crowdcore.runs import datasets
 
     old = runs.get_run(full_id(run_id)).spec
     changes = settings(set)
-    _checked(old.method, old.settings | changes)
+    _checked(datasets.open_labels(old.dataset, runs.Workspace.open()), old.method, old.settings | changes)
     _say([runs.run_again(full_id(run_id), **changes)], json)
 
 
@@ -98,8 +101,9 @@ def search(
 
     given = settings(set) | ({} if epochs is None else {"epochs": epochs})
     space = dict(_values(text) for text in over)
+    opened = open_dataset(dataset)  # a search compares accuracies, which ratings have none of
     spec = _spec(dataset, method, seed or range(seeds), device, given)
-    _checked(method, given | {name: _first(values) for name, values in space.items()})
+    _checked(opened, method, given | {name: _first(values) for name, values in space.items()})
     _say([runs.search(spec, space, trials, sampler=sampler)], json)
 
 
@@ -108,11 +112,11 @@ def _spec(
 ) -> RunSpec:
     from crowdcore.runs import RunSpec
 
-    _checked(method, given)
-    fingerprint = open_dataset(dataset).fingerprint
+    opened = open_labels(dataset)
+    _checked(opened, method, given)
     return RunSpec(
         dataset=dataset,
-        fingerprint=fingerprint,
+        fingerprint=opened.fingerprint,
         method=method,
         settings=given,
         seeds=tuple(seeds),
@@ -122,11 +126,12 @@ def _spec(
     )
 
 
-def _checked(method: str, given: dict[str, Any]) -> None:
+def _checked(dataset: Labelled, method: str, given: dict[str, Any]) -> None:
     """Refuse now what the run's process would refuse later."""
-    from crowdcore.learning import methods, split_settings
+    from crowdcore.learning import split_settings
+    from crowdcore.learning.labels import method_for
 
-    split_settings(methods.get(method), given)
+    split_settings(method_for(dataset, method), given)
 
 
 def _values(text: str) -> tuple[str, Range | Choice]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
@@ -12,9 +12,33 @@ from crowdcore.core.types import FloatArray
 from crowdcore.runs.recorder import spread
 
 if TYPE_CHECKING:
+    from crowdcore.learning.labels import Learnt
+    from crowdcore.learning.ratings.result import RatingsResult
     from crowdcore.learning.results.result import TrainingResult
 
-__all__ = ["accuracy_scores", "validation_accuracy"]
+__all__ = ["accuracy_scores", "result_scores", "validation_accuracy"]
+
+
+def result_scores(result: Learnt) -> dict[str, float]:
+    """What the record keeps of a result: accuracies, of tags also of spans, or errors of ratings."""
+    from crowdcore.learning.ratings.result import RatingsResult
+
+    return rating_errors(result) if isinstance(result, RatingsResult) else accuracy_scores(result)
+
+
+def rating_errors(result: RatingsResult) -> dict[str, float]:
+    """Test MAE, RMSE and R² of three epochs, validation RMSE of one: means over seeds, and ``…_std`` from two on."""
+    scores: dict[str, float] = {}
+    measures: tuple[Literal["mae", "rmse", "r2"], ...] = ("mae", "rmse", "r2")
+    epochs: tuple[Literal["selected", "last", "best"], ...] = ("selected", "last", "best")
+    for at in epochs:
+        for measure in measures:
+            with contextlib.suppress(DataError):  # no gold on the test split
+                scores |= spread(f"test_{measure}_{at}", result.score(measure, at=at).tolist())
+    if result.validated_on:
+        reached = result.curves["valid_rmse"][result.selected_epoch - 1, np.arange(len(result.seeds))]
+        scores |= spread("valid_rmse_selected", reached.tolist())
+    return scores
 
 
 def accuracy_scores(result: TrainingResult) -> dict[str, float]:

@@ -151,9 +151,7 @@ def backbones(name: str) -> dict[str, str]:
     opened = dataset(name)
     pictures = opened.media is not None and opened.media.images is not None
     found = _described(_stamp())["backbones"]
-    fitting = [
-        b for b in found if found[b]["sentences"] == opened.of_words and (pictures or not found[b]["images"])
-    ]
+    fitting = [b for b in found if found[b]["sentences"] == opened.of_words and (pictures or not found[b]["images"])]
     usual = "tagger" if opened.of_words else "cnn" if opened.features is None and "cnn" in fitting else "mlp"
     fitting.sort(key=lambda b: b != usual)
     return {b: found[b]["title"] for b in fitting}

@@ -38,9 +38,10 @@ def predict(replicas: Replicas, data: Data, tasks: slice, training_tasks: bool =
 class Evaluation:
     """What is measured after every epoch: accuracy and NLL of each split, recovery errors if truth is known.
 
-    Of taggers also the F1 of spans, but on training tokens. Also how far confusions moved from their start (mean over workers with labels and over rows of half the sum of
-    absolute differences, 0 to 1) and how much ω varies. Training tasks and ω count only where there are no more than
-    10,000 tasks, and distances only up to 4 million numbers.
+    Of taggers also the F1 of spans, but on training tokens. Also how far confusions moved from their start (mean
+    over workers with labels and over rows of half the sum of absolute differences, 0 to 1) and how much ω varies.
+    Training tasks and ω count only where there are no more than 10,000 tasks, and distances only up to 4 million
+    numbers.
 
     Args:
         replicas: whose predictions and confusions.
