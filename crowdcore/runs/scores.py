@@ -55,13 +55,13 @@ def accuracy_scores(result: TrainingResult) -> dict[str, float]:
 
 
 def _span_scores(result: TrainingResult) -> dict[str, float]:
-    """Precision, recall and F1 of the test split's spans at two epochs; {} where labels are no tags, or without gold."""
+    """Precision, recall and F1 of the test split's spans at two epochs; {} where there are none to judge."""
     from crowdcore.learning.results.tagged import found_spans
 
     scores: dict[str, float] = {}
     for at in ("selected", "last"):
         with contextlib.suppress(DataError):
-            found = found_spans(result, "test", at)  # type: ignore[arg-type]  # a loop over two words
+            found = found_spans(result, "test", at)
             for measure in ("precision", "recall", "f1"):
                 scores |= spread(f"test_span_{measure}_{at}", found[measure].tolist())
     return scores
