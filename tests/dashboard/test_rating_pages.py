@@ -57,7 +57,7 @@ def test_runs_and_compare_tell_errors_instead_of_accuracies(learnt: dict[str, Ra
     board = open_page("train", dataset="rated", runs=[layer])
     assert not board.exception and not board.error
     reached = learnt[layer].score("rmse")
-    assert f"test RMSE: {reached.mean():.4f} ± {reached.std(ddof=1):.4f} (selected)" in words(board)
+    assert f"test RMSE: {reached.mean():.4f} ± {reached.std(ddof=1):.4f} (selected epoch)" in words(board)
     listed = table(open_page("runs", dataset="rated"), "rmse")
     assert sorted(listed["rmse"]) == sorted(result.score("rmse").mean() for result in learnt.values())
     assert "test_selected" not in listed
@@ -78,7 +78,7 @@ def test_a_report_holds_errors_and_biases_and_hides_names(learnt: dict[str, Rati
     found = report.report("rated", tuple(learnt), tuple(parts), "gold", False)
     assert [s.name for s in found.sections] == [*parts, "how"]
     page = report.page("rated", tuple(learnt), tuple(parts), "gold", False).decode()
-    assert "rating-errors" in page and ">w3<" not in page
+    assert "Test errors" in page and ">w3<" not in page
     test = open_page("report", dataset="rated", runs=list(learnt))
     assert not test.exception and not test.error
 
