@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from crowdcore.cli._options import (
+    Accept,
     AnySeeds,
     DatasetName,
     Device,
@@ -48,6 +49,7 @@ def start(
     device: Device = "auto",
     set: Settings = None,
     priority: Priority = 0,
+    accept: Accept = False,
     json: Json = False,
     presets: ListPresets = False,
 ) -> None:
@@ -57,7 +59,7 @@ def start(
     given = settings(set) | ({} if epochs is None else {"epochs": epochs})
     name, rows, which = rows_of(preset, dataset, method, given, seeds or 0, seed)
     group = uuid.uuid4().hex[:8]
-    specs = [_spec(name, one, which, device, own, priority, group) for _, one, own in rows]
+    specs = [_spec(name, one, which, device, own, priority, group, accept) for _, one, own in rows]
     _say([runs.submit(spec) for spec in specs], json)
 
 
@@ -108,11 +110,18 @@ def search(
 
 
 def _spec(
-    dataset: str, method: str, seeds: Any, device: str, given: dict[str, Any], priority: int = 0, group: str = ""
+    dataset: str,
+    method: str,
+    seeds: Any,
+    device: str,
+    given: dict[str, Any],
+    priority: int = 0,
+    group: str = "",
+    accept: bool = False,
 ) -> RunSpec:
     from crowdcore.runs import RunSpec
 
-    opened = open_labels(dataset)
+    opened = open_labels(dataset, accept)
     _checked(opened, method, given)
     return RunSpec(
         dataset=dataset,

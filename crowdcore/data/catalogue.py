@@ -177,15 +177,16 @@ def load_ratings(name: str, *, accept: bool = False, **mapping: Any) -> RatingDa
     return read_ratings(_folder(name, dataset_folders()), accept=accept, **mapping)
 
 
-def load_labels(name: str) -> Labelled:
-    """Load a named dataset, whatever its labels are; see `load_dataset` and `load_ratings`."""
+def load_labels(name: str, *, accept: bool = False) -> Labelled:
+    """Load a named dataset, whatever its labels are; ``accept`` is `load_ratings`'s, of ratings alone."""
     folder = dataset_folders().get(name)
-    return load_ratings(name) if folder is not None and holds_ratings(folder) else load_dataset(name)
+    ratings = folder is not None and holds_ratings(folder)
+    return load_ratings(name, accept=accept) if ratings else load_dataset(name)
 
 
-def read_labels(path: Path | str) -> Labelled:
-    """Read a dataset by its path, whatever its labels are; see `read_dataset` and `read_ratings`."""
-    return read_ratings(path) if holds_ratings(Path(path)) else read_dataset(path)
+def read_labels(path: Path | str, *, accept: bool = False) -> Labelled:
+    """Read a dataset by its path, whatever its labels are; ``accept`` is `read_ratings`'s, of ratings alone."""
+    return read_ratings(path, accept=accept) if holds_ratings(Path(path)) else read_dataset(path)
 
 
 def holds_ratings(folder: Path) -> bool:

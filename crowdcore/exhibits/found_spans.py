@@ -36,4 +36,4 @@ def found_spans(results: Results) -> Exhibit | None:
     return Exhibit("found-spans", "Spans of the test split", None, table, notes)
 
 
-_WORDS = {"precision": "precision", "recall": "recall", "f1": "F1", "token_accuracy": "tokens right"}
+_WORDS = {"precision": "precision", "recall": "recall", "f1": "F1", "token_accuracy": "accuracy"}

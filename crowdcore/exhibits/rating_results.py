@@ -27,16 +27,16 @@ def rating_errors(results: RatingResults) -> Exhibit:
     """Test errors in the unit of the ratings and R², in the three columns never mixed."""
     rows: list[dict[str, object]] = []
     for name, result in results.items():
-        columns: dict[str, object] = {"run": name}
+        selected_by = result.validated_on or "the last epoch"
         for at in AT:
+            row: dict[str, object] = {"run": name, "epoch": "best, optimistic" if at == "best" else at}
             for measure, words in _MEASURES.items():
                 try:
                     found = result.score(measure, at=at)
                 except DataError as refusal:
                     return none_of("rating-errors", "Test errors", str(refusal))
-                head = f"{words}, {'best, optimistic' if at == 'best' else at}"
-                columns |= {head: found.mean(), f"{head} ±": deviation(found)}
-        rows.append({**columns, "seeds": len(result.seeds), "selected by": result.validated_on or "the last epoch"})
+                row |= {words: found.mean(), f"{words} ±": deviation(found)}
+            rows.append({**row, "seeds": len(result.seeds), "selected by": selected_by})
     notes = (
         "Mean absolute and root mean squared error in the unit of the ratings; R² is 1 for no error, and 0 for the "
         "mean true rating.",
@@ -58,10 +58,9 @@ def rating_differences(results: RatingResults, at: At = "selected") -> Exhibit:
         if name == base or not shared:
             continue
         first, second = (_rmse(results[one], shared, at) for one in (name, base))
-        rows.append(
-            (name, len(shared), (first - second).mean(), deviation(first - second), signed_rank(first - second))
-        )
-    columns = ["run", "seeds in common", f"RMSE minus {base}", "±", "p"]
+        gap = first - second
+        rows.append((name, base, len(shared), gap.mean(), deviation(gap), signed_rank(gap)))
+    columns = ["first", "second", "seeds", "RMSE difference", "RMSE difference ±", "p"]
     notes = (
         "Below 0: nearer to the truth. p: Wilcoxon's signed-rank test, two-sided and exact, not corrected for the "
         "number of rows; with fewer than 6 seeds it cannot fall below 5 %.",

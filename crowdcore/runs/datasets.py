@@ -34,10 +34,14 @@ def open_dataset(name: str, workspace: Workspace) -> CrowdDataset:
 def open_labels(name: str, workspace: Workspace) -> Labelled:
     """The dataset of a run's specification.
 
+    Ratings that no range allows are left out, as whoever asked for the run accepted; its fingerprint tells.
+
     Raises:
         CrowdError: it is not there (any more), or its files are at fault.
     """
     if Path(name).is_absolute():
-        return read_labels(name)
+        return read_labels(name, accept=True)
     uploaded = workspace.folder / "datasets" / name
-    return read_labels(uploaded) if name not in {"", ".", ".."} and uploaded.is_dir() else load_labels(name)
+    if name not in {"", ".", ".."} and uploaded.is_dir():
+        return read_labels(uploaded, accept=True)
+    return load_labels(name, accept=True)

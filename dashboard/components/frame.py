@@ -110,6 +110,8 @@ def _sidebar() -> bool:
             **state.bind("names", hidden_names(), say=("hidden", "shown")),
         )
         st.caption(f"{_tasks(opened)} · {count(opened.n_workers, 'worker')} · {_labels(opened)}")
+        for note in () if isinstance(opened, CrowdDataset) else opened.notes:  # what was left out is told everywhere
+            st.caption(as_text(note))
     state.rename(lambda: services.other_names(dataset, hidden_names()))
     return True
 

@@ -77,8 +77,8 @@ def _opened(name: str, folder: str, stamp: int, ours: bool) -> Labelled:
     from crowdcore.data.catalogue import load_labels, read_labels
 
     if not folder:
-        return load_labels(name) if ours else fitting(run_confined(load_labels, name))
-    opened, note = fitting(run_confined(read_labels, folder)), note_of(Path(folder))
+        return load_labels(name) if ours else fitting(run_confined(load_labels, name, accept=True))
+    opened, note = fitting(run_confined(read_labels, folder, accept=True)), note_of(Path(folder))
     return replace(opened, name=note.get("name", name), notes=tuple(note.get("notes", opened.notes)))
 
 

@@ -63,10 +63,10 @@ def test_runs_and_compare_tell_errors_instead_of_accuracies(learnt: dict[str, Ra
     assert "test_selected" not in listed
     test = open_page("compare", dataset="rated", runs=[mean, layer])
     assert not test.exception and not test.error
-    errors = table(test, "RMSE, selected").set_index("run")
-    assert errors.loc["crowd-layer", "RMSE, selected"] == pytest.approx(reached.mean())
+    errors = table(test, "RMSE").set_index(["run", "epoch"])
+    assert errors.loc[("crowd-layer", "selected"), "RMSE"] == pytest.approx(reached.mean())
     gap = (learnt[layer].score("rmse") - learnt[mean].score("rmse")).mean()
-    assert table(test, "RMSE minus dl-mean")["RMSE minus dl-mean"].tolist() == pytest.approx([gap])
+    assert table(test, "RMSE difference")["RMSE difference"].tolist() == pytest.approx([gap])
     biases = open_page("compare", dataset="rated", runs=[mean, layer], view="Biases")
     assert "dl-mean learns no biases" in words(biases)
     assert not biases.exception and not biases.error
