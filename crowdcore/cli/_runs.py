@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["BEST", "full_id", "open_view", "reference_named", "rows"]
 
-BEST = "* highest validation accuracy among the runs listed with the same data and validation labels; test has no say."
+BEST = (
+    "* highest validation accuracy (of ratings: lowest error) among the runs listed with the same data and validation "
+    "labels; test has no say."
+)
 _SHORT = 8  # digits shown
 _NO_GOLD = "{dataset} has no gold: the truth is what the aggregator {name!r} says; --reference takes another."
 

@@ -122,7 +122,10 @@ def _chosen(found: list[Run]) -> list[Run]:
     )
     words = ["Choose rows by the box at their left, or with the arrow keys and Shift+Space; click a heading to sort."]
     if "best" in frame:
-        words.insert(0, "★ has the highest validation accuracy among the runs shown of the same data; test has no say.")
+        words.insert(
+            0,
+            "★ has the highest validation accuracy (of ratings: the lowest error) among the runs shown of the same data; test has no say.",
+        )
     st.caption(" ".join(words))
     if len(rows) < len(asked):
         gone = count(len(asked) - len(rows), "chosen run")
@@ -162,7 +165,9 @@ def _columns() -> dict[str, Any]:
         "rmse_std": number("±", **error),
         "mae": number("MAE", help="Mean absolute error on test, at that epoch", **error),
         "r2": number("R²", help="On test, at that epoch", **error),
-        "valid_rmse": number("RMSE, validation", help="On what selected the epoch, at that epoch", **error),
+        "valid_rmse": number(
+            "Validation RMSE", help="On what selected the epoch, at that epoch", **{**error, "width": 120}
+        ),
         "seconds": number("Seconds", format="%.1f", width=76, help="Wall time of training, all seeds together"),
         "started": st.column_config.DatetimeColumn("Started", format="D MMM YYYY, HH:mm", width=140),
         "note": column("Note", width=200),

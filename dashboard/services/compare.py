@@ -30,7 +30,8 @@ def compared(name: str, runs: Runs) -> dict[str, Any]:
     They are of the kind that the dataset's labels are: `TrainingResult` or `RatingsResult`.
     """
     given = {one.id: one.name for one in runs_of(name)}
-    results = tuple(map(ratings_result if kind(name) == "ratings" else result, runs))
+    learnt: Callable[[str], Learnt] = ratings_result if kind(name) == "ratings" else result
+    results = tuple(map(learnt, runs))
     return dict(zip(_names(results, tuple(given.get(one, "") for one in runs)), results, strict=True))
 
 
