@@ -31,7 +31,7 @@ def errors(runs: Runs) -> None:
 
 def biases(runs: Runs) -> None:
     """Learnt and true biases of the workers, a figure for each run that learns them."""
-    dataset = services.ratings(state.get("dataset"))
+    dataset = services.rated(state.get("dataset"))
     for number, (name, result) in enumerate(compare.compared(state.get("dataset"), runs).items()):
         try:
             shown = exhibits.rating_biases.rating_biases(dataset, result, hidden=hidden_names())

@@ -53,7 +53,7 @@ def page(
 def _of_classes() -> None:
     """What applies where the labels are numbers and the page is about classes."""
     dataset = state.get("dataset")
-    opened = services.ratings(dataset)
+    opened = services.rated(dataset)
     st.title(as_text(services.title(dataset)))
     st.info(
         f"The labels of {as_text(dataset)} are numbers from {opened.low:g} to {opened.high:g}, and this page is about "

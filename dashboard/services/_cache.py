@@ -33,7 +33,7 @@ __all__ = [
     "labelled",
     "note_of",
     "private_folder",
-    "ratings",
+    "rated",
     "upload_folder",
     "version",
     "without_server_paths",
@@ -126,7 +126,7 @@ def dataset(name: str) -> CrowdDataset:
     return opened
 
 
-def ratings(name: str) -> RatingDataset:
+def rated(name: str) -> RatingDataset:
     """An opened dataset whose labels are numbers; see `labelled`.
 
     Raises:

@@ -72,7 +72,7 @@ def glance() -> None:
 def glance_at_ratings() -> None:
     """Numbers and agreement of labels that are numbers, and the way to who is off by how much."""
     dataset = state.get("dataset")
-    view = ratings.rating_view(services.ratings(dataset), state.get("reference"), hidden=hidden_names())
+    view = ratings.rating_view(services.rated(dataset), state.get("reference"), hidden=hidden_names())
     left, right = st.columns(2)
     with left:
         show(ratings.summary(view), "summary", file=f"{dataset}-ratings", noun="measure", rows=12)
