@@ -124,8 +124,8 @@ def _chosen(found: list[Run]) -> list[Run]:
     if "best" in frame:
         words.insert(
             0,
-            "★ has the highest validation accuracy (of ratings: the lowest error) among the runs shown of the same data; "
-            "test has no say.",
+            "★ has the highest validation accuracy (of ratings: the lowest error) among the runs shown of the same "
+            "data; test has no say.",
         )
     st.caption(" ".join(words))
     if len(rows) < len(asked):
