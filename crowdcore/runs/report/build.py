@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -19,10 +19,12 @@ from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.exhibits import Exhibit, view
 from crowdcore.exhibits.ratings import rating_view
 from crowdcore.learning.comparison import variation
-from crowdcore.learning.labels import Learnt
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.runs.report.parts import DATA_PARTS, PARTS, Material
 from crowdcore.runs.report.rating_parts import RATING_DATA_PARTS, RATING_PARTS, RatingMaterial
+
+if TYPE_CHECKING:
+    from crowdcore.learning.labels import Learnt
 
 __all__ = ["Report", "Section", "Trained", "build", "command_line", "parts_of"]
 
