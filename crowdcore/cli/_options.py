@@ -9,7 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from crowdcore.core.errors import SettingError
-from crowdcore.data import CrowdDataset, load_dataset, read_dataset
+from crowdcore.data import CrowdDataset, load_dataset, read_dataset, read_ratings
+from crowdcore.data.catalogue import dataset_folders, holds_ratings
+from crowdcore.data.ratings import Labelled
 from crowdcore.learning.settings import SEEDS
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "Settings",
     "is_path",
     "open_dataset",
+    "open_labels",
     "settings",
 ]
 
@@ -78,6 +81,14 @@ def open_dataset(name: str, accept: bool = False, read: list[str] | None = None)
     return (
         read_dataset(name, accept=accept, **mapping) if is_path(name) else load_dataset(name, accept=accept, **mapping)
     )
+
+
+def open_labels(name: str, accept: bool = False, read: list[str] | None = None) -> Labelled:
+    """`open_dataset`, or ratings where the labels of the folder are numbers."""
+    folder = Path(name) if is_path(name) else dataset_folders().get(name)
+    if folder is None or not holds_ratings(folder):
+        return open_dataset(name, accept, read)
+    return read_ratings(folder, accept=accept, **settings(read, "--read"))
 
 
 def is_path(name: str) -> bool:

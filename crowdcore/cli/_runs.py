@@ -14,6 +14,7 @@ from crowdcore.cli._options import open_dataset
 from crowdcore.core.errors import DataError
 from crowdcore.data import CrowdDataset
 from crowdcore.exhibits.view import named
+from crowdcore.runs.measures import leading
 
 if TYPE_CHECKING:
     from crowdcore.analysis.reference import Reference
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["BEST", "full_id", "open_view", "reference_named", "rows"]
 
-BEST = "* highest validation accuracy among the runs listed with the same data and validation labels; test has no say."
+BEST = (
+    "* highest validation accuracy (of ratings: lowest error) among the runs listed with the same data and validation "
+    "labels; test has no say."
+)
 _SHORT = 8  # digits shown
 _NO_GOLD = "{dataset} has no gold: the truth is what the aggregator {name!r} says; --reference takes another."
 
@@ -87,9 +91,9 @@ def rows(found: Sequence[Run]) -> pd.DataFrame:
             "settings": frame["settings"],
             "seeds": frame["seeds"],
             "state": [_state(run) for run in found],
-            "test selected": [spread(run, "test_accuracy_selected") for run in found],
-            "test last": [spread(run, "test_accuracy_last") for run in found],
-            "validation": np.where(frame["best"], "* ", "") + [spread(run, "valid_accuracy_selected") for run in found],
+            "test selected": [_reached(run, "test", "selected") for run in found],
+            "test last": [_reached(run, "test", "last") for run in found],
+            "validation": np.where(frame["best"], "* ", "") + [_reached(run, "valid", "selected") for run in found],
             "seconds": frame["seconds"].round(1),
             "started": [local(run.started) for run in found],
             "tags": frame["tags"],
@@ -106,6 +110,15 @@ def _state(run: Run) -> str:
 
 def _first_line(text: str) -> str:
     return text.splitlines()[0][:60] if text else ""
+
+
+def _reached(run: Run, split: str, at: str) -> str:
+    """Accuracy in %; of tags and ratings what they are judged by, with its name, where the record has it."""
+    measure = leading(run.scores)
+    score = f"{split}_{measure.name}_{at}" if measure else ""
+    if measure is None or measure.name == "accuracy" or score not in run.scores or not run.has_result:
+        return spread(run, f"{split}_accuracy_{at}")
+    return f"{measure.words} {measure.told(run.scores, score)}"
 
 
 def spread(run: Run, score: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from crowdcore.cli._options import (
+    Accept,
     AnySeeds,
     DatasetName,
     Device,
@@ -18,6 +19,7 @@ from crowdcore.cli._options import (
     Seeds,
     Settings,
     open_dataset,
+    open_labels,
     settings,
 )
 from crowdcore.cli._output import print_json
@@ -26,6 +28,7 @@ from crowdcore.cli._runs import full_id
 from crowdcore.core.errors import SettingError
 
 if TYPE_CHECKING:
+    from crowdcore.data.ratings import Labelled
     from crowdcore.runs import Choice, Range, Run, RunSpec
 
 __all__ = ["again", "search", "start"]
@@ -46,6 +49,7 @@ def start(
     device: Device = "auto",
     set: Settings = None,
     priority: Priority = 0,
+    accept: Accept = False,
     json: Json = False,
     presets: ListPresets = False,
 ) -> None:
@@ -55,7 +59,7 @@ def start(
     given = settings(set) | ({} if epochs is None else {"epochs": epochs})
     name, rows, which = rows_of(preset, dataset, method, given, seeds or 0, seed)
     group = uuid.uuid4().hex[:8]
-    specs = [_spec(name, one, which, device, own, priority, group) for _, one, own in rows]
+    specs = [_spec(name, one, which, device, own, priority, group, accept) for _, one, own in rows]
     _say([runs.submit(spec) for spec in specs], json)
 
 
@@ -66,10 +70,11 @@ def again(
 ) -> None:
     """Start a new run like an old one, with some settings changed."""
     from crowdcore import runs
+    from crowdcore.runs import datasets
 
     old = runs.get_run(full_id(run_id)).spec
     changes = settings(set)
-    _checked(old.method, old.settings | changes)
+    _checked(datasets.open_labels(old.dataset, runs.Workspace.open()), old.method, old.settings | changes)
     _say([runs.run_again(full_id(run_id), **changes)], json)
 
 
@@ -98,21 +103,29 @@ def search(
 
     given = settings(set) | ({} if epochs is None else {"epochs": epochs})
     space = dict(_values(text) for text in over)
+    opened = open_dataset(dataset)  # a search compares accuracies, which ratings have none of
     spec = _spec(dataset, method, seed or range(seeds), device, given)
-    _checked(method, given | {name: _first(values) for name, values in space.items()})
+    _checked(opened, method, given | {name: _first(values) for name, values in space.items()})
     _say([runs.search(spec, space, trials, sampler=sampler)], json)
 
 
 def _spec(
-    dataset: str, method: str, seeds: Any, device: str, given: dict[str, Any], priority: int = 0, group: str = ""
+    dataset: str,
+    method: str,
+    seeds: Any,
+    device: str,
+    given: dict[str, Any],
+    priority: int = 0,
+    group: str = "",
+    accept: bool = False,
 ) -> RunSpec:
     from crowdcore.runs import RunSpec
 
-    _checked(method, given)
-    fingerprint = open_dataset(dataset).fingerprint
+    opened = open_labels(dataset, accept)
+    _checked(opened, method, given)
     return RunSpec(
         dataset=dataset,
-        fingerprint=fingerprint,
+        fingerprint=opened.fingerprint,
         method=method,
         settings=given,
         seeds=tuple(seeds),
@@ -122,11 +135,12 @@ def _spec(
     )
 
 
-def _checked(method: str, given: dict[str, Any]) -> None:
+def _checked(dataset: Labelled, method: str, given: dict[str, Any]) -> None:
     """Refuse now what the run's process would refuse later."""
-    from crowdcore.learning import methods, split_settings
+    from crowdcore.learning import split_settings
+    from crowdcore.learning.labels import method_for
 
-    split_settings(methods.get(method), given)
+    split_settings(method_for(dataset, method), given)
 
 
 def _values(text: str) -> tuple[str, Range | Choice]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from crowdcore.data import RatingDataset
     from crowdcore.learning import Event, RatingsResult
 
-__all__ = ["biases", "compare", "train"]
+__all__ = ["biases", "compare", "learn", "train"]
 
 _METRICS: tuple[Literal["mae", "rmse", "r2"], ...] = ("mae", "rmse", "r2")
 
@@ -57,8 +57,20 @@ def train(
     accept: Accept = False,
 ) -> None:
     """Train a network that predicts ratings; errors are of the selected | last | best epoch on the test split."""
-    ds = open_ratings(dataset, read, accept)
-    result = _trained(ds, method, seed or seeds, device, _given(set, epochs))
+    learn(open_ratings(dataset, read, accept), method, seed or seeds, device, _given(set, epochs), out, json)
+
+
+def learn(
+    ds: RatingDataset,
+    method: str,
+    seeds: int | Sequence[int],
+    device: str,
+    given: Mapping[str, Any],
+    out: Path | None,
+    json: bool,
+) -> None:
+    """Train, and print the errors."""
+    result = _trained(ds, method, seeds, device, given)
     if out:
         result.save(out)
     table = _errors(result)

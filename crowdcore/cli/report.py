@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from crowdcore.cli._options import Accept, DatasetName, Json, Read, open_dataset
+from crowdcore.cli._options import Accept, DatasetName, Json, Read, open_labels
 from crowdcore.cli._output import print_json, print_notes, progress
 from crowdcore.cli._runs import full_id, reference_named
+from crowdcore.data import CrowdDataset
 
 __all__ = ["report"]
 
@@ -47,14 +48,14 @@ def report(
     from crowdcore.runs import datasets
     from crowdcore.runs.report import Trained, build, command_line, write_report
 
-    ds = open_dataset(dataset, accept, read)
+    ds = open_labels(dataset, accept, read)
     ids = [full_id(given) for given in run or []]
     known = {i: runs.get_run(i) for i in ids}
-    trained = [Trained(i, runs.result(i), runs.command_line(one.spec), one.name) for i, one in known.items()]
+    trained = [Trained(i, runs.learnt(i), runs.command_line(one.spec), one.name) for i, one in known.items()]
     elsewhere = dict.fromkeys(known[t.id].spec.dataset for t in trained if t.result.fingerprint != ds.fingerprint)
     crowds = [datasets.open_dataset(other, runs.Workspace.open()) for other in elsewhere]
     again = command_line(dataset, ids, part or (), reference, names, str(out))
-    truth = reference_named(reference, ds)
+    truth = reference_named(reference, ds) if isinstance(ds, CrowdDataset) else reference
     with progress() as tell:
         tell(0, "Putting it together")
         found = build(ds, trained, part, crowds=crowds, reference=truth, show_names=names, command=again)

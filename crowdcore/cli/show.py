@@ -12,12 +12,13 @@ import pandas as pd
 import typer
 from pydantic import TypeAdapter, ValidationError
 
-from crowdcore.cli._options import Accept, Figure, HideNames, Json, Out, Read, ReferenceName, open_dataset
+from crowdcore.cli._options import Accept, Figure, HideNames, Json, Out, Read, ReferenceName, open_labels
 from crowdcore.cli._output import print_json, print_table, save_exhibit
 from crowdcore.cli._runs import full_id, reference_named
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.data import CrowdDataset
+from crowdcore.data import RatingDataset
 from crowdcore.data.pseudonyms import hide_names as without_names
+from crowdcore.data.ratings import Labelled
 from crowdcore.exhibits import Exhibit, View, between, view
 from crowdcore.exhibits.catalogue import catalogue
 
@@ -58,10 +59,12 @@ def show(
         near = difflib.get_close_matches(exhibit, known, 1)
         hint = f"Did you mean {near[0]!r}?" if near else ""
         raise SettingError("exhibit", "be one that `crowdcore show` lists", exhibit, hint)
-    function, ds = known[exhibit], open_dataset(dataset, accept, read)
+    function, ds = known[exhibit], open_labels(dataset, accept, read)
+    _refuse_other_labels(exhibit, function, ds)
     pairs, of_run = _apart(function, set or [])
     given = _subject(function, ds, reference, hide_names, run or [], of_run)
-    made = function(*given, **_choices(exhibit, function, pairs))
+    hidden = {"hidden": hide_names} if "hidden" in inspect.signature(function).parameters else {}
+    made = function(*given, **_choices(exhibit, function, pairs), **hidden)
     several = [one for one in (made if isinstance(made, list) else [made]) if one is not None]
     if not several:
         raise DataError(f"There is no {exhibit} here", "`crowdcore show` tells what it needs.")
@@ -79,6 +82,19 @@ def show(
         print_table(one.table, f"{ds.name}: {one.title}", one.notes, wrapped=long)
 
 
+def _refuse_other_labels(exhibit: str, function: Callable[..., Any], dataset: Labelled) -> None:
+    """Say so where an exhibit is about classes and the labels are numbers, or the other way round."""
+    kinds = inspect.signature(function).parameters.values()
+    about = next(iter(kinds)).annotation
+    numbers = isinstance(dataset, RatingDataset)
+    if about != "AnyResults" and numbers != about.startswith("Rating"):
+        what = ("classes", "numbers")[numbers]
+        raise DataError(
+            f"The labels of {dataset.name} are {what}, which {exhibit} is not about",
+            "`crowdcore ratings` and the exhibits rating-… are about numbers, all others about classes and tags.",
+        )
+
+
 def _told(one: Exhibit) -> dict[str, Any]:
     return {"name": one.name, "title": one.title, "notes": one.notes, "table": one.table}
 
@@ -94,12 +110,13 @@ def _listed(name: str, function: Callable[..., Any]) -> dict[str, str]:
 
 
 def _choosable(parameter: inspect.Parameter) -> bool:
-    return not any(kind in str(parameter.annotation) for kind in ("CrowdDataset", "RunView", "Source", "Reference"))
+    of = ("CrowdDataset", "RatingDataset", "RatingsResult", "RunView", "Source", "Reference")
+    return parameter.name != "hidden" and not any(kind in str(parameter.annotation) for kind in of)
 
 
 def _subject(
     function: Callable[..., Any],
-    dataset: CrowdDataset,
+    dataset: Any,
     reference: str,
     hidden: bool,
     runs: list[str],
@@ -113,11 +130,14 @@ def _subject(
             given.append(seen if parameter.annotation == "View" else _run_views(seen, runs, of_run))
             if parameter.annotation == "RunView":
                 given[-1] = given[-1][0]
+        elif parameter.annotation == "RatingDataset":
+            given.append(dataset)
         elif parameter.annotation == "CrowdDataset":
             given.append(without_names(dataset) if hidden else dataset)
         elif "Result" in str(parameter.annotation):
             results = _results(runs)
-            given.append(next(iter(results.values())) if parameter.annotation == "TrainingResult" else results)
+            single = parameter.annotation in ("TrainingResult", "RatingsResult")
+            given.append(next(iter(results.values())) if single else results)
         else:
             break
     return given
@@ -150,7 +170,7 @@ def _results(runs: list[str]) -> dict[str, Any]:
     if not runs:
         raise SettingError("--run", "be given: this exhibit is about trained models", "nothing")
     ids = [full_id(one) for one in runs]
-    results, given = [recorded.result(i) for i in ids], [recorded.get_run(i).name for i in ids]
+    results, given = [recorded.learnt(i) for i in ids], [recorded.get_run(i).name for i in ids]
     return dict(zip(variation.names([variation.facts(r) for r in results], given), results, strict=True))
 
 

@@ -17,11 +17,14 @@ from crowdcore.cli._options import (
     Read,
     Seed,
     Settings,
-    open_dataset,
+    open_labels,
     settings,
 )
 from crowdcore.cli._output import print_json, print_table
 from crowdcore.cli._presets import ListPresets, OptionalDataset, PresetName, rows_of
+from crowdcore.cli.rating_training import learn as learn_ratings
+from crowdcore.core.errors import SettingError
+from crowdcore.data import RatingDataset
 
 
 def train(
@@ -46,14 +49,19 @@ def train(
 ) -> None:
     """Train one method, or all of a preset, with several seeds.
 
-    Accuracies are of the selected | last | best epoch on the test split.
+    Accuracies, or of labels that are numbers errors, are of the selected | last | best epoch on the test split.
     """
     from crowdcore.cli._training import span_rows, table, train_one
     from crowdcore.learning.comparison.summary import row
 
     given = settings(set) | ({} if epochs is None else {"epochs": epochs})
     name, rows, which = rows_of(preset, dataset, [method] if method else None, given, seeds or 0, seed)
-    ds = open_dataset(name, accept, read)
+    ds = open_labels(name, accept, read)
+    if isinstance(ds, RatingDataset):
+        if checkpoint is not None:
+            raise SettingError("--checkpoint", "be left out: training on ratings keeps none", checkpoint)
+        learn_ratings(ds, method or "crowd-layer", which, device, given, out, json)
+        return
     facts: list[dict[str, Any]] = []
     spans: list[dict[str, Any]] = []
     notes: dict[str, None] = {}

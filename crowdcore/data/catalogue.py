@@ -13,7 +13,7 @@ import numpy as np
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.dictionary import encode
-from crowdcore.data.ratings import RatingDataset
+from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.data.readers._sentences import are_tag_sequences
 from crowdcore.data.readers.folder import find_table, is_dataset_folder, read_class_list
 from crowdcore.data.settings import ReadSettings
@@ -25,9 +25,12 @@ __all__ = [
     "cache_folder",
     "dataset_folders",
     "describe_datasets",
+    "holds_ratings",
     "list_datasets",
     "load_dataset",
+    "load_labels",
     "load_ratings",
+    "read_labels",
 ]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -172,6 +175,23 @@ def load_ratings(name: str, *, accept: bool = False, **mapping: Any) -> RatingDa
         DataError: its files are at fault, its range is not known, or something would be left out unaccepted.
     """
     return read_ratings(_folder(name, dataset_folders()), accept=accept, **mapping)
+
+
+def load_labels(name: str, *, accept: bool = False) -> Labelled:
+    """Load a named dataset, whatever its labels are; ``accept`` is `load_ratings`'s, of ratings alone."""
+    folder = dataset_folders().get(name)
+    ratings = folder is not None and holds_ratings(folder)
+    return load_ratings(name, accept=accept) if ratings else load_dataset(name)
+
+
+def read_labels(path: Path | str, *, accept: bool = False) -> Labelled:
+    """Read a dataset by its path, whatever its labels are; ``accept`` is `read_ratings`'s, of ratings alone."""
+    return read_ratings(path, accept=accept) if holds_ratings(Path(path)) else read_dataset(path)
+
+
+def holds_ratings(folder: Path) -> bool:
+    """Whether the labels of a dataset folder are numbers; False for a file."""
+    return folder.is_dir() and read_class_list(folder)[1] == "ratings"
 
 
 def _folder(name: str, folders: dict[str, Path]) -> Path:

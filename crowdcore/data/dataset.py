@@ -144,6 +144,11 @@ class CrowdDataset(IndexTable):
         return len(self.classes)
 
     @property
+    def of_words(self) -> bool:
+        """Whether tasks are tokens of sentences, of which only the words are known."""
+        return self.sentences is not None and self.features is None
+
+    @property
     def has_gold(self) -> bool:
         """Whether some annotated task has a known true class."""
         step = 1_000_000  # looks no further than the first block of annotations with gold

@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
-from crowdcore.data.dataset import SPLITS, Media, lengths_and_bytes
+from crowdcore.data.dataset import SPLITS, CrowdDataset, Media, lengths_and_bytes
 from crowdcore.data.index_table import IndexTable
 from crowdcore.data.rows import Rows
 
-__all__ = ["RatingDataset"]
+__all__ = ["Labelled", "RatingDataset"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,3 +129,7 @@ class RatingDataset(IndexTable):
             f"RatingDataset({self.name!r}: {self.n_tasks} tasks, {self.n_workers} workers, "
             f"{self.n_annotations} ratings from {self.low:g} to {self.high:g})"
         )
+
+
+Labelled: TypeAlias = CrowdDataset | RatingDataset
+"""A crowd, whatever its labels are."""

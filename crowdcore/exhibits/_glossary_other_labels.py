@@ -9,8 +9,8 @@ SPANS = {
     "tokens as gold": "Tokens whose tag is that of the reference.",
     "sentences": "Sentences that the worker tagged.",
     "type": "The type of the spans; as a count: right at both ends, but of another type.",
-    "precision": "Share of the worker's spans that are true ones, at both ends and by type.",
-    "recall": "Share of the true spans that the worker found, at both ends and by type.",
+    "precision": "Share of the given spans that are true ones, at both ends and by type.",
+    "recall": "Share of the true spans that were found, at both ends and by type.",
     "f1": "Harmonic mean of precision and recall.",
     "true_spans": "True spans in the sentences that the worker tagged.",
     "given_spans": "Spans that the worker gave.",
@@ -46,5 +46,6 @@ RATINGS = {
     "kappa": "Agreement of the two beyond chance, weighted by how far apart their ratings are.",
     "mae": "Mean absolute error.",
     "rmse": "Root of the mean squared error.",
+    "RMSE difference": "RMSE of the first minus that of the second, in the unit of the ratings.",
     "R²": "Share of the variance of the truth that is explained.",
 }

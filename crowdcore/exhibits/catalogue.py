@@ -12,7 +12,10 @@ from crowdcore import exhibits
 
 __all__ = ["MADE_OF", "catalogue"]
 
-MADE_OF = ("View", "RunView", "Sequence[RunView]", "Results", "TrainingResult", "Mapping[str, TrainingResult]")
+MADE_OF = (
+    *("View", "RunView", "Sequence[RunView]", "Results", "AnyResults", "TrainingResult"),
+    *("Mapping[str, TrainingResult]", "RatingDataset", "RatingResults"),
+)
 """What the first argument of an exhibit's function may be."""
 
 

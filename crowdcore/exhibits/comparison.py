@@ -24,6 +24,7 @@ from crowdcore.learning.comparison.features_seen import SEEN
 from crowdcore.learning.comparison.judged import Kept, basis
 from crowdcore.learning.comparison.selected_by import WAYS
 from crowdcore.learning.comparison.summary import AT_WORDS
+from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results import curve_metrics as measured
 from crowdcore.learning.results.result import At, TrainingResult
 
@@ -49,6 +50,7 @@ __all__ = [
 ]
 
 Results: TypeAlias = Mapping[str, TrainingResult]
+AnyResults: TypeAlias = Results | Mapping[str, RatingsResult]
 
 
 def accuracies(results: Results) -> Exhibit:
@@ -135,19 +137,19 @@ def scores(results: Results, at: Kept = "selected") -> Exhibit:
     return Exhibit("scores", title, None, _told(pd.DataFrame(columns)))
 
 
-def cost(results: Results) -> Exhibit:
+def cost(results: AnyResults) -> Exhibit:
     """Device, time and throughput."""
     notes = ("Seconds are wall time, all seeds together; annotations/s count every seed and epoch.",)
     return Exhibit("cost", "Time and cost", None, comparison.cost(results), notes)
 
 
-def curve_metrics(results: Results) -> dict[str, str]:
+def curve_metrics(results: AnyResults) -> dict[str, str]:
     """Metric -> what it is, of all that any of the results followed; the most telling first."""
     return measured.curve_metrics(m for r in results.values() for m in r.curves)
 
 
 def curves(
-    results: Results,
+    results: AnyResults,
     metric: str = "test_accuracy",
     smooth: int = 1,
     log_epochs: bool = False,
@@ -155,7 +157,7 @@ def curves(
     all_values: bool = False,
 ) -> Exhibit:
     """One metric over epochs; see `figures.learning_curves` for smoothing and axes."""
-    having = {name: r for name, r in results.items() if metric in r.curves}
+    having: AnyResults = {name: r for name, r in results.items() if metric in r.curves}  # type: ignore[assignment]
     bands, words = comparison.curve_bands(having, metric), measured.in_words(metric)
     figure = figures.learning_curves(
         [replace(b, name=escaped(b.name)) for b in bands],

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from crowdcore.analysis.reference import Reference, ReferenceLike
     from crowdcore.core.types import AnyArray
     from crowdcore.data.dataset import CrowdDataset
+    from crowdcore.data.ratings import Labelled
 
 __all__ = ["View", "cached", "named", "view"]
 
@@ -162,7 +163,7 @@ def _named(dataset: CrowdDataset, reference: str, version: object) -> Reference:
 
 
 @cached
-def worker_names(dataset: CrowdDataset, hidden: bool) -> tuple[str, ...]:
+def worker_names(dataset: Labelled, hidden: bool) -> tuple[str, ...]:
     """(n_workers,) ids or pseudonyms."""
     from crowdcore.data.pseudonyms import pseudonyms
 

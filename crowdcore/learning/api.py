@@ -21,13 +21,12 @@ from crowdcore.learning.settings import SEEDS, TrainSettings
 from crowdcore.learning.training.conclusion import conclude
 from crowdcore.learning.training.device import deterministic_kernels, resolve_device
 from crowdcore.learning.training.events import Listener, NoteEvent
-from crowdcore.learning.training.inputs import of_words
 from crowdcore.learning.training.loop import Replica
 from crowdcore.learning.training.problem import Problem, make_problem
 from crowdcore.learning.training.schedule import Job, Session, run_jobs
 from crowdcore.learning.trials import train_chosen
 
-__all__ = ["split_settings", "sweep", "train"]
+__all__ = ["split_settings", "sweep", "train", "usual_settings"]
 
 
 def train(
@@ -111,6 +110,11 @@ def sweep(
     return _train(dataset, method, points, _seeds(seeds), device, worker_features, on_event, should_stop, None)
 
 
+def usual_settings(dataset: CrowdDataset) -> dict[str, Any]:
+    """The trainer's settings that hold for a dataset where nobody gives them: the network that reads its words."""
+    return {"backbone": "tagger"} if dataset.of_words else {}
+
+
 def split_settings(method: type[CrowdMethod], given: Mapping[str, Any]) -> tuple[TrainSettings, Settings]:
     """Sort settings into the trainer's and the method's, with those that come with the method's variant filled in.
 
@@ -151,8 +155,7 @@ def _train(
     checkpoint: tuple[Path, int] | None,
 ) -> list[TrainingResult]:
     method = methods.get(method_name)
-    if of_words(dataset):
-        points = [{"backbone": "tagger", **point} for point in points]
+    points = [{**usual_settings(dataset), **point} for point in points]
     split = [split_settings(method, point) for point in points]
     device = resolve_device(device_name)
     listen, stop = on_event or (lambda event: None), should_stop or (lambda: False)

@@ -9,7 +9,9 @@ from typing import Any
 
 from crowdcore.data.simulate import synthetic
 from crowdcore.learning import backbones, methods
+from crowdcore.learning.backbones.base import Backbone
 from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.ratings import methods as rating_methods
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.loop import Replica, make_replicas
 from crowdcore.learning.training.problem import Problem, make_problem
@@ -25,18 +27,29 @@ def describe() -> dict[str, Any]:
         (its docstring's first paragraph) and ``schema`` of its settings; a method has also ``paper`` and ``training``,
         a list of [choice, settings that come with it: the trainer's and the method's own] where the empty choice stands
         for the defaults, and
-        ``recovers``, the parts of a result that it fills; a backbone says whether it wants ``images``.
+        ``recovers``, the parts of a result that it fills; ``rating_methods`` are those for labels that are numbers; a
+        backbone says whether it wants ``images``,
+        and whether it reads ``sentences``.
     """
     return {
         "training": TrainSettings.model_json_schema(),
         "methods": methods.REGISTRY.map(_method),
-        "backbones": backbones.REGISTRY.map(lambda found: {**_entry(found), "images": found.images}),
+        "rating_methods": {name: _rating_method(found) for name, found in rating_methods.METHODS.items()},
+        "backbones": backbones.REGISTRY.map(_backbone),
     }
+
+
+def _backbone(found: type[Backbone]) -> dict[str, Any]:
+    return {**_entry(found), "images": found.images, "sentences": found.sentences}
 
 
 def _method(method: type[CrowdMethod]) -> dict[str, Any]:
     training = [[dict(choice), dict(given)] for choice, given in _training(method)]
     return {**_entry(method), "paper": method.paper, "training": training, "recovers": _recovered(method)}
+
+
+def _rating_method(method: type[CrowdMethod]) -> dict[str, Any]:
+    return {**_entry(method), "paper": method.paper, "training": [], "recovers": []}
 
 
 def _recovered(method: type[CrowdMethod]) -> list[str]:

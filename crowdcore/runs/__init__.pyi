@@ -1,7 +1,9 @@
 from .artefacts import (
     export_model as export_model,
+    learnt as learnt,
     log_lines as log_lines,
     predictions as predictions,
+    ratings_result as ratings_result,
     result as result,
 )
 from .backup import (

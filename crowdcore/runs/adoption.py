@@ -16,11 +16,13 @@ from crowdcore.runs.recorder import checkpointed, spread
 from crowdcore.runs.run import NAME, TAG, default_name
 from crowdcore.runs.run_config import RunSpec
 from crowdcore.runs.schema import connect, experiment_of
-from crowdcore.runs.scores import accuracy_scores
+from crowdcore.runs.scores import result_scores
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
-    from crowdcore.learning.results.result import TrainingResult
+    from crowdcore.learning.labels import Learnt
+
+    pass
 
 __all__ = ["Facts", "adopt", "facts_of"]
 
@@ -59,11 +61,11 @@ def _here(dataset: str, workspace: Workspace) -> str:
     return str(came_along) if is_moved else dataset
 
 
-def _result(workspace: Workspace, run_id: str) -> TrainingResult | None:
-    from crowdcore.learning.results.result_files import load_result
+def _result(workspace: Workspace, run_id: str) -> Learnt | None:
+    from crowdcore.learning.labels import read_result
 
     try:
-        return load_result(workspace.artefact_folder(run_id) / "result")
+        return read_result(workspace.artefact_folder(run_id) / "result")
     except CrowdError:
         return None
 
@@ -73,7 +75,7 @@ def _written(workspace: Workspace, run_id: str) -> int:
     return round(1000 * (workspace.artefact_folder(run_id) / "result" / "result.json").stat().st_mtime)
 
 
-def _told_by(found: TrainingResult, at: int) -> Facts:
+def _told_by(found: Learnt, at: int) -> Facts:
     used = {**found.training, **found.settings}
     spec = RunSpec(
         dataset=found.dataset, fingerprint=found.fingerprint, method=found.method, settings=used, seeds=found.seeds
@@ -90,7 +92,7 @@ def _told_by(found: TrainingResult, at: int) -> Facts:
     params = {name: str(value) for name, value in {**given, "fingerprint": spec.fingerprint, **used}.items()}
     scores = {"seconds": found.seconds, "annotations_per_second": found.annotations_per_second}
     return Facts(
-        spec, "", "FINISHED", at - round(1000 * found.seconds), at, tags, params, scores | accuracy_scores(found)
+        spec, "", "FINISHED", at - round(1000 * found.seconds), at, tags, params, scores | result_scores(found)
     )
 
 

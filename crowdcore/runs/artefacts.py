@@ -19,28 +19,62 @@ from crowdcore.runs.store import entry_of, get_run
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
-    from crowdcore.data.dataset import CrowdDataset
+    from crowdcore.data.ratings import Labelled
+    from crowdcore.learning.labels import Learnt
+    from crowdcore.learning.ratings.result import RatingsResult
     from crowdcore.learning.results.result import TrainingResult
 
-__all__ = ["export_model", "log_lines", "predictions", "result"]
+__all__ = ["export_model", "learnt", "log_lines", "predictions", "ratings_result", "result"]
 
 _SPLITS = np.array(["train", "valid", "test", "unlabelled"])
 _LOG_BYTES = 200_000  # read from the end of a log
 
 
 def result(run_id: str, *, workspace: Workspace | None = None) -> TrainingResult:
-    """What a run learnt.
+    """What a run learnt from classes or tags.
+
+    Raises:
+        DataError: there is nothing (yet), its files are gone, or it learnt from ratings.
+    """
+    from crowdcore.learning.ratings.result import RatingsResult
+
+    found = learnt(run_id, workspace=workspace)
+    if isinstance(found, RatingsResult):
+        raise DataError(f"Run {run_id} learnt from ratings of {found.dataset}", "This is about classes or tags.")
+    return found
+
+
+def ratings_result(run_id: str, *, workspace: Workspace | None = None) -> RatingsResult:
+    """What a run learnt from ratings.
+
+    Raises:
+        DataError: there is nothing (yet), its files are gone, or it learnt from classes or tags.
+    """
+    from crowdcore.learning.ratings.result import RatingsResult
+
+    found = learnt(run_id, workspace=workspace)
+    if not isinstance(found, RatingsResult):
+        raise DataError(
+            f"Run {run_id} learnt from classes of {found.dataset}", "This is about labels that are numbers."
+        )
+    return found
+
+
+def learnt(run_id: str, *, workspace: Workspace | None = None) -> Learnt:
+    """What a run learnt from labels of either kind.
 
     Raises:
         DataError: there is nothing (yet), or its files are gone.
     """
-    from crowdcore.learning.results.result_files import load_result
+    from crowdcore.learning.labels import read_result
 
-    return load_result(_artefact(run_id, "result", workspace or Workspace.open()))
+    return read_result(_artefact(run_id, "result", workspace or Workspace.open()))
 
 
 def predictions(run_id: str, *, workspace: Workspace | None = None) -> pd.DataFrame:
     """One row per task: task, split, gold, label, and p_<class>, the mean over seeds of the selected epochs.
+
+    Of a run on ratings: task, split, gold and rating, that mean.
 
     Raises:
         DataError: there is nothing (yet), or its files are gone.
@@ -72,7 +106,7 @@ def log_lines(run_id: str, n: int = 40, *, workspace: Workspace | None = None) -
     return list(deque(text.splitlines(), maxlen=n))
 
 
-def keep_result(run_id: str, found: TrainingResult, dataset: CrowdDataset, workspace: Workspace) -> None:
+def keep_result(run_id: str, found: Learnt, dataset: Labelled, workspace: Workspace) -> None:
     """Write result and predictions, whole or not at all as far as readers can see.
 
     Raises:
@@ -109,14 +143,18 @@ def _move(draft: Path, place: Path) -> None:
         new.replace(place / new.name)
 
 
-def predicted(found: TrainingResult, dataset: CrowdDataset) -> pd.DataFrame:
+def predicted(found: Learnt, dataset: Labelled) -> pd.DataFrame:
     """The table that `predictions` reads."""
+    from crowdcore.learning.ratings.result import RatingsResult
+
+    tasks = {"task": np.asarray(dataset.task_ids)[found.task], "split": _SPLITS[found.split]}
+    if isinstance(found, RatingsResult):
+        return pd.DataFrame({**tasks, "gold": found.gold, "rating": found.predictions["selected"].mean(0)})
     mean = found.mean_posterior(dataset.n_tasks)[found.task]
     names = np.array([*found.classes, None], dtype=object)
     return pd.DataFrame(
         {
-            "task": np.asarray(dataset.task_ids)[found.task],
-            "split": _SPLITS[found.split],
+            **tasks,
             "gold": names[found.gold],
             "label": names[mean.argmax(1)],
             **{f"p_{c}": mean[:, k] for k, c in enumerate(found.classes)},

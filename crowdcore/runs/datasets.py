@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crowdcore.data import CrowdDataset, load_dataset, read_dataset
+from crowdcore.core.errors import DataError
+from crowdcore.data import CrowdDataset, RatingDataset
+from crowdcore.data.catalogue import load_labels, read_labels
+from crowdcore.data.ratings import Labelled
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["open_dataset", "spelled"]
+__all__ = ["open_dataset", "open_labels", "spelled"]
 
 
 def spelled(name: str) -> str:
@@ -17,12 +20,28 @@ def spelled(name: str) -> str:
 
 
 def open_dataset(name: str, workspace: Workspace) -> CrowdDataset:
+    """`open_labels` of classes or tags.
+
+    Raises:
+        CrowdError: its labels are numbers; it is not there (any more), or its files are at fault.
+    """
+    opened = open_labels(name, workspace)
+    if isinstance(opened, RatingDataset):
+        raise DataError(f"The labels of {opened.name} are numbers", "This is for labels that are classes or tags.")
+    return opened
+
+
+def open_labels(name: str, workspace: Workspace) -> Labelled:
     """The dataset of a run's specification.
+
+    Ratings that no range allows are left out, as whoever asked for the run accepted; its fingerprint tells.
 
     Raises:
         CrowdError: it is not there (any more), or its files are at fault.
     """
     if Path(name).is_absolute():
-        return read_dataset(name)
+        return read_labels(name, accept=True)
     uploaded = workspace.folder / "datasets" / name
-    return read_dataset(uploaded) if name not in {"", ".", ".."} and uploaded.is_dir() else load_dataset(name)
+    if name not in {"", ".", ".."} and uploaded.is_dir():
+        return read_labels(uploaded, accept=True)
+    return load_labels(name, accept=True)

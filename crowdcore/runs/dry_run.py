@@ -17,12 +17,15 @@ import numpy as np
 import crowdcore.core.garbage  # noqa: F401
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.ratings import Labelled
 from crowdcore.data.rows import Rows
-from crowdcore.learning import methods, split_settings, train
+from crowdcore.data.subset import take_tasks
+from crowdcore.learning import backbones, split_settings
+from crowdcore.learning.labels import fit, method_for, usual
 from crowdcore.learning.training.events import EpochEvent, Event
-from crowdcore.learning.training.inputs import with_inputs
+from crowdcore.learning.training.inputs import input_rows, with_inputs
 from crowdcore.learning.trials import FOLDS, REPLICAS
-from crowdcore.runs.datasets import open_dataset
+from crowdcore.runs.datasets import open_labels
 from crowdcore.runs.forkserver import give_way
 from crowdcore.runs.processes import end_with
 from crowdcore.runs.usage import Processors, peak_bytes, process_age
@@ -51,7 +54,7 @@ class _Clock:
         return len(self.seconds) >= 2
 
 
-def measure(dataset: CrowdDataset, method: str, settings: dict[str, Any], seeds: int, device: str) -> dict[str, float]:
+def measure(dataset: Labelled, method: str, settings: dict[str, Any], seeds: int, device: str) -> dict[str, float]:
     """Time and memory of a run.
 
     Args:
@@ -65,8 +68,8 @@ def measure(dataset: CrowdDataset, method: str, settings: dict[str, Any], seeds:
         ``seconds_per_epoch`` (all seeds), ``bytes``, ``epochs`` (when none are asked for), ``share`` of the tasks that
         the trial has seen.
     """
-    training, own = split_settings(methods.get(method), settings)
-    candidates = methods.get(method).candidates
+    training, own = split_settings(found := method_for(dataset, method), {**usual(dataset), **settings})
+    candidates = found.candidates
     if candidates and not settings.get("chosen"):
         shared = {k: v for k, v in settings.items() if k not in own.model_fields_set}
         return _of_trials([measure(dataset, name, shared, REPLICAS, device) for name in candidates], seeds)
@@ -76,7 +79,7 @@ def measure(dataset: CrowdDataset, method: str, settings: dict[str, Any], seeds:
         clock = _Clock()
         given = {**settings, "epochs": max(training.epochs, 2), "patience": None}
         try:
-            train(part, method, seeds=seeds, device=device, on_event=clock.listen, should_stop=clock.enough, **given)
+            fit(part, method, seeds=seeds, device=device, on_event=clock.listen, should_stop=clock.enough, **given)
         except CrowdError:  # a part may lack what the whole has
             if size >= dataset.n_tasks:
                 raise
@@ -85,13 +88,21 @@ def measure(dataset: CrowdDataset, method: str, settings: dict[str, Any], seeds:
                 break
         size *= _GROWTH
     share = min(1.0, size / dataset.n_tasks)
-    row = math.prod((dataset.features or dataset.media.images).shape[1:])  # type: ignore[union-attr]
+    row = math.prod(_inputs(dataset, training.backbone).shape[1:])
     return {
         "seconds_per_epoch": clock.seconds[-1] * math.ceil(seeds / clock.replicas) / share,
         "bytes": peak_bytes(device) + 4 * row * round(dataset.n_tasks * (1 - share)),
         "epochs": training.epochs,
         "share": share,
     }
+
+
+def _inputs(dataset: Labelled, backbone: str) -> Rows:
+    """What the network reads."""
+    if isinstance(dataset, CrowdDataset):
+        return input_rows(dataset, backbones.wants_images(backbone))
+    assert dataset.features is not None
+    return dataset.features
 
 
 def _of_trials(parts: list[dict[str, float]], seeds: int) -> dict[str, float]:
@@ -105,10 +116,15 @@ def _of_trials(parts: list[dict[str, float]], seeds: int) -> dict[str, float]:
     }
 
 
-def _part(dataset: CrowdDataset, size: int) -> CrowdDataset:
-    """The dataset with input for ``size`` of its tasks only, evenly chosen from all splits."""
+def _part(dataset: Labelled, size: int) -> Labelled:
+    """The dataset with input for ``size`` of its tasks only, evenly chosen from all splits; sentences stay whole."""
     if size >= dataset.n_tasks:
         return dataset
+    if isinstance(dataset, CrowdDataset) and dataset.of_words:
+        assert dataset.sentences is not None
+        n = max(1, round(size / dataset.n_tasks * len(dataset.sentences)))
+        chosen = np.linspace(0, len(dataset.sentences) - 1, n).astype(int)
+        return take_tasks(dataset, dataset.sentences.tasks(chosen))
     keep = np.zeros(dataset.n_tasks, bool)
     keep[np.linspace(0, dataset.n_tasks - 1, size).astype(int)] = True
 
@@ -126,7 +142,8 @@ def main() -> None:
     order = json.load(sys.stdin)
     end_with(order.pop("parent"))
     try:
-        dataset = with_inputs(open_dataset(order.pop("dataset"), Workspace.open()))
+        opened = open_labels(order.pop("dataset"), Workspace.open())
+        dataset = with_inputs(opened) if isinstance(opened, CrowdDataset) else opened
         startup = process_age() * processors.share()
         found = measure(dataset, **order)
     except CrowdError as error:

@@ -14,7 +14,7 @@ from typing import Any
 
 import crowdcore
 from crowdcore.core.errors import CrowdError
-from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.ratings import Labelled
 from crowdcore.runs.datasets import spelled
 from crowdcore.runs.files import read_json, write_json
 from crowdcore.runs.run import Run
@@ -47,7 +47,7 @@ class Estimate:
     basis: str
 
 
-def estimate(spec: RunSpec, dataset: CrowdDataset, *, workspace: Workspace | None = None) -> Estimate:
+def estimate(spec: RunSpec, dataset: Labelled, *, workspace: Workspace | None = None) -> Estimate:
     """Time and memory of a run before it starts.
 
     Earlier finished runs with the same settings, epochs and seeds aside, say best; otherwise a process of its own
@@ -68,7 +68,7 @@ def estimate(spec: RunSpec, dataset: CrowdDataset, *, workspace: Workspace | Non
     return _from_runs(same or earlier, spec) if earlier else _from_trial(spec, dataset, workspace)
 
 
-def _is_alike(run: Run, spec: RunSpec, dataset: CrowdDataset) -> bool:
+def _is_alike(run: Run, spec: RunSpec, dataset: Labelled) -> bool:
     def rest(of: RunSpec) -> dict[str, Any]:
         return {k: v for k, v in of.settings.items() if k != "epochs"}
 
@@ -97,7 +97,7 @@ def _from_runs(runs: list[Run], spec: RunSpec) -> Estimate:
     )
 
 
-def _from_trial(spec: RunSpec, dataset: CrowdDataset, workspace: Workspace) -> Estimate:
+def _from_trial(spec: RunSpec, dataset: Labelled, workspace: Workspace) -> Estimate:
     asked = {k: v for k, v in spec.settings.items() if k != "epochs"}
     order = {
         "dataset": spelled(spec.dataset),

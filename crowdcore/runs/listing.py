@@ -22,6 +22,15 @@ _SCORES = {
     "test_accuracy_last": "test_last",
     "test_accuracy_last_std": "test_last_std",
     "valid_accuracy_selected": "validation",
+    "test_span_f1_selected": "span_f1",
+    "test_span_f1_selected_std": "span_f1_std",
+    "test_span_precision_selected": "span_precision",
+    "test_span_recall_selected": "span_recall",
+    "test_rmse_selected": "rmse",
+    "test_rmse_selected_std": "rmse_std",
+    "test_mae_selected": "mae",
+    "test_r2_selected": "r2",
+    "valid_rmse_selected": "valid_rmse",
     "seconds": "seconds",
 }
 """Score of a run -> column of `run_table`."""
@@ -100,13 +109,17 @@ def _mark(value: str) -> str:
 
 
 def best_runs(runs: Sequence[Run]) -> set[str]:
-    """Ids of the runs with the highest validation accuracy among those of the same data, validation labels and naming.
+    """Ids of the runs with the highest validation accuracy, or lowest RMSE, among those alike.
+
+    Alike are runs of the same data, validation labels and naming.
 
     The test split has no say; a run that nobody stands beside is not the best of anything.
     """
     rivals: dict[tuple[str, ...], dict[str, float]] = {}
     for run in runs:
-        reached = _reached(run).get("valid_accuracy_selected")
+        scores = _reached(run)
+        error = scores.get("valid_rmse_selected")
+        reached = scores.get("valid_accuracy_selected") if error is None else -error
         if reached is not None and run.spec.search is None:
             naming = run.parameters.get("names", "as-trained")
             alike = (run.spec.dataset, run.spec.fingerprint, run.validated_on, naming)
@@ -175,7 +188,9 @@ def run_table(runs: Sequence[Run], words: Words | None = None) -> pd.DataFrame:
         id; best (see `best_runs`); name ("" where nobody gave one); dataset; method; settings in which the runs
         differ, in words; seeds (how many); state; accuracies between 0 and 1, with standard deviations over seeds from
         two seeds on: test_selected, test_selected_std, test_last, test_last_std, validation (at the selected epoch);
-        seconds (wall time of training); started (UTC); validated_on; note; tags.
+        of tags also span_f1, span_f1_std, span_precision, span_recall, and of ratings instead rmse, rmse_std, mae, r2
+        (all of the test split) and valid_rmse, at the selected epoch; seconds (wall time of training); started (UTC);
+        validated_on; note; tags.
     """
     names, differ, leading = dataset_names(runs), differing(runs), best_runs(runs)
     said = words or _words

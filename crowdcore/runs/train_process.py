@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.runs import store
 from crowdcore.runs.artefacts import keep_result
-from crowdcore.runs.datasets import open_dataset
+from crowdcore.runs.datasets import open_labels
 from crowdcore.runs.environment import environment
 from crowdcore.runs.lease import leased, read_note
 from crowdcore.runs.patience import insist
@@ -31,12 +31,12 @@ from crowdcore.runs.redaction import redact
 from crowdcore.runs.run import TAG, Run, State
 from crowdcore.runs.run_config import RunSpec
 from crowdcore.runs.schema import client_of
-from crowdcore.runs.scores import accuracy_scores
+from crowdcore.runs.scores import result_scores
 from crowdcore.runs.usage import peak_bytes, process_age
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
-    from crowdcore.learning.results.result import TrainingResult
+    from crowdcore.learning.labels import Learnt
 
 __all__ = ["main", "work"]
 
@@ -104,23 +104,23 @@ def work(workspace: Workspace, run_id: str) -> int:
 
 def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
     from crowdcore import learning
-    from crowdcore.learning import methods
+    from crowdcore.learning.labels import fit, method_for, usual
 
     spec, folder = run.spec, workspace.run_folder(run.id)
     print(f"{spec.method} on {spec.dataset}, seeds {', '.join(map(str, spec.seeds))}", flush=True)
-    dataset = open_dataset(spec.dataset, workspace)
+    dataset = open_labels(spec.dataset, workspace)
     if spec.fingerprint and dataset.fingerprint != spec.fingerprint:
         raise DataError(
             f"{spec.dataset} has changed since this run was asked for", "Run it again to train on what is there now."
         )
-    training, own = learning.split_settings(methods.get(spec.method), spec.settings)
+    training, own = learning.split_settings(method_for(dataset, spec.method), {**usual(dataset), **spec.settings})
     described = spec.model_copy(update={"fingerprint": dataset.fingerprint})
     insist(lambda: _describe(workspace, run, described, {**training.model_dump(), **own.model_dump()}))
     with Recorder(workspace, run.id) as recorder:
         for seeds, history in checkpointed(folder / "checkpoint"):
             recorder.restore(seeds, history)
         startup = process_age()
-        result = learning.train(
+        result = fit(
             dataset,
             spec.method,
             seeds=spec.seeds,
@@ -135,14 +135,14 @@ def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
             return ORPHANED, "The process that supervised this run is gone; the run goes on with another one."
         if recorder.deleted:
             return CANCELLED, "The run was deleted."
-        if result.start_loss:  # of two starts, the curves of the one that was kept
+        if getattr(result, "start_loss", None):  # of two starts, the curves of the one that was kept
             recorder.restore(result.seeds, result.curves)
         insist(lambda: keep_result(run.id, result, dataset, workspace), lambda: recorder.orphaned or recorder.deleted)
     insist(lambda: _log_scores(workspace, run.id, result, startup))
     if stop.cancelled:
         when = f"after epoch {int(result.last_epoch.max())}" if result.seconds else "in its first stage"
         return CANCELLED, f"Cancelled {when}; what was learnt by then is kept."
-    return FINISHED, result.notes[0] if result.tried else ""
+    return FINISHED, result.notes[0] if getattr(result, "tried", ()) else ""
 
 
 def _describe(workspace: Workspace, run: Run, spec: RunSpec, settings: dict[str, Any]) -> None:
@@ -160,7 +160,7 @@ def _describe(workspace: Workspace, run: Run, spec: RunSpec, settings: dict[str,
     client.set_tag(run.id, f"{TAG}result", "")
 
 
-def _log_scores(workspace: Workspace, run_id: str, result: TrainingResult, startup: float) -> None:
+def _log_scores(workspace: Workspace, run_id: str, result: Learnt, startup: float) -> None:
     from mlflow.entities import Metric
 
     at = int(time.time() * 1000)
@@ -169,7 +169,7 @@ def _log_scores(workspace: Workspace, run_id: str, result: TrainingResult, start
         "startup_seconds": startup,
         "annotations_per_second": result.annotations_per_second,
         "peak_bytes": float(peak_bytes(result.device)),
-        **accuracy_scores(result),
+        **result_scores(result),
     }
     client_of(workspace).log_batch(run_id, [Metric(name, value, at, 0) for name, value in scores.items()])
 

@@ -23,7 +23,17 @@ if TYPE_CHECKING:
     from crowdcore.learning.comparison.judged import Kept
     from crowdcore.learning.results.result import At
 
-__all__ = ["accuracy", "calibration", "curves", "disagreement", "recovery", "selection", "significance", "sweeps"]
+__all__ = [
+    "accuracy",
+    "calibration",
+    "curves",
+    "disagreement",
+    "recovery",
+    "selection",
+    "significance",
+    "sweeps",
+    "tabled",
+]
 
 Runs = tuple[str, ...]
 COMMON = "Common"
@@ -36,12 +46,16 @@ def accuracy(runs: Runs) -> None:
     why = _no_basis(runs)
     if why:
         _why(why)
-        _tabled(compare.shown(exhibits.comparison.cost, dataset, runs), "cost", "run")
+        tabled(compare.shown(exhibits.comparison.cost, dataset, runs), "cost", "run")
         return
-    _tabled(compare.shown(exhibits.comparison.accuracies, dataset, runs), "accuracy", "run")
+    spans = compare.shown(exhibits.found_spans.found_spans, dataset, runs)
+    if spans is not None:
+        tabled(spans, "spans", "run", heading=True)
+        st.header("Accuracy of tokens")
+    tabled(compare.shown(exhibits.comparison.accuracies, dataset, runs), "accuracy", "run")
     tried = compare.shown(exhibits.tried.candidates, dataset, runs)
     if tried is not None:
-        _tabled(tried, "candidates", "run", heading=True)
+        tabled(tried, "candidates", "run", heading=True)
     at = _epoch()
     _drawn(compare.shown(exhibits.comparison.seeds, dataset, runs, at), "seeds")
     if at == "best":
@@ -50,8 +64,8 @@ def accuracy(runs: Runs) -> None:
         )
     kept: Kept = "last" if at == "last" else "selected"
     _drawn(compare.shown(exhibits.comparison.classes, dataset, runs, kept), "classes")
-    _tabled(compare.shown(exhibits.comparison.scores, dataset, runs, kept), "scores", "run", heading=True)
-    _tabled(compare.shown(exhibits.comparison.cost, dataset, runs), "cost", "run", heading=True)
+    tabled(compare.shown(exhibits.comparison.scores, dataset, runs, kept), "scores", "run", heading=True)
+    tabled(compare.shown(exhibits.comparison.cost, dataset, runs), "cost", "run", heading=True)
 
 
 def significance(runs: Runs) -> None:
@@ -66,14 +80,14 @@ def significance(runs: Runs) -> None:
         if shown.figure is not None:
             _drawn(shown, "ranks")
         else:
-            _tabled(shown, shown.name, "pair", heading=True)
+            tabled(shown, shown.name, "pair", heading=True)
 
 
 def selection(runs: Runs) -> None:
     """What selects the epoch, and how accuracies and ranks change with it."""
     for shown in compare.shown(exhibits.comparison.rank_changes, state.get("dataset"), runs):
         _drawn(shown, shown.name, notes=False)
-        _tabled(shown, shown.name, "run", heading=shown.figure is None)
+        tabled(shown, shown.name, "run", heading=shown.figure is None)
 
 
 def curves(runs: Runs) -> None:
@@ -96,7 +110,7 @@ def calibration(runs: Runs) -> None:
         _why(_no_basis(runs))
         return
     _drawn(found, "calibration")
-    _tabled(compare.shown(exhibits.comparison.scores, dataset, runs, "selected"), "scores", "run")
+    tabled(compare.shown(exhibits.comparison.scores, dataset, runs, "selected"), "scores", "run")
 
 
 def disagreement(runs: Runs) -> None:
@@ -162,7 +176,7 @@ def sweeps(runs: Runs) -> None:
         )
     found = compare.sweep(dataset, everything, crowds, axis, at)
     _drawn(found, "sweep", notes=False)
-    _tabled(found, "sweep", "point")
+    tabled(found, "sweep", "point")
 
 
 def _searches(dataset: str, optional: bool) -> dict[str, Runs]:
@@ -192,7 +206,7 @@ def recovery(runs: Runs) -> None:
     if found is None:
         st.info("These methods estimate nothing whose truth is known here.", icon=":material/block:")
         return
-    _tabled(found, "recovery", "run")
+    tabled(found, "recovery", "run")
     names = [COMMON, *(view.listed if exhibits.confusion_sources.has_truth(view) else ())]
     shown = state.index_of("worker", names) or 0
     common = compare.shown(exhibits.comparison.truth, dataset, runs, view.dataset, None)
@@ -230,7 +244,7 @@ def _drawn(shown: Exhibit, key: str, notes: bool = True) -> None:
         _notes(shown)
 
 
-def _tabled(shown: Exhibit, key: str, noun: str, heading: bool = False) -> None:
+def tabled(shown: Exhibit, key: str, noun: str, heading: bool = False) -> None:
     """The table, and its notes; or why there is none."""
     if heading:
         st.header(shown.title)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from crowdcore.data import CrowdDataset
+from crowdcore.data.ratings import Labelled
 from dashboard import services, state
 from dashboard.components.collector import spare
 from dashboard.components.guard import refusals
@@ -24,7 +25,12 @@ _PRINTED = {"data": ["overview"], "mistakes": ["mistakes"], "annotators": ["agre
 
 
 def page(
-    name: str, draw: Callable[[], None], without: Callable[[], None] | None = None, *, classes: bool = True
+    name: str,
+    draw: Callable[[], None],
+    without: Callable[[], None] | None = None,
+    *,
+    classes: bool = True,
+    ratings: Callable[[], None] | None = None,
 ) -> None:
     """Run a page: sidebar first, then the page itself, refusals in place, the address bar at the end.
 
@@ -32,15 +38,19 @@ def page(
         name: the page's key in `state.PAGES`.
         draw: draws the page of the dataset that the sidebar settled.
         without: draws the page while there is no dataset at all.
-        classes: whether the page is about the sidebar's dataset, whose labels are classes.
+        classes: whether the page is about the sidebar's dataset.
+        ratings: draws the page of a dataset whose labels are numbers; without it, the page says what applies instead.
     """
     spare()
     if "page" not in st.session_state:  # a page just loaded shows what there is now, not what another one read before
         services.forget()
     state.enter(name)
     with refusals():
-        if not classes or _sidebar():
+        if not classes:
             draw()
+        elif _sidebar():
+            about_numbers = services.kind(state.get("dataset")) == "ratings"
+            (ratings or _of_classes if about_numbers else draw)()
         elif without is not None:
             without()
         else:
@@ -48,12 +58,30 @@ def page(
     state.publish()
 
 
+def _of_classes() -> None:
+    """What applies where the labels are numbers and the page is about classes."""
+    dataset = state.get("dataset")
+    opened = services.rated(dataset)
+    st.title(as_text(services.title(dataset)))
+    st.info(
+        f"The labels of {as_text(dataset)} are numbers from {opened.low:g} to {opened.high:g}, and this page is about "
+        "classes. Ratings shows who is off by how much, and what the true ratings are; Train learns from them.",
+        icon=":material/star_half:",
+    )
+    with st.container(horizontal=True):
+        address = state.address("ratings", ratings=dataset)
+        st.page_link("views/ratings.py", label="Ratings", icon=":material/star_half:", query_params=address)
+        address = state.address("train")
+        st.page_link("views/train.py", label="Train", icon=":material/model_training:", query_params=address)
+
+
 def hidden_names() -> bool:
     """Whether workers go by pseudonyms: as chosen, else in reports and for uploads of what no simulation made up."""
     names, dataset = state.get("names"), state.get("dataset")
     if names:
         return names == "hidden"
-    return state.page() == "report" or (services.uploaded(dataset) and services.dataset(dataset).truth is None)
+    simulated = getattr(services.labelled(dataset), "truth", None) is not None
+    return state.page() == "report" or (services.uploaded(dataset) and not simulated)
 
 
 def _sidebar() -> bool:
@@ -70,7 +98,7 @@ def _sidebar() -> bool:
         options = [dataset, *(name for name in names if name != dataset)]
         st.selectbox("Dataset", options, format_func=services.title, **state.bind("dataset", dataset, among=options))
         with above, st.spinner(as_text(f"Opening {dataset} …"), show_time=True):
-            opened = services.dataset(dataset)
+            opened = services.labelled(dataset)
         references = services.references(dataset, state.chosen("reference"))
         reference = state.chosen("reference") or references[0]
         if reference not in references:
@@ -89,10 +117,9 @@ def _sidebar() -> bool:
             help="Show stable pseudonyms instead of worker ids, in tables, figures, links, downloads and reports.",
             **state.bind("names", hidden_names(), say=("hidden", "shown")),
         )
-        st.caption(
-            f"{_tasks(opened)} · {count(opened.n_workers, 'worker')} · "
-            f"{count(opened.n_annotations, 'annotation')} · {count(opened.n_classes, 'class', 'classes')}"
-        )
+        st.caption(f"{_tasks(opened)} · {count(opened.n_workers, 'worker')} · {_labels(opened)}")
+        for note in () if isinstance(opened, CrowdDataset) else opened.notes:  # what was left out is told everywhere
+            st.caption(as_text(note))
         _print_link(state.page())
     state.rename(lambda: services.other_names(dataset, hidden_names()))
     return True
@@ -106,8 +133,15 @@ def _print_link(name: str) -> None:
         st.page_link("views/report.py", label="Print / PDF", icon=":material/print:", query_params=address)
 
 
-def _tasks(dataset: CrowdDataset) -> str:
+def _labels(dataset: Labelled) -> str:
+    """How many labels, and of what kind."""
+    if not isinstance(dataset, CrowdDataset):
+        return f"{count(dataset.n_annotations, 'rating')} from {dataset.low:g} to {dataset.high:g}"
+    return f"{count(dataset.n_annotations, 'annotation')} · {count(dataset.n_classes, 'class', 'classes')}"
+
+
+def _tasks(dataset: Labelled) -> str:
     """How many tasks; of a crowd that tags tokens, how many tokens and sentences."""
-    if dataset.sentences is None:
+    if not isinstance(dataset, CrowdDataset) or dataset.sentences is None:
         return count(dataset.n_tasks, "task")
     return f"{count(dataset.n_tasks, 'token')} · {count(len(dataset.sentences), 'sentence')}"

@@ -65,14 +65,15 @@ def _again(run: Run) -> None:
     if run.spec.search is None and st.button(
         "Run again with …", icon=":material/replay:", help="Fill the form above with its settings"
     ):
-        prefill(services.draft_of(run.spec))
+        prefill(services.draft_of(state.get("dataset"), run.spec))
         st.toast("The form above holds its settings.", icon=":material/replay:")
         st.rerun()
 
 
 def _use(run: Run) -> None:
     """Make its predictions the reference of every page."""
-    if services.readable(run, state.get("dataset")):
+    dataset = state.get("dataset")
+    if services.kind(dataset) == "classes" and services.readable(run, dataset):
         reference_button(f"run:{run.id}", "what it predicts")
 
 
@@ -101,7 +102,8 @@ def _take_along(run: Run) -> None:
             "text/csv",
             icon=":material/download:",
         )
-        for kind, words in run_actions.model_kinds().items():
+        kinds = run_actions.model_kinds() if services.kind(state.get("dataset")) == "classes" else {}
+        for kind, words in kinds.items():
             download(
                 f"Model ({words})",
                 partial(run_actions.model_archive, run.id, kind),

@@ -7,21 +7,26 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import services
+from dashboard import services, state
 from dashboard.components.method_form import method_form
 from dashboard.components.text import as_text
 
 __all__ = ["method_titled", "own_settings", "what_comes"]
 
 
+def _kind() -> services.Kind:
+    """What the labels of the page's dataset are, which decides the methods."""
+    return services.kind(state.get("dataset"))
+
+
 def method_titled(line: str) -> str:
     """A method for people: its registered name, and the settings of its own or else its title."""
     try:
-        method, settings = services.read_method(line)
+        method, settings = services.read_method(line, _kind())
     except services.Refusal:
         return line
     if not settings:
-        return f"{method} · {services.learners()[method]}"
+        return f"{method} · {services.learners(_kind())[method]}"
     return " · ".join([method, *services.settings_in_words(settings, method)])
 
 
@@ -30,7 +35,7 @@ def what_comes(lines: list[str]) -> dict[str, str]:
     brought: dict[str, dict[str, Any]] = {}
     for line in lines:
         try:
-            brought[line] = {**services.train.along(line), **services.read_method(line)[1]}
+            brought[line] = {**services.train.along(line, _kind()), **services.read_method(line, _kind())[1]}
         except services.Refusal:
             continue
     times = Counter(line.split()[0] for line in lines)
@@ -54,10 +59,10 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
         The line or lines that its fields now stand for, and why they cannot be trained with; "" if they can.
     """
     try:
-        method, values = services.read_method(line)
+        method, values = services.read_method(line, _kind())
     except services.Refusal as refusal:
         return [line], str(refusal)
-    told, key = services.about_method(method), _key(line, lines)
+    told, key = services.about_method(method, _kind()), _key(line, lines)
     with st.popover(
         as_text(" · ".join([method, *services.settings_in_words(values, method)])), type="tertiary", key=key
     ):
@@ -65,7 +70,7 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
         st.caption(as_text(told["words"].replace("``", "")))
         st.caption("Grey is what is used while nothing is entered.")
         chosen = {**_own(line, told, values, key), **_training(line, values, told, key)}
-        plain = services.spell_method(method, {})
+        plain = services.spell_method(method, {}, _kind())
         beside = st.button(
             "Add it with its defaults, too",
             key=f"{key}-beside",
@@ -74,7 +79,7 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
             help="To compare these settings with the defaults.",
         )
     try:
-        new = services.spell_method(*services.read_method(services.train.spell_line(method, chosen)))
+        new = services.spell_method(*services.read_method(services.train.spell_line(method, chosen), _kind()), _kind())
     except services.Refusal as refusal:
         return [line], f"{method}: {refusal}"
     _keep(line, new, key)
@@ -84,7 +89,7 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
 def _own(line: str, told: dict[str, Any], values: dict[str, Any], key: str) -> dict[str, Any]:
     """The method's own settings; those that nobody chose show what comes along."""
     properties = told["schema"].get("properties", {})
-    usual = {name: field.get("default") for name, field in properties.items()} | services.train.along(line)
+    usual = {name: field.get("default") for name, field in properties.items()} | services.train.along(line, _kind())
     grey = {name: services.value_in_words(usual[name]) for name in properties}
     drawn = method_form(told["schema"], values, f"own-{key}", open=grey)
     others = {name: value for name, value in values.items() if name in properties and name not in drawn}
@@ -94,7 +99,7 @@ def _own(line: str, told: dict[str, Any], values: dict[str, Any], key: str) -> d
 def _training(line: str, values: dict[str, Any], told: dict[str, Any], key: str) -> dict[str, Any]:
     """Settings of the trainer that hold for this method alone."""
     possible, schema = services.train.row_settings(), services.training_schema()
-    comes = {name: value for name, value in services.train.along(line).items() if name in possible}
+    comes = {name: value for name, value in services.train.along(line, _kind()).items() if name in possible}
     if comes:
         listed = ", ".join(services.settings_in_words(comes))
         st.caption(as_text(f"Comes with {listed}, unless something else is chosen here or under Training."))

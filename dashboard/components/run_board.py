@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore.runs.measures import leading
 from dashboard import services, state
 from dashboard.components.collector import spare
 from dashboard.components.guard import attempt, refusals, refused_before
 from dashboard.components.live import live
 from dashboard.components.run_picker import table_link
-from dashboard.components.text import as_text, count, duration, percent
+from dashboard.components.text import as_text, count, duration
 from dashboard.services import run_actions
 
 if TYPE_CHECKING:
@@ -22,11 +23,7 @@ __all__ = ["board"]
 
 EVERY, SELDOM = 1.0, 4.0  # seconds between looks: at live runs, and for runs that others start
 SHOWN = 8  # runs that are shown while nobody has chosen
-SCORES = {
-    "test_accuracy": "test accuracy",
-    "valid_accuracy": "validation accuracy",
-    "best_valid_accuracy": "best validation accuracy",
-}
+SPLITS = {"test": "test", "valid": "validation", "best_valid": "best validation"}
 REACHED = {"selected": "selected epoch", "last": "last", "best": "best on test"}
 ICONS = {
     "queued": ":material/schedule:",
@@ -154,9 +151,7 @@ def _progress(run: Run) -> str:
         words.append("stopping after this epoch" if run.spec.search is None else "stopping")
     elif run.remaining is not None:
         words.append(f"{duration(run.remaining)} left")
-    found = next((name for name in SCORES if name in run.scores), None)
-    if found:
-        words.append(f"{SCORES[found]} {percent(run.scores[found])}")
+    words += _now(run)[:1]
     return " · ".join([*words, *([run.device] if run.device else []), *([run.message] if run.message else [])])
 
 
@@ -165,20 +160,32 @@ def _outcome(run: Run) -> str:
     if run.state == "queued":
         return run.message or "waits for its turn"
     words: list[str] = [run.state] if run.state != "finished" else []
-    reached = [_spread(run, at) for at in ("selected", "last", "best") if f"test_accuracy_{at}" in run.scores]
-    if reached:
-        words.append(f"test accuracy: {' · '.join(reached)}")
-    elif "valid_accuracy" in run.scores:
-        words.append(f"validation accuracy {percent(run.scores['valid_accuracy'])} last")
+    if reached := _reached(run):
+        words.append(reached)
+    else:
+        words += [f"{said} last" for said in _now(run) if said.startswith(SPLITS["valid"])]
     if run.started and run.ended:
         words.append(duration((run.ended - run.started).total_seconds()))
     return " · ".join([*words, *([run.device] if run.device else []), *([run.message] if run.message else [])])
 
 
-def _spread(run: Run, at: str) -> str:
-    mean, std = run.scores[f"test_accuracy_{at}"], run.scores.get(f"test_accuracy_{at}_std")
-    spread = "" if std is None or std != std else f" ± {100 * std:.1f}"
-    return f"{100 * mean:.1f}{spread} % ({REACHED[at]})"
+def _now(run: Run) -> list[str]:
+    """What it is judged by as it was after the newest epoch, of each split."""
+    measure = leading(run.scores)
+    if measure is None:
+        return []
+    known = {f"{split}_{measure.name}": words for split, words in SPLITS.items()}
+    return [f"{words} {measure.words} {measure.mean(run.scores[s])}" for s, words in known.items() if s in run.scores]
+
+
+def _reached(run: Run) -> str:
+    """What it is judged by on the test split, at three epochs; "" without gold there."""
+    measure = leading(run.scores)
+    if measure is None:
+        return ""
+    known = {at: f"test_{measure.name}_{at}" for at in REACHED}
+    said = [f"{measure.told(run.scores, s)} ({REACHED[at]})" for at, s in known.items() if s in run.scores]
+    return f"test {measure.words}: {' · '.join(said)}" if said else ""
 
 
 def _buttons(run: Run) -> None:

@@ -68,11 +68,10 @@ def onwards(shown: list[Run]) -> None:
     if not ids:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        for view, label, icon in (
-            ("compare", "Compare", "leaderboard"),
-            ("confusions", "Confusions", "apps"),
-            ("omega", "Noise source ω", "scatter_plot"),
-        ):
+        pages = [("compare", "Compare", "leaderboard")]
+        if services.kind(dataset) == "classes":
+            pages += [("confusions", "Confusions", "apps"), ("omega", "Noise source ω", "scatter_plot")]
+        for view, label, icon in pages:
             st.page_link(
                 f"views/{view}.py",
                 label=label,

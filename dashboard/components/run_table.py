@@ -122,7 +122,11 @@ def _chosen(found: list[Run]) -> list[Run]:
     )
     words = ["Choose rows by the box at their left, or with the arrow keys and Shift+Space; click a heading to sort."]
     if "best" in frame:
-        words.insert(0, "★ has the highest validation accuracy among the runs shown of the same data; test has no say.")
+        words.insert(
+            0,
+            "★ has the highest validation accuracy (of ratings: the lowest error) among the runs shown of the same "
+            "data; test has no say.",
+        )
     st.caption(" ".join(words))
     if len(rows) < len(asked):
         gone = count(len(asked) - len(rows), "chosen run")
@@ -139,8 +143,10 @@ def _columns() -> dict[str, Any]:
         "width": 56,
         "help": "Standard deviation over seeds, in points",
     }
+    error: dict[str, Any] = {"format": "%.4f", "width": 84}
+    best = "Highest validation accuracy (of ratings: lowest error) of its dataset among the runs shown"
     return {
-        "best": column("★", width=32, help="Highest validation accuracy of its dataset among the runs shown"),
+        "best": column("★", width=32, help=best),
         "name": column("Name", pinned=True, help="The begin of its id where nobody has named it"),
         "dataset": column("Dataset"),
         "method": column("Method"),
@@ -152,6 +158,17 @@ def _columns() -> dict[str, Any]:
         "test_last": number("Test, last", help="Test accuracy at the last epoch", **share),
         "test_last_std": number("±", **spread),
         "validation": number("Validation", help="Accuracy on what selected the epoch, at that epoch", **share),
+        "span_f1": number("Span F1", help="F1 of the test split's spans at the epoch selected on validation", **share),
+        "span_f1_std": number("±", **spread),
+        "span_precision": number("Span precision", **share),
+        "span_recall": number("Span recall", **share),
+        "rmse": number("RMSE", help="Root mean squared error on test, at the epoch selected on validation", **error),
+        "rmse_std": number("±", **error),
+        "mae": number("MAE", help="Mean absolute error on test, at that epoch", **error),
+        "r2": number("R²", help="On test, at that epoch", **error),
+        "valid_rmse": number(
+            "Validation RMSE", help="On what selected the epoch, at that epoch", **{**error, "width": 120}
+        ),
         "seconds": number("Seconds", format="%.1f", width=76, help="Wall time of training, all seeds together"),
         "started": st.column_config.DatetimeColumn("Started", format="D MMM YYYY, HH:mm", width=140),
         "note": column("Note", width=200),

@@ -36,7 +36,7 @@ def search_board(search: Run) -> None:
             st.caption("Importance needs four trials.")
         else:
             show(importance, f"importance-{search.id}", file=f"{name}-importance")
-    best = services.best_draft(search)
+    best = services.best_draft(state.get("dataset"), search)
     if best is not None and st.button(
         "Train with the best settings …", icon=":material/trophy:", key=f"best-{search.id}"
     ):

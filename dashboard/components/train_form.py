@@ -42,7 +42,7 @@ def form() -> None:
         st.error(as_text(st.session_state["train-refused"]), icon=":material/block:")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         before = state.get_many("methods") or services.suggested(dataset)
-        lines = _methods(before)
+        lines = _methods(dataset, before)
         _preset(dataset)
     draft, problem = shared_settings("train", held, lines)
     problem = problem or refusal_of(dataset, draft)
@@ -102,11 +102,11 @@ def refusal_of(dataset: str, draft: services.Draft) -> str:
         return str(refusal)
 
 
-def _methods(lines: list[str]) -> list[str]:
+def _methods(dataset: str, lines: list[str]) -> list[str]:
     """Which methods; several at once, one of them also with different settings."""
     if "train-methods" not in st.session_state or st.session_state.get("train-asked") != lines:
         st.session_state["train-methods"] = st.session_state["train-asked"] = lines
-    options = list(dict.fromkeys([*services.learners(), *st.session_state["train-methods"]]))
+    options = list(dict.fromkeys([*services.learners(services.kind(dataset)), *st.session_state["train-methods"]]))
     return st.multiselect(
         "Methods",
         options,
@@ -121,6 +121,8 @@ def _methods(lines: list[str]) -> list[str]:
 def _preset(dataset: str) -> None:
     """Fill the form with all runs of a published table."""
     titles = services.train.presets(dataset)
+    if not titles:
+        return
 
     def fill() -> None:
         name = st.session_state["train-preset"]

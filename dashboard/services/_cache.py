@@ -9,26 +9,31 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.memory import available_memory
+from crowdcore.data import CrowdDataset
 from crowdcore.exhibits.view import cached
 from crowdcore.runs.files import read_json
 
 if TYPE_CHECKING:
-    from crowdcore import CrowdDataset
     from crowdcore.data import RatingDataset
+    from crowdcore.data.ratings import Labelled
 
 __all__ = [
     "NOTE",
+    "Kind",
     "close_to_others",
     "dataset",
     "fitting",
     "forget_dataset",
+    "kind",
+    "labelled",
     "note_of",
     "private_folder",
+    "rated",
     "upload_folder",
     "version",
     "without_server_paths",
@@ -37,9 +42,10 @@ __all__ = [
 
 NOTE = "upload.json"
 """File of an upload, and of a dataset that came of one, with its name and how it was read."""
-Crowd = TypeVar("Crowd", bound="CrowdDataset | RatingDataset")
+Kind = Literal["classes", "ratings"]
+T = TypeVar("T", bound="Labelled")
 _FRESH = 1.0  # seconds
-_recent: dict[str, tuple[float, CrowdDataset]] = {}
+_recent: dict[str, tuple[float, Labelled]] = {}
 
 
 def workspace() -> Path:
@@ -67,12 +73,12 @@ def close_to_others(folder: Path) -> None:
 
 
 @cached
-def _opened(name: str, folder: str, stamp: int, ours: bool) -> CrowdDataset:
-    import crowdcore as cc
+def _opened(name: str, folder: str, stamp: int, ours: bool) -> Labelled:
+    from crowdcore.data.catalogue import load_labels, read_labels
 
     if not folder:
-        return cc.load_dataset(name) if ours else fitting(run_confined(cc.load_dataset, name))
-    opened, note = fitting(run_confined(cc.read_dataset, folder)), note_of(Path(folder))
+        return load_labels(name) if ours else fitting(run_confined(load_labels, name, accept=True))
+    opened, note = fitting(run_confined(read_labels, folder, accept=True)), note_of(Path(folder))
     return replace(opened, name=note.get("name", name), notes=tuple(note.get("notes", opened.notes)))
 
 
@@ -91,23 +97,53 @@ def _read(file: Path, number: int, changed: int) -> Mapping[str, Any]:
     return read_json(file)
 
 
-def fitting(dataset: Crowd) -> Crowd:
+def fitting(dataset: T) -> T:
     """The dataset, if a table of its tasks or classes × classes takes no more than a quarter of the memory.
 
     Raises:
         CrowdError: it takes more, as where every text has become a class.
     """
-    n_classes = getattr(dataset, "n_classes", 0)  # ratings have none
-    needed = 8 * n_classes * max(dataset.n_tasks, n_classes)
+    if not isinstance(dataset, CrowdDataset):
+        return dataset
+    needed = 8 * dataset.n_classes * max(dataset.n_tasks, dataset.n_classes)
     if needed > available_memory() // 4:
         raise CrowdError(
-            f"{dataset.name!r} has {dataset.n_tasks:,} tasks and {n_classes:,} classes, whose tables need "
+            f"{dataset.name!r} has {dataset.n_tasks:,} tasks and {dataset.n_classes:,} classes, whose tables need "
             f"{needed / 2**30:.1f} GiB each: choose another column for the label, or use the command line."
         )
     return dataset
 
 
 def dataset(name: str) -> CrowdDataset:
+    """An opened dataset of classes or tags; see `labelled`.
+
+    Raises:
+        CrowdError: there is none of that name, its files are at fault, or its labels are numbers.
+    """
+    opened = labelled(name)
+    if not isinstance(opened, CrowdDataset):
+        raise CrowdError(f"The labels of {name!r} are numbers; this is about classes.")
+    return opened
+
+
+def rated(name: str) -> RatingDataset:
+    """An opened dataset whose labels are numbers; see `labelled`.
+
+    Raises:
+        CrowdError: there is none of that name, its files are at fault, or its labels are classes.
+    """
+    opened = labelled(name)
+    if isinstance(opened, CrowdDataset):
+        raise CrowdError(f"The labels of {name!r} are classes; this is about numbers.")
+    return opened
+
+
+def kind(name: str) -> Kind:
+    """What the labels of a dataset are."""
+    return "classes" if isinstance(labelled(name), CrowdDataset) else "ratings"
+
+
+def labelled(name: str) -> Labelled:
     """An opened dataset, named or uploaded; whether its files have changed is looked up once a second.
 
     Raises:
@@ -126,7 +162,7 @@ def forget_dataset() -> None:
     _recent.clear()
 
 
-def _looked_up(name: str) -> CrowdDataset:
+def _looked_up(name: str) -> Labelled:
     from crowdcore.data.catalogue import dataset_folders, is_embedded
 
     uploaded = upload_folder(name)

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from crowdcore.exhibits.view import cached
-from dashboard.services._cache import dataset
+from dashboard.services._cache import dataset, kind
 from dashboard.services.datasets import names as dataset_names
-from dashboard.services.runs import readable, result, run, runs_of, trials
+from dashboard.services.runs import ratings_result, readable, result, run, runs_of, trials
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from crowdcore import CrowdDataset
     from crowdcore.exhibits import Exhibit
+    from crowdcore.learning.labels import Learnt
     from crowdcore.learning.results.result import At, TrainingResult
     from crowdcore.runs import Run
 
@@ -25,22 +24,26 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def compared(name: str, runs: Runs) -> dict[str, TrainingResult]:
-    """Results by the names that people gave the runs, else by what tells each from the others; in the order chosen."""
+def compared(name: str, runs: Runs) -> dict[str, Any]:
+    """Results by the names that people gave the runs, else by what tells each from the others; in the order chosen.
+
+    They are of the kind that the dataset's labels are: `TrainingResult` or `RatingsResult`.
+    """
     given = {one.id: one.name for one in runs_of(name)}
-    results = tuple(map(result, runs))
+    learnt: Callable[[str], Learnt] = ratings_result if kind(name) == "ratings" else result
+    results = tuple(map(learnt, runs))
     return dict(zip(_names(results, tuple(given.get(one, "") for one in runs)), results, strict=True))
 
 
 @cached
-def _names(results: tuple[TrainingResult, ...], given: tuple[str, ...]) -> list[str]:
+def _names(results: tuple[Learnt, ...], given: tuple[str, ...]) -> list[str]:
     from crowdcore.learning.comparison import variation
 
     return variation.names([variation.facts(one) for one in results], given)
 
 
 def shown(
-    exhibit: Callable[Concatenate[Mapping[str, TrainingResult], P], T],
+    exhibit: Callable[Concatenate[Any, P], T],
     name: str,
     runs: Runs,
     *settings: P.args,
@@ -52,9 +55,7 @@ def shown(
 
 
 @cached
-def _shown(
-    exhibit: Callable[..., Any], names: tuple[str, ...], results: tuple[TrainingResult, ...], *settings: Any
-) -> Any:
+def _shown(exhibit: Callable[..., Any], names: tuple[str, ...], results: tuple[Learnt, ...], *settings: Any) -> Any:
     return exhibit(dict(zip(names, results, strict=True)), *settings)
 
 

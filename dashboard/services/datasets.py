@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from crowdcore import runs
+from crowdcore import aggregation, runs
 from crowdcore.analysis.reference import REVIEWED
+from crowdcore.data import CrowdDataset
 from crowdcore.exhibits.fits import is_fit
 from crowdcore.exhibits.view import View, cached, worker_names
-from dashboard.services._cache import dataset, upload_folder, version
+from dashboard.services._cache import dataset, labelled, upload_folder, version
 from dashboard.services.kept_uploads import list_uploads
 
 if TYPE_CHECKING:
-    from crowdcore import CrowdDataset
     from crowdcore.analysis.reference import Reference
 
 __all__ = ["default_dataset", "names", "offer", "other_names", "reference", "references", "rounds", "uploaded", "view"]
@@ -48,7 +48,10 @@ def references(name: str, asked: str = "") -> list[str]:
     """What can be taken for the truth, the best first; then the fits that were asked for or offered (`offer`)."""
     from crowdcore.analysis.reference import available_references
 
-    found = available_references(dataset(name))
+    opened = labelled(name)
+    if not isinstance(opened, CrowdDataset):
+        return [*(["gold"] if opened.has_gold else []), *aggregation.ratings.names()]
+    found = available_references(opened)
     found.sort(key=lambda which: FIRST.index(which) if which in FIRST else len(FIRST))
     more = [*st.session_state.get("offered", {}).get(name, ()), *([asked] if is_fit(asked) or is_run(asked) else [])]
     return [*found, *(fit for fit in dict.fromkeys(more) if fit not in found)]
@@ -61,7 +64,7 @@ def offer(name: str, fit: str) -> None:
 
 def other_names(name: str, hidden: bool) -> dict[str, str]:
     """What a dataset's workers are called where their names are shown instead of hidden, or the reverse -> here."""
-    here, there = (worker_names(dataset(name), of) for of in (hidden, not hidden))
+    here, there = (worker_names(labelled(name), of) for of in (hidden, not hidden))
     known = set(here)
     return {other: now for other, now in zip(there, here, strict=True) if other not in known}
 

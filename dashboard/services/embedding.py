@@ -13,6 +13,7 @@ from typing import Any
 import streamlit as st
 
 from crowdcore.core.errors import CrowdError
+from crowdcore.data import CrowdDataset
 from crowdcore.data.images import image_names
 from crowdcore.learning.networks.weights import sentence_models
 from crowdcore.runs.files import write_json
@@ -21,6 +22,7 @@ from dashboard.services._cache import (
     close_to_others,
     dataset,
     forget_dataset,
+    labelled,
     note_of,
     private_folder,
     upload_folder,
@@ -41,8 +43,13 @@ KIND_TITLES = {
 
 def embeddable(name: str) -> str:
     """The texts or images, in words, of a dataset without features; "" if it has neither, or features."""
-    opened = dataset(name)
-    if opened.features is not None or opened.media is None or opened.media.images is not None:
+    opened = labelled(name)
+    if (
+        not isinstance(opened, CrowdDataset)
+        or opened.features is not None
+        or opened.media is None
+        or opened.media.images is not None
+    ):
         return ""
     columns = opened.media.columns
     named = image_names(opened)

@@ -12,11 +12,11 @@ import streamlit as st
 
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError
-from dashboard.services._cache import dataset
+from dashboard.services._cache import labelled
 from dashboard.services.train import Draft, specs
 
 if TYPE_CHECKING:
-    from crowdcore import CrowdDataset
+    from crowdcore.data.ratings import Labelled
     from crowdcore.runs import Estimate, RunSpec
 
 __all__ = ["estimate", "refused"]
@@ -31,7 +31,7 @@ class _Wanted:
     """An estimate that somebody waits for."""
 
     spec: RunSpec
-    opened: CrowdDataset
+    opened: Labelled
     first: float
     last: float
 
@@ -45,7 +45,7 @@ class _Estimator:
         self.changed = threading.Condition()
         threading.Thread(target=self.serve, daemon=True, name="estimates").start()
 
-    def ask(self, asked: list[RunSpec], opened: CrowdDataset) -> list[Estimate | CrowdError | None]:
+    def ask(self, asked: list[RunSpec], opened: Labelled) -> list[Estimate | CrowdError | None]:
         """What is known of these runs; what is not will be."""
         keys = [spec.model_dump_json(exclude={"group", "priority"}) for spec in asked]
         now = time.monotonic()
@@ -75,7 +75,7 @@ class _Estimator:
                 self.known[key] = found
                 self.wanted.pop(key, None)
 
-    def look(self, spec: RunSpec, opened: CrowdDataset) -> Estimate | CrowdError:
+    def look(self, spec: RunSpec, opened: Labelled) -> Estimate | CrowdError:
         """An estimate, or why there is none."""
         try:
             return runs.estimate(spec, opened)
@@ -99,7 +99,7 @@ def refused(name: str, draft: Draft) -> str:
     """
     from crowdcore.runs.estimation import RefusedError
 
-    found = _estimator().ask(specs(name, draft), dataset(name))
+    found = _estimator().ask(specs(name, draft), labelled(name))
     return next((str(one) for one in found if isinstance(one, RefusedError)), "")
 
 
@@ -109,7 +109,7 @@ def estimate(name: str, draft: Draft) -> list[Estimate] | None:
     Raises:
         CrowdError: the settings or the dataset are refused, as the run itself would be.
     """
-    found = _estimator().ask(specs(name, draft), dataset(name))
+    found = _estimator().ask(specs(name, draft), labelled(name))
     known = [one for one in found if one is not None]
     for one in known:
         if isinstance(one, CrowdError):

@@ -19,8 +19,9 @@ from typing import Any
 import streamlit as st
 
 from crowdcore.core.errors import CrowdError, SettingError
+from crowdcore.data import CrowdDataset
 from crowdcore.runs.files import read_json, write_json
-from dashboard.services._cache import dataset
+from dashboard.services._cache import Kind, labelled
 from dashboard.services.embedding import embeddable
 
 __all__ = [
@@ -40,6 +41,8 @@ __all__ = [
 ]
 
 _PATIENCE = 180.0  # seconds
+_METHODS: Mapping[Kind, str] = {"classes": "methods", "ratings": "rating_methods"}
+"""Kind of labels -> where `crowdcore.learning.describe` has its methods."""
 FIRST = ("auto", "crowd-layer", "trace", "conal")
 _BOUNDS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
     ("minimum", "at least", operator.ge),
@@ -85,27 +88,27 @@ def _described(stamp: str) -> dict[str, Any]:
     return found
 
 
-def learners() -> dict[str, str]:
-    """Name -> title of every learning method, the one suggested and the papers' comparison first."""
-    found = _described(_stamp())["methods"]
+def learners(kind: Kind = "classes") -> dict[str, str]:
+    """Name -> title of every method for such labels, the one suggested and the papers' comparison first."""
+    found = _described(_stamp())[_METHODS[kind]]
     names = [*(name for name in FIRST if name in found), *(name for name in found if name not in FIRST)]
     return {name: found[name]["title"] for name in names}
 
 
-def about_method(name: str) -> dict[str, Any]:
+def about_method(name: str, kind: Kind = "classes") -> dict[str, Any]:
     """``title``, ``paper``, ``words``, ``schema`` and ``training``; see `crowdcore.learning.describe`.
 
     Raises:
-        SettingError: no such method.
+        SettingError: no such method for such labels.
     """
-    found = _described(_stamp())["methods"]
+    found = _described(_stamp())[_METHODS[kind]]
     if name not in found:
         raise SettingError("method", "name one that exists", name, f"Known: {', '.join(found)}.")
     return found[name]  # type: ignore[no-any-return]
 
 
 def about_backbone(name: str) -> dict[str, Any]:
-    """``title``, ``words``, ``schema`` and ``images`` of one of `backbones`."""
+    """``title``, ``words``, ``schema``, ``images`` and ``sentences`` of one of `backbones`."""
     return _described(_stamp())["backbones"][name]  # type: ignore[no-any-return]
 
 
@@ -116,12 +119,17 @@ def training_schema() -> dict[str, Any]:
 
 def untrainable(name: str) -> str:
     """Why nothing can be trained on a dataset, and what would help; empty if something can."""
-    opened = dataset(name)
+    opened = labelled(name)
     if opened.n_annotations == 0:
         return (
             "It has no annotations, so there is nothing to learn from. Open a file on the Data page that has a label "
             "per row: task, worker, label."
         )
+    if not isinstance(opened, CrowdDataset):
+        how = "Bring a folder with `features_train.npy` (a row per task, in the order of `tasks.csv`)."
+        return "" if opened.features is not None else f"It has no features, so a network has nothing to look at. {how}"
+    if opened.of_words:
+        return ""
     if noun := embeddable(name):
         return f"It has {noun}, but no features yet: the page Train makes them."
     if opened.features is None and (opened.media is None or opened.media.images is None):
@@ -135,17 +143,24 @@ def untrainable(name: str) -> str:
 
 
 def suggested(name: str) -> list[str]:
-    """Methods to begin with: `auto`, but CoNAL where each of its trials would train a network on images."""
-    return ["auto"] if dataset(name).features is not None else ["conal"]
+    """Methods to begin with: `auto`, but CoNAL where each of its trials would train a network on images.
+
+    Of words and of numbers, the crowd layer: `auto` learns classes from features.
+    """
+    opened = labelled(name)
+    if not isinstance(opened, CrowdDataset) or opened.of_words:
+        return ["crowd-layer"]
+    return ["auto"] if opened.features is not None else ["conal"]
 
 
 def backbones(name: str) -> dict[str, str]:
     """Name -> title of the networks that fit a dataset, the first one best."""
-    opened = dataset(name)
-    pictures = opened.media is not None and opened.media.images is not None
+    opened = labelled(name)
+    words = isinstance(opened, CrowdDataset) and opened.of_words
+    pictures = isinstance(opened, CrowdDataset) and opened.media is not None and opened.media.images is not None
     found = _described(_stamp())["backbones"]
-    fitting = [b for b in found if pictures or not found[b]["images"]]
-    usual = "cnn" if opened.features is None and "cnn" in fitting else "mlp"
+    fitting = [b for b in found if found[b]["sentences"] == words and (pictures or not found[b]["images"])]
+    usual = "tagger" if words else "cnn" if opened.features is None and "cnn" in fitting else "mlp"
     fitting.sort(key=lambda b: b != usual)
     return {b: found[b]["title"] for b in fitting}
 
@@ -190,8 +205,9 @@ def _title(name: str, field: Mapping[str, Any]) -> str:
 def setting_title(name: str, method: str = "") -> str:
     """A setting of a method, or of the trainer, in words."""
     try:
-        schemas = [training_schema(), *([about_method(method)["schema"]] if method else [])]
-    except CrowdError:  # a method that is no longer there
+        own = [found[method]["schema"] for k in _METHODS.values() if method in (found := _described(_stamp())[k])]
+        schemas = [training_schema(), *own[::-1]]
+    except CrowdError:  # methods cannot be listed
         schemas = []
     return next((f[name]["title"] for f in map(fields_of, schemas[::-1]) if name in f), name.replace("_", " "))
 

@@ -6,14 +6,15 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crowdcore.data import CrowdDataset
 from crowdcore.exhibits.view import cached
-from dashboard.services._cache import dataset, version
+from dashboard.services._cache import kind, labelled, version
 from dashboard.services.datasets import reference
-from dashboard.services.runs import result, run, spelled
+from dashboard.services.runs import ratings_result, result, run, spelled
 
 if TYPE_CHECKING:
-    from crowdcore import CrowdDataset
     from crowdcore.analysis.reference import Reference
+    from crowdcore.data.ratings import Labelled
     from crowdcore.runs.report import Report
 
 __all__ = ["Archiving", "command_line", "drawing_fault", "page", "parts", "report"]
@@ -23,17 +24,17 @@ Names = tuple[str, ...]
 
 def parts(name: str, with_runs: bool) -> dict[str, str]:
     """Part -> title, of those that this dataset, and runs on it, may have something for."""
-    from crowdcore.runs.report import DATA_PARTS, PARTS
+    from crowdcore.runs.report import parts_of
 
-    found = PARTS if with_runs else DATA_PARTS
-    known = dataset(name).truth is not None
+    found = parts_of(labelled(name), with_runs)
+    known = getattr(labelled(name), "truth", None) is not None
     return {part: title for part, (title, _) in found.items() if known or part != "recovery"}
 
 
 @cached
 def _report(
-    opened: CrowdDataset,
-    truth: Reference,
+    opened: Labelled,
+    truth: Reference | str,
     name: str,
     runs: Names,
     versions: tuple[int, ...],
@@ -45,7 +46,8 @@ def _report(
     from crowdcore import runs as recorded
     from crowdcore.runs.report import Trained, build
 
-    trained = [Trained(one, result(one), recorded.command_line(run(one).spec)) for one in runs]
+    learnt = ratings_result if kind(name) == "ratings" else result
+    trained = [Trained(one, learnt(one), recorded.command_line(run(one).spec)) for one in runs]
     again = command_line(name, runs, chosen, which, show_names)
     return build(opened, trained, chosen, reference=truth, show_names=show_names, command=again)
 
@@ -60,8 +62,9 @@ def report(name: str, runs: Names, chosen: Names, which: str, show_names: bool) 
         which: the reference of the dataset's own figures.
         show_names: show the workers' ids instead of pseudonyms.
     """
-    opened, versions = dataset(name), tuple(map(version, runs))
-    return _report(opened, reference(opened, which), name, runs, versions, chosen, which, show_names)
+    opened, versions = labelled(name), tuple(map(version, runs))
+    truth = reference(opened, which) if isinstance(opened, CrowdDataset) else which
+    return _report(opened, truth, name, runs, versions, chosen, which, show_names)
 
 
 def page(name: str, runs: Names, chosen: Names, which: str, show_names: bool) -> bytes:

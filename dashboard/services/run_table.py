@@ -31,6 +31,11 @@ __all__ = [
 ]
 
 _SHORT = 8  # digits of an id
+SCORES = (
+    *("test_selected", "test_selected_std", "test_last", "test_last_std", "validation"),
+    *("span_f1", "span_f1_std", "span_precision", "span_recall", "rmse", "rmse_std", "mae", "r2", "valid_rmse"),
+)
+"""Columns that only some kinds of labels and runs have."""
 
 
 def run_choices(listed: Sequence[Run]) -> dict[str, dict[str, str]]:
@@ -50,7 +55,7 @@ def run_choices(listed: Sequence[Run]) -> dict[str, dict[str, str]]:
 def runs_on_screen(shown: Sequence[Run]) -> pd.DataFrame:
     """`crowdcore.runs.run_table` for reading: percentages, the viewer's clock, a star, no column without content."""
     frame = runs.run_table(shown, settings_in_words)
-    accuracies = [name for name in frame if str(name).startswith("test_") or name == "validation"]
+    accuracies = [name for name in frame if str(name).startswith(("test_", "span_")) or name == "validation"]
     started = frame["started"].dt.tz_convert(ZoneInfo(viewer_zone())).dt.tz_localize(None)
     frame = frame.assign(
         best=np.where(frame["best"], "★", ""),
@@ -58,7 +63,7 @@ def runs_on_screen(shown: Sequence[Run]) -> pd.DataFrame:
         started=started,
         **{str(name): 100 * frame[name] for name in accuracies},
     )
-    maybe = ("best", "settings", "test_selected_std", "test_last_std", "note", "tags")
+    maybe = ("best", "settings", *SCORES, "note", "tags")
     empty = [name for name in maybe if not frame[name].replace("", np.nan).notna().any()]
     return frame.drop(columns=["id", "validated_on", *empty])
 

@@ -12,7 +12,7 @@ import streamlit as st
 from crowdcore import runs
 from crowdcore.core.errors import SystemNotSupportedError, missing_extra, need_posix
 from crowdcore.exhibits.view import cached
-from dashboard.services._cache import dataset, upload_folder, version
+from dashboard.services._cache import labelled, upload_folder, version
 from dashboard.services.learners import setting_title, settings_in_words
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from crowdcore.learning.ratings.result import RatingsResult
     from crowdcore.learning.results.result import TrainingResult
     from crowdcore.runs import EngineState, Run
 
@@ -30,6 +31,7 @@ __all__ = [
     "forget",
     "live_runs",
     "log_lines",
+    "ratings_result",
     "readable",
     "result",
     "run",
@@ -111,14 +113,14 @@ def run(run_id: str) -> Run:
 
 def readable(found: Run, name: str) -> bool:
     """Whether a run came to a result that belongs to the dataset as it is now; a cancelled one may have, too."""
-    return found.has_ended and found.has_result and found.spec.fingerprint in {"", dataset(name).fingerprint}
+    return found.has_ended and found.has_result and found.spec.fingerprint in {"", labelled(name).fingerprint}
 
 
 def result(run_id: str) -> TrainingResult:
-    """What a finished run came to; shared, never copied: nobody may change it.
+    """What a finished run learnt from classes or tags; shared, never copied: nobody may change it.
 
     Raises:
-        DataError: it has no result (yet).
+        DataError: it has no result (yet), or learnt from ratings.
     """
     return _result(run_id, version(run_id))
 
@@ -126,6 +128,20 @@ def result(run_id: str) -> TrainingResult:
 @cached
 def _result(run_id: str, version: int) -> TrainingResult:
     return runs.result(run_id)
+
+
+def ratings_result(run_id: str) -> RatingsResult:
+    """What a finished run learnt from ratings; shared, never copied.
+
+    Raises:
+        DataError: it has no result (yet), or learnt from classes.
+    """
+    return _ratings_result(run_id, version(run_id))
+
+
+@cached
+def _ratings_result(run_id: str, version: int) -> RatingsResult:
+    return runs.ratings_result(run_id)
 
 
 def curves(run_id: str, ended: datetime | None = None, metric: str = "") -> pd.DataFrame:

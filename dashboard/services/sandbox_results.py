@@ -35,17 +35,17 @@ def runs_on(names: Sequence[str]) -> list[tuple[str, Run]]:
     return [(name, run) for name in names for run in reversed(runs_of(name)) if run.spec.search is None]
 
 
-def _called(run: Run) -> str:
+def _called(name: str, run: Run) -> str:
     """A method with its own settings."""
     from crowdcore.learning.recovery.plan import Candidate
 
-    method, settings = spelling.read(draft_of(run.spec)["methods"][0])
+    method, settings = spelling.read(draft_of(name, run.spec)["methods"][0])
     return Candidate(method=method, settings=settings).name
 
 
 def newest(names: Sequence[str]) -> dict[tuple[str, str], Run]:
     """(crowd, what the method is called) -> its newest run that came to a result."""
-    return {(name, _called(run)): run for name, run in runs_on(names) if readable(run, name)}
+    return {(name, _called(name, run)): run for name, run in runs_on(names) if readable(run, name)}
 
 
 def errors(names: Sequence[str]) -> Exhibit | None:

@@ -131,8 +131,8 @@ def search_exhibits(found: Run) -> tuple[Exhibit, Exhibit | None]:
     return training.search_history(search_trials(found), method), training.search_importance(shares, method)
 
 
-def best_draft(found: Run) -> Draft | None:
-    """A draft with the settings of the best trial; None while no trial has ended."""
+def best_draft(name: str, found: Run) -> Draft | None:
+    """A draft with the settings of the best trial of a search on a dataset; None while no trial has ended."""
     trials = search_trials(found).dropna(subset="validation_accuracy")
     if trials.empty or found.spec.search is None:
         return None
@@ -140,4 +140,4 @@ def best_draft(found: Run) -> Draft | None:
     chosen = {name: best[name].tolist()[0] for name in found.spec.search.space}
     settings = {**found.spec.settings, **chosen}
     spec = found.spec.model_copy(update={"settings": settings, "search": None, "priority": 0})
-    return draft_of(spec)
+    return draft_of(name, spec)

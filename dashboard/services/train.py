@@ -11,7 +11,7 @@ from crowdcore.core import method_string as spelling
 from crowdcore.core.errors import SettingError
 from crowdcore.learning import presets as tables
 from crowdcore.learning.settings import SEEDS, TrainSettings
-from dashboard.services._cache import dataset
+from dashboard.services._cache import Kind, kind, labelled
 from dashboard.services.learners import about_backbone, about_method, backbones, check, training_schema
 from dashboard.services.runs import forget, spelled
 
@@ -32,7 +32,7 @@ __all__ = [
     "start",
 ]
 
-_USUAL_NETWORK = {"backbone": TrainSettings.model_fields["backbone"].default}  # where a run names none
+_USUAL_NETWORK = {"backbone": TrainSettings.model_fields["backbone"].default}  # where a run on features names none
 _OF_ALL = {"backbone", "backbone_settings"}  # settings of the trainer that a line cannot have of its own
 
 Draft = Mapping[str, Any]
@@ -40,14 +40,14 @@ Draft = Mapping[str, Any]
 of the trainer that somebody chose, for all methods."""
 
 
-def read_method(line: str) -> tuple[str, dict[str, Any]]:
+def read_method(line: str, kind: Kind = "classes") -> tuple[str, dict[str, Any]]:
     """Method and settings of a line such as ``conal regularisation=0 lr=0.01``; the trainer's hold for it alone.
 
     Raises:
         SettingError: no such method, a setting that neither it nor the trainer has, or a value that it does not take.
     """
     method, settings = spelling.read(line)
-    own, shared = about_method(method)["schema"], row_settings()
+    own, shared = about_method(method, kind)["schema"], row_settings()
     known = {**own.get("properties", {}), **shared}
     strange = next((name for name in settings if name not in known), None)
     if strange is not None:
@@ -62,10 +62,10 @@ def row_settings() -> dict[str, Any]:
     return {k: v for k, v in training_schema()["properties"].items() if k not in _OF_ALL}
 
 
-def spell_method(method: str, settings: Mapping[str, Any]) -> str:
+def spell_method(method: str, settings: Mapping[str, Any], kind: Kind = "classes") -> str:
     """The line of a method; its own settings that would come along anyway are left out."""
-    own = about_method(method)["schema"].get("properties", {})
-    usual = {k: _default(f) for k, f in own.items()} | along(spelling.spell(method, settings))
+    own = about_method(method, kind)["schema"].get("properties", {})
+    usual = {k: _default(f) for k, f in own.items()} | along(spelling.spell(method, settings), kind)
     return spelling.spell(method, {k: v for k, v in settings.items() if k not in own or usual.get(k, ...) != v})
 
 
@@ -84,14 +84,14 @@ def _default(field: Mapping[str, Any]) -> Any:
     return field.get("default", {} if field.get("type") == "object" else ...)
 
 
-def along(line: str) -> dict[str, Any]:
+def along(line: str, kind: Kind = "classes") -> dict[str, Any]:
     """Settings, the method's own and the trainer's, that come along with a method and what is chosen in its line."""
-    return _along(*spelling.read(line))[0]
+    return _along(*spelling.read(line), kind)[0]
 
 
-def _along(method: str, settings: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+def _along(method: str, settings: Mapping[str, Any], kind: Kind) -> tuple[dict[str, Any], int]:
     """What comes along, and with how many choices besides the defaults."""
-    told = about_method(method)["training"]
+    told = about_method(method, kind)["training"]
     usual: dict[str, Any] = next((given for choice, given in told if not choice), {})
     fitting = [g for choice, g in told if choice and all(settings.get(k) == v for k, v in choice.items())]
     found = dict(usual)
@@ -117,42 +117,45 @@ def specs(name: str, draft: Draft) -> list[runs.RunSpec]:
     network = shared.get("backbone", "")
     if network in backbones(name):
         check(about_backbone(network)["schema"], shared.get("backbone_settings", {}))
-    group = uuid.uuid4().hex[:8]
+    group, of = uuid.uuid4().hex[:8], kind(name)
     return [
         runs.RunSpec(
             dataset=spelled(name),
-            fingerprint=dataset(name).fingerprint,
+            fingerprint=labelled(name).fingerprint,
             method=method,
-            settings=_asked(method, own, shared),
+            settings=_asked(method, own, shared, of),
             seeds=seeds,
             device=draft["device"],
             group=group,
         )
-        for method, own in map(read_method, draft["methods"])
+        for method, own in (read_method(line, of) for line in draft["methods"])
     ]
 
 
-def _asked(method: str, own: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
+def _asked(method: str, own: Mapping[str, Any], shared: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
     """The settings of one run: what the method's line says wins over what all share, and that over what comes along."""
-    comes, choices = _along(method, own)
+    comes, choices = _along(method, own, kind)
     written = comes if choices > 1 else {}  # several choices at once: what is shown is what is asked for
     asked = changed(training_schema(), shared) | {k: v for k, v in shared.items() if k in comes}
     return {**written, **asked, **own}
 
 
-def draft_of(spec: runs.RunSpec) -> Draft:
-    """The draft that starts a run once more."""
-    own = about_method(spec.method)["schema"].get("properties", {})
+def draft_of(name: str, spec: runs.RunSpec) -> Draft:
+    """The draft that starts a run on a dataset once more."""
+    own = about_method(spec.method, kind(name))["schema"].get("properties", {})
+    network = _USUAL_NETWORK if _USUAL_NETWORK["backbone"] in backbones(name) else {}
     return {
-        "methods": [spell_method(spec.method, {k: v for k, v in spec.settings.items() if k in own})],
+        "methods": [spell_method(spec.method, {k: v for k, v in spec.settings.items() if k in own}, kind(name))],
         "seeds": spelling.spell_seeds(spec.seeds),
         "device": spec.device,
-        "training": {**_USUAL_NETWORK, **{k: v for k, v in spec.settings.items() if k not in own}},
+        "training": {**network, **{k: v for k, v in spec.settings.items() if k not in own}},
     }
 
 
 def presets(name: str) -> dict[str, str]:
-    """Name -> title of every preset, those made for this dataset first."""
+    """Name -> title of every preset, those made for this dataset first; they are about classes."""
+    if kind(name) == "ratings":
+        return {}
     found = sorted(tables.PRESETS.values(), key=lambda p: p.dataset != name)
     return {p.name: p.title for p in found}
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import streamlit as st
 
 from dashboard import services, state
-from dashboard.components import compared
+from dashboard.components import compared, compared_ratings
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
 from dashboard.components.run_picker import pick_runs
@@ -21,12 +23,30 @@ TABS = {
     "Sweeps": compared.sweeps,
     "Recovery": compared.recovery,
 }
+RATING_TABS = {
+    "Errors": compared_ratings.errors,
+    "Curves": compared.curves,
+    "Biases": compared_ratings.biases,
+}
 
 
 def draw() -> None:
     """The page."""
     st.title("Compare")
     board()
+
+
+def draw_ratings() -> None:
+    """The page of labels that are numbers."""
+    st.title("Compare")
+    rating_board()
+
+
+@fragment
+def rating_board() -> None:
+    """The runs, and the open tab only."""
+    if runs := tuple(run.id for run in pick_runs("runs")):
+        tabs(RATING_TABS, list(RATING_TABS), runs)
 
 
 @fragment
@@ -43,11 +63,16 @@ def board() -> None:
         return
     known = services.dataset(dataset).truth is not None
     names = [name for name in TABS if known or name != "Recovery"] if runs else ["Sweeps"]
+    tabs(TABS, names, runs)
+
+
+def tabs(known: Mapping[str, Callable[[tuple[str, ...]], None]], names: list[str], runs: tuple[str, ...]) -> None:
+    """What the open tab shows of the runs."""
     shown = state.one_of("view", names) or names[0]
     for tab, name in zip(st.tabs(names, **state.bind("view", shown)), names, strict=True):
         if tab.open:
             with tab:
-                TABS[name](runs)
+                known[name](runs)
 
 
-page("compare", draw)
+page("compare", draw, ratings=draw_ratings)

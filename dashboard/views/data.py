@@ -1,11 +1,14 @@
 """Data: a dataset at a glance, and the way in for a file of one's own."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from crowdcore import exhibits
+from crowdcore.exhibits import ratings
 from dashboard import services, state
 from dashboard.components.exhibit import looked_at, show
-from dashboard.components.frame import page
+from dashboard.components.frame import hidden_names, page
 from dashboard.components.guard import fragment
 from dashboard.components.importer import importer
 from dashboard.components.table import formats
@@ -21,14 +24,14 @@ SHARES = {
 }
 
 
-def draw() -> None:
-    """The page."""
+def draw(look: Callable[[], None] | None = None) -> None:
+    """The page; ``look`` draws the dataset at a glance."""
     st.title(as_text(services.title(state.get("dataset"))))
     tabs = ["Overview", "Open a file"]
     overview, own = st.tabs(tabs, **state.bind("view", state.one_of("view", tabs) or tabs[0]))
     with overview:
         if overview.open:
-            glance()
+            (look or glance)()
     with own:
         if own.open:
             importing()
@@ -65,6 +68,20 @@ def glance() -> None:
     show(data.class_table(view), "classes", file=f"{dataset}-classes", noun="class")
 
 
+@fragment
+def glance_at_ratings() -> None:
+    """Numbers and agreement of labels that are numbers, and the way to who is off by how much."""
+    dataset = state.get("dataset")
+    view = ratings.rating_view(services.rated(dataset), state.get("reference"), hidden=hidden_names())
+    left, right = st.columns(2)
+    with left:
+        show(ratings.summary(view), "summary", file=f"{dataset}-ratings", noun="measure", rows=12)
+    with right:
+        show(ratings.agreement(view), "agreement", file=f"{dataset}-ratings-agreement", noun="coefficient")
+    address = state.address("ratings", ratings=dataset)
+    st.page_link("views/ratings.py", label="Ratings", icon=":material/star_half:", query_params=address)
+
+
 def metrics() -> None:
     """The numbers everyone asks for first, and what was noticed while reading."""
     exhibit = exhibits.overview.overview(looked_at())
@@ -81,4 +98,4 @@ def metrics() -> None:
         st.caption(as_text(note))
 
 
-page("data", draw, without=importing)
+page("data", draw, without=importing, ratings=lambda: draw(glance_at_ratings))

@@ -24,7 +24,7 @@ VIEWS = {"bias": "Workers", "shared": "Shared bias", "pairs": "Who errs alike", 
 def draw() -> None:
     """The page."""
     st.title("Ratings")
-    st.caption("For crowds whose labels are numbers. The other pages are about classes.")
+    st.caption("For crowds whose labels are numbers. Train, Runs, Compare and Report are for them, too.")
     board()
 
 
@@ -36,8 +36,9 @@ def board() -> None:
     st.page_link("views/data.py", label="Open a file of your own", icon=":material/upload_file:", query_params=open_own)
     if not folders:
         return
+    names = sorted(folders, key=lambda name: name != state.get("dataset"))  # first, what other pages are about
     with st.container(horizontal=True):
-        chosen = named("Ratings", "ratings", {name: services.title(name) for name in folders})
+        chosen = named("Ratings", "ratings", {name: services.title(name) for name in names})
         place = st.container(horizontal=True, vertical_alignment="bottom")
     dataset = opened(chosen, folders[chosen])
     if dataset is None:
@@ -52,6 +53,9 @@ def board() -> None:
         f"{count(dataset.n_tasks, 'task')} · {count(dataset.n_workers, 'worker')} · "
         f"{count(dataset.n_annotations, 'rating')} from {dataset.low:g} to {dataset.high:g}"
     )
+    if dataset.features is not None:
+        address = {**state.address("train"), "dataset": chosen}
+        st.page_link("views/train.py", label="Train", icon=":material/model_training:", query_params=address)
     which = state.one_of("view", list(VIEWS)) or "bias"
     st.segmented_control("View", list(VIEWS), format_func=VIEWS.__getitem__, **state.bind("view", which))
     if which == "shared":

@@ -95,4 +95,4 @@ def contents(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], refere
     listed.markdown("\n".join(lines))
 
 
-page("report", draw)
+page("report", draw, ratings=draw)

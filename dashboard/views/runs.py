@@ -15,4 +15,4 @@ def draw() -> None:
     fragment(board)()
 
 
-page("runs", draw, draw)
+page("runs", draw, draw, ratings=draw)

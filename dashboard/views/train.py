@@ -49,7 +49,10 @@ def draw() -> None:
 
 
 def forms() -> None:
-    """What to train, or what to search."""
+    """What to train, or what to search; a search judges by accuracy, which ratings have none of."""
+    if services.kind(state.get("dataset")) == "ratings":
+        form()
+        return
     names = ["Train", "Search settings"]
     train, search = st.tabs(names, **state.bind("view", state.one_of("view", names) or names[0]))
     with train:
@@ -73,4 +76,4 @@ def nothing_to_learn(why: str) -> None:
         )
 
 
-page("train", draw)
+page("train", draw, ratings=draw)

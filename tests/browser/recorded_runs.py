@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-import crowdcore as cc
+from crowdcore.data.catalogue import load_labels
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.ratings import Labelled
+from crowdcore.learning.labels import Learnt
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.training.inputs import Preparation
 from crowdcore.runs import RunSpec, Workspace
 from crowdcore.runs.artefacts import keep_result
 from crowdcore.runs.recorder import Recorder
 from crowdcore.runs.schema import client_of
-from crowdcore.runs.scores import accuracy_scores
+from crowdcore.runs.scores import result_scores
 from crowdcore.runs.store import create, set_state
 
 __all__ = ["invented", "record"]
@@ -84,8 +86,8 @@ def invented(
 
 def record(
     workspace: Workspace | Path | str,
-    result: TrainingResult,
-    dataset: CrowdDataset | None = None,
+    result: Learnt,
+    dataset: Labelled | None = None,
     **settings: Any,
 ) -> str:
     """Record a result as a finished run, with its curves and scores.
@@ -102,7 +104,7 @@ def record(
     from mlflow.entities import Metric, Param
 
     place = workspace if isinstance(workspace, Workspace) else Workspace.open(workspace)
-    opened = dataset if dataset is not None else cc.load_dataset(result.dataset)
+    opened = dataset if dataset is not None else load_labels(result.dataset)
     spec = RunSpec(
         dataset=result.dataset,
         fingerprint=opened.fingerprint,
@@ -116,7 +118,7 @@ def record(
     with Recorder(place, run.id) as recorder:
         recorder.restore(result.seeds, result.curves)
     keep_result(run.id, result, opened, place)
-    scores = {"seconds": result.seconds, **accuracy_scores(result)}
+    scores = {"seconds": result.seconds, **result_scores(result)}
     client_of(place).log_batch(
         run.id,
         [Metric(name, value, 0, 0) for name, value in scores.items()],

@@ -9,6 +9,7 @@ from typing import Any
 
 from crowdcore import runs
 from crowdcore.learning import presets
+from tests.rated_crowd import rated_folder
 from tests.runs.conftest import crowd_folder, make, one_thread, record_template, workspace  # noqa: F401
 
 SHORT = ("--epochs", 1, "--device", "cpu", "--set", 'backbone_settings={"hidden": 8}')
@@ -54,3 +55,16 @@ def test_what_does_not_fit_together_is_refused(refused: Callable[..., str]) -> N
     assert "Did you mean 'labelme-table'" in refused("train", "--preset", "labelme-tabel")
     assert "--preset" in refused("train", "demo", "--preset", "labelme-table", "-m", "conal")
     assert "DATASET" in refused("train")
+
+
+def test_labels_that_are_numbers_are_trained_on_by_the_same_command(crowdcore, refused, tmp_path):
+    folder = rated_folder(tmp_path / "rated")
+    asked = ("train", folder, "--seeds", 2, "--epochs", 2, "--set", "connection=b")
+    found = crowdcore(*asked)
+    assert found["method"] == "crowd-layer (b)" and [row["epoch"] for row in found["errors"]] == [
+        *("selected", "last", "best")
+    ]
+    again = crowdcore("ratings", *asked)
+    assert again["errors"] == found["errors"]
+    assert "be left out" in refused(*asked, "--checkpoint", tmp_path / "kept")
+    assert "for ratings" in refused("train", folder, "--method", "conal")

@@ -89,6 +89,18 @@ def drifting() -> analysis.WorkerOverTime:
     return found
 
 
+def hurried() -> analysis.WorkerSpeedOverTime:
+    """The same worker, who answers three times as fast in that half."""
+    crowd = planted_crowd(1, n_tasks=600, n_workers=15, skill=(0.6, 0.95), even=True)
+    assert crowd.extra is not None
+    at = np.argsort(crowd.extra["timestamp"].to_numpy()[own := np.flatnonzero(crowd.worker == DRIFTING)])
+    seconds = np.random.default_rng(1).lognormal(2.0, 0.4, crowd.n_annotations)
+    seconds[own[at[len(at) // 2 :]]] /= 3
+    found = analysis.worker_speed_over_time(replace(crowd, extra=crowd.extra.assign(seconds=seconds)), worker=DRIFTING)
+    assert found is not None
+    return found
+
+
 def changed() -> analysis.Rounds:
     """Two rounds of a simulated crowd; one worker guesses in the second."""
     crowd = two_rounds(1, "tasks", {"n_tasks": 900, "even": True}, changes=True)
@@ -148,6 +160,7 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
     "worker_distance": lambda: figures.worker_distance(analysis.worker_distance(dataset())),
     "worker_ranking": lambda: figures.worker_ranking(quality()),
     "worker_over_time": lambda: figures.worker_over_time(drifting()),
+    "worker_speed_over_time": lambda: figures.worker_speed_over_time(hurried()),
     "round_workers": lambda: figures.round_workers(changed()),
     "coordinated_workers": lambda: figures.coordinated_workers(coordinated()),
     "pair_mistakes": lambda: figures.pair_mistakes(analysis.pair_mistakes(dataset())),

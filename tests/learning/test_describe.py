@@ -34,6 +34,7 @@ def test_every_method_and_backbone_has_words_and_a_schema(told):
         assert about["schema"] == found.Settings.model_json_schema()
     for name, about in told["backbones"].items():
         assert about["images"] is backbones.REGISTRY.find(name).images
+        assert about["sentences"] is (name == "tagger")
         assert about["title"] and about["words"]
 
 

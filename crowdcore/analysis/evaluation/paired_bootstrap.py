@@ -62,8 +62,8 @@ def paired_bootstrap(
     as_far = int((moved >= abs(mean) - 10.0**-_EXACT).sum())
     return PairedBootstrap(
         mean,
-        max(mean - reach, -1.0),
-        min(mean + reach, 1.0),
+        round(max(mean - reach, -1.0), _EXACT),
+        round(min(mean + reach, 1.0), _EXACT),
         (1 + as_far) / (1 + resamples),
         int(counts[values != 0].sum()),
     )

@@ -14,9 +14,9 @@ from crowdcore.analysis.sequences.span_pairs import SPAN_ERRORS, pair_spans
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.tags import need_tags, worker_sequences
+from crowdcore.data.tags import TagScheme, need_tags, worker_sequences
 
-__all__ = ["SpanScores", "TaggingScores", "span_scores", "tagging_scores"]
+__all__ = ["SpanScores", "TaggingScores", "compare_tags", "span_scores", "tagging_scores"]
 
 
 @dataclass(frozen=True)
@@ -69,13 +69,27 @@ def tagging_scores(
         chosen[tasks] = True
         seen &= chosen
     at = np.flatnonzero(seen)
-    first = np.ones(len(at), bool)
-    first[1:] = (np.diff(dataset.sentences.of_task[at]) != 0) | (np.diff(at) != 1)
-    pairs = pair_spans(truth[at], labels[at], first, scheme)
+    return compare_tags(truth[at], labels[at], at, dataset.sentences.of_task[at], scheme)
+
+
+def compare_tags(
+    truth: IntArray, given: IntArray, task: IntArray, sentence: IntArray, scheme: TagScheme
+) -> TaggingScores:
+    """`tagging_scores` of bare arrays, (n,) each: tags of tokens and of nothing else, so that no padding counts.
+
+    Args:
+        truth, given: tags.
+        task: ascending numbers of the tokens; where one is left out, a span ends.
+        sentence: of each token.
+        scheme: what the tags say.
+    """
+    first = np.ones(len(task), bool)
+    first[1:] = (np.diff(sentence) != 0) | (np.diff(task) != 1)
+    pairs = pair_spans(truth, given, first, scheme)
     n_true, n_given = len(pairs.true), len(pairs.given)
     n_exact = int((pairs.outcome == SPAN_ERRORS.index("exact")).sum())
     precision, recall, f1 = (float(x) for x in _measures(*np.array([[n_exact], [n_given], [n_true]], float)))
-    same = float(np.mean(truth[at] == labels[at])) if len(at) else np.nan
+    same = float(np.mean(truth == given)) if len(task) else np.nan
     return TaggingScores(precision, recall, f1, same, n_true, n_given, n_exact)
 
 

@@ -20,6 +20,8 @@ class Backbone(nn.Module):
     Settings: ClassVar[type[Settings]] = Settings
     images: ClassVar[bool] = False
     """Whether it takes images (channels, H, W) rather than features."""
+    sentences: ClassVar[bool] = False
+    """Whether it reads the words of whole sentences rather than features."""
     fills_device: ClassVar[bool] = False
     """Whether one replica keeps the device busy, so that replicas run one after another."""
 

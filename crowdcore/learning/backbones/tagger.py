@@ -45,6 +45,7 @@ class Tagger(Backbone):
     name: ClassVar[str] = "tagger"
     title: ClassVar[str] = "Convolution and GRU over sentences"
     Settings: ClassVar[type[Settings]] = TaggerSettings
+    sentences: ClassVar[bool] = True
     fills_device: ClassVar[bool] = True
 
     def __init__(self, input_shape: tuple[int, ...], n_outputs: int, settings: Any) -> None:

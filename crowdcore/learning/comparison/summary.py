@@ -20,6 +20,7 @@ from crowdcore.learning.comparison.comparability import NAMES, common_seeds, nam
 from crowdcore.learning.comparison.features_seen import features_seen
 from crowdcore.learning.comparison.judged import TEST, Kept, ensemble
 from crowdcore.learning.comparison.selected_by import selected_by
+from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results.result import At, TrainingResult
 from crowdcore.learning.training import metrics
 
@@ -115,7 +116,7 @@ def same_seeds(results: Mapping[str, TrainingResult], at: At) -> dict[str, Float
     return {name: values[[r.seeds.index(s) for s in shared]] for name, (r, values) in reached.items()}
 
 
-def curve_bands(results: Mapping[str, TrainingResult], metric: str) -> list[Band]:
+def curve_bands(results: Mapping[str, TrainingResult] | Mapping[str, RatingsResult], metric: str) -> list[Band]:
     """A curve of every result that has this metric, over epochs."""
     return [
         band(name, r.method, np.arange(1, len(r.curves[metric]) + 1), r.curves[metric])
@@ -163,7 +164,7 @@ def together_name(name: str) -> str:
     return f"{name}, ensemble"
 
 
-def cost(results: Mapping[str, TrainingResult]) -> pd.DataFrame:
+def cost(results: Mapping[str, TrainingResult] | Mapping[str, RatingsResult]) -> pd.DataFrame:
     """One row per result: where it ran, how long (all seeds together), how fast, for how many epochs."""
     return pd.DataFrame(
         [

@@ -18,6 +18,7 @@ from crowdcore.analysis.evaluation.seed_bands import Band, band
 from crowdcore.core.types import FloatArray
 from crowdcore.data import simulate
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results.result import TrainingResult
 
 __all__ = ["Facts", "along", "axes", "facts", "in_words", "names", "varying"]
@@ -29,7 +30,7 @@ _COUNTS = ("workers", "labels per task")
 _IDENTITY = ("dataset", "fingerprint")
 
 
-def facts(result: TrainingResult, dataset: CrowdDataset | None = None) -> dict[str, Any]:
+def facts(result: TrainingResult | RatingsResult, dataset: CrowdDataset | None = None) -> dict[str, Any]:
     """Properties of a run: method, settings, and its crowd.
 
     Args:

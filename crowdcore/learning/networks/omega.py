@@ -13,7 +13,7 @@ from crowdcore.learning.networks.likelihood import gather_rows
 from crowdcore.learning.networks.rows import normalise
 from crowdcore.learning.networks.word_sum import WordSum
 from crowdcore.learning.training.data import Batch
-from crowdcore.learning.training.inputs import of_words, refuse_words
+from crowdcore.learning.training.inputs import refuse_words
 from crowdcore.learning.training.problem import Problem
 
 __all__ = ["OmegaNetwork", "centre_and_scale"]
@@ -43,7 +43,7 @@ class OmegaNetwork(nn.Module):
         super().__init__()
         if source == "two-layer":
             refuse_words(problem.dataset, "ω of this method")
-        source = "words" if source == "features" and of_words(problem.dataset) else source
+        source = "words" if source == "features" and problem.dataset.of_words else source
         self.bias = nn.Parameter(torch.zeros(())) if free else None
         self.scaled = free and source == "features"
         if self.scaled:

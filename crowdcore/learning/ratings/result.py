@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,13 +13,14 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.learning.results.parts import Parts
 
-__all__ = ["RatingsResult", "load_ratings_result", "rating_scores"]
+__all__ = ["RatingsResult", "is_ratings_result", "load_ratings_result", "rating_scores"]
 
 _SPLITS = ("train", "valid", "test", "unlabelled")
 _METRICS = ("mae", "rmse", "r2")
 _ARRAYS = ("task", "split", "gold", "selected_epoch", "last_epoch")
 _TABLES = ("predictions", "workers", "model")
 _AT = ("selected", "last")
+_FORMAT = "ratings 1"
 
 
 def rating_scores(mu: FloatArray, truth: FloatArray, unit: float = 1.0) -> dict[str, FloatArray]:
@@ -75,7 +76,9 @@ class RatingsResult:
             far as the method has them.
         model: name -> (S, ...) tensors of the selected model.
         seconds: wall time, all replicas together.
+        annotations_per_second: ratings × replicas × epochs over that time.
         device: where it ran.
+        versions: package -> version.
         notes: what one should know, one sentence each.
     """
 
@@ -98,7 +101,9 @@ class RatingsResult:
     workers: dict[str, dict[str, AnyArray]]
     model: dict[str, AnyArray]
     seconds: float = 0.0
+    annotations_per_second: float = 0.0
     device: str = "cpu"
+    versions: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
@@ -156,10 +161,15 @@ class RatingsResult:
         arrays |= {f"workers.{at}.{part}": v for at, parts in self.workers.items() for part, v in parts.items()}
         apart = {"curves", *_ARRAYS, *_TABLES}
         head = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in apart}
-        return Parts({"format": "ratings 1", **head}, arrays, self.model, self.curves).write(Path(folder))
+        return Parts({"format": _FORMAT, **head}, arrays, self.model, self.curves).write(Path(folder))
 
     def __repr__(self) -> str:
         return f"RatingsResult({self.title} on {self.dataset}: {len(self.seeds)} seeds, {self.seconds:.1f} s)"
+
+
+def is_ratings_result(folder: Path) -> bool:
+    """Whether `RatingsResult.save` wrote this folder."""
+    return Parts.format_of(folder) == _FORMAT
 
 
 def load_ratings_result(folder: Path | str) -> RatingsResult:
@@ -170,7 +180,7 @@ def load_ratings_result(folder: Path | str) -> RatingsResult:
     """
     folder = Path(folder)
     head, arrays, model, curves = Parts.read(folder, "result of ratings")
-    if head.pop("format") != "ratings 1":
+    if head.pop("format") != _FORMAT:
         raise DataError("This is no result of ratings that this version of crowdcore can read", file=folder)
     parts: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in head.items()}
     parts |= {name: arrays[name] for name in _ARRAYS}

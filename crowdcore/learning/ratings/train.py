@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from crowdcore.learning.training.optimiser import Optimiser
 from crowdcore.learning.training.replicas import Replicas
 from crowdcore.learning.training.selection import Selection
 from crowdcore.learning.training.steps import Steps
+from crowdcore.learning.training.versions import versions
 
 __all__ = ["train_ratings"]
 
@@ -39,6 +40,7 @@ def train_ratings(
     seeds: int | Sequence[int] = SEEDS,
     device: str = "auto",
     on_event: Listener | None = None,
+    should_stop: Callable[[], bool] | None = None,
     **settings: Any,
 ) -> RatingsResult:
     """Train a network that predicts ratings, all seeds side by side.
@@ -49,6 +51,7 @@ def train_ratings(
         seeds: how many replicas (seeds 0, 1, …), or which seeds.
         device: "auto", "cpu", "cuda", "cuda:1".
         on_event: called with an `EpochEvent` after every epoch.
+        should_stop: asked after every epoch; True ends the training there, with the result so far.
         settings: fields of `TrainSettings` (epochs, batch_size, lr, backbone, …) and of the method's own settings.
 
     Returns:
@@ -67,7 +70,8 @@ def train_ratings(
     stack = [Replica(own, seed) for seed in numbers]
     replicas = Replicas(make_replicas(problem, cls, stack, training), data.device)
     with deterministic_kernels(training.deterministic):
-        curves, selection, seconds = _epochs(data, replicas, cls, stack, on_event or (lambda event: None))
+        listen, stop = on_event or (lambda event: None), should_stop or (lambda: False)
+        curves, selection, seconds = _epochs(data, replicas, cls, stack, listen, stop)
         found: dict[str, tuple[FloatArray, dict[str, AnyArray]]] = {}
         best = selection.best_model()
         for at, model in (("last", selection.last_model()), ("selected", best)):
@@ -95,13 +99,20 @@ def train_ratings(
         workers={at: _in_unit(parts, mu[:, problem.splits["train"]], low, unit) for at, (mu, parts) in found.items()},
         model={name: value.detach().cpu().numpy() for name, value in best.items()},
         seconds=seconds,
+        annotations_per_second=problem.n_train_annotations * len(numbers) * len(curves["loss"]) / seconds,
         device=str(data.device),
+        versions=versions(),
         notes=problem.notes,
     )
 
 
 def _epochs(
-    data: Data, replicas: Replicas, cls: type[RatingMethod], stack: Sequence[Replica], listen: Listener
+    data: Data,
+    replicas: Replicas,
+    cls: type[RatingMethod],
+    stack: Sequence[Replica],
+    listen: Listener,
+    stop: Callable[[], bool],
 ) -> tuple[dict[str, FloatArray], Selection, float]:
     """Train; curves of (epochs, S) errors in the dataset's unit, the models kept, and seconds."""
     problem, began = data.problem, time.perf_counter()
@@ -141,7 +152,7 @@ def _epochs(
             cls.name, tuple(r.seed for r in stack), epoch + 1, training.epochs, row, spent / (epoch + 1), speed, done,
             spent * (1 / done - 1),
         ))  # fmt: skip
-        if not selection.active.any():
+        if not selection.active.any() or stop():
             break
     return {name: np.stack(rows) for name, rows in history.items()}, selection, time.perf_counter() - began
 

@@ -7,6 +7,14 @@ from collections.abc import Iterable
 __all__ = ["curve_metrics", "in_words", "is_share"]
 
 _WORDS = {
+    "test_span_f1": "F1 of spans, test",
+    "valid_span_f1": "F1 of spans, validation",
+    "test_rmse": "Root mean squared error, test",
+    "valid_rmse": "Root mean squared error, validation",
+    "test_mae": "Mean absolute error, test",
+    "valid_mae": "Mean absolute error, validation",
+    "test_r2": "R², test",
+    "valid_r2": "R², validation",
     "test_accuracy": "Accuracy, test",
     "valid_accuracy": "Accuracy, validation",
     "train_accuracy": "Accuracy, training",
@@ -18,6 +26,9 @@ _WORDS = {
     "omega_std": "Spread of ω over annotations",
     "test_nll": "Negative log-likelihood, test",
     "valid_nll": "Negative log-likelihood, validation",
+    "train_rmse": "Root mean squared error, training",
+    "train_mae": "Mean absolute error, training",
+    "train_r2": "R², training",
     "train_nll": "Negative log-likelihood, training",
     "cross_entropy": "Cross-entropy of the labels",
     "likelihood": "Negative log-likelihood of the labels",
@@ -42,4 +53,4 @@ def in_words(metric: str) -> str:
 
 def is_share(metric: str) -> bool:
     """Whether a metric is a share of tasks, written as a percentage."""
-    return metric.endswith("_accuracy")
+    return metric.endswith(("_accuracy", "_f1"))

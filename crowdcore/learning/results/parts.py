@@ -42,6 +42,14 @@ class Parts(NamedTuple):
         (folder / "result.json").write_text(json.dumps(self.head, indent=1), encoding="utf-8")
         return folder
 
+    @staticmethod
+    def format_of(folder: Path) -> object:
+        """The format that a folder's head names; None where there is no head that can be read."""
+        try:
+            return json.loads((folder / "result.json").read_text(encoding="utf-8")).get("format")
+        except (OSError, ValueError, AttributeError):
+            return None
+
     @classmethod
     def read(cls, folder: Path, noun: str) -> Parts:
         """Read what `write` wrote.

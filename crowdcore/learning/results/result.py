@@ -75,6 +75,7 @@ class TrainingResult:
         preparation: from stored rows to the network's input.
         input_shape: of one prepared input.
         n_workers: R.
+        sentence: (n,) sentence of each task, of a crowd that tags tokens.
         seconds: wall time, all replicas together.
         annotations_per_second: annotations × replicas × epochs over that time.
         device: where it ran.
@@ -104,6 +105,7 @@ class TrainingResult:
     input_shape: tuple[int, ...]
     n_workers: int
     inputs: str = ""
+    sentence: IntArray | None = None
     worker_confusion: FloatArray | None = None
     common_confusion: FloatArray | None = None
     omega: FloatArray | None = None

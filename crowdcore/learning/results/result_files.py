@@ -22,6 +22,7 @@ _ARRAYS = (
     "split",
     "gold",
     "valid_label",
+    "sentence",
     "selected_epoch",
     "last_epoch",
     "worker_confusion",

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
-import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.sequences.span_scores import tagging_scores
+from crowdcore.analysis.sequences.span_scores import compare_tags
 from crowdcore.core.errors import DataError
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.tags import TagScheme
 from crowdcore.learning.results.result import TrainingResult
 
-__all__ = ["tagged_spans"]
+__all__ = ["found_spans", "tagged_spans"]
 
 
 def tagged_spans(
@@ -34,14 +35,25 @@ def tagged_spans(
     """
     if result.fingerprint != dataset.fingerprint:
         raise DataError(f"The run learnt from other data than {dataset.name} as it is now", "Train again.")
-    p = result.posterior(split, at)
-    tasks = result.task[result.split == ("train", "valid", "test", "unlabelled").index(split)]
-    if not (dataset.gold[tasks] >= 0).any():
-        raise DataError(f"{dataset.name} has no gold labels in split {split!r}", "No span can be judged there.")
-    rows = []
-    for seed, tags in zip(result.seeds, p.argmax(-1), strict=True):
-        labels = np.full(dataset.n_tasks, -1)
-        labels[tasks] = tags
-        found = tagging_scores(dataset, labels, tasks=tasks)
-        rows.append((seed, found.precision, found.recall, found.f1, found.token_accuracy))
-    return pd.DataFrame(rows, columns=["seed", "precision", "recall", "f1", "token_accuracy"])
+    sentence = None if dataset.sentences is None else dataset.sentences.of_task[result.task]
+    return found_spans(replace(result, sentence=sentence), split, at)
+
+
+def found_spans(
+    result: TrainingResult, split: str = "test", at: Literal["selected", "last"] = "selected"
+) -> pd.DataFrame:
+    """`tagged_spans` of a result alone."""
+    scheme = TagScheme.of(result.classes)
+    if result.sentence is None or scheme is None:
+        raise DataError(f"The labels of {result.dataset} are no tags of tokens", "Spans are of sentences only.")
+    rows = result.split == ("train", "valid", "test", "unlabelled").index(split)
+    truth, tags = result.gold[rows], result.posterior(split, at).argmax(-1)
+    known = truth >= 0
+    if not known.any():
+        raise DataError(f"{result.dataset} has no gold labels in split {split!r}", "No span can be judged there.")
+    where = truth[known], result.task[rows][known], result.sentence[rows][known]
+    table = []
+    for seed, given in zip(result.seeds, tags, strict=True):
+        found = compare_tags(where[0], given[known], *where[1:], scheme)
+        table.append((seed, found.precision, found.recall, found.f1, found.token_accuracy))
+    return pd.DataFrame(table, columns=["seed", "precision", "recall", "f1", "token_accuracy"])

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import platform
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import torch
 
-import crowdcore
 from crowdcore.analysis.recovery.effective_confusion import effective_confusion, names_at_risk
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, FloatArray
@@ -21,6 +18,7 @@ from crowdcore.learning.training.loop import Replica
 from crowdcore.learning.training.outcome import Outcome
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.schedule import Session
+from crowdcore.learning.training.versions import versions
 
 __all__ = ["conclude"]
 
@@ -74,6 +72,7 @@ def conclude(
         input_shape=problem.input_shape,
         n_workers=problem.n_workers,
         inputs=problem.rows.fingerprint,
+        sentence=None if dataset.sentences is None else dataset.sentences.of_task[problem.order],
         **recovered["selected"],
         last=recovered["last"],
         kept_epochs=outcome.kept_epochs,
@@ -85,12 +84,7 @@ def conclude(
         annotations_per_second=work / seconds if seconds else 0.0,
         tried=(),
         device=session.device_name,
-        versions={
-            "crowdcore": crowdcore.__version__,
-            "torch": str(torch.__version__),
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-        },
+        versions=versions(),
         notes=(
             *problem.notes,
             *method.notes(problem, settings),

@@ -6,7 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from crowdcore.analysis.sequences.span_scores import compare_tags
 from crowdcore.core.types import FloatArray
+from crowdcore.data.tags import TagScheme
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.kept_epochs import omega_of
 from crowdcore.learning.training.naming import match_names
@@ -36,9 +38,10 @@ def predict(replicas: Replicas, data: Data, tasks: slice, training_tasks: bool =
 class Evaluation:
     """What is measured after every epoch: accuracy and NLL of each split, recovery errors if truth is known.
 
-    Also how far confusions moved from their start (mean over workers with labels and over rows of half the sum of
-    absolute differences, 0 to 1) and how much ω varies. Training tasks and ω count only where there are no more than
-    10,000 tasks, and distances only up to 4 million numbers.
+    Of taggers also the F1 of spans, but on training tokens. Also how far confusions moved from their start (mean
+    over workers with labels and over rows of half the sum of absolute differences, 0 to 1) and how much ω varies.
+    Training tasks and ω count only where there are no more than 10,000 tasks, and distances only up to 4 million
+    numbers.
 
     Args:
         replicas: whose predictions and confusions.
@@ -54,6 +57,9 @@ class Evaluation:
         labels = {"valid": problem.valid_label, "test": problem.gold[test]}
         if problem.n_train <= _FOLLOWED and (problem.gold[train] >= 0).any():
             labels = {"train": problem.gold[train], **labels}
+        words = problem.dataset.sentences
+        self._scheme = None if words is None else TagScheme.of(problem.dataset.classes)
+        self._sentence = None if words is None else words.of_task[problem.order]
         self._range = slice(problem.splits[next(iter(labels))].start, test.stop)
         self._labels = {s: torch.from_numpy(v).to(data.device) for s, v in labels.items() if (v >= 0).any()}
         self._has_recovery = bool(self._truth(data))
@@ -87,7 +93,10 @@ class Evaluation:
                 order = torch.from_numpy(match_names(valid, self.data.problem.valid_label)).to(log_p.device)
                 log_p = torch.take_along_dim(log_p, order.unsqueeze(1), -1)
             for split, labels in self._labels.items():
-                metrics |= {f"{split}_{k}": v for k, v in _scores(self._part(log_p, split), labels).items()}
+                part = self._part(log_p, split)
+                metrics |= {f"{split}_{k}": v for k, v in _scores(part, labels).items()}
+                if self._scheme is not None and split != "train":
+                    metrics[f"{split}_span_f1"] = self._span_f1(part, split, labels)
         if self._has_recovery or self._start:
             metrics |= self._confusions(self.replicas.call("recovered"), order)
         if self.replicas.method.learns_confusions and self.data.problem.n_train <= _FOLLOWED:
@@ -95,6 +104,16 @@ class Evaluation:
             if omega is not None:
                 metrics["omega_std"] = omega.std(1)
         return metrics
+
+    def _span_f1(self, log_p: Tensor, split: str, labels: Tensor) -> Tensor:
+        """(S,) F1 of the spans of the most probable tags, on the tokens with a label."""
+        assert self._sentence is not None and self._scheme is not None
+        where, truth = self.data.problem.splits[split], labels.cpu().numpy()
+        known = truth >= 0
+        task, sentence = self.data.problem.order[where][known], self._sentence[where][known]
+        given = log_p.argmax(-1).cpu().numpy()[:, known]
+        f1 = [compare_tags(truth[known], tags, task, sentence, self._scheme).f1 for tags in given]
+        return torch.tensor(f1, dtype=log_p.dtype, device=log_p.device)
 
     def _part(self, log_p: Tensor, split: str) -> Tensor:
         part = self.data.problem.splits[split]

@@ -19,7 +19,7 @@ from crowdcore.learning.training.words import word_rows
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Preparation", "input_rows", "of_words", "prepare_on", "refuse_not_finite", "refuse_words", "with_inputs"]
+__all__ = ["Preparation", "input_rows", "prepare_on", "refuse_not_finite", "refuse_words", "with_inputs"]
 
 _SAMPLE = 2e7  # numbers from which mean and scale are estimated
 
@@ -72,7 +72,7 @@ def input_rows(dataset: CrowdDataset, images: bool) -> Rows:
     Raises:
         DataError: there is neither, or image files cannot be used.
     """
-    if of_words(dataset):
+    if dataset.of_words:
         assert dataset.sentences is not None
         return word_rows(dataset.sentences)
     dataset = with_inputs(dataset)
@@ -85,11 +85,6 @@ def input_rows(dataset: CrowdDataset, images: bool) -> Rows:
             "crowdcore.aggregation instead.",
         )
     return rows
-
-
-def of_words(dataset: CrowdDataset) -> bool:
-    """Whether tasks are tokens of sentences, of which only the words are known."""
-    return dataset.sentences is not None and dataset.features is None
 
 
 def with_inputs(dataset: CrowdDataset) -> CrowdDataset:
@@ -156,7 +151,7 @@ def refuse_words(dataset: CrowdDataset, method: str) -> None:
     Raises:
         DataError: the inputs are words.
     """
-    if of_words(dataset):
+    if dataset.of_words:
         raise DataError(
             f"{method} learns from features, but the tasks of {dataset.name} are words",
             "Choose crowd-layer, conal or dl-em.",

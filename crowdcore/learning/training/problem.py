@@ -16,7 +16,7 @@ from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset
 from crowdcore.data.rows import Rows
 from crowdcore.learning.settings import TrainSettings
-from crowdcore.learning.training.inputs import Preparation, input_rows, of_words, prepare_on
+from crowdcore.learning.training.inputs import Preparation, input_rows, prepare_on
 
 __all__ = ["Problem", "make_problem"]
 
@@ -107,7 +107,7 @@ class Problem:
     @cached_property
     def sentence_start(self) -> IntArray | None:
         """Ascending task numbers at which a sentence begins, and n; None where a network sees each task by itself."""
-        if not of_words(self.dataset):
+        if not self.dataset.of_words:
             return None
         assert self.dataset.sentences is not None
         begins = np.diff(self.dataset.sentences.of_task[self.order], prepend=-1) != 0
@@ -162,7 +162,7 @@ def make_problem(
         only = f"{dataset.name} has only the class {dataset.classes[0]!r}"
         raise DataError(only, "A classifier needs at least two.")
     rows = input_rows(dataset, images)
-    words = of_words(dataset)
+    words = dataset.of_words
     if words != (training.backbone == "tagger"):
         needed = "be 'tagger', which reads sentences" if words else "be another one: these tasks are no words"
         raise SettingError("backbone", needed, training.backbone)

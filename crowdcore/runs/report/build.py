@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -15,12 +15,18 @@ from crowdcore.analysis.reference import ReferenceLike
 from crowdcore.core.errors import CrowdError, DataError, SettingError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.pseudonyms import hide_names
+from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.exhibits import Exhibit, view
+from crowdcore.exhibits.ratings import rating_view
 from crowdcore.learning.comparison import variation
 from crowdcore.learning.results.result import TrainingResult
-from crowdcore.runs.report.parts import PARTS, RUN_PARTS, Material
+from crowdcore.runs.report.parts import DATA_PARTS, PARTS, Material
+from crowdcore.runs.report.rating_parts import RATING_DATA_PARTS, RATING_PARTS, RatingMaterial
 
-__all__ = ["Report", "Section", "Trained", "build", "command_line"]
+if TYPE_CHECKING:
+    from crowdcore.learning.labels import Learnt
+
+__all__ = ["Report", "Section", "Trained", "build", "command_line", "parts_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +41,7 @@ class Trained:
     """
 
     id: str
-    result: TrainingResult
+    result: Learnt
     command: str
     name: str = ""
 
@@ -87,8 +93,15 @@ class Report:
         return tuple(exhibit for section in self.sections for exhibit in section.exhibits)
 
 
+def parts_of(dataset: Labelled, runs: bool = True) -> Mapping[str, tuple[str, Any]]:
+    """Name -> title and what makes it, of the parts for such labels; without runs those about the data only."""
+    if isinstance(dataset, RatingDataset):
+        return RATING_PARTS if runs else RATING_DATA_PARTS
+    return PARTS if runs else DATA_PARTS
+
+
 def build(
-    dataset: CrowdDataset,
+    dataset: Labelled,
     runs: Sequence[Trained] = (),
     parts: Sequence[str] | None = None,
     *,
@@ -112,32 +125,39 @@ def build(
         SettingError: no such part, or parts about runs without a run.
         DataError: a run on other data, or on ``crowds`` without a sweep to take part in.
     """
-    chosen = [part for part in PARTS if part in parts] if parts is not None else [*PARTS]
+    known, of_data = parts_of(dataset), parts_of(dataset, runs=False)
+    chosen = [part for part in known if part in parts] if parts is not None else [*known]
     for part in parts or ():
-        if part not in PARTS:
-            raise SettingError("parts", f"be among {', '.join(PARTS)}", part)
-        if part in RUN_PARTS and not runs:
+        if part not in known:
+            raise SettingError("parts", f"be among {', '.join(known)}", part)
+        if part not in of_data and not runs:
             raise SettingError("runs", f"hold at least one for the part {part!r}", [])
+    if not runs:
+        chosen = [part for part in chosen if part in of_data]
     own, guests = _apart(dataset, runs, crowds)
     if guests and not (own and "sweeps" in chosen):
         raise DataError(
             f"Run {guests[0].id} was trained on {guests[0].result.dataset}, which takes part in sweeps only",
             f"Keep the part 'sweeps', and choose at least one run on {dataset.name}.",
         )
-    seen = view(dataset, reference, hidden=not show_names)
-    shown = dataset if show_names else hide_names(dataset)
     names = _names(own)
-    results = dict(zip(names, (run.result for run in own), strict=True))
-    sections = _sections(
-        Material(shown, seen.truth, results, [run.result for run in guests], crowds, view=seen), chosen
-    )
+    results: dict[str, Any] = dict(zip(names, (run.result for run in own), strict=True))
+    if isinstance(dataset, RatingDataset):
+        rated = rating_view(dataset, str(reference), hidden=not show_names)
+        truth, sections = rated.truth.name, _sections(RatingMaterial(rated, results), chosen, known)
+    else:
+        seen = view(dataset, reference, hidden=not show_names)
+        shown = dataset if show_names else hide_names(dataset)
+        others = [run.result for run in guests if isinstance(run.result, TrainingResult)]
+        material = Material(shown, seen.truth, results, others, crowds, view=seen)
+        truth, sections = seen.reference, _sections(material, chosen, known)
     runs = [*own, *guests]
     names += _names(runs)[len(own) :]
     how = Section("how", "How it was made", tuple(_how(names, runs)))
     return Report(
         dataset.name,
         dataset.fingerprint,
-        seen.reference,
+        truth,
         not show_names,
         (*sections, *([how] if runs else [])),
         datetime.now(UTC),
@@ -161,7 +181,7 @@ def command_line(
 
 
 def _apart(
-    dataset: CrowdDataset, runs: Sequence[Trained], crowds: Sequence[CrowdDataset]
+    dataset: Labelled, runs: Sequence[Trained], crowds: Sequence[CrowdDataset]
 ) -> tuple[list[Trained], list[Trained]]:
     """The runs on the dataset, and those on the crowds."""
     own = [run for run in runs if run.result.fingerprint == dataset.fingerprint]
@@ -177,13 +197,11 @@ def _apart(
     return own, guests
 
 
-def _sections(of: Material, chosen: Sequence[str]) -> list[Section]:
+def _sections(of: Any, chosen: Sequence[str], parts: Mapping[str, tuple[str, Any]]) -> list[Section]:
     """The chosen parts that have something to show, or to say."""
     found = []
     for part in chosen:
-        title, make = PARTS[part]
-        if part in RUN_PARTS and not of.results:
-            continue
+        title, make = parts[part]
         try:
             exhibits = tuple(_portable(exhibit) for exhibit in make(of) if exhibit is not None)
         except CrowdError as refusal:

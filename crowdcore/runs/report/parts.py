@@ -24,6 +24,7 @@ from crowdcore.exhibits import (
     verdicts as told,
     worker_skills,
 )
+from crowdcore.exhibits.found_spans import found_spans
 from crowdcore.exhibits.mistakes import shared_mistakes
 from crowdcore.exhibits.recovered import RunView, of_run
 from crowdcore.exhibits.tried import candidates
@@ -95,8 +96,9 @@ def annotators(of: Material) -> Iterator[Exhibit]:
     yield replace(distances, table=pd.DataFrame({"worker": of.view.workers})) if many else distances
 
 
-def accuracy(of: Material) -> Iterator[Exhibit]:
+def accuracy(of: Material) -> Iterator[Exhibit | None]:
     """Selected, last and best, seed by seed, and what may be said of differences."""
+    yield found_spans(of.results)
     yield exhibits.accuracies(of.results)
     tried = candidates(of.results)
     if tried is not None:

@@ -1,0 +1,22 @@
+"""Versions of what computes a result."""
+
+from __future__ import annotations
+
+import platform
+
+import numpy as np
+import torch
+
+import crowdcore
+
+__all__ = ["versions"]
+
+
+def versions() -> dict[str, str]:
+    """Package -> version."""
+    return {
+        "crowdcore": crowdcore.__version__,
+        "torch": str(torch.__version__),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }

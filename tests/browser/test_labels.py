@@ -1,0 +1,103 @@
+"""Crowds that tag tokens and crowds of numbers walk through the same pages: data, training, runs, compare, report."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from crowdcore import runs
+from crowdcore.data import simulate
+from crowdcore.data.writers import write_folder
+from crowdcore.runs import Workspace
+from tests.browser.lab import LONG, Lab, opened
+from tests.browser.steps import main, open_page, settled
+from tests.rated_crowd import rated_folder
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """An app that knows both crowds."""
+    folder = tmp_path_factory.mktemp("crowds")
+    tagged = simulate.tags(n_sentences=60, n_valid=10, n_test=20, n_workers=5, length=6, seed=1)
+    write_folder(tagged, folder / "tagged")
+    rated_folder(folder / "rated")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CROWDCORE_DATA", str(folder))
+        with Lab.running(Workspace.open(tmp_path_factory.mktemp("lab"))) as made:
+            yield made
+
+
+@pytest.fixture(scope="module")
+def tab(lab: Lab, browser: Browser) -> Iterator[Page]:
+    with opened(browser, lab) as page:
+        yield page
+
+
+def picture(page: Page, name: str) -> None:
+    """Keep what the page looks like, where somebody wants to see it."""
+    if folder := os.environ.get("CROWDCORE_PICTURES"):
+        page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
+
+
+def trained(page: Page, dataset: str, methods: tuple[str, ...], told: str) -> None:
+    """Start runs with two seeds and two epochs, and wait until their rows say what they came to."""
+    asked = "".join(f"&methods={method}" for method in methods)
+    open_page(page, f"/train?dataset={dataset}{asked}&settings=epochs%3D2%20seeds%3D2%20device%3Dcpu")
+    picture(page, f"{dataset}-train")
+    page.get_by_role("button", name=f"Start {len(methods)} runs").click()
+    expect(main(page).get_by_text(re.compile(f"{told}: .*selected"))).to_have_count(len(methods), timeout=LONG)
+    settled(page)
+    picture(page, f"{dataset}-trained")
+
+
+def seen(page: Page, address: str, text: str | re.Pattern[str]) -> None:
+    """A page of this address says this, and no error."""
+    open_page(page, address)
+    expect(main(page).get_by_text(text).first).to_be_visible()
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+    expect(main(page).locator("[data-testid=stAlertContentError]")).to_have_count(0)
+    picture(page, re.sub(r"\W+", "-", address.partition("&")[0]).strip("-"))
+
+
+def test_sentences_from_data_to_report(lab: Lab, tab: Page) -> None:
+    seen(tab, "/?dataset=tagged", "Agreement between workers")
+    expect(tab.get_by_text("60 sentences")).to_be_visible()
+    seen(tab, "/overview?dataset=tagged", "Overview")
+    seen(tab, "/spans?dataset=tagged", "Shared boundary errors")
+    trained(tab, "tagged", ("dl-mv", "crowd-layer"), "test span F1")
+    ids = {run.spec.method: run.id for run in runs.list_runs("tagged", workspace=lab.workspace)}
+    chosen = "".join(f"&runs={run}" for run in ids.values())
+    seen(tab, "/runs?datasets=tagged", "Runs")
+    seen(tab, f"/compare?dataset=tagged{chosen}", "Spans of the test split")
+    seen(tab, f"/confusions?dataset=tagged&runs={ids['crowd-layer']}", "Confusions")
+    seen(tab, f"/report?dataset=tagged{chosen}", "The same from the command line:")
+    tab.get_by_text("Contents").click()
+    expect(main(tab).get_by_text("Spans of the test split")).to_be_visible()
+
+
+def test_ratings_from_data_to_report(lab: Lab, tab: Page) -> None:
+    seen(tab, "/?dataset=rated", "Open a file")
+    expect(tab.get_by_text("480 ratings from -2 to 3")).to_be_visible()
+    seen(tab, "/overview?dataset=rated", re.compile("The labels of .*rated.* are numbers"))
+    main(tab).get_by_role("link", name="Ratings").click()
+    expect(main(tab).get_by_role("heading", name="Ratings")).to_be_visible()
+    settled(tab)
+    picture(tab, "rated-ratings")
+    trained(tab, "rated", ("dl-mean", "crowd-layer"), "test RMSE")
+    ids = {run.spec.method: run.id for run in runs.list_runs("rated", workspace=lab.workspace)}
+    chosen = "".join(f"&runs={run}" for run in ids.values())
+    seen(tab, "/runs?datasets=rated", "Runs")
+    seen(tab, f"/compare?dataset=rated{chosen}", "Difference in RMSE")
+    seen(tab, f"/compare?dataset=rated&view=Biases{chosen}", re.compile("learns no biases"))
+    picture(tab, "rated-biases")
+    seen(tab, f"/confusions?dataset=rated&runs={ids['crowd-layer']}", re.compile("this page is about classes"))
+    seen(tab, f"/report?dataset=rated{chosen}", "The same from the command line:")
+    tab.get_by_text("Contents").click()
+    expect(main(tab).get_by_text("Learnt biases")).to_be_visible()

@@ -1,0 +1,91 @@
+"""Train, Runs, Compare and Report of labels that are numbers; other pages say what applies instead."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from crowdcore import runs
+from crowdcore.data import read_ratings
+from crowdcore.learning import RatingsResult, train_ratings
+from dashboard import services
+from dashboard.services import report
+from tests.browser.recorded_runs import record
+from tests.dashboard.app_page import button, open_page, table, words
+from tests.rated_crowd import rated_folder
+
+FAST = {"epochs": 3, "backbone_settings": {"hidden": 8}}
+
+
+@pytest.fixture
+def rated(trainable_crowd: None) -> Path:
+    """Ratings beside the crowd of `trainable_crowd`."""
+    return rated_folder(Path(os.environ["CROWDCORE_DATA"]) / "rated")
+
+
+@pytest.fixture
+def learnt(rated: Path, workspace: Path) -> dict[str, RatingsResult]:
+    """Id -> result of two finished runs."""
+    crowd = read_ratings(rated)
+    found = {}
+    for method, own in (("dl-mean", {}), ("crowd-layer", {"connection": "b"})):
+        result = train_ratings(crowd, method, seeds=2, device="cpu", **FAST, **own)
+        found[record(workspace, result, crowd, **own)] = result
+    return found
+
+
+@pytest.mark.usefixtures("rated")
+def test_the_form_asks_for_methods_of_ratings_and_starts_them() -> None:
+    test = open_page("train", dataset="rated", methods=["crowd-layer connection=s+b", "dl-mean"])
+    assert not test.exception and not test.error
+    assert "120 tasks" in words(test) and "480 ratings from -2 to 3" in words(test)
+    assert set(services.learners("ratings")) == {"crowd-layer", "dl-em", "dl-mean", "dl-true", "doctor-net", "wdn"}
+    assert not test.tabs, "a search compares accuracies"
+    button(test, "Start 2 runs").click()
+    test.run()
+    assert not test.exception and not test.error
+    started = {run.spec.method: run.spec for run in runs.list_runs("rated")}
+    assert started["crowd-layer"].settings == {"connection": "s+b"} and started["dl-mean"].settings == {}
+    again = services.train.draft_of("rated", started["crowd-layer"])
+    assert services.read_method(again["methods"][0], "ratings") == ("crowd-layer", {"connection": "s+b"})
+
+
+def test_runs_and_compare_tell_errors_instead_of_accuracies(learnt: dict[str, RatingsResult]) -> None:
+    mean, layer = learnt
+    board = open_page("train", dataset="rated", runs=[layer])
+    assert not board.exception and not board.error
+    reached = learnt[layer].score("rmse")
+    assert f"test RMSE: {reached.mean():.4f} ± {reached.std(ddof=1):.4f} (selected epoch)" in words(board)
+    listed = table(open_page("runs", dataset="rated"), "rmse")
+    assert sorted(listed["rmse"]) == sorted(result.score("rmse").mean() for result in learnt.values())
+    assert "test_selected" not in listed
+    test = open_page("compare", dataset="rated", runs=[mean, layer])
+    assert not test.exception and not test.error
+    errors = table(test, "RMSE").set_index(["run", "epoch"])
+    assert errors.loc[("crowd-layer", "selected"), "RMSE"] == pytest.approx(reached.mean())
+    gap = (learnt[layer].score("rmse") - learnt[mean].score("rmse")).mean()
+    assert table(test, "RMSE difference")["RMSE difference"].tolist() == pytest.approx([gap])
+    biases = open_page("compare", dataset="rated", runs=[mean, layer], view="Biases")
+    assert "dl-mean learns no biases" in words(biases)
+    assert not biases.exception and not biases.error
+
+
+def test_a_report_holds_errors_and_biases_and_hides_names(learnt: dict[str, RatingsResult]) -> None:
+    parts = report.parts("rated", with_runs=True)
+    assert list(parts) == ["overview", "workers", "shared", "truth", "errors", "curves", "biases", "cost"]
+    found = report.report("rated", tuple(learnt), tuple(parts), "gold", False)
+    assert [s.name for s in found.sections] == [*parts, "how"]
+    page = report.page("rated", tuple(learnt), tuple(parts), "gold", False).decode()
+    assert "Test errors" in page and ">w3<" not in page
+    test = open_page("report", dataset="rated", runs=list(learnt))
+    assert not test.exception and not test.error
+
+
+@pytest.mark.usefixtures("rated")
+@pytest.mark.parametrize("page", ["overview", "mistakes", "annotators", "aggregate", "tasks", "confusions", "omega"])
+def test_pages_about_classes_say_what_applies_instead(page: str) -> None:
+    test = open_page(page, dataset="rated")
+    assert not test.exception and not test.error
+    assert "Ratings shows who is off by how much" in words(test)

@@ -1,0 +1,101 @@
+"""Runs on crowds whose labels are numbers: the same engine, errors instead of accuracies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crowdcore.core.errors import DataError, SettingError
+from crowdcore.data import read_ratings
+from crowdcore.learning import RatingsResult, train_ratings
+from crowdcore.runs import (
+    Run,
+    RunSpec,
+    Workspace,
+    curves,
+    estimate,
+    get_run,
+    predictions,
+    ratings_result,
+    result,
+    store,
+)
+from crowdcore.runs.datasets import open_dataset
+from crowdcore.runs.recorder import Recorder
+from crowdcore.runs.train_process import CANCELLED, FAILED, FINISHED
+from tests.rated_crowd import rated_folder
+
+FAST = {"epochs": 4, "backbone_settings": {"hidden": 8}, "connection": "b"}
+Train = Callable[[Run], int]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return rated_folder(tmp_path / "rated")
+
+
+def asked(folder: Path, workspace: Workspace, method: str = "crowd-layer", **settings: object) -> Run:
+    spec = RunSpec(dataset=str(folder), method=method, settings=settings or FAST, seeds=(0, 2), device="cpu")
+    return store.create(spec, workspace=workspace)
+
+
+def test_a_run_comes_to_what_training_comes_to(folder: Path, workspace: Workspace, train: Train) -> None:
+    run = asked(folder, workspace)
+    assert train(run) == FINISHED
+    expected = train_ratings(read_ratings(folder), "crowd-layer", seeds=(0, 2), device="cpu", **FAST)
+    found, kept = get_run(run.id), ratings_result(run.id)
+    assert isinstance(kept, RatingsResult)
+    np.testing.assert_array_equal(kept.predictions["selected"], expected.predictions["selected"])
+    for at in ("selected", "last", "best"):
+        for measure in ("mae", "rmse", "r2"):
+            reached = expected.score(measure, at=at)
+            assert found.scores[f"test_{measure}_{at}"] == pytest.approx(reached.mean())
+            assert found.scores[f"test_{measure}_{at}_std"] == pytest.approx(reached.std(ddof=1))
+    assert "test_accuracy_selected" not in found.scores
+    assert found.parameters["connection"] == "b" and found.validated_on == expected.validated_on
+    np.testing.assert_allclose(curves(run.id, ["test_rmse"])["mean"], expected.curves["test_rmse"].mean(1))
+    table = predictions(run.id)
+    test = table["split"] == "test"
+    mean = expected.predictions["selected"][:, expected.split == 2].mean(0)
+    np.testing.assert_allclose(table.loc[test, "rating"], mean)
+    assert kept.versions["crowdcore"] and kept.annotations_per_second > 0
+
+
+def test_a_run_can_be_cancelled_and_keeps_what_it_learnt(
+    folder: Path, workspace: Workspace, train: Train, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = asked(folder, workspace)
+    listen = Recorder.listen
+
+    def listen_and_cancel(self: Recorder, event: object) -> None:
+        listen(self, event)  # type: ignore[arg-type]
+        if getattr(event, "epoch", 0) == 2:
+            workspace.request_cancel(run.id)
+
+    monkeypatch.setattr(Recorder, "listen", listen_and_cancel)
+    assert train(run) == CANCELLED
+    assert get_run(run.id).message == "Cancelled after epoch 2; what was learnt by then is kept."
+    assert ratings_result(run.id).last_epoch.tolist() == [2, 2]
+
+
+def test_what_is_about_classes_refuses_in_a_sentence(folder: Path, workspace: Workspace, train: Train) -> None:
+    run = asked(folder, workspace, "dl-mean", epochs=1)
+    assert train(run) == FINISHED
+    with pytest.raises(DataError, match="learnt from ratings"):
+        result(run.id)
+    with pytest.raises(DataError, match="numbers"):
+        open_dataset(str(folder), workspace)
+    wrong = asked(folder, workspace, "conal", epochs=1)
+    assert train(wrong) == FAILED
+    assert "for ratings" in get_run(wrong.id).message
+
+
+def test_a_trial_tells_how_long_a_run_takes(folder: Path, workspace: Workspace) -> None:
+    spec = asked(folder, workspace).spec
+    found = estimate(spec, read_ratings(folder))
+    assert 0.1 < found.seconds < 120 and found.bytes > 10**8
+    with pytest.raises(SettingError, match="names"):
+        train_ratings(read_ratings(folder), "dl-mean", names="validation-gold")
