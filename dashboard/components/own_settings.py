@@ -19,14 +19,14 @@ def _kind() -> services.Kind:
     return services.kind(state.get("dataset"))
 
 
-def method_titled(line: str) -> str:
+def method_titled(line: str, kind: services.Kind = "classes") -> str:
     """A method for people: its registered name, and the settings of its own or else its title."""
     try:
-        method, settings = services.read_method(line, _kind())
+        method, settings = services.read_method(line, kind)
     except services.Refusal:
         return line
     if not settings:
-        return f"{method} · {services.learners(_kind())[method]}"
+        return f"{method} · {services.learners(kind)[method]}"
     return " · ".join([method, *services.settings_in_words(settings, method)])
 
 
@@ -39,7 +39,7 @@ def what_comes(lines: list[str]) -> dict[str, str]:
         except services.Refusal:
             continue
     times = Counter(line.split()[0] for line in lines)
-    short = {line: line.split()[0] if times[line.split()[0]] == 1 else method_titled(line) for line in brought}
+    short = {line: line.split()[0] if times[line.split()[0]] == 1 else method_titled(line, _kind()) for line in brought}
     found, said = {}, services.value_in_words
     for name, field in services.training_schema()["properties"].items():
         words = ", ".join(f"{short[line]} {said(given[name])}" for line, given in brought.items() if name in given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -106,11 +107,12 @@ def _methods(dataset: str, lines: list[str]) -> list[str]:
     """Which methods; several at once, one of them also with different settings."""
     if "train-methods" not in st.session_state or st.session_state.get("train-asked") != lines:
         st.session_state["train-methods"] = st.session_state["train-asked"] = lines
-    options = list(dict.fromkeys([*services.learners(services.kind(dataset)), *st.session_state["train-methods"]]))
+    kind = services.kind(dataset)
+    options = list(dict.fromkeys([*services.learners(kind), *st.session_state["train-methods"]]))
     return st.multiselect(
         "Methods",
         options,
-        format_func=method_titled,
+        format_func=partial(method_titled, kind=kind),
         key="train-methods",
         placeholder="Choose methods",
         wrap=True,

@@ -76,7 +76,7 @@ def test_what_comes_along_with_a_choice_is_shown_and_an_explicit_value_wins(monk
     along = [[{}, {"lr": 0.005}], [{"variant": "authors"}, {"lr": 0.01, "embedding": 33, "initial_scale": 5.0}]]
     about = {**told, "training": along}
     for place in ("services.about_method", "services.train.about_method"):
-        monkeypatch.setattr(f"dashboard.{place}", lambda name: about if name == "conal" else told)
+        monkeypatch.setattr(f"dashboard.{place}", lambda name, kind="classes": about if name == "conal" else told)
     test = page(methods="conal")
     shown = test.number_input(key="own-conal-embedding-open")
     assert (shown.value, shown.placeholder) == (None, "20")

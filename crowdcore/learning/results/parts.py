@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray
@@ -34,6 +32,8 @@ class Parts(NamedTuple):
 
     def write(self, folder: Path) -> Path:
         """Write all files to a folder; returns it."""
+        from safetensors.numpy import save_file  # what a result is can be told without this package
+
         folder.mkdir(parents=True, exist_ok=True)
         for arrays, file in ((self.arrays, "arrays"), (self.model, "model")):
             save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, folder / f"{file}.safetensors")
@@ -57,6 +57,9 @@ class Parts(NamedTuple):
         Raises:
             DataError: no such files, or broken ones.
         """
+        from safetensors import SafetensorError
+        from safetensors.numpy import load_file
+
         try:
             head = json.loads((folder / "result.json").read_text(encoding="utf-8"))
             arrays, model = load_file(folder / "arrays.safetensors"), load_file(folder / "model.safetensors")
