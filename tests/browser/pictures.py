@@ -30,6 +30,8 @@ PAGES = {
     "ranking": "/annotators?dataset={}&view=Ranking",
     "one-worker": "/annotators?dataset={}&view=One+worker",
     "pairs": "/annotators?dataset={}&view=Pairs",
+    "coordinated": "/annotators?dataset={}&view=Coordinated",
+    "check": "/check?dataset={}",
     "aggregate": "/aggregate?dataset={}&methods=majority-vote&methods=dawid-skene&methods=conal-em",
     "tasks": "/tasks?dataset={}&show=misled",
     "train": "/train?dataset={}&{all}",
