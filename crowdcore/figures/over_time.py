@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from crowdcore.analysis.workers.over_time import WorkerOverTime
 from crowdcore.analysis.workers.speed_over_time import WorkerSpeedOverTime
+from crowdcore.core.types import FloatArray
 from crowdcore.figures import theme
 
 __all__ = ["worker_over_time", "worker_speed_over_time"]
@@ -18,31 +19,12 @@ def worker_over_time(found: WorkerOverTime, *, title: str = "") -> go.Figure:
     Args:
         found: from `analysis.worker_over_time`; names in it are escaped.
     """
-    middle = (found.first + found.last) / 2
     fig = theme.figure(
         title=title or f"{found.name} over time", subtitle=f"reference: {found.reference}", height=300, margin_t=80
     )
-    fig.add_trace(
-        go.Scatter(
-            x=middle,
-            y=found.accuracy,
-            mode="lines+markers",
-            line={"color": theme.ACCENT, "width": 2},
-            marker={"size": 8, "color": theme.ACCENT},
-            error_y={
-                "type": "data",
-                "array": np.maximum(found.high - found.accuracy, 0),
-                "arrayminus": np.maximum(found.accuracy - found.low, 0),
-                "thickness": 1,
-                "width": 0,
-                "color": theme.ACCENT,
-            },
-            customdata=np.stack([100 * found.accuracy, found.first, found.last, found.begins], axis=1),
-            hovertemplate="labels %{customdata[1]} to %{customdata[2]}, from %{customdata[3]}: %{customdata[0]:.1f} %"
-            "<extra></extra>",
-            showlegend=False,
-        )
-    )
+    reach = np.maximum(found.accuracy - found.low, 0), np.maximum(found.high - found.accuracy, 0)
+    told = "labels %{customdata[1]} to %{customdata[2]}, from %{customdata[3]}: %{customdata[0]:.1f} %"
+    fig.add_trace(_blocks(found, found.accuracy, reach, 100 * found.accuracy, told))
     fig.update_xaxes(title_text="the worker's labels, in order of time")
     fig.update_yaxes(**theme.PERCENT, range=[0, 1.02])
     return fig
@@ -54,30 +36,14 @@ def worker_speed_over_time(found: WorkerSpeedOverTime, *, title: str = "") -> go
     Args:
         found: from `analysis.worker_speed_over_time`; names in it are escaped.
     """
-    middle = (found.first + found.last) / 2
     subtitle = "median of each block, with quartiles; 1 = as long as the others on the same tasks"
     fig = theme.figure(title=title or f"Speed of {found.name}", subtitle=subtitle, height=300, margin_t=80)
-    fig.add_trace(
-        go.Scatter(
-            x=middle,
-            y=found.ratio,
-            mode="lines+markers",
-            line={"color": theme.ACCENT, "width": 2},
-            marker={"size": 8, "color": theme.ACCENT},
-            error_y={
-                "type": "data",
-                "array": found.high - found.ratio,
-                "arrayminus": found.ratio - found.low,
-                "thickness": 1,
-                "width": 0,
-                "color": theme.ACCENT,
-            },
-            customdata=np.stack([found.seconds, found.first, found.last, found.begins], axis=1),
-            hovertemplate="answers %{customdata[1]} to %{customdata[2]}, from %{customdata[3]}: %{y:.2f} times the "
-            "others, %{customdata[0]:.3~g} s<extra></extra>",
-            showlegend=False,
-        )
+    reach = found.ratio - found.low, found.high - found.ratio
+    told = (
+        "answers %{customdata[1]} to %{customdata[2]}, from %{customdata[3]}: %{y:.2f} times the others, "
+        "%{customdata[0]:.3~g} s"
     )
+    fig.add_trace(_blocks(found, found.ratio, reach, found.seconds, told))
     fig.add_hline(y=1, line={"color": theme.INK, "dash": "dot", "width": 1})
     if found.change >= 0:
         fig.add_vline(x=found.change + 0.5, line={"color": theme.WARN, "dash": "dash", "width": 1.5})
@@ -86,3 +52,40 @@ def worker_speed_over_time(found: WorkerSpeedOverTime, *, title: str = "") -> go
     ticks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100]
     shown = {"tickvals": ticks, "ticktext": [f"×{tick:g}" for tick in ticks]}
     return fig.update_yaxes(type="log", range=[bottom - 0.05, top + 0.05], title="time of an answer", **shown)
+
+
+def _blocks(
+    found: WorkerOverTime | WorkerSpeedOverTime,
+    height: FloatArray,
+    reach: tuple[FloatArray, FloatArray],
+    beside: FloatArray,
+    told: str,
+) -> go.Scatter:
+    """A point with its interval for each block of labels, in the middle of it.
+
+    Args:
+        found: whose blocks.
+        height: (B,) of the points.
+        reach: (B,) each, how far the interval goes below and above.
+        beside: (B,) ``customdata[0]``; then come the first label, the last, and when the block begins.
+        told: what the pointer tells.
+    """
+    below, above = reach
+    return go.Scatter(
+        x=(found.first + found.last) / 2,
+        y=height,
+        mode="lines+markers",
+        line={"color": theme.ACCENT, "width": 2},
+        marker={"size": 8, "color": theme.ACCENT},
+        error_y={
+            "type": "data",
+            "array": above,
+            "arrayminus": below,
+            "thickness": 1,
+            "width": 0,
+            "color": theme.ACCENT,
+        },
+        customdata=np.stack([beside, found.first, found.last, found.begins], axis=1),
+        hovertemplate=f"{told}<extra></extra>",
+        showlegend=False,
+    )
