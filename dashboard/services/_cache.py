@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NOTE",
     "Kind",
+    "as_uploaded",
     "close_to_others",
     "dataset",
     "fitting",
@@ -78,8 +79,14 @@ def _opened(name: str, folder: str, stamp: int, ours: bool) -> Labelled:
 
     if not folder:
         return load_labels(name) if ours else fitting(run_confined(load_labels, name, accept=True))
-    opened, note = fitting(run_confined(read_labels, folder, accept=True)), note_of(Path(folder))
-    return replace(opened, name=note.get("name", name), notes=tuple(note.get("notes", opened.notes)))
+    return as_uploaded(fitting(run_confined(read_labels, folder, accept=True)), name)
+
+
+def as_uploaded(dataset: T, name: str) -> T:
+    """A dataset with the title of its upload, and what was noticed when it was taken in; others get the name alone."""
+    folder = upload_folder(name)
+    note = note_of(folder) if folder else {}
+    return replace(dataset, name=note.get("name", name), notes=tuple(note.get("notes", dataset.notes)))
 
 
 def note_of(folder: Path) -> Mapping[str, Any]:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from crowdcore.core.confined import run_confined
-from dashboard.services._cache import note_of, upload_folder
+from dashboard.services._cache import upload_folder
 from dashboard.services.kept_uploads import list_uploads
 
 if TYPE_CHECKING:
-    from crowdcore.data import RatingDataset, RatingImport
+    from crowdcore.data import RatingImport
     from crowdcore.data.validation.rating_values import RatingValues
 
-__all__ = ["as_uploaded", "examine_ratings", "rating_datasets", "rating_values"]
+__all__ = ["examine_ratings", "rating_datasets", "rating_values"]
 
 
 def rating_datasets() -> dict[str, str]:
@@ -24,13 +23,6 @@ def rating_datasets() -> dict[str, str]:
 
     uploads = {u.dataset: str(upload_folder(u.dataset)) for u in list_uploads() if u.dataset and u.rated}
     return uploads | {info.name: str(info.folder) for info in describe_datasets() if info.kind == "ratings"}
-
-
-def as_uploaded(dataset: RatingDataset, name: str) -> RatingDataset:
-    """The ratings with the title of their upload, and what was noticed when it was taken in."""
-    folder = upload_folder(name)
-    note = note_of(folder) if folder else {}
-    return replace(dataset, name=note.get("name", name), notes=tuple(note.get("notes", dataset.notes)))
 
 
 @st.cache_resource(show_spinner="Reading the file …", max_entries=4)
