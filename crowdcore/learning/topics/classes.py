@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
-from crowdcore.core.types import AnyArray
+from crowdcore.core.types import AnyArray, IntArray
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.ratings import RatingDataset
 from crowdcore.learning.topics.documents import Documents
 from crowdcore.learning.topics.inference import Priors, Topics, divergence, expected_log
 
@@ -36,6 +39,22 @@ class Crowd:
     document: Tensor
     worker: Tensor
     label: Tensor
+
+    @classmethod
+    def of(
+        cls, dataset: CrowdDataset | RatingDataset, label: AnyArray, document: IntArray, where: torch.device
+    ) -> Crowd:
+        """The answers to tasks that are documents.
+
+        Args:
+            dataset: all tasks.
+            label: (n_annotations,) the labels, or the ratings.
+            document: (n_tasks,) number of each task's document, -1 where it is none.
+            where: they are kept.
+        """
+        at = document[dataset.task]
+        columns = (at, dataset.worker.astype(np.int64), label)
+        return cls(*(torch.from_numpy(np.ascontiguousarray(column[at >= 0])).to(where) for column in columns))
 
 
 class _Normaliser:

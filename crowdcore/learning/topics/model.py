@@ -104,10 +104,9 @@ def fit_topics(dataset: CrowdDataset, *, counts: Any = None, device: str = "auto
             f"{dataset.name} has {dataset.n_classes} classes but only {len(tasks)} annotated training tasks with words",
             "There must be at least one task per class.",
         )
-    used = number[dataset.task] >= 0
-    columns = (number[dataset.task], dataset.worker.astype(np.int64), dataset.label.astype(np.int64))
-    crowd = Crowd(*(torch.from_numpy(np.ascontiguousarray(column[used])).to(where) for column in columns))
-    votes = torch.from_numpy(aggregation.get("majority-vote").fit(dataset.where(used)).posterior[tasks]).to(where)
+    crowd = Crowd.of(dataset, dataset.label.astype(np.int64), number, where)
+    labelled = dataset.where(number[dataset.task] >= 0)
+    votes = torch.from_numpy(aggregation.get("majority-vote").fit(labelled).posterior[tasks]).to(where)
     documents = batches(words.counts, where)
     sizes = (dataset.n_workers, chosen.n_topics, len(words.vocabulary))
     found, bound = best_of_starts(

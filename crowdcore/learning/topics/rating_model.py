@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 from pydantic import Field
 
 from crowdcore.core.errors import DataError
@@ -121,10 +120,7 @@ def fit_rating_topics(
         raise DataError(
             f"{dataset.name} has only {len(words.tasks)} rated training tasks with words", "There must be at least two."
         )
-    number = words.number(dataset.n_tasks)[dataset.task]
-    used = number >= 0
-    columns = (number, dataset.worker.astype(np.int64), dataset.rating)
-    crowd = Crowd(*(torch.from_numpy(np.ascontiguousarray(column[used])).to(where) for column in columns))
+    crowd = Crowd.of(dataset, dataset.rating, words.number(dataset.n_tasks), where)
     documents, sizes = batches(words.counts, where), (dataset.n_workers, chosen.n_topics, len(words.vocabulary))
     shrinkage = chosen.bias_shrinkage, chosen.precision_shrinkage
     found, bound = best_of_starts(
