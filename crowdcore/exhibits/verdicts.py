@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis
-from crowdcore.analysis.verdicts.copying import copy_evidence
 from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.tasks import REASONS, TASK_VERDICTS
 from crowdcore.analysis.verdicts.workers import WORKER_VERDICTS
 from crowdcore.exhibits._verdict_words import changes_without, reasons
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View, cached
+from crowdcore.exhibits.workers import copy_evidence
 
 if TYPE_CHECKING:
     from crowdcore.analysis import SharedMistakes, TaskVerdicts, WorkerVerdicts
@@ -33,7 +33,7 @@ def workers_judged(
     view: View, remove: float = REMOVE, trust: float = TRUST, confused: float = CONFUSED
 ) -> WorkerVerdicts:
     """Verdicts at these thresholds, of evidence and pairs that are computed once."""
-    evidence = view.of(analysis.worker_evidence, view.of(copy_evidence), view.of(peer_beliefs))
+    evidence = view.of(analysis.worker_evidence, copy_evidence(view), view.of(peer_beliefs))
     return evidence.verdicts(remove=remove, trust=trust, confused=confused, level=LEVEL)
 
 

@@ -10,19 +10,20 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
-from crowdcore.analysis.verdicts.copying import copy_evidence
+from crowdcore.analysis.verdicts.copying import copy_reference
 from crowdcore.analysis.workers.distance import Distance
 from crowdcore.core.drawable import escaped
 from crowdcore.exhibits.exhibit import Exhibit, cells
-from crowdcore.exhibits.view import View, cached
+from crowdcore.exhibits.view import View, cached, named
 
 if TYPE_CHECKING:
-    from crowdcore.analysis import WhatIf, WorkerConfusion, WorkerDistance, WorkerOrder
+    from crowdcore.analysis import PairMistakes, WhatIf, WorkerConfusion, WorkerDistance, WorkerOrder
     from crowdcore.core.types import AnyArray
 
 __all__ = [
     "KINDS",
     "LEVEL",
+    "copy_evidence",
     "distance_cell",
     "what_if",
     "what_if_tasks",
@@ -214,10 +215,17 @@ def _matrix(found: WorkerConfusion, worker: int | None) -> tuple[AnyArray, AnyAr
     return (found.crowd, found.crowd_counts) if worker is None else (found.matrices[worker], found.counts[worker])
 
 
+def copy_evidence(view: View) -> PairMistakes:
+    """The pairs by `copy_reference`, computed once for all views that it judges alike."""
+    by = copy_reference(view.truth)
+    judged = replace(view, truth=named(view.dataset, by)) if isinstance(by, str) else view
+    return judged.of(analysis.pair_mistakes)
+
+
 @cached
 def worker_pairs(view: View) -> Exhibit:
     """Who agrees too much? Pairs beyond skill and tasks, or wrong alike at least twice, the least probable first."""
-    found = view.of(copy_evidence)
+    found = copy_evidence(view)
     names = ("worker_a", "worker_b", "both_labelled", "both_wrong", "wrong_alike", "expected", "q_value")
     beyond = ("expected_beyond", "agreed", "expected_agreed", "q_beyond")
     some = np.flatnonzero((found.wrong_alike >= 2) | (found.q_beyond <= LEVEL))

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from crowdcore.exhibits.view import cached
-from dashboard.services._cache import dataset, kind
+from dashboard.services._cache import dataset
 from dashboard.services.datasets import names as dataset_names
-from dashboard.services.runs import ratings_result, readable, result, run, runs_of, trials
+from dashboard.services.runs import learnt, readable, result, run, runs_of, trials
 
 if TYPE_CHECKING:
     from crowdcore import CrowdDataset
@@ -30,8 +30,7 @@ def compared(name: str, runs: Runs) -> dict[str, Any]:
     They are of the kind that the dataset's labels are: `TrainingResult` or `RatingsResult`.
     """
     given = {one.id: one.name for one in runs_of(name)}
-    learnt: Callable[[str], Learnt] = ratings_result if kind(name) == "ratings" else result
-    results = tuple(map(learnt, runs))
+    results = tuple(learnt(name, one) for one in runs)
     return dict(zip(_names(results, tuple(given.get(one, "") for one in runs)), results, strict=True))
 
 

@@ -25,7 +25,7 @@ __all__ = [
     "html",
     "junit",
     "read_upload",
-    "rules_at",
+    "rules_of",
     "spell",
     "values_at",
     "yaml",
@@ -60,15 +60,6 @@ def spell(values: Mapping[str, Any]) -> list[str]:
     usual = {name: field.get("default") for name, field in FIELDS.items()}
     chosen = {name: value for name, value in values.items() if value not in (None, "", usual.get(name))}
     return [f"{name}={str(value).removesuffix('.0')}" for name, value in chosen.items()] or [NOTHING]
-
-
-def rules_at(values: Mapping[str, Any]) -> Rules:
-    """The rules that values of the form make.
-
-    Raises:
-        SettingError: an unknown rule, a limit that cannot be, or no rule at all.
-    """
-    return rules_of(values)
 
 
 def read_upload(name: str, content: bytes) -> tuple[list[str], str]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from crowdcore.data import CrowdDataset
 from crowdcore.exhibits.view import cached
-from dashboard.services._cache import kind, labelled, version
+from dashboard.services._cache import labelled, version
 from dashboard.services.datasets import reference
-from dashboard.services.runs import ratings_result, result, run, spelled
+from dashboard.services.runs import learnt, run, spelled
 
 if TYPE_CHECKING:
     from crowdcore.analysis.reference import Reference
@@ -46,8 +46,7 @@ def _report(
     from crowdcore import runs as recorded
     from crowdcore.runs.report import Trained, build
 
-    learnt = ratings_result if kind(name) == "ratings" else result
-    trained = [Trained(one, learnt(one), recorded.command_line(run(one).spec)) for one in runs]
+    trained = [Trained(one, learnt(name, one), recorded.command_line(run(one).spec)) for one in runs]
     again = command_line(name, runs, chosen, which, show_names)
     return build(opened, trained, chosen, reference=truth, show_names=show_names, command=again)
 

@@ -12,7 +12,7 @@ import streamlit as st
 from crowdcore import runs
 from crowdcore.core.errors import SystemNotSupportedError, missing_extra, need_posix
 from crowdcore.exhibits.view import cached
-from dashboard.services._cache import labelled, upload_folder, version
+from dashboard.services._cache import kind, labelled, upload_folder, version
 from dashboard.services.learners import setting_title, settings_in_words
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from crowdcore.learning.labels import Learnt
     from crowdcore.learning.ratings.result import RatingsResult
     from crowdcore.learning.results.result import TrainingResult
     from crowdcore.runs import EngineState, Run
@@ -29,9 +30,9 @@ __all__ = [
     "curves",
     "engine",
     "forget",
+    "learnt",
     "live_runs",
     "log_lines",
-    "ratings_result",
     "readable",
     "result",
     "run",
@@ -142,6 +143,11 @@ def ratings_result(run_id: str) -> RatingsResult:
 @cached
 def _ratings_result(run_id: str, version: int) -> RatingsResult:
     return runs.ratings_result(run_id)
+
+
+def learnt(name: str, run_id: str) -> Learnt:
+    """What a finished run on a dataset learnt, of the kind that its labels are; see `result` and `ratings_result`."""
+    return (ratings_result if kind(name) == "ratings" else result)(run_id)
 
 
 def curves(run_id: str, ended: datetime | None = None, metric: str = "") -> pd.DataFrame:

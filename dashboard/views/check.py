@@ -42,7 +42,7 @@ def board() -> None:
     """The rules, the verdict on each, and the files."""
     refused_before()
     view = looked_at()
-    rules = services.rules_at(rules_form())
+    rules = services.rules_of(rules_form())
     strict = st.toggle(
         "Underpowered rules fail, too", **state.bind("strict", state.get("strict") == "yes", say=("yes", ""))
     )

@@ -8,11 +8,11 @@ import numpy as np
 
 from crowdcore.analysis.evaluation.paired_tests import holm
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes, pair_mistakes
-from crowdcore.analysis.reference import Reference
+from crowdcore.analysis.reference import Reference, ReferenceLike
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["Copies", "beyond", "copies", "copy_evidence"]
+__all__ = ["Copies", "beyond", "copies", "copy_evidence", "copy_reference"]
 
 _RATIO = 2.0  # times as many common mistakes as skills and tasks explain, before anyone is named
 
@@ -40,13 +40,18 @@ class Copies:
     expected_agreed: FloatArray
 
 
-def copy_evidence(dataset: CrowdDataset, truth: Reference) -> PairMistakes:
-    """`pair_mistakes` by gold or marks; without any by the majority vote, whatever the truth is said to be.
+def copy_reference(truth: Reference) -> ReferenceLike:
+    """What pairs are judged by: gold or marks; without any the majority vote, whatever the truth is said to be.
 
     A model of the same labels takes two workers who always agree for two who are always right, and what it believes
     cannot speak against them. A vote gives each label the same weight, so that the others' labels still do.
     """
-    return pair_mistakes(dataset, truth if truth.checked else "majority-vote")
+    return truth if truth.checked else "majority-vote"
+
+
+def copy_evidence(dataset: CrowdDataset, truth: Reference) -> PairMistakes:
+    """`pair_mistakes` by `copy_reference`."""
+    return pair_mistakes(dataset, copy_reference(truth))
 
 
 def copies(found: PairMistakes, level: float = 0.05) -> Copies:
