@@ -72,8 +72,25 @@ def test_tabs_of_compare_are_changed_by_arrows(page: Page, two: str) -> None:
         expect(main(page).get_by_role("tab", name=name)).to_be_focused()
         expect(page).to_have_url(re.compile(f"view={name}"))  # a press before the page is drawn may be lost
         settled(page)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("view=Curves"))
+    settled(page)
     expect(charts(page).first).to_be_visible()
     expect(main(page).get_by_role("tab", name="Curves")).to_have_attribute("aria-selected", "true")
+
+
+def test_a_tab_has_the_focus_again_once_the_page_is_drawn_anew(page: Page, two: str) -> None:
+    """Streamlit disables tabs as long as a part of them is missing: under load longer than between two presses."""
+    open_page(page, f"/compare?{two}")
+    expect(page.get_by_role("list", name="Crowd")).to_be_visible()  # live.js is there
+    tab = main(page).get_by_role("tab", name="Accuracy")
+    tab.focus()
+    tab.evaluate("e => { e.setAttribute('aria-disabled', 'true'); e.blur() }")
+    expect(tab).not_to_be_focused()
+    tab.evaluate("e => e.removeAttribute('aria-disabled')")
+    expect(tab).to_be_focused()
+    tab.blur()
+    expect(tab).not_to_be_focused()
 
 
 def test_the_pager_keeps_the_focus_and_follows_the_address(page: Page, two: str) -> None:

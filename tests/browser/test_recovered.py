@@ -88,6 +88,7 @@ def test_two_runs_side_by_side_and_back_by_the_address(page: Page, runs: dict) -
     choose(page, "Seeds", "Mean of 3 seeds")
     mean = page.locator(".st-key-figure-one-learnt .stMarkdown")
     expect(mean.filter(has_text="conal, mean of 3 seeds")).to_be_visible()
+    settled(page)  # what is shown is in the address once the page is complete
     page.go_back()
     expect(titles.filter(has_text="conal, seed 1")).to_be_visible()
 
