@@ -14,10 +14,10 @@ PY     := $(shell command -v $(PYTHON) || command -v python3)
 $(VENV)/bin/python:
 	$(PY) -m venv $(VENV)
 
-# uv unpacks and compiles on all cores; pip does it where uv cannot, as with mirrors that only pip's settings name.
+# uv unpacks on all cores; pip does it where uv cannot, as with mirrors that only pip's settings name.
 define install
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt uv
-	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -c constraints.txt -e '.[$(1)]' || \
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[$(1)]' || \
 	  $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(1)]'
 	touch $@
 endef

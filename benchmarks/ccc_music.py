@@ -1,10 +1,12 @@
-"""CCC on Music: which settings? Judged on songs of the training split alone, never on those of test.
+"""CCC on Music: which settings, and what is it beside a crowd layer? Chosen on training songs, never on those of test.
 
-    CROWDCORE_DATA=<their folder> python -m benchmarks.ccc_music [splits] [row …]
+    CROWDCORE_DATA=<their folder> python -m benchmarks.ccc_music [test] [splits] [row …]
 
 In every split another 140 of the 700 training songs judge, and 56 of the other 560 select the epoch, as the songs held
 out do in `benchmarks.learning_labelme`. All rows of `SETTINGS` meet the same splits and seeds. Printed are means ±
-standard deviations of the accuracy over the splits, at the epoch selected and at the last, then those of each split.
+standard deviations of the accuracy over the splits, at the epoch selected, at the last and at the best, then those of
+each split. With `test` the 300 songs of the test split judge, as in `benchmarks.learning_labelme`: to report a row, not
+to choose one.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         **{**_TABLE3, **_ADAM, **_PLAIN, "schedule": "constant", "variant": "authors"},
         "backbone_settings": {"batch_norm": True, "dropout": 0.0},
     },
+    "crowd layer, protocol of the table": {"method": "crowd-layer"},
 }
 N_JUDGES = 140
 
@@ -54,16 +57,23 @@ def judged(music: CrowdDataset, split: int) -> CrowdDataset:
 
 def main() -> None:
     torch.set_num_threads(1)
-    n_splits, *rows = [int(argument) for argument in sys.argv[1:]] or [6]
+    on_test = "test" in sys.argv[1:2]
+    n_splits, *rows = [int(argument) for argument in sys.argv[1 + on_test :]] or [6]
     music, protocol = load_dataset("music"), get("music-table").training
+    first = 0 if on_test else 1000
     for row in rows or range(len(SETTINGS)):
         name, own = list(SETTINGS.items())[row]
         results = [
-            train(judged(music, s), "ccc", seeds=[s], holdout_seed=1000 + s, **{**protocol, **own})
+            train(
+                music if on_test else judged(music, s),
+                seeds=[s],
+                holdout_seed=first + s,
+                **{"method": "ccc", **protocol, **own},
+            )
             for s in range(n_splits)
         ]
         print(f"{row} {name}")
-        for at in ("selected", "last"):
+        for at in ("selected", "last", "best"):
             found = 100 * np.concatenate([r.accuracy("test", at=at) for r in results])
             print(f"  {at:8s} {found.mean():.2f} ± {found.std():.2f}: {found.round(1).tolist()}", flush=True)
 

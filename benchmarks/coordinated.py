@@ -2,10 +2,10 @@
 
 Honest crowds are those of `benchmarks.verdicts` (unequal skills, unequal difficulty, foils, dense and sparse), crowds
 with CoNAL's common confusion that workers share to different degrees, and crowds in which every worker takes each class
-for another one of the own. Claim: at the default level at most 5 % of honest crowds of each kind hold a group (two
-standard errors of the simulation are granted). Attacks: k workers (the leader included) copy a leader, push class 0 to
-class 1, or imitate the common confusion, at a rate. The table says what share of them is in the group with most of
-them, and in how many crowds an honest worker is in a group (the worst column).
+for another one of the own. Claim: at the level of the pages (5/9 of 5 %) at most 5 % of honest crowds of each kind hold
+a group (two standard errors of the simulation are granted). Attacks: k workers (the leader included) copy a leader,
+push class 0 to class 1, or imitate the common confusion, at a rate. The table says what share of them is in the group
+with most of them, and in how many crowds an honest worker is in a group (the worst column).
 
 ``python -m benchmarks.coordinated [CROWDS] [FIRST SEED]``; 50 honest crowds of each kind by default, and half as many
 of each attack. ``python -m benchmarks.coordinated CROWDS SEED "2 classes"`` attacks only crowds of that kind.
@@ -25,9 +25,8 @@ from crowdcore import analysis
 from crowdcore.data import simulate
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["ATTACKED", "ATTACKS", "attacked_crowd", "caught"]
-
 REFERENCES = ("gold", "dawid-skene", "majority-vote")
+LEVEL = 5 * 0.05 / 9  # of the pages: verdicts name workers who guess or drift as well, at 5 % in all
 ATTACKED: Mapping[str, Mapping[str, Any]] = {
     "4 classes, sparse": {"n_tasks": 600, "n_workers": 20, "skill": (0.6, 0.95), "even": True},
     "4 classes, dense, foils": {"n_tasks": 200, "per_task": 20, "skill": (0.6, 0.95), "foils": 0.5},
@@ -74,7 +73,7 @@ def honest(seeds: range) -> float:
     print(f"| {len(seeds)} honest crowds of each kind | " + " | ".join(REFERENCES) + " |\n|---|--:|--:|--:|")
     for kind, made in kinds.items():
         shares = [
-            float(np.mean([bool(analysis.coordinated_workers(made(s), reference).groups) for s in seeds]))
+            float(np.mean([bool(analysis.coordinated_workers(made(s), reference, level=LEVEL).groups) for s in seeds]))
             for reference in REFERENCES
         ]
         worst = max(worst, *shares)
@@ -104,7 +103,7 @@ def large() -> None:
     crowd = simulate.copy_leader(honest_crowd(0, n_tasks=60_000, n_workers=1000, n_classes=8), [1, 2], 0, 0.9)
     analysis.coordinated_workers(honest_crowd(0))  # loads the compiled loops
     began = time.process_time()
-    groups = [group.members.tolist() for group in analysis.coordinated_workers(crowd, "gold").groups]
+    groups = [group.members.tolist() for group in analysis.coordinated_workers(crowd, "gold", level=LEVEL).groups]
     seconds = time.process_time() - began
     print(f"\n{crowd.n_annotations:,} annotations: {seconds:.1f} s of processor time; groups {groups}")
 
@@ -126,7 +125,7 @@ def _run(
     seed: int, reference: str, attack: str, size: int, rate: float, settings: Mapping[str, Any]
 ) -> tuple[float, bool]:
     crowd = attacked_crowd(seed, attack, size, rate, **settings)
-    return caught(analysis.coordinated_workers(crowd, reference), size)
+    return caught(analysis.coordinated_workers(crowd, reference, level=LEVEL), size)
 
 
 if __name__ == "__main__":

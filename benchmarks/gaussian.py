@@ -1,6 +1,9 @@
 """`gaussian-em` on LabelMe, Music and leaves: accuracy in its three settings, calibration, ablations, learning curves.
 
-    CROWDCORE_DATA=<their folder> python -m benchmarks.gaussian [part …] [dataset …] [seeds]
+    CROWDCORE_DATA=<their folder> python -m benchmarks.gaussian [part …] [dataset …] [method …] [seen …] [seeds]
+
+Methods of `accuracy` and `time` are `gaussian-em` (default) and `auto`; seen without labels, in `accuracy`, are the
+features of `no` tasks, those of `validation`, or those of `all` tasks (all three, one table each).
 
 Selected on the 500 validation tasks of LabelMe, on 70 of Music's 700 training songs (another 70 for every seed), on a
 ninth of leaves' training tasks (ten folds). Only `accuracy` and `calibration` look at test splits; `ablation` and
@@ -9,6 +12,7 @@ ninth of leaves' training tasks (ten folds). Only `accuracy` and `calibration` l
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +31,7 @@ from crowdcore.learning.training import metrics
 
 HEAD = {"backbone": "mlp", "epochs": 40, "schedule": "cosine", "lr": 0.003}
 SETS = ("labelme", "music", "leaves")
+METHODS = ("gaussian-em", "auto")
 UNLABELLED = ("no", "validation", "all")
 ABLATIONS: Mapping[str, dict[str, Any]] = {
     "as it is": {},
@@ -43,11 +48,11 @@ ABLATIONS: Mapping[str, dict[str, Any]] = {
 }
 
 
-def folds(name: str, seeds: int) -> Iterator[tuple[CrowdDataset, dict[str, Any]]]:
+def folds(name: str, seeds: int, select_on: str = "gold") -> Iterator[tuple[CrowdDataset, dict[str, Any]]]:
     """The dataset and settings of each repetition."""
     crowd = load_dataset(name)
-    if name == "labelme":
-        yield crowd, {"seeds": seeds, "select_on": "gold"}
+    if name == "labelme" or (name == "music" and select_on == "none"):
+        yield crowd, {"seeds": seeds, "select_on": select_on}
         return
     if name == "music":
         for s in range(seeds):
@@ -56,12 +61,14 @@ def folds(name: str, seeds: int) -> Iterator[tuple[CrowdDataset, dict[str, Any]]
     fold = np.random.default_rng(0).permutation(crowd.n_tasks) % 10
     for s in range(min(seeds, 10)):
         split = np.where(fold == s, 2, np.where(fold == (s + 1) % 10, 1, 0))
-        yield replace(crowd, split=split), {"seeds": [s], "select_on": "gold"}
+        yield replace(crowd, split=split), {"seeds": [s], "select_on": select_on}
 
 
-def trained(name: str, seeds: int, method: str = "gaussian-em", **settings: Any) -> list[TrainingResult]:
+def trained(
+    name: str, seeds: int, method: str = "gaussian-em", select_on: str = "gold", **settings: Any
+) -> list[TrainingResult]:
     """Results of all repetitions."""
-    return [train(crowd, method, **{**HEAD, **how, **settings}) for crowd, how in folds(name, seeds)]
+    return [train(crowd, method, **{**HEAD, **how, **settings}) for crowd, how in folds(name, seeds, select_on)]
 
 
 def spread(values: list[FloatArray] | FloatArray) -> str:
@@ -79,33 +86,51 @@ def targets_right(result: TrainingResult) -> tuple[float, float]:
     return float(metrics.accuracy(q, gold[known])[0]), float(metrics.calibration_error(q, gold[known])[0])
 
 
-def accuracy(sets: Sequence[str], seeds: int) -> None:
+def weights(results: Sequence[TrainingResult]) -> str:
+    """What `auto` gives each candidate to weigh on average."""
+    tried = [r.candidates.set_index(r.candidates["candidate"].str.split().str[0])["weight"] for r in results]
+    mean = sum(tried) / len(tried)
+    return ", ".join(f"{name} {weight:.2f}" for name, weight in mean.items())
+
+
+def accuracy(sets: Sequence[str], seeds: int, methods: Sequence[str]) -> None:
     """Test accuracy, a table per setting of what is seen without labels; the ensemble is the mean over seeds."""
-    for unlabelled in UNLABELLED:
+    for unlabelled in [a for a in sys.argv[1:] if a in UNLABELLED] or UNLABELLED:
         print(f"\nFeatures without labels: {unlabelled}\n")
-        print("| | selected by | test | ensemble | calibration error, classifier / posterior | targets right |")
-        print("|---|---|---|---|---|---|")
-        for name in sets:
-            for select in ("gold", "none"):
-                how = {} if select == "gold" else {"select_on": "none"}
-                found = trained(name, seeds, unlabelled=unlabelled, **how)
-                of = [targets_right(r) for r in found]
-                together = "–"
-                if name != "leaves":
-                    p = np.concatenate([r.posterior("test") for r in found]).astype(np.float64).mean(0, keepdims=True)
-                    together = spread(metrics.accuracy(p, found[0].gold[found[0].split == 2]))
-                error = spread([r.scores("test")["calibration_error"].to_numpy() for r in found])
-                print(
-                    f"| {name} | {select} | {spread([r.accuracy('test') for r in found])} | {together} | "
-                    f"{error} / {spread(np.array([e for _, e in of]))} | {spread(np.array([a for a, _ in of]))} |",
-                    flush=True,
-                )
+        heads = (
+            "",
+            "method",
+            "selected by",
+            "test",
+            "ensemble",
+            "calibration error, classifier / posterior",
+            "q right",
+        )
+        print(f"| {' | '.join(heads)} | weights |\n{'|---' * (len(heads) + 1)}|")
+        for name, select, method in itertools.product(sets, ("gold", "none"), methods):
+            print(
+                f"| {name} | {method} | {select} | {accuracy_of(name, seeds, method, select, unlabelled)} |", flush=True
+            )
     print("\nGold labels in the same network\n")
     for name in sets:
         print(f"{name}: {spread([r.accuracy('test') for r in trained(name, seeds, 'dl-true')])}", flush=True)
 
 
-def calibration(sets: Sequence[str], seeds: int) -> None:
+def accuracy_of(name: str, seeds: int, method: str, select: str, unlabelled: str) -> str:
+    """The cells of one row."""
+    found = trained(name, seeds, method, select, unlabelled=unlabelled)
+    of = [targets_right(r) for r in found]
+    together = "–"
+    if name != "leaves":
+        p = np.concatenate([r.posterior("test") for r in found]).astype(np.float64).mean(0, keepdims=True)
+        together = spread(metrics.accuracy(p, found[0].gold[found[0].split == 2]))
+    error = spread([r.scores("test")["calibration_error"].to_numpy() for r in found])
+    right, of_q = (spread(np.array(column)) for column in zip(*of, strict=True))
+    words = weights(found) if method == "auto" else ""
+    return f"{spread([r.accuracy('test') for r in found])} | {together} | {error} / {of_q} | {right} | {words}"
+
+
+def calibration(sets: Sequence[str], seeds: int, _: Sequence[str]) -> None:
     """Calibration errors in per cent, and those that calibrated probabilities as sure would have on as many tasks."""
     print("| | selected by | tasks | posterior | if calibrated | test tasks | classifier | if calibrated |")
     print("|---|---|---|---|---|---|---|---|")
@@ -113,7 +138,7 @@ def calibration(sets: Sequence[str], seeds: int) -> None:
     for name in sets:
         for select in ("gold", "none"):
             cells: list[tuple[float, ...]] = []
-            for result in trained(name, seeds, **({} if select == "gold" else {"select_on": "none"})):
+            for result in trained(name, seeds, select_on=select):
                 assert result.q is not None
                 for q, p in zip(result.q, result.posterior("test"), strict=True):
                     gold = result.gold[: len(q)], result.gold[result.split == 2]
@@ -135,7 +160,7 @@ def least_error(p: FloatArray, rng: np.random.Generator, draws: int = 100) -> fl
     return float(np.mean([metrics.calibration_error(p[None], truth)[0] for truth in truths]))
 
 
-def ablation(sets: Sequence[str], seeds: int) -> None:
+def ablation(sets: Sequence[str], seeds: int, _: Sequence[str]) -> None:
     """What each part gives: validation accuracy, and the share of training tasks whose target is right."""
     print("| | " + " | ".join(f"{name}: validation | targets right" for name in sets) + " |")
     print("|---" * (2 * len(sets) + 1) + "|")
@@ -150,7 +175,7 @@ def ablation(sets: Sequence[str], seeds: int) -> None:
         print(f"| {words} | {' | '.join(cells)} |", flush=True)
 
 
-def labels(sets: Sequence[str], seeds: int) -> None:
+def labels(sets: Sequence[str], seeds: int, _: Sequence[str]) -> None:
     """Learning curves: so many labels a task, or so many workers, drawn at random; targets right on training tasks."""
     heads = ("", "kept", "labels", "votes right", "targets right", "validation", "dl-em: validation")
     print(f"| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
@@ -195,16 +220,16 @@ def fewer(crowd: CrowdDataset, kind: str, amount: float, seed: int) -> CrowdData
     return crowd.where(keep)
 
 
-def seconds(sets: Sequence[str], _: int) -> None:
-    """Time of the whole choice, and of training dl-em, one after the other, on all cores."""
+def seconds(sets: Sequence[str], _: int, methods: Sequence[str]) -> None:
+    """Time of a run with one seed, choice included, and of dl-em, one after the other."""
     for name in sets:
-        times = {}
-        for method, settings in (("gaussian-em", {"epochs": 1}), ("gaussian-em", {}), ("dl-em", {})):
-            began = time.perf_counter()
-            trained(name, 1, method, **settings)
-            times[method, *settings] = time.perf_counter() - began
-        choice, whole, other = times.values()
-        print(f"{name}: the choice {choice:.1f} s, with its network {whole:.1f} s, dl-em {other:.1f} s", flush=True)
+        for method in (*methods, "dl-em"):
+            began, work = time.perf_counter(), time.process_time()
+            trained(name, 1, method)
+            words = (
+                f"{time.perf_counter() - began:.1f} s on the clock, {time.process_time() - work:.1f} s of processors"
+            )
+            print(f"{name}, {method}: {words}", flush=True)
 
 
 PARTS = {"accuracy": accuracy, "calibration": calibration, "ablation": ablation, "labels": labels, "time": seconds}
@@ -214,10 +239,11 @@ def main() -> None:
     torch.set_num_threads(1)
     asked = [a for a in sys.argv[1:] if a in PARTS] or list(PARTS)
     sets = [a for a in sys.argv[1:] if a in SETS] or list(SETS)
+    methods = [a for a in sys.argv[1:] if a in METHODS] or METHODS[:1]
     seeds = next((int(a) for a in sys.argv[1:] if a.isdigit()), 10)
     for part in asked:
         print(f"\n## {part}\n")
-        PARTS[part](sets, seeds)
+        PARTS[part](sets, seeds, methods)
 
 
 if __name__ == "__main__":

@@ -31,9 +31,9 @@ PAIRS = {"20 workers, 200 × 20, 8 classes": (200, 20, 8, 20), "20 workers, 120 
 PAIRS |= {"39 workers, 200 × 39, 2 classes": (200, 39, 2, 39), "30 workers, 800 × 8, 4 classes": (800, 30, 4, 8)}
 PAIRS |= {"59 workers, 1,000 × 3, 8 classes": (1000, 59, 8, 3)}
 TASKS = {"alike": (0.0, 1.0, 0.0), "unequal": (2.0, 1.5, 0.0), "unequal, foils": (2.0, 1.5, 0.2)}
-INTERVALS = {"easy": (1000, 10, 3, 5, 0.7), "sparse": (400, 40, 4, 3, 0.6), "hard": (400, 10, 3, 3, 0.35)}
-INTERVALS |= {"hard, 2 classes": (400, 10, 2, 3, 0.35)}
-INTERVALS |= {"hard, 2 classes": (1000, 10, 2, 4, 0.3)}
+INTERVALS = {"easy": (1000, 10, 3, 5, 0.7, 1.0), "sparse": (400, 40, 4, 3, 0.6, 1.0)}
+INTERVALS |= {"sparse, rare mistakes": (600, 40, 8, 3, 0.7, 0.3)}
+INTERVALS |= {"hard": (400, 10, 3, 3, 0.35, 1.0), "hard, 2 classes": (1000, 10, 2, 4, 0.3, 1.0)}
 
 
 def individual(
@@ -149,11 +149,11 @@ def pairs(crowds: int) -> None:
 def intervals(crowds: int) -> None:
     model = aggregation.get("dawid-skene")
     print("| crowd | sampled | as pages show | credible | bootstrap |\n|---|---|---|---|---|")
-    for name, (n_tasks, n_workers, n, per_task, skill) in INTERVALS.items():
+    for name, (n_tasks, n_workers, n, per_task, skill, evenly) in INTERVALS.items():
         held = []
         for seed in range(crowds):
-            rng = np.random.default_rng(seed)
-            confusion = skill * np.eye(n) + (1 - skill) * rng.dirichlet(np.ones(n), (n_workers, n))
+            rng = np.random.default_rng(1000 + seed)  # the sampler's prior was chosen on the seeds from 0 on
+            confusion = skill * np.eye(n) + (1 - skill) * rng.dirichlet(np.full(n, evenly), (n_workers, n))
             gold = np.r_[np.arange(n), rng.integers(n, size=n_tasks - n)]
             worker = rng.permuted(np.tile(np.arange(n_workers), (n_tasks, 1)), axis=1)[:, :per_task].ravel()
             task = np.repeat(np.arange(n_tasks), per_task)

@@ -7,7 +7,7 @@ crowds hold an accused worker (two standard errors of the simulation are granted
 one copies another, one calls class 0 class 1 in 60 % of its tasks, one guesses in the second half of the time. The
 table says how often each is named, and in how many crowds another worker is accused.
 
-``python -m benchmarks.verdicts [CROWDS] [FIRST SEED]``; 50 crowds of each kind by default.
+``python -m benchmarks.verdicts [CROWDS] [FIRST SEED] [REFERENCE …]``; 50 crowds of each kind by default.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import binom
 
 from crowdcore import analysis
+from crowdcore.analysis.verdicts.workers import GUESSING
 from crowdcore.data.dataset import CrowdDataset
 
 HONEST: Mapping[str, Mapping[str, Any]] = {
@@ -49,6 +51,7 @@ HONEST: Mapping[str, Mapping[str, Any]] = {
 }
 PLANTED: Mapping[str, Mapping[str, Any]] = {
     "4 classes, sparse": {"n_tasks": 600, "n_workers": 15, "skill": (0.6, 0.95), "even": True},
+    "4 classes, few labels": {"n_tasks": 250, "n_workers": 15, "skill": (0.6, 0.95), "even": True},
     "4 classes, dense": {"n_tasks": 200, "n_workers": 15, "per_task": 15, "skill": (0.6, 0.95)},
     "10 classes, sparse": {"n_classes": 10, "n_tasks": 900, "n_workers": 20, "skill": (0.6, 0.95), "even": True},
     "2 classes, sparse": {"n_classes": 2, "n_tasks": 1500, "n_workers": 15, "skill": (0.7, 0.95), "even": True},
@@ -141,28 +144,52 @@ def named(found: analysis.WorkerVerdicts) -> tuple[bool, bool, bool, bool, bool]
     )
 
 
+def most_power(found: analysis.WorkerVerdicts, n_classes: int) -> float:
+    """The power of the most powerful test of ``κ >= remove_below`` against guessing, were all true labels known.
+
+    By Neyman and Pearson it rejects at the fewest right labels; of a worker who knows the truth with probability κ and
+    else guesses evenly they are binomial. Its level is that of Holm's first step, kept exactly by drawing lots.
+    """
+    n, level = int(found.judged[SPAMMER]), GUESSING * 0.05 / len(found.verdict)
+    guess, knows = binom(n, 1 / n_classes), binom(n, 1 / n_classes + (1 - 1 / n_classes) * found.remove_below)
+    most = int(np.searchsorted(knows.cdf(np.arange(n + 1)), level, side="right")) - 1
+    rest = (level - knows.cdf(most)) / knows.pmf(most + 1)
+    return float(guess.cdf(most) + rest * guess.pmf(most + 1))
+
+
+def bounds(seeds: range) -> None:
+    """Print the share of spammers that are found by gold, and that any such test would find."""
+    print("\n| planted | labels | spammer found by gold | by the most powerful test |\n|---|--:|--:|--:|")
+    for kind, settings in PLANTED.items():
+        rows = []
+        for seed in seeds:
+            crowd = planted_crowd(seed, **settings)
+            found = analysis.worker_verdicts(crowd, "gold")
+            rows.append((found.judged[SPAMMER], named(found)[0], most_power(found, crowd.n_classes)))
+        labels, share, most = np.mean(rows, 0)
+        print(f"| {kind} | {labels:.0f} | {share:.2f} | {most:.2f} |", flush=True)
+
+
 def main() -> int:
     crowds = int(sys.argv[1]) if len(sys.argv) > 1 else 50
     first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    references = sys.argv[3:] or REFERENCES
     seeds, bound = range(first, first + crowds), 0.05 + 2 * np.sqrt(0.05 * 0.95 / crowds)
     worst = 0.0
-    print(f"| {crowds} honest crowds of each kind | reference | removed | copying | drift | any |")
+    print(f"| {crowds} honest crowds of each kind | reference | removed | together | drift | any |")
     print("|---|---|--:|--:|--:|--:|")
     for kind, settings in HONEST.items():
-        for reference in REFERENCES:
+        for reference in references:
             found = [analysis.worker_verdicts(honest_crowd(seed, **settings), reference) for seed in seeds]
             parts = np.array(
-                [
-                    [(v.verdict == "remove").any(), (v.copies.partner >= 0).any(), v.drifts.any(), v.accused.any()]
-                    for v in found
-                ]
+                [[(v.verdict == "remove").any(), v.together.any(), v.drifts.any(), v.accused.any()] for v in found]
             ).mean(0)
             worst = max(worst, parts[-1])
             print(f"| {kind} | {reference} | " + " | ".join(f"{share:.2f}" for share in parts) + " |", flush=True)
     print("\n| planted | reference | copied | spammer | copier | confused | drifting | others accused |")
     print("|---|---|--:|--:|--:|--:|--:|--:|")
     for kind, settings in PLANTED.items():
-        for reference in REFERENCES:
+        for reference in references:
             for copied in (1.0, 0.5):
                 hits = [
                     named(analysis.worker_verdicts(planted_crowd(seed, copied=copied, **settings), reference))
@@ -170,6 +197,7 @@ def main() -> int:
                 ]
                 shares = " | ".join(f"{share:.2f}" for share in np.mean(hits, 0))
                 print(f"| {kind} | {reference} | {copied:.0%} | {shares} |", flush=True)
+    bounds(seeds)
     large = honest_crowd(0, n_tasks=100_000, n_workers=1000, n_classes=8)
     gold = analysis.resolve_reference(large, "gold")
     analysis.worker_verdicts(large, gold)

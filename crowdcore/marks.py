@@ -23,8 +23,6 @@ import pandas as pd
 from crowdcore.core.errors import CrowdError, DataError, SettingError, need_posix
 from crowdcore.data.dataset import CrowdDataset, Media
 
-__all__ = ["MARKS", "Mark", "add_mark", "current_marks", "keep_marks", "marks_version", "read_marks", "undo_mark"]
-
 MARKS: Mapping[str, str] = {
     "right": "the label is right",
     "wrong": "another class is right",

@@ -28,8 +28,6 @@ from crowdcore.marks import (
     read_marks,
 )
 
-__all__ = ["TakenMarks", "marks_of_earlier_data", "marks_of_file"]
-
 _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "task": ALIASES["task"],
     "right class": ("right_class", "truth", *ALIASES["gold"], "class"),

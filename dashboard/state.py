@@ -48,10 +48,12 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         "repeats",
         "planted",
         "methods",
-        "training",
+        "settings",
         "shown",
         "matrix",
         "worker",
+        "whose",
+        "by",
     ),
     "mistakes": ("true", "given", "layer", "beside", "marks", "behind"),
     "annotators": ("view", "kind", "groups", "worker", "other", "true", "given", "without", "together", *_limits("")),
@@ -75,7 +77,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "report": ("runs", "parts"),
     "reproduction": ("entry", "scale"),
     "spans": (),
-    "ratings": ("ratings", "truth", "view", "accept"),
+    "ratings": ("view",),
     "glossary": (),
 }
 _MANY = {
@@ -233,9 +235,12 @@ def publish() -> None:
 
 
 def address(page: str, **values: str | list[str] | None) -> dict[str, str | list[str]]:
-    """Query parameters of a link to ``page`` that shows ``values``, of the same dataset and reference unless given."""
+    """Query parameters of a link to ``page`` that shows ``values``, of the same dataset and reference unless given.
+
+    None leaves a value to the page.
+    """
     texts = {key: _SEPARATOR.join(value) if isinstance(value, list) else value for key, value in values.items()}
-    shared = {key: get(key) for key in SHARED if get(key)}
+    shared = {key: get(key) for key in SHARED if get(key) and values.get(key, "") is not None}
     own = {key: text for key, text in texts.items() if text and key in (*SHARED, *PAGES[page])}
     return _unpacked({**shared, **own})
 

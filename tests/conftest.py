@@ -19,11 +19,14 @@ from crowdcore.data.dataset import CrowdDataset
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadFileScheduling
 
 hypothesis.settings.register_profile("crowdcore", deadline=None)  # machines are busy: time is no verdict
 hypothesis.settings.load_profile("crowdcore")
 
 ROOT = Path(__file__).resolve().parent.parent
+BROWSER = "tests/browser/"
 SHARED = ROOT.parent / "shared" / "data"
 if not os.environ.get("CROWDCORE_DATA") and SHARED.is_dir():
     os.environ["CROWDCORE_DATA"] = str(SHARED)
@@ -31,10 +34,21 @@ if not os.environ.get("CROWDCORE_DATA") and SHARED.is_dir():
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take longest first: the processes of a parallel run, which take file after file, end together."""
+    """What takes longest first: the processes of a parallel run, which take file after file, end together."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    browser = {item.path for item in items if item.get_closest_marker("browser")}
-    items.sort(key=lambda item: (item.path not in slow, item.path not in browser))
+    items.sort(key=lambda item: (not item.nodeid.startswith(BROWSER), item.path not in slow))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """With ``--dist loadfile``, one process gets all of tests/browser: two browsers would wait for each other."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneBrowser(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return BROWSER if nodeid.startswith(BROWSER) else super()._split_scope(nodeid)
+
+    return OneBrowser(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -75,12 +89,12 @@ def browser() -> Iterator[Browser]:
     """One Chromium for all tests of a process."""
     from playwright.sync_api import sync_playwright
 
-    from tests.browser.app_server import chromium_path, launch
+    from tests.browser.app_server import BRIEF, chromium_path, launch
 
     if chromium_path() is None:
         pytest.skip("there is no Chromium: run `make browser`")
     with sync_playwright() as playwright:
-        chromium = launch(playwright)
+        chromium = launch(playwright, *BRIEF)
         yield chromium
         chromium.close()
 

@@ -26,7 +26,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.sentences import rows_of
 from crowdcore.data.tags import TagScheme
 
-__all__ = ["ChainEM", "Experts"]
+_BLOCK = 1 << 16  # tasks whose annotations are looked up at once
 
 NEVER = 0.02
 """Prior count of a move that IOB2 does not allow; unseen, its expected logarithm is about -50."""
@@ -97,38 +97,42 @@ class ChainEM(EMAggregator):
         evident = dataset.annotated if known is None else dataset.annotated | (known >= 0)
         cut = np.arange(dataset.n_tasks + 1) if dataset.sentences is None else dataset.sentences.start
         kept = np.flatnonzero(np.add.reduceat(evident, cut[:-1]))
-        tasks = rows_of(cut, kept)
+        tasks = slice(None) if len(kept) == len(cut) - 1 else rows_of(cut, kept)
         chains = Chains(np.concatenate([[0], np.cumsum(cut[kept + 1] - cut[kept])]))
-        cell = experts.of.astype(np.int64) * n_classes + dataset.label
+        cell = (experts.of * n_classes + dataset.label).astype(np.int32)
         n_cells = len(experts.worker) * n_classes
-        shape = (dataset.n_tasks, n_cells)
-        table = scipy.sparse.csr_array((np.ones(len(cell)), cell, dataset.task_start), shape=shape)
         word, n_words = self._words(dataset, tasks)
         moves = self._move_prior(dataset)
         posterior = start_posterior(dataset, known, start)
-        sums = _first_sums(posterior[tasks], chains, np.where(moves == NEVER, -50.0, 0.0))
-        log_emission = np.empty((len(tasks), n_classes))
+        begun = _first_sums(posterior[tasks], chains, np.where(moves == NEVER, -50.0, 0.0))
+        n_first, n_pairs = begun.first, begun.pairs
+        del begun
+        log_emission: FloatArray = np.empty((0, n_classes))
         path: tuple[FloatArray, FloatArray] = (moves[-1], moves[:-1])
 
         def confused() -> FloatArray:
-            given = cell_counts(dataset.task_start, cell.astype(np.int32), posterior, n_cells)
+            given = cell_counts(dataset.task_start, cell, posterior, n_cells)
             return given.reshape(-1, n_classes, n_classes).transpose(0, 2, 1)
 
         def step() -> float:
-            nonlocal sums, log_emission, path
+            nonlocal n_first, n_pairs, log_emission, path
             rows = _variational(confused(), experts.prior)
-            first, move = _variational(sums.first, moves[-1]), _variational(sums.pairs, moves[:-1])
-            log_emission = (table @ rows.log.transpose(0, 2, 1).reshape(n_cells, n_classes))[tasks]
+            first, move = _variational(n_first, moves[-1]), _variational(n_pairs, moves[:-1])
+            log_emission = np.empty((0, n_classes))  # the last one goes first
+            log = rows.log.transpose(0, 2, 1).reshape(n_cells, n_classes)
+            log_emission = _summed(dataset.task_start, cell, log)[tasks]
             objective = rows.objective + first.objective + move.objective
             if n_words:
                 seen = scipy.sparse.csr_array((np.ones(len(word)), (word, np.arange(len(word)))), (n_words, len(word)))
                 text = _variational((seen @ posterior[tasks]).T, np.full((n_classes, n_words), self.word_smoothing))
-                log_emission += text.log.T[word]
+                for at in range(0, len(word), _BLOCK):
+                    log_emission[at : at + _BLOCK] += text.log.T[word[at : at + _BLOCK]]
                 objective += text.objective
             _clamp(log_emission, None if known is None else known[tasks])
             path = (first.log, move.log)
             sums = chains.forward_backward(log_emission, *path)
             posterior[tasks] = sums.posterior
+            n_first, n_pairs = sums.first, sums.pairs
             return sums.log_likelihood + objective
 
         trace = self.iterate(step, dataset.n_annotations)
@@ -149,7 +153,7 @@ class ChainEM(EMAggregator):
         labels[~evident] = -1
         return replace(result, labels=labels)
 
-    def _words(self, dataset: CrowdDataset, tasks: IntArray) -> tuple[IntArray, int]:
+    def _words(self, dataset: CrowdDataset, tasks: IntArray | slice) -> tuple[IntArray, int]:
         """(n,) number of each token's word, and how many words there are; none without sentences."""
         if dataset.sentences is None or not self.words:
             return np.empty(0, int), 0
@@ -163,6 +167,17 @@ class ChainEM(EMAggregator):
         if scheme is not None:
             moves[scheme.invalid] = NEVER
         return moves
+
+
+def _summed(start: IntArray, cell: IntArray, log: FloatArray) -> FloatArray:
+    """(n_tasks, C) sum of ``log[cell]`` over each task's annotations, block by block of tasks."""
+    total = np.empty((len(start) - 1, log.shape[1]))
+    for first in range(0, len(total), _BLOCK):
+        edge = start[first : first + _BLOCK + 1]
+        own = cell[edge[0] : edge[-1]]
+        rows = scipy.sparse.csr_array((np.ones(len(own)), own, edge - edge[0]), (len(edge) - 1, len(log)))
+        total[first : first + _BLOCK] = rows @ log
+    return total
 
 
 def _first_sums(posterior: FloatArray, chains: Chains, moves: FloatArray) -> ChainSums:

@@ -15,8 +15,6 @@ from scipy.special import gammaln
 
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["is_named", "name_by_evenness", "name_by_votes", "new_names"]
-
 SERIOUS = 0.3
 """A label can name a class if the crowd gives it at least this often, relative to its most given label."""
 

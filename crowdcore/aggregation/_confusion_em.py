@@ -13,8 +13,6 @@ from crowdcore.core.em import LabelTable, Sums, em_step, expected_sums
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["ENOUGH", "FLOOR", "NO_EVIDENCE", "ConfusionEM", "ConfusionParameters", "class_shares", "confusion_m_step"]
-
 FLOOR = 1e-10
 """Counts and shares that would be zero without smoothing are raised to this, so that logarithms stay finite."""
 

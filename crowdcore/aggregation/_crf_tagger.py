@@ -15,8 +15,6 @@ from crowdcore.data.sentences import Sentences
 from crowdcore.data.tags import TagScheme
 from crowdcore.data.word_features import word_matrix
 
-__all__ = ["CrfTagger"]
-
 
 @dataclass(frozen=True, eq=False)
 class CrfTagger:

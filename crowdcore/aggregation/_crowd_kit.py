@@ -21,8 +21,6 @@ from crowdcore.core.errors import DataError, SettingError, need_extra
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["CrowdKit", "member", "names"]
-
 PREFIX = "crowd-kit:"
 
 

@@ -15,8 +15,6 @@ from crowdcore.aggregation._class_names import dirichlet_multinomial
 from crowdcore.aggregation._grouping import first_groups
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Decomposition", "Priors", "common_share", "first_split", "improve", "log_prior", "mixed", "regroup"]
-
 _BATCH = 10
 """Closed-form steps between two updates of the mean own accuracies."""
 

@@ -11,8 +11,6 @@ from crowdcore.core.kernels import cell_counts
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["Dependence", "independent_share", "measure"]
-
 _LIKELY = 6  # classes of a task that the expected agreement looks at
 _CELLS = 1 << 20  # cells of confusions that it holds at once
 _POOLING = 15.0  # labels by which a worker's confusion is drawn to the crowd's

@@ -1,4 +1,4 @@
-"""What the EM aggregators share: start, clamps, row-wise softmax, the loop with its stopping rule."""
+"""What the EM aggregators share: start, clamps, the loop with its stopping rule."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from crowdcore.aggregation.base import AggregationResult, Aggregator
 from crowdcore.core.kernels import vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
-
-__all__ = ["EMAggregator", "Trace", "clamp", "softmax_rows", "start_posterior"]
 
 
 class Trace(NamedTuple):
@@ -80,20 +78,3 @@ def start_posterior(
         posterior[started] = start.posterior[started]
     clamp(posterior, known)
     return posterior
-
-
-def softmax_rows(scores: FloatArray) -> FloatArray:
-    """Turn rows of log scores into probabilities, in place.
-
-    Args:
-        scores: (n, C) float64 log joint probabilities.
-
-    Returns:
-        (n,) log-sum-exp of each row: the log-likelihood of each task when ``scores`` are log joints.
-    """
-    top = scores.max(1, keepdims=True)
-    np.exp(np.subtract(scores, top, out=scores), out=scores)
-    total = scores.sum(1, keepdims=True)
-    scores /= total
-    out: FloatArray = (top + np.log(total))[:, 0]
-    return out

@@ -8,8 +8,6 @@ import numpy as np
 
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["first_groups"]
-
 _PULL = 10.0
 """Pseudo-annotations that draw a worker's row to the crowd's, so that rare workers are not remote by chance."""
 

@@ -12,8 +12,7 @@ from crowdcore.core.kernels import vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["collapse", "disagreement", "guard"]
-
+_BLOCK = 1 << 17  # tasks that are looked at at once
 _TASKS, _SHARE = 10, 0.05  # a class that wins the votes on fewer tasks, or a smaller share of them, can't be lost
 _LOST = 0.3  # a class keeps at least this share of the tasks that it wins by votes
 _INFLATED = 2.5  # a class gets at most so many times the tasks that it wins by votes, or the votes that it has
@@ -35,11 +34,15 @@ def collapse(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | Non
     judged = dataset.annotated & ~np.isnan(posterior[:, 0])
     if known is not None:
         judged &= known < 0
-    n_classes, n_tasks = dataset.n_classes, int(judged.sum())
-    votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, n_classes)[judged]
-    won = winners(votes, "share").sum(0)
-    given = vote_shares(votes).sum(0)
-    found = posterior[judged].sum(0)
+    n_tasks = int(judged.sum())
+    won, given, found = np.zeros((3, dataset.n_classes))
+    for first in range(0, dataset.n_tasks, _BLOCK):
+        kept = judged[first : first + _BLOCK]
+        rows = slice(*dataset.task_start[[first, first + len(kept)]])
+        votes = vote_counts(dataset.task[rows] - first, dataset.label[rows], len(kept), dataset.n_classes)[kept]
+        won += winners(votes, "share").sum(0)
+        given += vote_shares(votes).sum(0)
+        found += posterior[first : first + _BLOCK][kept].sum(0)
     lost = (np.minimum(won, given) >= max(_TASKS, _SHARE * n_tasks)) & (found < _LOST * won)
     inflated = (found > _INFLATED * np.maximum(won, given)) & (found - np.maximum(won, given) > _RISE * n_tasks)
     remedy = "Compare with the majority vote, add smoothing, or give some true labels."
@@ -60,7 +63,8 @@ def guard(dataset: CrowdDataset, posterior: FloatArray, known: IntArray | None, 
         probabilistic: the posterior claims to be one (vote shares don't).
     """
     found = collapse(dataset, posterior, known)
-    confidence = posterior[~np.isnan(posterior[:, 0])].max(1, initial=0)
+    confidence = posterior.max(1, initial=0)
+    confidence = confidence[~np.isnan(confidence)]
     if not probabilistic or not len(confidence) or confidence.mean() < _SURE:
         return found
     dependence = measure(dataset, posterior)

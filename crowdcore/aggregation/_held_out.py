@@ -10,8 +10,6 @@ from crowdcore.core.kernels import cell_counts
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["held_out", "predicted"]
-
 
 def held_out(dataset: CrowdDataset, share: float) -> BoolArray:
     """(n_annotations,) what to hide: by a hash of task (or sentence) and worker, never a task's only annotation."""

@@ -19,8 +19,6 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dictionary import Encoder
 
-__all__ = ["Partition", "Piece", "names_in", "prepare"]
-
 _BATCH = 1 << 15  # rows read at once
 _INDEXING, _STEP = 80, 40  # bytes per annotation that indexing a partition and an E-step take
 

@@ -24,8 +24,6 @@ from crowdcore.core.kernels import vote_counts
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dictionary import natural_order
 
-__all__ = ["PartitionedResult", "fit_partitions"]
-
 _FAN_IN = 8  # sums added by one task of the cluster
 
 

@@ -7,8 +7,6 @@ from scipy.special import expit, logit
 
 from crowdcore.core.types import FloatArray
 
-__all__ = ["pooled_confusion"]
-
 _RIGHT, _WRONG = 0.6, 0.1  # pseudo-labels of the whole crowd per class: no row of its confusion is empty or certain
 _OF_WORKER = 2.0  # labels by which a worker's accuracy is drawn to the crowd's
 

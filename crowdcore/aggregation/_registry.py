@@ -8,8 +8,6 @@ from crowdcore.aggregation.base import Aggregator
 from crowdcore.core.registry import Registry
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["aggregators", "crowd_kit_names", "fitting", "get", "names"]
-
 aggregators: Registry[Aggregator] = Registry(
     __package__,
     Aggregator,  # type: ignore[type-abstract]

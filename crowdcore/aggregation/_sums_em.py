@@ -16,8 +16,6 @@ from crowdcore.core.em import LabelTable
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["Engine", "Fitted", "HostEngine", "MemoryEngine", "SumsEM"]
-
 
 class Fitted(NamedTuple):
     """End of a run: the last parameters, their sums, and the convergence."""

@@ -16,8 +16,6 @@ from crowdcore.core.kernels import most_probable, vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["temper"]
-
 _SMALLEST = 1e-6
 _ENOUGH = 20  # gold tasks
 _CAUTION = 1.0  # nats per unit of (log temperature)² and bias²

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from crowdcore.aggregation._confusion_em import ConfusionEM, ConfusionParameters
 
-__all__ = ["TorchEngine", "find_device"]
-
 
 def find_device(device: Literal["cuda", "auto"]) -> str | None:
     """``"cuda"`` where there is a GPU; None where there is none and ``auto`` was asked for.

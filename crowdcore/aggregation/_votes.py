@@ -9,8 +9,6 @@ import numpy as np
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["Ties", "accuracy_against", "too_few_labels", "vote_shares", "weighted_votes", "winners"]
-
 Ties: TypeAlias = Literal["share", "lowest"]
 ROUNDING = 1e-9  # relative: sums of the same weights in another order still tie
 

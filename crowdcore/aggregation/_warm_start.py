@@ -13,8 +13,6 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["align", "changed_labels"]
-
 T = TypeVar("T", bound=AnyArray)
 
 

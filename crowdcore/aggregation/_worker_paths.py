@@ -15,8 +15,6 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.sentences import Sentences
 from crowdcore.data.tags import worker_sequences
 
-__all__ = ["WorkerPaths"]
-
 
 @dataclass(frozen=True, eq=False)
 class WorkerPaths:

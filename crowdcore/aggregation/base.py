@@ -20,8 +20,6 @@ from crowdcore.data.tags import repaired
 if TYPE_CHECKING:
     from crowdcore.aggregation._crf_tagger import CrfTagger
 
-__all__ = ["AggregationResult", "Aggregator"]
-
 
 @dataclass(frozen=True, eq=False)
 class AggregationResult:

@@ -9,10 +9,11 @@ import scipy.sparse
 from pydantic import Field
 from scipy.sparse.csgraph import connected_components
 
-from crowdcore.aggregation._em import clamp, softmax_rows
+from crowdcore.aggregation._em import clamp
 from crowdcore.aggregation._votes import weighted_votes
 from crowdcore.aggregation.base import AggregationResult, Aggregator
 from crowdcore.core.errors import DataError
+from crowdcore.core.kernels import softmax_rows
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 

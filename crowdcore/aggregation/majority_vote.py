@@ -50,12 +50,13 @@ class MajorityVote(Aggregator):
             votes[clamped, known[clamped]] = 1
         key = votes + 0.5 * np.random.default_rng(self.seed).random(votes.shape) if self.ties == "random" else votes
         winner = key.argmax(1)
+        notes = self._ties(votes)
         if self.hard:
-            posterior = np.zeros_like(votes)
-            posterior[np.arange(len(votes)), winner] = 1.0
+            votes[:] = 0.0
+            votes[np.arange(len(votes)), winner] = 1.0
         else:
-            posterior = votes / np.maximum(votes.sum(1, keepdims=True), 1)
-        result = self.result(dataset, posterior, known=known, notes=self._ties(votes))
+            votes /= np.maximum(votes.sum(1, keepdims=True), 1)
+        result = self.result(dataset, votes, known=known, notes=notes)
         return replace(result, labels=np.where(result.labels < 0, -1, winner).astype(np.int32))
 
     def _ties(self, votes: FloatArray) -> tuple[str, ...]:

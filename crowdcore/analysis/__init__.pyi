@@ -149,6 +149,10 @@ from .recovery.rating_biases import (
     RatingBiases as RatingBiases,
     rating_biases as rating_biases,
 )
+from .recovery.rating_recovery import (
+    RatingRecovery as RatingRecovery,
+    rating_recovery as rating_recovery,
+)
 from .recovery.recovered import (
     RecoveredConfusion as RecoveredConfusion,
     recovered_confusion as recovered_confusion,
@@ -160,6 +164,10 @@ from .recovery.seeds_comparable import (
 from .recovery.skill_comparison import (
     SkillComparison as SkillComparison,
     skill_comparison as skill_comparison,
+)
+from .recovery.tag_recovery import (
+    TagRecovery as TagRecovery,
+    tag_recovery as tag_recovery,
 )
 from .reference import (
     Reference as Reference,
@@ -219,6 +227,10 @@ from .workers.quality import (
     worker_quality as worker_quality,
 )
 from .workers.sampled_confusion import sampled_confusion as sampled_confusion
+from .workers.shrunken import (
+    shrunken_confusion as shrunken_confusion,
+    spread_of_workers as spread_of_workers,
+)
 from .workers.speed import (
     WorkerSpeed as WorkerSpeed,
     worker_speed as worker_speed,

@@ -16,16 +16,6 @@ from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.marks import current_marks, read_marks
 
-__all__ = [
-    "REVIEWED",
-    "Reference",
-    "ReferenceLike",
-    "available_references",
-    "default_reference",
-    "resolve_reference",
-    "reviewed_gold",
-]
-
 REVIEWED = ("reviewed", "reviewed+gold")
 """What people marked, alone, or with gold where nothing is marked."""
 

@@ -7,36 +7,29 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import typer
 
 import crowdcore.core.garbage  # noqa: F401
-from crowdcore.cli import rating_training
+from crowdcore.cli import rating_training, ratings
+from crowdcore.cli._command import command
+from crowdcore.cli.act import next_labels, overview, rounds
 from crowdcore.cli.aggregate import aggregate
-from crowdcore.cli.analyse import distances, info, mistakes, quality
+from crowdcore.cli.analyse import coordinated, distances, info, mistakes, quality, spans
 from crowdcore.cli.app import app as run_app
 from crowdcore.cli.check import check
 from crowdcore.cli.compare import compare
-from crowdcore.cli.coordinated import coordinated
-from crowdcore.cli.datasets import datasets
-from crowdcore.cli.embed import embed
-from crowdcore.cli.examine import examine
-from crowdcore.cli.export import export
-from crowdcore.cli.fetch import fetch
+from crowdcore.cli.files import datasets, embed, examine, examine_ratings, export, export_ratings, fetch
 from crowdcore.cli.glossary import glossary
 from crowdcore.cli.marks import marks
-from crowdcore.cli.next_labels import next_labels
-from crowdcore.cli.overview import overview
-from crowdcore.cli.rating_topics import topics as rating_topics
-from crowdcore.cli.ratings import app as ratings_app
 from crowdcore.cli.report import report
 from crowdcore.cli.reproduce import reproduce
-from crowdcore.cli.rounds import rounds
 from crowdcore.cli.runs import app as runs_app
 from crowdcore.cli.show import show
 from crowdcore.cli.simulate import simulate
-from crowdcore.cli.spans import spans
-from crowdcore.cli.topics import topics
+from crowdcore.cli.topics import rating_topics, topics
 from crowdcore.cli.train import train
 from crowdcore.cli.worker import scheduler, worker
 from crowdcore.cli.workspace import app as workspace_app
@@ -51,39 +44,30 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (
-    datasets,
-    examine,
-    info,
-    overview,
-    check,
-    show,
-    mistakes,
-    distances,
-    quality,
-    coordinated,
-    spans,
-    marks,
-    rounds,
-    aggregate,
-    train,
-    compare,
-    simulate,
-    report,
-    reproduce,
-    worker,
-    scheduler,
-    fetch,
-    export,
-    embed,
-    glossary,
-    topics,
-):
-    app.command()(command)
-app.command("next")(next_labels)
-app.command("app")(run_app)
-for of_ratings in (rating_training.train, rating_training.compare, rating_training.biases, rating_topics):
-    ratings_app.command()(of_ratings)
+ratings_app = typer.Typer(
+    help="Labels that are numbers: who is off by how much, and what is the truth?", no_args_is_help=True
+)
+_COMMANDS: dict[typer.Typer, tuple[Callable[..., Any], ...]] = {
+    app: (
+        *(datasets, examine, info, overview, check, show, mistakes, distances, quality, coordinated, spans, marks),
+        *(rounds, aggregate, train, compare, simulate, report, reproduce, worker, scheduler, fetch, export, embed),
+        *(glossary, topics),
+    ),
+    ratings_app: (
+        *(ratings.info, ratings.workers, ratings.pairs, ratings.shared_bias, ratings.aggregate),
+        *(rating_training.train, rating_training.compare, rating_training.biases),
+    ),
+}
+_RENAMED: dict[typer.Typer, dict[str, Callable[..., Any]]] = {
+    app: {"next": next_labels, "app": run_app},
+    ratings_app: {"examine": examine_ratings, "export": export_ratings, "topics": rating_topics},
+}
+for of, functions in _COMMANDS.items():
+    for function in functions:
+        of.command()(command(function))
+for of, named in _RENAMED.items():
+    for name, function in named.items():
+        of.command(name)(command(function))
 app.add_typer(ratings_app, name="ratings")
 app.add_typer(runs_app, name="runs")
 app.add_typer(workspace_app, name="workspace")

@@ -14,27 +14,6 @@ from crowdcore.data.catalogue import dataset_folders, holds_ratings
 from crowdcore.data.ratings import Labelled
 from crowdcore.learning.settings import SEEDS
 
-__all__ = [
-    "Accept",
-    "AnySeeds",
-    "DatasetName",
-    "Device",
-    "Epochs",
-    "Figure",
-    "HideNames",
-    "Json",
-    "Out",
-    "Read",
-    "ReferenceName",
-    "Seed",
-    "Seeds",
-    "Settings",
-    "is_path",
-    "open_dataset",
-    "open_labels",
-    "settings",
-]
-
 DatasetName = Annotated[str, typer.Argument(help="Name of a dataset (see `crowdcore datasets`) or a path to one.")]
 ReferenceName = Annotated[
     str,
@@ -61,6 +40,7 @@ HideNames = Annotated[
     bool,
     typer.Option("--hide-names", help="Pseudonyms instead of worker ids; no further columns of the annotations."),
 ]
+Checkpoint = Annotated[Path | None, typer.Option(help="Keep checkpoints in this folder, and go on from what is there.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Also write the table to this file (.csv, .parquet).")]
 Figure = Annotated[Path | None, typer.Option("--figure", help="Also draw it to this file (.html, .svg, .png, .pdf).")]
 Seeds = Annotated[int, typer.Option(help="How many seeds.", min=1)]
@@ -75,19 +55,17 @@ Settings = Annotated[
 ]
 
 
-def open_dataset(name: str, accept: bool = False, read: list[str] | None = None) -> CrowdDataset:
+def open_dataset(dataset: DatasetName, read: Read = None, accept: Accept = False) -> CrowdDataset:
     """A dataset by name, or by path when the name is one."""
-    mapping = settings(read, "--read")
-    return (
-        read_dataset(name, accept=accept, **mapping) if is_path(name) else load_dataset(name, accept=accept, **mapping)
-    )
+    by = read_dataset if is_path(dataset) else load_dataset
+    return by(dataset, accept=accept, **settings(read, "--read"))
 
 
-def open_labels(name: str, accept: bool = False, read: list[str] | None = None) -> Labelled:
+def open_labels(dataset: str, read: list[str] | None = None, accept: bool = False) -> Labelled:
     """`open_dataset`, or ratings where the labels of the folder are numbers."""
-    folder = Path(name) if is_path(name) else dataset_folders().get(name)
+    folder = Path(dataset) if is_path(dataset) else dataset_folders().get(dataset)
     if folder is None or not holds_ratings(folder):
-        return open_dataset(name, accept, read)
+        return open_dataset(dataset, read, accept)
     return read_ratings(folder, accept=accept, **settings(read, "--read"))
 
 
@@ -95,6 +73,11 @@ def is_path(name: str) -> bool:
     """Whether a dataset argument means a file or folder rather than a name."""
     path = Path(name)
     return bool(path.suffix) or path.is_absolute() or "/" in name or "\\" in name
+
+
+def with_epochs(pairs: list[str] | None, epochs: int | None) -> dict[str, Any]:
+    """What ``--set`` and ``--epochs`` give."""
+    return settings(pairs) | ({} if epochs is None else {"epochs": epochs})
 
 
 def settings(pairs: list[str] | None, option: str = "--set") -> dict[str, Any]:

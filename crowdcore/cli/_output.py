@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,17 +19,6 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from crowdcore.exhibits import Exhibit
-
-__all__ = [
-    "jsonable",
-    "print_json",
-    "print_notes",
-    "print_table",
-    "progress",
-    "save_exhibit",
-    "save_figure",
-    "save_table",
-]
 
 
 def jsonable(value: Any) -> Any:
@@ -54,6 +43,16 @@ def print_json(value: Any) -> None:
     print(json.dumps(jsonable(value), ensure_ascii=False, indent=2, allow_nan=False))
 
 
+class Printed(NamedTuple):
+    """A table for people; columns of ``wrapped`` take several lines where the terminal is too narrow."""
+
+    frame: pd.DataFrame
+    title: str = ""
+    notes: tuple[str, ...] = ()
+    limit: int = 40
+    wrapped: Collection[str] = ()
+
+
 def print_table(
     frame: pd.DataFrame,
     title: str = "",
@@ -61,10 +60,7 @@ def print_table(
     limit: int = 40,
     wrapped: Collection[str] = (),
 ) -> None:
-    """Print a frame as a table for people; at most ``limit`` rows, saying how many more there are.
-
-    Columns of ``wrapped`` take several lines where the terminal is too narrow; the others keep theirs.
-    """
+    """Print a table (`Printed`): at most ``limit`` rows, saying how many more there are."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table

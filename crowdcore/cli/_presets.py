@@ -12,8 +12,6 @@ from crowdcore.cli._output import print_table
 from crowdcore.core.errors import SettingError
 from crowdcore.learning import presets
 
-__all__ = ["ListPresets", "OptionalDataset", "PresetName", "Row", "rows_of"]
-
 Row = tuple[str, str, dict[str, Any]]
 """What to call it, method, settings."""
 

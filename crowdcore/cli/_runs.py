@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from crowdcore.cli._options import open_dataset
 from crowdcore.core.errors import DataError
 from crowdcore.data import CrowdDataset
 from crowdcore.exhibits.view import named
@@ -18,14 +17,11 @@ from crowdcore.runs.measures import leading
 
 if TYPE_CHECKING:
     from crowdcore.analysis.reference import Reference
-    from crowdcore.exhibits import View
     from crowdcore.runs import Run
 
-__all__ = ["BEST", "full_id", "open_view", "reference_named", "rows"]
-
 BEST = (
-    "* highest validation accuracy (of ratings: lowest error) among the runs listed with the same data and validation "
-    "labels; test has no say."
+    "* highest validation accuracy (of tags: F1 of spans; of ratings: lowest error) among the runs listed with the "
+    "same data and validation labels; test has no say."
 )
 _SHORT = 8  # digits shown
 _NO_GOLD = "{dataset} has no gold: the truth is what the aggregator {name!r} says; --reference takes another."
@@ -46,16 +42,6 @@ def full_id(given: str) -> str:
         what = "There is no run" if not found else f"There are {len(found)} runs"
         raise DataError(f"{what} whose id begins with {given!r}", "`crowdcore runs list` shows those there are.")
     return found[0]
-
-
-def open_view(
-    name: str, reference: str, hidden: bool = False, *, read: list[str] | None = None, accept: bool = False
-) -> View:
-    """A dataset by name or path, seen by what ``--reference`` names; workers under pseudonyms where asked for."""
-    from crowdcore import exhibits
-
-    dataset = open_dataset(name, accept, read)
-    return exhibits.view(dataset, reference_named(reference, dataset), hidden=hidden)
 
 
 def reference_named(name: str, dataset: CrowdDataset) -> Reference:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import uuid
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -18,9 +19,9 @@ from crowdcore.cli._options import (
     Seed,
     Seeds,
     Settings,
-    open_dataset,
     open_labels,
     settings,
+    with_epochs,
 )
 from crowdcore.cli._output import print_json
 from crowdcore.cli._presets import ListPresets, OptionalDataset, PresetName, rows_of
@@ -30,8 +31,6 @@ from crowdcore.core.errors import SettingError
 if TYPE_CHECKING:
     from crowdcore.data.ratings import Labelled
     from crowdcore.runs import Choice, Range, Run, RunSpec
-
-__all__ = ["again", "search", "start"]
 
 Method = Annotated[str, typer.Option("--method", "-m", help="A learning method, such as conal or crowd-layer.")]
 Priority = Annotated[int, typer.Option(help="Runs with a higher one go first.")]
@@ -56,7 +55,7 @@ def start(
     """Train in the background: prints the runs' ids and returns at once."""
     from crowdcore import runs
 
-    given = settings(set) | ({} if epochs is None else {"epochs": epochs})
+    given = with_epochs(set, epochs)
     name, rows, which = rows_of(preset, dataset, method, given, seeds or 0, seed)
     group = uuid.uuid4().hex[:8]
     specs = [_spec(name, one, which, device, own, priority, group, accept) for _, one, own in rows]
@@ -96,16 +95,19 @@ def search(
     epochs: Epochs = None,
     device: Device = "auto",
     set: Settings = None,
+    accept: Accept = False,
     json: Json = False,
 ) -> None:
-    """Search settings in the background for the best validation accuracy; every trial is a run."""
+    """Search settings in the background; every trial is a run.
+
+    The best has the highest validation accuracy; of tags the highest F1 of spans, of ratings the lowest RMSE.
+    """
     from crowdcore import runs
 
-    given = settings(set) | ({} if epochs is None else {"epochs": epochs})
+    given = with_epochs(set, epochs)
     space = dict(_values(text) for text in over)
-    opened = open_dataset(dataset)  # a search compares accuracies, which ratings have none of
-    spec = _spec(dataset, method, seed or range(seeds), device, given)
-    _checked(opened, method, given | {name: _first(values) for name, values in space.items()})
+    tried = {name: _first(values) for name, values in space.items()}
+    spec = _spec(dataset, method, seed or range(seeds), device, given, accept=accept, tried=tried)
     _say([runs.search(spec, space, trials, sampler=sampler)], json)
 
 
@@ -118,11 +120,13 @@ def _spec(
     priority: int = 0,
     group: str = "",
     accept: bool = False,
+    tried: Mapping[str, Any] | None = None,
 ) -> RunSpec:
+    """What to train; ``tried`` are settings that a search will put in the place of these."""
     from crowdcore.runs import RunSpec
 
-    opened = open_labels(dataset, accept)
-    _checked(opened, method, given)
+    opened = open_labels(dataset, accept=accept)
+    _checked(opened, method, given | dict(tried or {}))
     return RunSpec(
         dataset=dataset,
         fingerprint=opened.fingerprint,

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     Results: TypeAlias = Mapping[str, TrainingResult]
 
-__all__ = ["Told", "tests"]
-
 
 @dataclass(frozen=True, eq=False)
 class Told:

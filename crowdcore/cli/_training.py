@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from crowdcore.cli._output import progress
 from crowdcore.data import CrowdDataset
+from crowdcore.data.ratings import Labelled
 
 if TYPE_CHECKING:
     from crowdcore.learning import Event, TrainingResult
 
-__all__ = ["over_seeds", "span_rows", "table", "train_one"]
+T = TypeVar("T")
 
 
 def train_one(
-    dataset: CrowdDataset,
+    train: Callable[..., T],
+    dataset: Labelled,
     method: str,
     seeds: int | Sequence[int],
     device: str,
     settings: Mapping[str, Any],
-    **checkpoint: Any,
-) -> TrainingResult:
-    """Train one method with a progress bar."""
-    from crowdcore import learning
+    checkpoint: Path | None = None,
+) -> T:
+    """Train one method by `learning.train` or `train_ratings`, with a progress bar."""
     from crowdcore.learning.training.events import EpochEvent
 
     with progress() as tell:
@@ -35,15 +37,21 @@ def train_one(
             if isinstance(event, EpochEvent):  # notes are told once, with the result
                 tell(event.done, f"{method} on {dataset.name}, {event.at}")
 
-        return learning.train(dataset, method, seeds=seeds, device=device, on_event=listen, **checkpoint, **settings)
+        own = {"device": device, "on_event": listen, "checkpoint": checkpoint, **settings}
+        return train(dataset, method, seeds=seeds, **own)
 
 
 def span_rows(dataset: CrowdDataset, result: TrainingResult) -> list[dict[str, str]]:
-    """Precision, recall and F1 in % of the spans that a tagger finds, of the selected and the last epoch."""
+    """Precision, recall and F1 in % of the spans that a tagger finds, of two epochs.
+
+    Nothing of a crowd that tags no tokens, or where no gold of the test split is known.
+    """
     from crowdcore.learning import tagged_spans
+    from crowdcore.learning.comparison.judged import TEST
 
     rows = []
-    for at in ("selected", "last"):
+    known = (result.gold[result.split == TEST] >= 0).any()
+    for at in ("selected", "last") if dataset.sentences is not None and known else ():
         found = 100 * tagged_spans(dataset, result, at=at).drop(columns="seed")
         told = {str(m): f"{v.mean():.2f}" + (f" ± {v.std():.2f}" if len(v) > 1 else "") for m, v in found.items()}
         rows.append({"epoch": at, **told})
@@ -62,9 +70,10 @@ def table(rows: list[dict[str, Any]], kinds: bool = False) -> pd.DataFrame:
         rows: from `comparison.row`.
         kinds: say too what selected the epochs and named the classes.
     """
+    from crowdcore.learning.comparison.comparability import NAMES
     from crowdcore.learning.comparison.features_seen import SEEN
     from crowdcore.learning.comparison.selected_by import WAYS
-    from crowdcore.learning.comparison.summary import NAMES, together_name
+    from crowdcore.learning.comparison.summary import together_name
 
     def spread(entry: dict[str, Any], at: str) -> str:
         mean, std = 100 * entry[f"{at}_mean"], 100 * entry[f"{at}_std"]

@@ -13,7 +13,7 @@ import typer
 from crowdcore import aggregation
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.analysis import tagging_scores
-from crowdcore.cli._options import Accept, DatasetName, Json, Out, Read, Settings, open_dataset, settings
+from crowdcore.cli._options import Json, Out, Settings, settings
 from crowdcore.cli._output import print_json, print_table
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import IntArray
@@ -51,7 +51,7 @@ def span_facts(ds: CrowdDataset, labels: IntArray, of: str = "") -> dict[str, fl
 
 
 def aggregate(
-    dataset: DatasetName,
+    ds: CrowdDataset,
     method: Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(aggregation.names())}.")] = "auto",
     set: Settings = None,
     gold: Annotated[bool, typer.Option("--with-gold", help="Clamp tasks with gold to it (semi-supervised).")] = False,
@@ -64,13 +64,10 @@ def aggregate(
     ] = None,
     out: Out = None,
     json: Json = False,
-    read: Read = None,
-    accept: Accept = False,
 ) -> None:
     """Infer one label per task from many workers' labels; --out writes task, label and posterior."""
     from crowdcore.data.writers import write_aggregated
 
-    ds = open_dataset(dataset, accept, read)
     result = aggregation.get(method, **settings(set)).fit(ds, known=ds.gold if gold else None)
     if new and not result.tagger:
         raise SettingError("--new", "go with --method crf-ma, which learns to tag sentences", method)

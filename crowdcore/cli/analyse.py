@@ -1,4 +1,4 @@
-"""`crowdcore info | mistakes | distances | quality`: the statistics of the analysis pages."""
+"""`crowdcore info | mistakes | distances | quality | coordinated | spans`: the statistics of the analysis pages."""
 
 from __future__ import annotations
 
@@ -8,131 +8,106 @@ import numpy as np
 import pandas as pd
 import typer
 
-from crowdcore.cli._options import Accept, DatasetName, Figure, HideNames, Json, Out, Read, ReferenceName
-from crowdcore.cli._output import print_json, print_table, save_exhibit, save_table
-from crowdcore.cli._runs import open_view
+from crowdcore.cli._command import Drawn, Shown
+from crowdcore.cli._options import Json
+from crowdcore.cli._output import Printed, print_json, print_table
+from crowdcore.exhibits import View
 
 
-def info(
-    dataset: DatasetName,
-    reference: ReferenceName = "",
-    hide_names: HideNames = False,
-    json: Json = False,
-    read: Read = None,
-    accept: Accept = False,
-) -> None:
+def info(seen: View, json: Json = False) -> None:
     """Summarise a dataset: counts, noise rates, agreement, what was noticed while reading."""
     from crowdcore import analysis
 
-    seen = open_view(dataset, reference, hide_names, read=read, accept=accept)
     ds = seen.dataset
-    summary = seen.of(analysis.summary)
-    agreement = seen.renamed(analysis.agreement(ds))
+    summary, agreement = seen.of(analysis.summary), seen.renamed(analysis.agreement(ds))
     if json:
-        print_json(
-            {
-                "dataset": ds.name,
-                "fingerprint": ds.fingerprint,
-                "notes": seen.notes,
-                "summary": summary,
-                "agreement": agreement,
-            }
-        )
+        facts = {"dataset": ds.name, "fingerprint": ds.fingerprint, "notes": seen.notes}
+        print_json({**facts, "summary": summary, "agreement": agreement})
         return
     print_table(summary.frame(), f"{ds.name}: summary (reference: {summary.reference})", seen.notes)
     print_table(agreement.frame(), "Agreement between workers")
 
 
-def mistakes(
-    dataset: DatasetName,
-    reference: ReferenceName = "",
-    json: Json = False,
-    out: Out = None,
-    figure: Figure = None,
-    read: Read = None,
-    accept: Accept = False,
-) -> None:
+def mistakes(seen: View) -> Drawn:
     """Which mistakes do workers share? Percentage of workers behind each confusion (Fig. 1 of CoNAL)."""
     from crowdcore import analysis, exhibits
 
-    seen = open_view(dataset, reference, read=read, accept=accept)
-    ds = seen.dataset
-    exhibit, result = exhibits.mistakes.shared_mistakes(seen), seen.of(analysis.shared_mistakes)
-    save_exhibit(exhibit, out, figure)
-    if json:
-        print_json({"dataset": ds.name, "mistakes": result})
-        return
+    result, name = seen.of(analysis.shared_mistakes), seen.dataset.name
     frame = result.frame()
     wrong = frame[frame["true"] != frame["given"]].sort_values("percent", ascending=False)
     shown = wrong[["true", "given", "percent", "workers", "expected", "tasks", "carriers", "annotations", "q_value"]]
-    print_table(shown, f"{ds.name}: shared mistakes (reference: {result.reference})", (result.null,), limit=15)
+    title = f"{name}: shared mistakes (reference: {result.reference})"
+    facts = {"dataset": name, "mistakes": result}
+    return Drawn(facts, [Printed(shown, title, (result.null,), 15)], exhibits.mistakes.shared_mistakes(seen))
 
 
 def distances(
-    dataset: DatasetName,
-    reference: ReferenceName = "",
-    kind: Annotated[Literal["mse", "shared-mse", "jensen-shannon"], typer.Option(help="The distance.")] = "mse",
+    seen: View,
+    kind: Annotated[
+        Literal["shrunken-mse", "mse", "shared-mse", "jensen-shannon"],
+        typer.Option(help="The distance: of errors beyond chance, or mse as in CCC's Fig. 3, or over shared classes."),
+    ] = "shrunken-mse",
     groups: Annotated[int | None, typer.Option(help="Cut the tree into this many groups.")] = None,
-    hide_names: HideNames = False,
-    json: Json = False,
-    out: Out = None,
-    figure: Figure = None,
-    read: Read = None,
-    accept: Accept = False,
-) -> None:
-    """How far apart are the workers' confusion matrices (Fig. 3 of CCC), and which workers group together?"""
+) -> Drawn:
+    """How far apart are the workers' confusions (--kind mse: CCC, Fig. 3), and which workers group together?"""
     from crowdcore import analysis, exhibits
 
-    seen = open_view(dataset, reference, hide_names, read=read, accept=accept)
     ds = seen.dataset
-    exhibit = exhibits.workers.worker_distances(seen, kind, groups)
     distance = seen.renamed(analysis.worker_distance(ds, seen.truth, kind=kind))
-    order = analysis.order_workers(distance, n_groups=groups)
-    save_exhibit(exhibit, out, figure)
-    if json:
-        print_json(
-            {
-                "dataset": ds.name,
-                "workers": seen.workers,
-                "distance": distance,
-                "order": order.order,
-                "groups": order.groups,
-            }
-        )
-        return
+    found = analysis.order_workers(distance, n_groups=groups)
+    order = found.order
+    facts = {"dataset": ds.name, "workers": seen.workers, "distance": distance, "order": order, "groups": found.groups}
     matrix = np.where(np.eye(ds.n_workers, dtype=bool), np.nan, distance.matrix)
     nearest = np.where(np.isnan(matrix).all(1), 0, np.nanargmin(np.where(np.isnan(matrix), np.inf, matrix), axis=1))
-    frame = pd.DataFrame(
-        {
-            "worker": seen.names_of(order.order),
-            "group": order.groups[order.order],
-            "nearest": seen.names_of(nearest[order.order]),
-            "distance": matrix[order.order, nearest[order.order]],
-            "overlap": distance.overlap[order.order, nearest[order.order]],
-        }
-    )
-    print_table(frame, f"{ds.name}: workers in tree order ({kind}, reference: {distance.reference})")
+    columns = {
+        "worker": seen.names_of(order),
+        "group": found.groups[order],
+        "nearest": seen.names_of(nearest[order]),
+        "distance": matrix[order, nearest[order]],
+        "overlap": distance.overlap[order, nearest[order]],
+    }
+    title = f"{ds.name}: workers in tree order ({kind}, reference: {distance.reference})"
+    words = exhibits.workers.worker_groups(seen, kind, groups).notes
+    drawn = exhibits.workers.worker_distances(seen, kind, groups)
+    return Drawn(facts, [Printed(pd.DataFrame(columns), title, words)], drawn)
 
 
-def quality(
-    dataset: DatasetName,
-    reference: ReferenceName = "",
-    hide_names: HideNames = False,
-    json: Json = False,
-    out: Out = None,
-    read: Read = None,
-    accept: Accept = False,
-) -> None:
+def quality(seen: View) -> Shown:
     """How good is each worker: accuracy, skill, bits per label, single-answer and random-answer signals."""
     from crowdcore import analysis
 
-    seen = open_view(dataset, reference, hide_names, read=read, accept=accept)
-    ds = seen.dataset
-    result = seen.renamed(seen.of(analysis.worker_quality))
+    result, name = seen.renamed(seen.of(analysis.worker_quality)), seen.dataset.name
     frame = seen.in_order(result.frame())
-    if out:
-        save_table(frame, out)
-    if json:
-        print_json({"dataset": ds.name, "reference": result.reference, "workers": frame})
-        return
-    print_table(frame, f"{ds.name}: workers (reference: {result.reference})")
+    facts = {"dataset": name, "reference": result.reference, "workers": frame}
+    return Shown(facts, [Printed(frame, f"{name}: workers (reference: {result.reference})")], frame)
+
+
+def coordinated(seen: View) -> Drawn:
+    """Which workers copy each other or push the same mistake, and what do they change? --out writes the groups."""
+    from crowdcore import exhibits
+
+    exhibit, name = exhibits.coordinated.coordinated_workers(seen), seen.dataset.name
+    changed = seen.renamed(exhibits.coordinated.coordinated(seen)).changed_labels()
+    facts = {"dataset": name, "reference": seen.reference, "groups": exhibit.table, "changed labels": changed}
+    columns = ["group", "workers", "adjusted p", "shared tasks", "labels changed", "become right", "become wrong"]
+    title = f"{name}: coordinated workers (reference: {seen.reference})"
+    printed = Printed(exhibit.table[columns], title, exhibit.notes, wrapped=["workers"])
+    return Drawn({**facts, "notes": exhibit.notes}, [printed], exhibit)
+
+
+def spans(seen: View) -> Drawn:
+    """Who finds the spans: precision, recall, F1, kinds of errors, types taken for others, shared boundary errors."""
+    from crowdcore.exhibits import spans as made
+
+    name, scores, errors = seen.dataset.name, made.span_scores(seen), made.span_errors(seen)
+    types, boundaries = made.span_types(seen), made.span_boundaries(seen)
+    parts = {"workers": scores.table, "types": types.table, "boundaries": boundaries.table}
+    columns = ["worker", "sentences", "precision", "recall", "f1", "f1_low", "f1_high", "invalid_tags"]
+    wrong = types.table[types.table["true"] != types.table["given"]].sort_values("percent", ascending=False)
+    printed = [
+        Printed(scores.table[columns], f"{name}: spans (reference: {seen.reference})", scores.notes, 60),
+        Printed(errors.table, errors.title, errors.notes, 60),
+        Printed(wrong[["true", "given", "percent", "workers", "annotations"]], types.title, limit=15),
+        Printed(boundaries.table, boundaries.title, boundaries.notes),
+    ]
+    return Drawn({"dataset": name, "reference": seen.reference, **parts}, printed, scores)

@@ -40,7 +40,7 @@ def check(
     if not dataset:
         raise SettingError("DATASET", "be given", "nothing", "`crowdcore datasets` lists those there are.")
     limits = analysis.read_rules(rules) if rules else None
-    ds = open_dataset(dataset, accept, read)
+    ds = open_dataset(dataset, read, accept)
     found = renamed(analysis.check(ds, limits), worker_names(ds, hide_names))
     for file, text in ((junit, analysis.junit_xml(found, strict)), (html, analysis.check_page(found, strict))):
         if file:

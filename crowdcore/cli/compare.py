@@ -23,7 +23,8 @@ from crowdcore.cli._options import (
 )
 from crowdcore.cli._output import print_json, print_notes, print_table, save_figure, save_table
 from crowdcore.cli._tests import Told, tests
-from crowdcore.cli.aggregate import accuracy
+from crowdcore.cli._training import over_seeds, span_rows, table, train_one
+from crowdcore.cli.aggregate import accuracy, span_facts
 from crowdcore.core.errors import CrowdError, DataError
 from crowdcore.data import CrowdDataset
 from crowdcore.learning.settings import SEEDS
@@ -64,8 +65,9 @@ def compare(
     results: list[TrainingResult] = []
     trained_on: list[CrowdDataset] = []
     said: list[dict[str, Any]] = []
+    tagged: list[dict[str, Any]] = []
     for name in datasets:
-        ds = open_dataset(name, accept, read)
+        ds = open_dataset(name, read, accept)
         if aggregators and not ds.has_gold:
             raise CrowdError(
                 f"{ds.name} has no gold labels on annotated tasks, so aggregators cannot be compared on it."
@@ -73,14 +75,17 @@ def compare(
         inferred += [_inferred(ds, m) for m in aggregators]
         trained = [_trained(ds, m, seeds, epochs, device, settings(set)) for m in learners]
         results, said = results + trained, said + [_recovered(r, ds, hide_names) for r in trained]
+        tagged += [{"dataset": ds.name, "method": r.method, **row} for r in trained for row in span_rows(ds, r)]
         trained_on += [ds] * len(trained)
     tables: dict[str, Told] = {}
     if inferred:
         frame = _accuracies(inferred)
         tables["aggregation"] = Told(frame, frame, "Inferred labels: accuracy in %")
+        if (spans := _spans(inferred)) is not None:
+            shown = spans.map(lambda value: f"{value:.1f}" if isinstance(value, float) else value)
+            tables["aggregation-spans"] = Told(spans, shown, "Inferred tags: spans, in %")
     learnt: list[dict[str, Any]] = []
     if results:
-        from crowdcore.cli._training import over_seeds, table
         from crowdcore.learning.comparison.summary import row, together_name
 
         learnt = [row(r) for r in results]
@@ -89,6 +94,9 @@ def compare(
         title = f"Test accuracy in % on {', '.join(datasets)}, {over_seeds(seeds)}"
         shown = frame.drop(columns=unseen).replace({"method": {together_name(m): "+ ensemble" for m in learners}})
         tables["learning"] = Told(frame, shown, title, _compared(results))
+        if tagged:
+            spans = pd.DataFrame(tagged)
+            tables["spans"] = Told(spans, spans, f"Spans of the test split in %, {over_seeds(seeds)}")
         tables |= tests(results)
     if out:
         _write(out, {kind: told.frame for kind, told in tables.items() if len(told.frame)}, results, trained_on)
@@ -122,7 +130,8 @@ def _inferred(ds: CrowdDataset, name: str) -> dict[str, Any]:
         result = aggregation.get(name).fit(ds)
     except DataError as refusal:
         return {**row, "accuracy": float("nan"), "seconds": float("nan"), "notes": [str(refusal)]}
-    return {**row, "accuracy": accuracy(ds, result), "seconds": result.seconds, "notes": list(result.notes)}
+    found = {"accuracy": accuracy(ds, result), **span_facts(ds, result.labels)}
+    return {**row, **found, "seconds": result.seconds, "notes": list(result.notes)}
 
 
 def _accuracies(rows: list[dict[str, Any]]) -> pd.DataFrame:
@@ -133,13 +142,23 @@ def _accuracies(rows: list[dict[str, Any]]) -> pd.DataFrame:
     return wide.rename_axis(columns=None).reset_index()
 
 
+def _spans(rows: list[dict[str, Any]]) -> pd.DataFrame | None:
+    """Precision, recall and F1 of the spans that aggregators found, percent; None where nobody tagged any."""
+    measures = ["precision", "recall", "f1"]
+    found = pd.DataFrame([row for row in rows if "span_f1" in row])
+    if found.empty:
+        return None
+    table = (100 * found[[f"span_{m}" for m in measures]]).round(1).set_axis(measures, axis=1)
+    return pd.concat([found[["dataset", "method"]], table], axis=1)
+
+
 def _trained(
     ds: CrowdDataset, method: str, seeds: int, epochs: int | None, device: str, given: dict[str, Any]
 ) -> TrainingResult:
-    from crowdcore.cli._training import train_one
+    from crowdcore import learning
 
     own = {k.removeprefix(f"{method}."): v for k, v in given.items() if "." not in k or k.startswith(f"{method}.")}
-    return train_one(ds, method, seeds, device, own | ({} if epochs is None else {"epochs": epochs}))
+    return train_one(learning.train, ds, method, seeds, device, own | ({} if epochs is None else {"epochs": epochs}))
 
 
 def _recovered(result: TrainingResult, ds: CrowdDataset, hide_names: bool) -> dict[str, Any]:
@@ -151,8 +170,8 @@ def _recovered(result: TrainingResult, ds: CrowdDataset, hide_names: bool) -> di
 
 def _compared(results: list[TrainingResult]) -> tuple[str, ...]:
     """What selected the epochs and named the classes, and what else to bear in mind."""
+    from crowdcore.learning.comparison.comparability import NAMES, names_by, warnings
     from crowdcore.learning.comparison.selected_by import WAYS, selected_by
-    from crowdcore.learning.comparison.summary import NAMES, names_by, warnings
 
     ways = ", ".join(dict.fromkeys(WAYS[selected_by(r.validated_on)] for r in results))
     names = ", ".join(dict.fromkeys(NAMES.get(names_by(r), names_by(r)) for r in results))

@@ -51,7 +51,7 @@ def marks(
     from crowdcore.marks import add_mark, undo_mark
     from crowdcore.taken_marks import marks_of_earlier_data, marks_of_file
 
-    ds = open_dataset(dataset, accept, read)
+    ds = open_dataset(dataset, read, accept)
     said = [*([add] if add else []), *((task, None) for task in unclear or [])]
     for task, truth in said:
         add_mark(ds, task, truth, worker=worker, comment=comment, by=by)

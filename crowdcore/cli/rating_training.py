@@ -9,42 +9,27 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import pandas as pd
 import typer
 
-from crowdcore.cli._options import (
-    Accept,
-    Device,
-    Epochs,
-    Figure,
-    HideNames,
-    Json,
-    Out,
-    Read,
-    Seed,
-    Seeds,
-    Settings,
-    settings,
-)
-from crowdcore.cli._output import print_json, print_table, progress, save_exhibit, save_table
-from crowdcore.cli.ratings import open_ratings
+from crowdcore.cli._command import Drawn, Shown
+from crowdcore.cli._options import Checkpoint, Device, Epochs, HideNames, Json, Seed, Seeds, Settings, with_epochs
+from crowdcore.cli._output import Printed, print_json, print_table
+from crowdcore.cli._training import train_one
 from crowdcore.core.errors import SettingError
+from crowdcore.data import RatingDataset
 from crowdcore.learning.settings import SEEDS
 
 if TYPE_CHECKING:
     from crowdcore.core.types import FloatArray
-    from crowdcore.data import RatingDataset
-    from crowdcore.learning import Event, RatingsResult
-
-__all__ = ["biases", "compare", "learn", "train"]
+    from crowdcore.learning import RatingsResult
 
 _METRICS: tuple[Literal["mae", "rmse", "r2"], ...] = ("mae", "rmse", "r2")
 
-RatingsName = Annotated[str, typer.Argument(help="Name of a dataset whose labels are numbers, or a path to one.")]
 MethodName = Annotated[
     str, typer.Option("--method", "-m", help="crowd-layer, dl-em, dl-mean, dl-true, doctor-net or wdn.")
 ]
 
 
 def train(
-    dataset: RatingsName,
+    ds: RatingDataset,
     method: MethodName = "crowd-layer",
     seeds: Seeds = SEEDS,
     seed: Seed = None,
@@ -52,12 +37,11 @@ def train(
     device: Device = "auto",
     set: Settings = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Keep the result in this folder.")] = None,
+    checkpoint: Checkpoint = None,
     json: Json = False,
-    read: Read = None,
-    accept: Accept = False,
 ) -> None:
     """Train a network that predicts ratings; errors are of the selected | last | best epoch on the test split."""
-    learn(open_ratings(dataset, read, accept), method, seed or seeds, device, _given(set, epochs), out, json)
+    learn(ds, method, seed or seeds, device, with_epochs(set, epochs), out, checkpoint, json)
 
 
 def learn(
@@ -67,10 +51,13 @@ def learn(
     device: str,
     given: Mapping[str, Any],
     out: Path | None,
+    checkpoint: Path | None,
     json: bool,
 ) -> None:
     """Train, and print the errors."""
-    result = _trained(ds, method, seeds, device, given)
+    from crowdcore.learning import train_ratings
+
+    result = train_one(train_ratings, ds, method, seeds, device, given, checkpoint)
     if out:
         result.save(out)
     table = _errors(result)
@@ -84,7 +71,7 @@ def learn(
 
 
 def compare(
-    dataset: RatingsName,
+    ds: RatingDataset,
     row: Annotated[
         list[str] | None, typer.Option("--row", help="A row of the paper's table, such as 'DL-CL (B)'; default: all.")
     ] = None,
@@ -93,32 +80,25 @@ def compare(
     device: Device = "auto",
     set: Settings = None,
     at: Annotated[str, typer.Option(help="Epoch: selected, last or best.")] = "selected",
-    out: Out = None,
-    json: Json = False,
-    read: Read = None,
-    accept: Accept = False,
-) -> None:
+) -> Shown:
     """Train the rows of the crowd layer's table with the same seeds, and test them against DL-MEAN."""
-    from crowdcore.learning import RATING_ROWS, compare_ratings
+    from crowdcore.learning import RATING_ROWS, compare_ratings, train_ratings
 
-    ds, results = open_ratings(dataset, read, accept), {}
+    results = {}
     for name in row or RATING_ROWS:
         if name not in RATING_ROWS:
             raise SettingError("--row", f"be one of {', '.join(RATING_ROWS)}", name)
         method, own = RATING_ROWS[name]
-        results[name] = _trained(ds, method, seeds, device, {**_given(set, epochs), **own})
+        given = {**with_epochs(set, epochs), **own}
+        results[name] = train_one(train_ratings, ds, method, seeds, device, given)
     table = compare_ratings(results, at)  # type: ignore[arg-type]  # a wrong epoch is refused
-    if out:
-        save_table(table, out)
     notes = next(iter(results.values())).notes
-    if json:
-        print_json({"at": at, "seeds": seeds, "table": table, "notes": notes})
-        return
-    print_table(table, f"{ds.name}: test errors of the {at} epoch, {seeds} seeds", notes)
+    facts = {"at": at, "seeds": seeds, "table": table, "notes": notes}
+    return Shown(facts, [Printed(table, f"{ds.name}: test errors of the {at} epoch, {seeds} seeds", notes)], table)
 
 
 def biases(
-    dataset: RatingsName,
+    ds: RatingDataset,
     run: Annotated[Path | None, typer.Option(help="A folder that `ratings train --out` wrote; default: train.")] = None,
     connection: Annotated[str, typer.Option(help="Of the crowd layer that is trained: b or s+b.")] = "b",
     seeds: Seeds = SEEDS,
@@ -126,44 +106,16 @@ def biases(
     device: Device = "auto",
     least: Annotated[int, typer.Option(help="Ratings from which a worker counts.", min=1)] = 10,
     hide_names: HideNames = False,
-    json: Json = False,
-    out: Out = None,
-    figure: Figure = None,
-    read: Read = None,
-    accept: Accept = False,
-) -> None:
+) -> Drawn:
     """Learnt biases of the workers beside the true ones (Rodrigues & Pereira 2018, Fig. 4)."""
     from crowdcore.exhibits.rating_biases import rating_biases
-    from crowdcore.learning import load_ratings_result
+    from crowdcore.learning import load_ratings_result, train_ratings
 
-    ds = open_ratings(dataset, read, accept)
-    given = {**_given(None, epochs), "connection": connection}
-    result = load_ratings_result(run) if run else _trained(ds, "crowd-layer", seeds, device, given)
+    given = {**with_epochs(None, epochs), "connection": connection}
+    result = load_ratings_result(run) if run else train_one(train_ratings, ds, "crowd-layer", seeds, device, given)
     shown = rating_biases(ds, result, least=least, hidden=hide_names)
-    save_exhibit(shown, out, figure)
-    if json:
-        print_json({"name": shown.name, "title": shown.title, "notes": shown.notes, "table": shown.table})
-        return
-    print_table(shown.table, shown.title, shown.notes)
-
-
-def _given(pairs: list[str] | None, epochs: int | None) -> dict[str, Any]:
-    return settings(pairs) | ({} if epochs is None else {"epochs": epochs})
-
-
-def _trained(
-    dataset: RatingDataset, method: str, seeds: int | Sequence[int], device: str, given: Mapping[str, Any]
-) -> RatingsResult:
-    """Train one method with a progress bar."""
-    from crowdcore.learning import EpochEvent, train_ratings
-
-    with progress() as tell:
-
-        def listen(event: Event) -> None:
-            if isinstance(event, EpochEvent):
-                tell(event.done, f"{method} on {dataset.name}, {event.at}")
-
-        return train_ratings(dataset, method, seeds=seeds, device=device, on_event=listen, **given)
+    facts = {"name": shown.name, "title": shown.title, "notes": shown.notes, "table": shown.table}
+    return Drawn(facts, [Printed(shown.table, shown.title, shown.notes)], shown)
 
 
 def _errors(result: RatingsResult) -> pd.DataFrame:

@@ -12,8 +12,6 @@ from crowdcore.cli._output import print_json, print_notes, progress
 from crowdcore.cli._runs import full_id, reference_named
 from crowdcore.data import CrowdDataset
 
-__all__ = ["report"]
-
 
 def report(
     dataset: DatasetName,
@@ -48,7 +46,7 @@ def report(
     from crowdcore.runs import datasets
     from crowdcore.runs.report import Trained, build, command_line, write_report
 
-    ds = open_labels(dataset, accept, read)
+    ds = open_labels(dataset, read, accept)
     ids = [full_id(given) for given in run or []]
     known = {i: runs.get_run(i) for i in ids}
     trained = [Trained(i, runs.learnt(i), runs.command_line(one.spec), one.name) for i, one in known.items()]

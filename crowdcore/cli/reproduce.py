@@ -11,8 +11,6 @@ import typer
 from crowdcore.cli._options import Device, Json
 from crowdcore.cli._output import print_json, print_table, progress
 
-__all__ = ["reproduce"]
-
 _LISTS = ("list", "LIST")
 
 

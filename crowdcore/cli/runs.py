@@ -18,8 +18,6 @@ from crowdcore.core.errors import CrowdError
 if TYPE_CHECKING:
     from crowdcore.runs import Run
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Runs of the workspace (CROWDCORE_WORKSPACE, else ./workspace).", no_args_is_help=True)
 for command in (start, again, search):
     app.command()(command)

@@ -22,8 +22,6 @@ from crowdcore.data.ratings import Labelled
 from crowdcore.exhibits import Exhibit, View, between, view
 from crowdcore.exhibits.catalogue import catalogue
 
-__all__ = ["show"]
-
 _LONG = 40  # letters beyond which a column takes several lines
 
 
@@ -59,7 +57,7 @@ def show(
         near = difflib.get_close_matches(exhibit, known, 1)
         hint = f"Did you mean {near[0]!r}?" if near else ""
         raise SettingError("exhibit", "be one that `crowdcore show` lists", exhibit, hint)
-    function, ds = known[exhibit], open_labels(dataset, accept, read)
+    function, ds = known[exhibit], open_labels(dataset, read, accept)
     _refuse_other_labels(exhibit, function, ds)
     pairs, of_run = _apart(function, set or [])
     given = _subject(function, ds, reference, hide_names, run or [], of_run)
@@ -103,7 +101,8 @@ def _listed(name: str, function: Callable[..., Any]) -> dict[str, str]:
     """A row of the list: name, first sentence, choices with their defaults."""
     of, *choices = inspect.signature(function).parameters.values()
     words = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
-    needs = "" if of.annotation == "View" else "--run ID"
+    trained = any(kind in str(p.annotation) for p in (of, *choices) for kind in ("Result", "RunView"))
+    needs = "--run ID" if trained else ""
     needs += " seed=None at=selected part=" if "RunView" in str(of.annotation) else ""
     plain = (f"{c.name}=…" if c.default is c.empty else f"{c.name}={c.default}" for c in choices if _choosable(c))
     return {"exhibit": name, "what": " ".join(words.split()), "choices": " ".join(filter(None, [needs, *plain]))}
@@ -124,14 +123,15 @@ def _subject(
 ) -> list[Any]:
     """The arguments that are no choices: a view, or results and the dataset they are of."""
     given: list[Any] = []
-    for parameter in inspect.signature(function).parameters.values():
+    parameters = inspect.signature(function).parameters
+    for parameter in parameters.values():
         if parameter.annotation in ("View", "RunView", "Sequence[RunView]"):
             seen = view(dataset, reference_named(reference, dataset), hidden=hidden)
             given.append(seen if parameter.annotation == "View" else _run_views(seen, runs, of_run))
             if parameter.annotation == "RunView":
                 given[-1] = given[-1][0]
         elif parameter.annotation == "RatingDataset":
-            given.append(dataset)
+            given.append(without_names(dataset) if hidden and "hidden" not in parameters else dataset)
         elif parameter.annotation == "CrowdDataset":
             given.append(without_names(dataset) if hidden else dataset)
         elif "Result" in str(parameter.annotation):
@@ -170,8 +170,7 @@ def _results(runs: list[str]) -> dict[str, Any]:
     if not runs:
         raise SettingError("--run", "be given: this exhibit is about trained models", "nothing")
     ids = [full_id(one) for one in runs]
-    results, given = [recorded.learnt(i) for i in ids], [recorded.get_run(i).name for i in ids]
-    return dict(zip(variation.names([variation.facts(r) for r in results], given), results, strict=True))
+    return variation.named([recorded.learnt(i) for i in ids], [recorded.get_run(i).name for i in ids])
 
 
 def _choices(exhibit: str, function: Callable[..., Any], pairs: list[str]) -> Mapping[str, Any]:

@@ -11,12 +11,12 @@ import typer
 from crowdcore.cli._options import Device, Epochs, Figure, Json, is_path, settings
 from crowdcore.cli._output import print_json, print_notes, print_table, progress, save_exhibit, save_table
 from crowdcore.core.errors import CrowdError, SettingError
-from crowdcore.data import CrowdDataset, simulate as simulators
+from crowdcore.data import CrowdDataset, RatingDataset, simulate as simulators
 
 if TYPE_CHECKING:
+    from crowdcore.data.ratings import Labelled
+    from crowdcore.exhibits import Exhibit
     from crowdcore.learning.recovery.plan import RecoveryPlan
-
-__all__ = ["simulate"]
 
 
 def simulate(
@@ -56,9 +56,11 @@ def simulate(
     figure: Figure = None,
     json: Json = False,
 ) -> None:
-    """Plant a crowd whose mistakes are known; with --method, train on it and show who found them again.
+    """Plant a crowd whose mistakes are known, and show who finds them again; with --method, train on it.
 
     crowdcore simulate synthetic --set common_strength=0.7 --out folder
+
+    crowdcore simulate ratings --set shared_low=2 --set spammers=3
 
     crowdcore simulate conal --on labelme -m conal -m trace --seeds 3
     """
@@ -170,9 +172,7 @@ def _plan(
 
 def _plant(plan: RecoveryPlan, out: Path | None, figure: Path | None, json: bool) -> None:
     """Plant one crowd: write it, and say what is in it."""
-    from crowdcore import analysis
     from crowdcore.data.writers import write_folder
-    from crowdcore.exhibits.planted import planted_crowd
     from crowdcore.learning.recovery.plan import plant
 
     points = plan.points()
@@ -181,31 +181,54 @@ def _plant(plan: RecoveryPlan, out: Path | None, figure: Path | None, json: bool
             f"This plants {len(points) * plan.crowds} crowds. Name a --method to train on them, or plant one."
         )
     crowd = plant(plan, points[0])
-    found = analysis.planted(crowd)
     if out:
         write_folder(crowd, out)
+    shown, facts, sentence = _ratings(crowd) if isinstance(crowd, RatingDataset) else _labels(crowd)
     if figure:
-        save_exhibit(planted_crowd(crowd), None, figure)
-    facts = _facts(crowd) | {"right_labels": found.right, "right_majority_votes": found.majority}
+        save_exhibit(shown[0], None, figure)
     if json:
-        print_json(
-            facts | {"misleading_classes": [crowd.classes[c] for c in found.misleading], "classes": found.frame()}
-        )
+        print_json(facts)
         return
-    print_table(found.frame(), f"{crowd.name}: what was planted")
-    print_notes(
-        (
-            f"{crowd.n_annotations:,} labels by {crowd.n_workers:,} workers on {facts['labelled_tasks']:,} tasks; "
-            f"{100 * found.right:.1f} % of them are right, and so are {100 * found.majority:.1f} % of the majority "
-            "votes.",
-            found.sentence,
-            *crowd.notes,
-            *([f"Written to {out}, with what generated it in truth.npz."] if out else []),
-        )
+    for exhibit in shown:
+        print_table(exhibit.table, exhibit.title, exhibit.notes)
+    written = f"Written to {out}, with what generated it in truth.npz."
+    print_notes((sentence, *([written] if out else [])))
+
+
+def _labels(crowd: CrowdDataset) -> tuple[list[Exhibit], dict[str, Any], str]:
+    """What was planted in a crowd of classes or tags, and of tags who recovers it."""
+    from crowdcore import analysis
+    from crowdcore.exhibits import planted_tags, view
+    from crowdcore.exhibits.planted import planted_crowd
+
+    found, shown = analysis.planted(crowd), [planted_crowd(crowd)]
+    misleading = [crowd.classes[c] for c in found.misleading]
+    facts = _facts(crowd) | {"right_labels": found.right, "right_majority_votes": found.majority}
+    facts |= {"misleading_classes": misleading, "classes": found.frame()}
+    if crowd.sentences is not None:
+        shown.append(planted_tags.tag_recovery(view(crowd)))
+        facts["recovery"] = shown[-1].table
+    sentence = (
+        f"{crowd.n_annotations:,} labels by {crowd.n_workers:,} workers on {facts['labelled_tasks']:,} tasks; "
+        f"{100 * found.right:.1f} % of them are right, and so are {100 * found.majority:.1f} % of the majority votes."
     )
+    return shown, facts, sentence
 
 
-def _facts(crowd: CrowdDataset) -> dict[str, Any]:
+def _ratings(crowd: RatingDataset) -> tuple[list[Exhibit], dict[str, Any], str]:
+    """What was planted in ratings, and who recovers it."""
+    from crowdcore.exhibits import planted_ratings
+
+    shown = [planted_ratings.planted_ratings(crowd), planted_ratings.rating_recovery(crowd)]
+    facts = _facts(crowd) | {"workers": shown[0].table, "recovery": shown[1].table}
+    sentence = (
+        f"{crowd.n_annotations:,} ratings from {crowd.low:g} to {crowd.high:g} by {crowd.n_workers:,} workers on "
+        f"{facts['labelled_tasks']:,} tasks."
+    )
+    return shown, facts, sentence
+
+
+def _facts(crowd: Labelled) -> dict[str, Any]:
     return {
         "name": crowd.name,
         "tasks": crowd.n_tasks,

@@ -11,6 +11,7 @@ import typer
 from crowdcore.cli._options import (
     Accept,
     AnySeeds,
+    Checkpoint,
     Device,
     Epochs,
     Json,
@@ -18,12 +19,11 @@ from crowdcore.cli._options import (
     Seed,
     Settings,
     open_labels,
-    settings,
+    with_epochs,
 )
 from crowdcore.cli._output import print_json, print_table
 from crowdcore.cli._presets import ListPresets, OptionalDataset, PresetName, rows_of
 from crowdcore.cli.rating_training import learn as learn_ratings
-from crowdcore.core.errors import SettingError
 from crowdcore.data import RatingDataset
 
 
@@ -39,9 +39,7 @@ def train(
     device: Device = "auto",
     set: Settings = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Keep the result in this folder.")] = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option(help="Keep checkpoints in this folder, and go on from what is there.")
-    ] = None,
+    checkpoint: Checkpoint = None,
     json: Json = False,
     read: Read = None,
     accept: Accept = False,
@@ -51,28 +49,26 @@ def train(
 
     Accuracies, or of labels that are numbers errors, are of the selected | last | best epoch on the test split.
     """
+    from crowdcore import learning
     from crowdcore.cli._training import span_rows, table, train_one
     from crowdcore.learning.comparison.summary import row
 
-    given = settings(set) | ({} if epochs is None else {"epochs": epochs})
+    given = with_epochs(set, epochs)
     name, rows, which = rows_of(preset, dataset, [method] if method else None, given, seeds or 0, seed)
-    ds = open_labels(name, accept, read)
+    ds = open_labels(name, read, accept)
     if isinstance(ds, RatingDataset):
-        if checkpoint is not None:
-            raise SettingError("--checkpoint", "be left out: training on ratings keeps none", checkpoint)
-        learn_ratings(ds, method or "crowd-layer", which, device, given, out, json)
+        learn_ratings(ds, method or "crowd-layer", which, device, given, out, checkpoint, json)
         return
     facts: list[dict[str, Any]] = []
     spans: list[dict[str, Any]] = []
     notes: dict[str, None] = {}
     for label, one, own in rows:
         part = label.replace("/", "-") if preset else ""  # a folder of its own for each run of a preset
-        result = train_one(ds, one, which, device, own, checkpoint=checkpoint and checkpoint / part)
+        result = train_one(learning.train, ds, one, which, device, own, checkpoint and checkpoint / part)
         if out:
             result.save(out / part)
         facts.append(row(result) | {"method": label})
-        if ds.sentences is not None:
-            spans += [{"method": label, **found} for found in span_rows(ds, result)]
+        spans += [{"method": label, **found} for found in span_rows(ds, result)]
         notes |= dict.fromkeys(result.notes)
         if json and not preset:
             more = {"common_confusion": result.common_confusion, "classes": result.classes}

@@ -11,8 +11,6 @@ import typer
 from crowdcore.cli._options import Json
 from crowdcore.cli._output import print_json
 
-__all__ = ["app"]
-
 app = typer.Typer(help="The folder of runs and uploads (CROWDCORE_WORKSPACE, else ./workspace).", no_args_is_help=True)
 
 

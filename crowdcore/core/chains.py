@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 
-__all__ = ["ChainSums", "Chains"]
-
+ELEMENTS = 1 << 16
+"""Elements of the chains that are worked on at once, about."""
 
 LOWEST = -600.0
 """Logarithm of a state's share of an element's emission below which it counts as this: nothing may underflow."""
@@ -32,12 +33,8 @@ class ChainSums:
     log_likelihood: float
 
 
-class Chains:
-    """Chains of different length, laid out by position so that each step reads one block.
-
-    Args:
-        start: (n_chains + 1,) offsets; chain s is the elements ``start[s]:start[s + 1]``, at least one.
-    """
+class _Batch:
+    """Some chains, laid out by position so that each step reads one block; methods as those of `Chains`."""
 
     def __init__(self, start: IntArray) -> None:
         lengths = np.diff(start)
@@ -62,18 +59,8 @@ class Chains:
         log_emission: FloatArray,
         log_first: FloatArray,
         log_move: FloatArray,
-        weight: FloatArray | None = None,
+        weight: FloatArray | None,
     ) -> ChainSums:
-        """Posterior of every element, and the expected counts behind first states and moves.
-
-        ``p(z) ∝ first[z_1] e_1[z_1] Π_t move[z_{t-1}, z_t] e_t[z_t]``; none of the tables has to be normalised.
-
-        Args:
-            log_emission: (n, C), -inf for states that cannot be (e^-600 beside the likeliest).
-            log_first: (C,).
-            log_move: (C, C) from a row's state to a column's, finite.
-            weight: (n_chains,) how often each chain counts in ``first`` and ``pairs``; default once.
-        """
         first, move = np.exp(log_first), np.exp(log_move)
         emission, alpha, scale, log_scale = self._forward(log_emission, first, move)
         heavy = np.ones(len(self.longest_first)) if weight is None else weight[self.longest_first]
@@ -92,7 +79,6 @@ class Chains:
         return ChainSums(self._unordered(posterior), begun, pairs * move, float(log_scale.sum()))
 
     def log_partition(self, log_emission: FloatArray, log_first: FloatArray, log_move: FloatArray) -> FloatArray:
-        """(n_chains,) logarithm of the sum over all paths of each chain; arguments as in `forward_backward`."""
         log_scale = self._forward(log_emission, np.exp(log_first), np.exp(log_move))[3]
         sums: FloatArray = np.add.reduceat(self._unordered(log_scale), self.start[:-1])
         return sums
@@ -113,7 +99,6 @@ class Chains:
         return emission, alpha, scale, np.log(scale) + top[:, 0]
 
     def most_probable(self, log_emission: FloatArray, log_first: FloatArray, log_move: FloatArray) -> IntArray:
-        """(n,) states of each chain's most probable path (Viterbi)."""
         score = log_emission[self.order]
         back: IntArray = np.zeros(score.shape, np.int32)
         s, k = self._blocks(score), self._blocks(back)
@@ -128,3 +113,54 @@ class Chains:
             going = np.arange(len(p[t]))
             p[t - 1][going] = k[t][going, p[t]]
         return np.asarray(self._unordered(path))
+
+
+class Chains:
+    """Chains of different length, worked on some at a time, which bounds the memory.
+
+    Args:
+        start: (n_chains + 1,) offsets; chain s is the elements ``start[s]:start[s + 1]``, at least one.
+    """
+
+    def __init__(self, start: IntArray) -> None:
+        self.start = start
+        edges = np.unique(np.append(np.searchsorted(start, np.arange(0, start[-1], ELEMENTS)), len(start) - 1))
+        self._chains = [slice(a, b) for a, b in pairwise(edges)]
+        self._elements = [slice(start[a], start[b]) for a, b in pairwise(edges)]
+        self._batches = [_Batch(start[a : b + 1] - start[a]) for a, b in pairwise(edges)]
+
+    def forward_backward(
+        self,
+        log_emission: FloatArray,
+        log_first: FloatArray,
+        log_move: FloatArray,
+        weight: FloatArray | None = None,
+    ) -> ChainSums:
+        """Posterior of every element, and the expected counts behind first states and moves.
+
+        ``p(z) ∝ first[z_1] e_1[z_1] Π_t move[z_{t-1}, z_t] e_t[z_t]``; none of the tables has to be normalised.
+
+        Args:
+            log_emission: (n, C), -inf for states that cannot be (e^-600 beside the likeliest).
+            log_first: (C,).
+            log_move: (C, C) from a row's state to a column's, finite.
+            weight: (n_chains,) how often each chain counts in ``first`` and ``pairs``; default once.
+        """
+        posterior, first, pairs = np.empty_like(log_emission), np.zeros_like(log_first), np.zeros_like(log_move)
+        log_likelihood = 0.0
+        for chains, elements, batch in zip(self._chains, self._elements, self._batches, strict=True):
+            heavy = None if weight is None else weight[chains]
+            sums = batch.forward_backward(log_emission[elements], log_first, log_move, heavy)
+            posterior[elements] = sums.posterior
+            first, pairs, log_likelihood = first + sums.first, pairs + sums.pairs, log_likelihood + sums.log_likelihood
+        return ChainSums(posterior, first, pairs, log_likelihood)
+
+    def log_partition(self, log_emission: FloatArray, log_first: FloatArray, log_move: FloatArray) -> FloatArray:
+        """(n_chains,) logarithm of the sum over all paths of each chain; arguments as in `forward_backward`."""
+        parts = zip(self._elements, self._batches, strict=True)
+        return np.concatenate([batch.log_partition(log_emission[at], log_first, log_move) for at, batch in parts])
+
+    def most_probable(self, log_emission: FloatArray, log_first: FloatArray, log_move: FloatArray) -> IntArray:
+        """(n,) states of each chain's most probable path (Viterbi)."""
+        parts = zip(self._elements, self._batches, strict=True)
+        return np.concatenate([batch.most_probable(log_emission[at], log_first, log_move) for at, batch in parts])

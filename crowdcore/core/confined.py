@@ -21,8 +21,6 @@ from typing import ParamSpec, TypeVar
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.core.memory import available_memory
 
-__all__ = ["MEMORY", "SECONDS", "ConfinedError", "run_confined", "start_helper", "stop_helper"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 MEMORY, SECONDS = "CROWDCORE_EXAMINE_MEMORY", "CROWDCORE_EXAMINE_SECONDS"

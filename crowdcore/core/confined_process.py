@@ -17,8 +17,6 @@ import traceback
 
 from crowdcore.core.errors import CrowdError
 
-__all__ = ["main"]
-
 _LOADED = ("pyarrow.csv", "pyarrow.json", "pyarrow.pandas_compat", "pyarrow.parquet", "crowdcore.data.catalogue")
 _IDLE = 120.0  # seconds
 

@@ -11,8 +11,6 @@ from scipy.optimize import minimize
 from crowdcore.core.chains import Chains
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Crf"]
-
 
 @dataclass(frozen=True, eq=False)
 class Crf:

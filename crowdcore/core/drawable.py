@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-__all__ = ["drawable", "escaped", "renamed"]
-
 T = TypeVar("T")
 
 

@@ -18,8 +18,6 @@ from crowdcore.core.kernels import cell_counts, compiled
 from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["LabelTable", "Sums", "em_step", "expected_sums"]
-
 _LOG_SMALLEST = np.log(1e-180)  # products of probabilities stay above this, and so do their sums
 
 

@@ -7,18 +7,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "CrowdError",
-    "DataError",
-    "MissingExtraError",
-    "PluginError",
-    "SettingError",
-    "SystemNotSupportedError",
-    "missing_extra",
-    "need_extra",
-    "need_posix",
-]
-
 
 class CrowdError(ValueError):
     """A refusal in one clear sentence; the CLI prints it and exits with 2, the app shows it in place."""

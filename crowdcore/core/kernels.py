@@ -16,8 +16,6 @@ import scipy.sparse
 from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["cell_counts", "compiled", "confusion_counts", "most_probable", "soft_confusion_counts", "vote_counts"]
-
 LARGE = 5_000_000
 """Annotations x classes from which the compiled loops pay for loading them (half a second, measured)."""
 
@@ -108,3 +106,20 @@ def cell_counts(task_start: IntArray, cell: IntArray, posterior: FloatArray, n_c
         return np.asarray(private.sum(0))
     matrix = scipy.sparse.csr_array((np.ones(len(cell)), cell, task_start), shape=(n_tasks, n_cells))
     return np.asarray(matrix.T @ np.nan_to_num(posterior))
+
+
+def softmax_rows(scores: FloatArray) -> FloatArray:
+    """Turn rows of log scores into probabilities, in place.
+
+    Args:
+        scores: (n, C) float64 log joint probabilities.
+
+    Returns:
+        (n,) log-sum-exp of each row: the log-likelihood of each task when ``scores`` are log joints.
+    """
+    top = scores.max(1, keepdims=True)
+    np.exp(np.subtract(scores, top, out=scores), out=scores)
+    total = scores.sum(1, keepdims=True)
+    scores /= total
+    out: FloatArray = (top + np.log(total))[:, 0]
+    return out

@@ -11,8 +11,6 @@ from crowdcore.core.kernels import compiled
 from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["Crowd", "e_step", "task_sums"]
-
 
 class Crowd(NamedTuple):
     """Annotations sorted by task.

@@ -9,8 +9,6 @@ import numpy as np
 
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["tasks_range", "workers_range"]
-
 _compiled = numba.njit(nogil=True, cache=True, boundscheck=False)
 
 

@@ -14,16 +14,6 @@ import numpy as np
 from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 
-__all__ = [
-    "CarriedSums",
-    "MistakeTriples",
-    "SoftMistakes",
-    "carried_sums",
-    "mistake_triples",
-    "repeats",
-    "soft_mistakes",
-]
-
 _LARGE = 2_000_000  # annotations from which loading the compiled loops (once: compiling them) pays
 
 

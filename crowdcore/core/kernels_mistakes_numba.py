@@ -9,8 +9,6 @@ import numpy as np
 
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["carried_range", "mark_repeats", "soft_range", "triples_range"]
-
 _compiled = numba.njit(nogil=True, cache=True, boundscheck=False)
 
 

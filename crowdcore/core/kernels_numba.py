@@ -9,8 +9,6 @@ import numpy as np
 
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["cell_counts_range", "confusions", "em_range", "votes", "winners_range"]
-
 _compiled = numba.njit(nogil=True, cache=True, boundscheck=False)
 
 

@@ -13,8 +13,6 @@ import numpy as np
 
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["count_partners", "fill_pairs"]
-
 _compiled = numba.njit(nogil=True, cache=True, boundscheck=False)
 _MOST = 1e250  # of a product of hints
 _RAREST, _SHOWN = 0.001, 0.06  # least chance of being wrong alike, and of what n labels can show: _SHOWN / n

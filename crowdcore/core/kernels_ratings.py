@@ -10,8 +10,6 @@ from crowdcore.core.kernels import compiled
 from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["KNOWN", "LinePass", "line_posterior"]
-
 PASSES = 10  # over the annotations, that the compiled loop saves
 KNOWN = -1.0  # the variance that marks a task whose mean is known
 

@@ -8,8 +8,6 @@ import numba
 
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["posterior_range"]
-
 
 @numba.njit(nogil=True, cache=True, boundscheck=False)
 def posterior_range(

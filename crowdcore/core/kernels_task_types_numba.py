@@ -7,8 +7,6 @@ import numpy as np
 
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["fit_step"]
-
 _compiled = numba.njit(nogil=True, cache=True, boundscheck=False)
 _MOST = 1e250  # of a product of hints
 

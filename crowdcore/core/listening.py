@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 
-__all__ = ["LET_ANYONE_IN", "is_this_machine", "would_let_anyone_in"]
-
 LET_ANYONE_IN = "CROWDCORE_LET_ANYONE_IN"
 """Environment variable: ``yes`` serves others without sign-in; `crowdcore app --let-anyone-in` sets it."""
 

@@ -1,13 +1,14 @@
-"""How much memory this process may take."""
+"""How much memory this process may take, and giving back what it no longer needs."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import resource
 from pathlib import Path
 
-__all__ = ["available_memory"]
+import pyarrow as pa
 
 _GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
@@ -20,3 +21,10 @@ def available_memory() -> int:
         with contextlib.suppress(OSError, ValueError):  # "max"
             found.append(int(Path(name).read_text()))
     return min(bytes for bytes in found if bytes > 0)
+
+
+def release_memory() -> None:
+    """Hand freed memory back to the system, which Arrow's pool and the C library else keep for later."""
+    pa.default_memory_pool().release_unused()
+    with contextlib.suppress(AttributeError, OSError):  # glibc has it
+        ctypes.CDLL(None).malloc_trim(0)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from crowdcore.core.errors import SettingError
-
-__all__ = ["read", "read_mean", "read_seeds", "read_settings", "spell", "spell_mean", "spell_seeds", "spell_settings"]
 
 _MOST_SEEDS = 1000
 
@@ -50,28 +48,57 @@ def read_settings(words: str) -> dict[str, Any]:
     return settings
 
 
-def spell_mean(parts: Sequence[tuple[float, str]]) -> str:
-    """``0.7 gaussian-em + 0.3 dl-em`` for weights and lines of methods, the line alone for a single one."""
-    return parts[0][1] if len(parts) == 1 else " + ".join(f"{weight:.2f} {line}" for weight, line in parts)
+class Part(NamedTuple):
+    """A method in a mean of several.
+
+    Attributes:
+        weight: of its probabilities to that power.
+        line: method and settings.
+        power: 1 leaves the probabilities as they are.
+    """
+
+    weight: float
+    line: str
+    power: float = 1.0
 
 
-def read_mean(text: str) -> list[tuple[float, str]]:
-    """Weights (sum 1) and lines of a text of `spell_mean`.
+def spell_mean(parts: Sequence[Part]) -> str:
+    """``0.7 gaussian-em + 0.3 dl-em^0.6`` for several methods, the line alone for a single one."""
+    return parts[0].line if len(parts) == 1 else " + ".join(f"{part.weight:.2f} {_raised(part)}" for part in parts)
+
+
+def _raised(part: Part) -> str:
+    method, space, words = part.line.partition(" ")
+    return part.line if part.power == 1 else f"{method}^{part.power:g}{space}{words}"
+
+
+def read_mean(text: str) -> list[Part]:
+    """The parts, weights with sum 1, of a text of `spell_mean`.
 
     Raises:
-        SettingError: several methods, of which one has no positive weight before it.
+        SettingError: several methods, of which one has no positive weight before it, or a power that is not positive.
     """
     lines = text.strip().split(" + ")
     if len(lines) == 1:
-        return [(1.0, lines[0])]
-    words = [line.strip().partition(" ") for line in lines]
+        return [Part(1.0, lines[0])]
+    parts = []
+    for part in lines:
+        weight, _, line = part.strip().partition(" ")
+        method, space, words = line.partition(" ")
+        name, raised, power = method.partition("^")
+        parts.append(Part(_positive(weight, text), name + space + words, _positive(power, text) if raised else 1.0))
+    whole = sum(part.weight for part in parts)
+    return [part._replace(weight=part.weight / whole) for part in parts]
+
+
+def _positive(word: str, text: str) -> float:
     try:
-        weights = [float(weight) for weight, _, _ in words]
+        number = float(word)
     except ValueError:
-        weights = [0.0]
-    if not all(0 < weight < math.inf for weight in weights):
-        raise SettingError("methods", "have a weight each, as in '0.7 gaussian-em + 0.3 dl-em'", text)
-    return [(weight / sum(weights), line) for weight, (_, _, line) in zip(weights, words, strict=True)]
+        number = 0.0
+    if not 0 < number < math.inf:
+        raise SettingError("methods", "have a weight each, as in '0.7 gaussian-em + 0.3 dl-em^0.6'", text)
+    return number
 
 
 def spell_seeds(seeds: Sequence[int]) -> str:

@@ -10,8 +10,6 @@ from typing import TypeVar
 
 import numpy as np
 
-__all__ = ["n_ranges", "run_ranges"]
-
 T = TypeVar("T")
 _MOST = 16
 

@@ -19,8 +19,6 @@ from typing import Generic, TypeVar
 
 from crowdcore.core.errors import PluginError, SettingError
 
-__all__ = ["Registry"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 

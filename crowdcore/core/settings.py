@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from crowdcore.core.errors import SettingError
 
-__all__ = ["Settings"]
+Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+
+
+def setting(default: Any, title: str, description: str, **bounds: Any) -> Any:
+    """A field of `Settings`: its default, what a form calls it, what it is, and its bounds (``ge=1``, ``lt=1`` …)."""
+    return Field(default=default, title=title, description=description, **bounds)
 
 
 class Settings(BaseModel):

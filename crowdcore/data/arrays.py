@@ -18,8 +18,6 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.memory import available_memory
 from crowdcore.core.types import AnyArray, IntArray
 
-__all__ = ["ArrayLike", "EncodedImages", "array_shape", "open_array", "read_npz"]
-
 MAX_EXPANDED = 8 << 30  # bytes that an .npz or images may unfold to, at most a quarter of the memory
 MAX_PIXELS = 50_000_000  # of an image; a larger one is not decoded
 

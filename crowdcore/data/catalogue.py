@@ -20,19 +20,6 @@ from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import identify, open_table
 from crowdcore.data.validation import read_dataset, read_ratings
 
-__all__ = [
-    "DatasetInfo",
-    "cache_folder",
-    "dataset_folders",
-    "describe_datasets",
-    "holds_ratings",
-    "list_datasets",
-    "load_dataset",
-    "load_labels",
-    "load_ratings",
-    "read_labels",
-]
-
 _PACKAGE = Path(__file__).resolve().parents[1]
 _EMBEDDED = (_PACKAGE.parent / "data", _PACKAGE / "_data")  # in a checkout, and in a wheel
 # Datasets whose pictures lie in another dataset's folder, under the same task ids.

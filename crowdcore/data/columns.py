@@ -13,8 +13,6 @@ from crowdcore.data.report import Finding
 from crowdcore.data.settings import MEDIA, RatingSettings, ReadSettings
 from crowdcore.data.tables.base import Arrow, Table
 
-__all__ = ["ALIASES", "MappingError", "RoleColumns", "alias_findings", "assign_roles", "need_roles", "read_roles"]
-
 # Most telling first. Names are compared in lower case, with runs of blanks, dots, dashes and slashes as "_".
 ALIASES: dict[str, tuple[str, ...]] = {
     "task": (

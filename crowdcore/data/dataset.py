@@ -19,8 +19,6 @@ from crowdcore.data.index_table import NO_SPLIT, IndexTable
 from crowdcore.data.rows import Rows
 from crowdcore.data.sentences import Sentences
 
-__all__ = ["NO_SPLIT", "SPLITS", "SPLIT_ENDINGS", "CrowdDataset", "Media", "SimulatedTruth", "lengths_and_bytes"]
-
 SPLITS = ("train", "valid", "test")
 SPLIT_ENDINGS = {NO_SPLIT: "", **{code: f"_{name}" for code, name in enumerate(SPLITS)}}
 """Split code -> end of the names of its files."""
@@ -51,6 +49,8 @@ class SimulatedTruth:
         omega: (n_annotations,) probability that the annotation used the common confusion.
         used_common: (n_annotations,) bool, whether it did.
         group: (n_workers,) group of each worker.
+        worker_bias, worker_scale, worker_noise: (n_workers,) of ratings: a worker's line around the truth, its value
+            in the middle of the range less that middle, its slope, and the standard deviation around it.
         settings: the simulation's settings, its seed among them.
         worker_role: (n_workers,) words such as "spammer" or "copier of w01", empty for an ordinary worker.
     """
@@ -60,8 +60,18 @@ class SimulatedTruth:
     omega: FloatArray | None = None
     used_common: BoolArray | None = None
     group: IntArray | None = None
+    worker_bias: FloatArray | None = None
+    worker_scale: FloatArray | None = None
+    worker_noise: FloatArray | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     worker_role: tuple[str, ...] = ()
+
+
+TRUTH_ARRAYS = (
+    *("worker_confusion", "common_confusion", "omega", "used_common", "group"),
+    *("worker_bias", "worker_scale", "worker_noise"),
+)
+"""The arrays of a `SimulatedTruth`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +124,11 @@ class CrowdDataset(IndexTable):
         self.freeze("label", np.int32, unknown=-1)
         object.__setattr__(self, "classes", tuple(self.classes))
         self._check()
+
+    @property
+    def task_noun(self) -> str:
+        """What a task is called in sentences."""
+        return "task" if self.sentences is None else "token"
 
     def _check(self) -> None:
         if not len(self.task) == len(self.worker) == len(self.label):

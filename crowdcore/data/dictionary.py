@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
-from crowdcore.core.types import AnyArray, BoolArray, IntArray
+from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data import formulas
-
-__all__ = ["Cleaned", "Codes", "Encoder", "Whole", "clean", "distinct", "encode", "natural_order", "strings"]
+from crowdcore.data.lookups import counted, first_rows, renumber
+from crowdcore.data.numerals import as_numbers, as_text, numbered
 
 Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
 Whole: TypeAlias = Literal["keep", "all", "mixed"]
@@ -46,28 +46,50 @@ class Codes:
         """(n,) where there is no value."""
         return np.asarray(self.codes < 0)
 
+    @property
+    def counts(self) -> IntArray:
+        """(n_values,) rows that hold each value."""
+        return counted(self.codes, len(self.values))
+
+    @property
+    def first_rows(self) -> IntArray:
+        """(n_values,) the row in which each value appears first."""
+        return first_rows(self.codes, len(self.values))
+
     def take(self, rows: AnyArray) -> Codes:
         """The column at some rows, ascending."""
-        codes = self.codes[rows]
-        _, first = np.unique(codes, return_index=True)
-        kept = codes[np.sort(first)]
-        kept = kept[kept >= 0]
-        target = np.full(len(self.values) + 1, -1, np.int32)
-        target[kept] = np.arange(len(kept), dtype=np.int32)
-        return Codes(self.values.take(pa.array(kept)), target[codes])
+        return compact(self.values, self.codes[rows])
 
 
 class Encoder:
-    """Encodes a column that comes in pieces; what it keeps is one code per row and the distinct values."""
+    """Encodes a column that comes in pieces; what it keeps is one code per row and the distinct values.
+
+    Numbers that mostly differ, such as ratings, are kept as numbers, which takes less than their texts.
+    """
 
     def __init__(self) -> None:
         self._pieces: list[Arrow] = []
+        self._numbers: list[FloatArray] = []
+        self._kind: Arrow = None  # of the column that the numbers are from
 
     def add(self, column: Arrow) -> None:
         """Take the next rows: a pyarrow (chunked) array of any flat type."""
         kind = column.type
         if pa.types.is_nested(kind):
             raise DataError(f"holds {kind}, not names or numbers")
+        if not self._pieces and self._kind in (None, kind):
+            numbers = as_numbers(column, known=bool(self._numbers))
+            if numbers is not None:
+                self._numbers.append(numbers)
+                self._kind = kind
+                return
+        before, self._numbers = self._numbers, []
+        for numbers in before:
+            self._encode(pa.array(numbers).cast(self._kind))
+        self._encode(column)
+
+    def _encode(self, column: Arrow) -> None:
+        kind = column.type
         if pa.types.is_dictionary(kind):
             for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
                 used = chunk.indices.dictionary_encode()  # a dictionary may hold values unused, twice or missing
@@ -92,6 +114,12 @@ class Encoder:
         Raises:
             DataError: text that is not UTF-8, or more of it than can be held.
         """
+        if self._numbers:
+            column, self._numbers = np.concatenate(self._numbers), []
+            numbers, codes = numbered(column)
+            del column
+            values = pa.array(numbers)
+            return Codes(as_text(values if pa.types.is_floating(self._kind) else values.cast(self._kind)), codes)
         if not self._pieces:
             return Codes(strings([]), np.empty(0, np.int32))
         chunks, self._pieces = self._pieces, []  # so that they go once they are one
@@ -101,7 +129,7 @@ class Encoder:
             except pa.ArrowException as error:
                 raise DataError(f"holds more text than can be read ({error})") from None
         pieces = [np.asarray(chunk.indices.fill_null(-1)) for chunk in chunks]
-        values = _as_text(chunks[0].dictionary)
+        values = as_text(chunks[0].dictionary)
         codes = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
         if values.null_count or pa.types.is_floating(chunks[0].dictionary.type):  # NaN; 0 and -0
             return distinct(values, codes)
@@ -127,48 +155,21 @@ def strings(values: Iterable[str | None]) -> Arrow:
         raise DataError(f"A name holds characters that are not text: {error.object!r}") from None
 
 
-def _as_text(values: Arrow) -> Arrow:
-    """Distinct values of any flat type as strings; NaN becomes missing, 3.0 becomes ``3`` when all are whole."""
-    kind = values.type
-    if pa.types.is_boolean(kind):
-        return strings([None if v is None else str(v) for v in values.to_pylist()])
-    if pa.types.is_decimal(kind):
-        return strings([None if v is None else f"{v.normalize():f}" for v in values.to_pylist()])
-    if pa.types.is_floating(kind):
-        return _floats_as_text(values)
-    try:
-        text = values.cast(pa.large_string())
-        text.validate(full=True)
-    except pa.ArrowInvalid as error:
-        raise DataError(f"holds text that is not UTF-8 ({error})") from None
-    return text
-
-
-def _floats_as_text(values: Arrow) -> Arrow:
-    """Floating-point numbers in their shortest spelling.
-
-    Raises:
-        DataError: whole numbers so large that two of them may have become one.
-    """
-    numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False) + 0.0  # so that -0 is 0
-    known = numbers[~np.isnan(numbers)]
-    exact = 2.0 ** {32: 24, 64: 53}[values.type.bit_width]
-    whole = bool(np.isfinite(known).all() and (known == np.round(known)).all())
-    large = known[np.abs(known) >= exact]
-    if whole and len(large):
-        raise DataError(
-            f"holds whole numbers such as {large[0]:.0f} in a floating-point type that cannot tell them apart from "
-            f"their neighbours; write them as integers or as text"
-        )
-    shortest = pa.array(numbers if exact > 2**24 else numbers.astype(np.float32), from_pandas=True)
-    return shortest.cast(pa.int64() if whole else shortest.type).cast(pa.large_string())
-
-
 def distinct(values: Arrow, codes: IntArray) -> Codes:
     """Merge equal values; rows whose value is missing become -1."""
     merged = values.dictionary_encode()
-    target = np.append(np.asarray(merged.indices.fill_null(-1), np.int32), np.int32(-1))
-    return Codes(merged.dictionary, target[codes])
+    return Codes(merged.dictionary, renumber(codes, np.asarray(merged.indices.fill_null(-1))))
+
+
+def compact(values: Arrow, codes: IntArray) -> Codes:
+    """The column of some distinct values of which not all may occur, nor in the order of first appearance."""
+    first = first_rows(codes, len(values))
+    kept = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(codes))]
+    if len(kept) == len(values) and (np.diff(kept) == 1).all():
+        return Codes(values, codes)
+    number = np.full(len(values), -1, np.int32)
+    number[kept] = np.arange(len(kept), dtype=np.int32)
+    return Codes(values.take(pa.array(kept)), renumber(codes, number))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["fold_name"]
-
 
 def fold_name(name: str) -> str:
     """One name without case, accents, width and needless blanks."""

@@ -13,8 +13,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["escape", "neutralise", "unescape"]
-
 Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
 
 _RISKY = r"^'*[=+\-@\t\r]|^''"

@@ -20,8 +20,6 @@ from crowdcore.data.settings import RatingSettings, ReadSettings
 from crowdcore.data.tables import FrameTable
 from crowdcore.data.validation import Import, examine_rating_source, examine_source
 
-__all__ = ["Gold", "examine_frame", "from_frame", "ratings_from_frame"]
-
 Gold: TypeAlias = "pd.Series[Any] | Mapping[Any, Any] | str | None"
 
 

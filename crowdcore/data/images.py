@@ -22,8 +22,6 @@ from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.report import plural
 from crowdcore.data.rows import Rows
 
-__all__ = ["FORMATS", "SIDE", "SUFFIXES", "image_names", "is_address", "read_images", "refuse_unless", "square"]
-
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")  # that Pillow reads by itself
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 SIDE = 64

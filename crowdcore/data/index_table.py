@@ -12,8 +12,6 @@ import pandas as pd
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, IntArray
 
-__all__ = ["NO_SPLIT", "IndexTable"]
-
 NO_SPLIT = -1
 
 

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.folding import fold_name
 from crowdcore.data.ratings import RatingDataset
 
-__all__ = ["KEY_FILE", "hidden_in", "hide_names", "in_order", "pseudonyms"]
+D = TypeVar("D", CrowdDataset, RatingDataset)
 
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 KEY_FILE = "pseudonyms.key"
@@ -53,7 +53,7 @@ def _secret() -> bytes:
     return b""
 
 
-def hide_names(dataset: CrowdDataset) -> CrowdDataset:
+def hide_names(dataset: D) -> D:
     """The dataset with pseudonyms for workers, and without the further columns of its annotations.
 
     Numbers, order and ``fingerprint`` stay those of the data, so that results of runs on the dataset fit.

@@ -12,11 +12,9 @@ import pandas as pd
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
-from crowdcore.data.dataset import SPLITS, CrowdDataset, Media, lengths_and_bytes
+from crowdcore.data.dataset import SPLITS, CrowdDataset, Media, SimulatedTruth, lengths_and_bytes
 from crowdcore.data.index_table import IndexTable
 from crowdcore.data.rows import Rows
-
-__all__ = ["Labelled", "RatingDataset"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +39,7 @@ class RatingDataset(IndexTable):
         file_row: (n_annotations,) int32 1-based row of the file; None: not known.
         notes: what was dropped, merged or noticed while reading, one sentence each.
         levels: the words that the ratings stand for, from ``low`` to ``high`` at equal steps; empty: plain numbers.
+        truth: what generated a simulated crowd.
 
     Raises:
         DataError: arrays that do not fit together, or a rating outside the range.
@@ -62,6 +61,7 @@ class RatingDataset(IndexTable):
     file_row: IntArray | None = None
     notes: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
+    truth: SimulatedTruth | None = None
 
     def __post_init__(self) -> None:
         self.freeze("rating", np.float64, unknown=np.nan)

@@ -10,8 +10,6 @@ import pandas as pd
 
 from crowdcore.core.types import AnyArray
 
-__all__ = ["Finding", "ImportReport", "Level", "Role", "Variants", "make_finding", "plural"]
-
 Level = Literal["note", "warning", "change"]
 Role = Literal["label", "worker"]
 SHOWN = 5

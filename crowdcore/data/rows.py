@@ -14,8 +14,6 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, IntArray
 from crowdcore.data.arrays import ArrayLike, EncodedImages, array_shape, open_array
 
-__all__ = ["Rows"]
-
 _CHUNK = 64 << 20  # bytes read at a time
 
 

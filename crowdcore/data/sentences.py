@@ -12,8 +12,6 @@ import pandas as pd
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
 
-__all__ = ["Sentences", "rows_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Sentences:
@@ -86,5 +84,6 @@ def rows_of(start: IntArray, chosen: IntArray) -> IntArray:
     """The rows ``start[c]:start[c + 1]`` for each c of ``chosen``, one group after another."""
     size = start[chosen + 1] - start[chosen]
     before = np.cumsum(size) - size
-    rows: IntArray = np.arange(size.sum()) + np.repeat(start[chosen] - before, size)
+    rows: IntArray = np.repeat(start[chosen] - before, size)
+    rows += np.arange(len(rows))
     return rows

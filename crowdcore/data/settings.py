@@ -9,8 +9,6 @@ from pydantic import Field
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 
-__all__ = ["MEDIA", "Merge", "RatingSettings", "ReadSettings"]
-
 Merge: TypeAlias = Literal["variants"] | dict[str, tuple[str, ...]] | None
 
 MEDIA: tuple[str, ...] = ("text", "image", "audio")

@@ -11,8 +11,6 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset
 
-__all__ = ["split_tasks"]
-
 
 def split_tasks(
     dataset: CrowdDataset, valid: float = 0.0, test: float = 0.0, *, seed: int = 0, group: str | None = None

@@ -9,8 +9,6 @@ import numpy as np
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset, Media
 
-__all__ = ["take_tasks"]
-
 
 def take_tasks(dataset: CrowdDataset, tasks: IntArray) -> CrowdDataset:
     """Some tasks with their annotations; classes and workers stay.

@@ -11,18 +11,6 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = [
-    "BEGIN",
-    "INSIDE",
-    "Sequences",
-    "Spans",
-    "TagScheme",
-    "find_spans",
-    "need_tags",
-    "repaired",
-    "worker_sequences",
-]
-
 OUTSIDE, BEGIN, INSIDE = 0, 1, 2
 
 

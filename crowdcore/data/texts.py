@@ -10,8 +10,6 @@ from crowdcore.core.errors import DataError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.ratings import RatingDataset
 
-__all__ = ["given_texts"]
-
 
 def given_texts(
     dataset: CrowdDataset | RatingDataset, remedy: str = "Add a column `text` to tasks.*."

@@ -9,8 +9,6 @@ from pathlib import Path, PurePosixPath
 
 from crowdcore.core.errors import DataError
 
-__all__ = ["leads_outside", "unpack_zip"]
-
 EXPANDED = 4 << 30  # bytes that an archive may unpack to
 RATIO, FREELY = 200, 256 << 20  # times its own size, and bytes up to which that does not matter
 MEMBERS = 500_000

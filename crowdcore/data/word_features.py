@@ -11,8 +11,6 @@ import scipy.sparse
 from crowdcore.core.types import IntArray
 from crowdcore.data.sentences import Sentences
 
-__all__ = ["N_FEATURES", "word_matrix", "word_parts"]
-
 N_FEATURES = 2**20
 _RUNS = (("[A-Z]+", "A"), ("[a-z]+", "a"), ("[0-9]+", "0"), ("[^Aa0]+", "."))
 _OFFSETS = (-1, 0, 1)

@@ -12,8 +12,6 @@ from crowdcore.data.report import Finding, Level, plural
 from crowdcore.data.settings import RatingSettings, ReadSettings
 from crowdcore.data.tables import Table
 
-__all__ = ["WorkerColumns", "find_workers"]
-
 ABOUT_TASKS = ("task", "gold", "split", "text", "image", "audio")
 # Words of a column's name that speak of something else than a worker's labels.
 _TOLD_BY_NAME = {

@@ -17,6 +17,8 @@ from . import (
     one_fit as one_fit,
     overview as overview,
     planted as planted,
+    planted_ratings as planted_ratings,
+    planted_tags as planted_tags,
     rating_biases as rating_biases,
     rating_results as rating_results,
     ratings as ratings,

@@ -78,7 +78,7 @@ _QUALITY = {
     "bits possible": "How many bits a perfect worker would give on these classes.",
     "agreement κ": "Agreement with the other workers on the same tasks, beyond what chance gives.",
     "with majority": "Share of the worker's labels that equal the majority vote of the others.",
-    "signal": "Whether the labels look like a single answer or like guesses.",
+    "signal": "Why the labels are suspect: a single answer, guesses, acting with others, or worse than before.",
     "accuracy without": "Change of the majority vote's accuracy if the worker is left out.",
     "labels changed without": "Labels of the majority vote that change if the worker is left out.",
     "labels changed": "Labels of the majority vote that change if these workers are left out.",

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 __all__ = ["RATINGS", "SPANS"]
 
+_KINDS = ("missed", "boundary", "type")
+
 SPANS = {
     "tagged by": "Who tagged the sentence: a worker, or the reference.",
+    "word": "The token, where tasks are the tokens of sentences.",
+    "context": "The words around the token, which is in brackets.",
     "tokens as gold": "Tokens whose tag is that of the reference.",
     "sentences": "Sentences that the worker tagged.",
     "type": "The type of the spans; as a count: right at both ends, but of another type.",
@@ -27,6 +31,16 @@ SPANS = {
     "ends late": "The worker's span ends after the true one.",
     "both ends differ": "Neither the beginning nor the end is that of the true span.",
     "(nothing)": "The worker marked nothing there.",
+    "missed %": "True spans that no span of the worker overlaps, by gold.",
+    "boundary %": "True spans that the worker's span begins or ends otherwise, by gold.",
+    "type %": "True spans that the worker's span gives another type, by gold.",
+    **{f"{kind} %, recovered": f"{kind.capitalize()} %, by an aggregator's tags." for kind in _KINDS},
+    **{
+        f"{kind} error": f"Error of the workers' {kind} % by the aggregator's tags, root mean square."
+        for kind in _KINDS
+    },
+    "crowd confusion error": "Squared distance of the crowd's confusion to that by gold, mean over the true tags.",
+    "own confusion error": "Squared distance of a worker's confusion to that by gold, mean over true tags and workers.",
 }
 RATINGS = {
     "measure": "What is measured.",
@@ -39,13 +53,25 @@ RATINGS = {
     "same sign": "Share of the workers whose own mean error has the sign of all.",
     "p value": "Probability of at least as much if there were nothing.",
     "q value": "The p-value, corrected for the number of rows tested.",
-    "spread": "Standard deviation of the worker's errors about their line.",
+    "spread": "Standard deviation of the worker's errors.",
     "scale": "By how much a rating rises when the truth rises by one.",
     "correlation": "Correlation of the worker's ratings with the truth.",
     "error correlation": "Correlation of the two workers' errors on the tasks that both rated.",
     "kappa": "Agreement of the two beyond chance, weighted by how far apart their ratings are.",
     "mae": "Mean absolute error.",
     "rmse": "Root of the mean squared error.",
+    "role": "What was planted in the worker besides ordinary errors.",
+    "planted bias": "How far the planted line lies above the truth: in the middle of a range, or over the tasks rated.",
+    "planted scale": "Slope of the worker's planted line on the truth.",
+    "planted noise": "Standard deviation of the worker's ratings around the planted line.",
+    "errs like": "The worker whose errors are most correlated with this one's.",
+    "truth error": "Root mean squared error of the recovered true ratings.",
+    "bias error": "Root mean squared difference of recovered and planted biases over the workers.",
+    "own bias error": "The same without the mean over the workers: what sets workers apart.",
+    "shared bias error": "Root mean squared difference of recovered and planted shared bias over the range.",
+    "scale error": "Root mean squared difference of recovered and planted scales over the workers.",
+    "RMSE mean": "Mean RMSE over seeds, in the unit of the ratings.",
+    "RMSE std": "Standard deviation of the RMSE over seeds.",
     "RMSE difference": "RMSE of the first minus that of the second, in the unit of the ratings.",
     "R²": "Share of the variance of the truth that is explained.",
 }

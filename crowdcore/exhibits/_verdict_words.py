@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crowdcore.analysis.coordinated.groups import BEYOND, PUSH
 from crowdcore.analysis.reference import REVIEWED
 
 if TYPE_CHECKING:
     from crowdcore.analysis import WorkerVerdicts
+    from crowdcore.analysis.coordinated.groups import Group
     from crowdcore.core.types import AnyArray
 
-__all__ = ["SharedConfusion", "changes_without", "message", "reasons"]
+__all__ = ["SharedConfusion", "changes_without", "listed", "message", "reasons"]
 
 _SINGLE = 0.8  # share of one label from which it is worth saying
 
@@ -59,15 +61,18 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
             f"{pair.expected_agreed[r]:.0f} expected, and is wrong alike on {pair.alike[r]:,}, {pair.expected[r]:.1f} "
             "expected; which of the two copies, labels do not tell."
         )
+    words += [_group(found, group) for group in found.groups if r in group.members and _says_more(found, r, group)]
     if found.drifts[r] and found.drift is not None:
         change = 100 * (found.drift.before[r] - found.drift.after[r])
         words.append(f"Worse after the first {found.drift.at[r]} labels, by {change:.0f} points on like tasks.")
     if found.train[r] and verdict != "remove":
         cells = found.confused
+        true, given = found.classes[cells.true[r]], found.classes[cells.given[r]]
+        back = f", and “{given}” “{true}”: {cells.back[r]:.0f} of {cells.back_of[r]:.0f}"
         words.append(
-            f"Calls “{found.classes[cells.true[r]]}” “{found.classes[cells.given[r]]}”: about {cells.times[r]:.0f} of "
-            f"{cells.of[r]:.0f} tasks ({_percent(cells.times[r] / cells.of[r])}, surely above "
-            f"{_percent(cells.low[r])}; the others {_percent(cells.others[r])})."
+            f"Calls “{true}” “{given}”: about {cells.times[r]:.0f} of "
+            f"{cells.of[r]:.0f} times ({_percent(cells.times[r] / cells.of[r])}, surely above "
+            f"{_percent(cells.low[r])}; the others {_percent(cells.others[r])}){back if cells.back[r] > 0 else ''}."
         )
     if words:
         return words + _speed(found, r)
@@ -75,8 +80,31 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
         more = found.needed[r] - found.judged[r]
         enough = f" About {max(more, 1):,.0f} more labels would tell." if np.isfinite(more) else ""
         return [f"Too few labels to tell: {between}.{enough}", *_speed(found, r)]
-    low = f"Weak: {between}, half of the typical worker's or less." if verdict == "check" else ""
-    return [low or f"Surely as good as most: {between}.", *_speed(found, r)]
+    if verdict == "trust":
+        return [f"Surely as good as most: {between}.", *_speed(found, r)]
+    weak = "Weak, and perhaps guessing" if found.low[r] <= 0 else "Weak"
+    return [f"{weak}: {between}, the typical worker has {found.typical:.2f}.", *_speed(found, r)]
+
+
+def _says_more(found: WorkerVerdicts, r: int, group: Group) -> bool:
+    """Whether a worker's group is more than a pair of whom `copies` tells already."""
+    pair = len(group.members) == 2 and BEYOND in group.found_by and PUSH not in group.found_by
+    return not pair or found.copies.partner[r] < 0
+
+
+def _group(found: WorkerVerdicts, group: Group) -> str:
+    names = listed(sorted(map(str, found.worker_ids[group.members])))
+    pushed = [f"“{found.classes[a]}” called “{found.classes[b]}”" for a, b in group.cells[:3].tolist()]
+    return f"One of {len(group.members)} workers who {' and '.join(group.found_by)}" + (
+        f" ({', '.join(pushed)}): {names}." if pushed else f": {names}."
+    )
+
+
+def listed(names: list[str], most: int = 8) -> str:
+    """Names in a sentence, the first ones of many."""
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
 def _speed(found: WorkerVerdicts, r: int) -> list[str]:
@@ -110,12 +138,13 @@ def message(found: WorkerVerdicts, r: int, common: SharedConfusion | None = None
     verdict, cells = found.verdict[r], found.confused
     if found.train[r] and verdict != "remove":
         a, b = found.classes[cells.true[r]], found.classes[cells.given[r]]
+        back = f", and {cells.back[r]:.0f} of {cells.back_of[r]:.0f} the other way round" if cells.back[r] > 0 else ""
         return (
             f"{thanks} Please read again what the guideline says about “{a}” and “{b}”: about "
-            f"{cells.times[r]:.0f} of {cells.of[r]:.0f} tasks that seem to be “{a}” you called “{b}”. Do you see a "
-            "reason that we have missed? Then tell us."
+            f"{cells.times[r]:.0f} of {cells.of[r]:.0f} tasks that seem to be “{a}” you called “{b}”{back}. "
+            "Do you see a reason that we have missed? Then tell us."
         )
-    if found.copies.partner[r] >= 0:
+    if found.together[r]:
         return f"{thanks} Please answer every task alone: on some tasks several people gave the same unusual answer."
     if verdict == "remove":
         return (

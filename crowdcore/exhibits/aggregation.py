@@ -12,12 +12,13 @@ from crowdcore.analysis import Reference
 from crowdcore.analysis.evaluation.paired_tests import LEVEL
 from crowdcore.analysis.labels.label_disagreement import p_in_words
 from crowdcore.core.drawable import escaped
+from crowdcore.data.tags import TagScheme
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.fits import SUGGESTED, fitted, read_fit, shown_gold
 from crowdcore.exhibits.view import View, cached, named
 
 if TYPE_CHECKING:
-    from crowdcore.analysis import Calibration, Judgement, LabelDisagreement
+    from crowdcore.analysis import Calibration, Judgement, LabelDisagreement, TaggingScores
     from crowdcore.core.types import IntArray
     from crowdcore.data.dataset import CrowdDataset
 
@@ -44,8 +45,15 @@ def judgement(dataset: CrowdDataset, fit: str) -> Judgement:
 
 
 @cached
+def span_judgement(dataset: CrowdDataset, fit: str) -> TaggingScores:
+    """Precision, recall and F1 of the spans that a fit's labels make, by gold it was not shown."""
+    hidden = Reference(GOLD, shown_gold(dataset, read_fit(fit)[2])[1])
+    return analysis.tagging_scores(dataset, fitted(dataset, fit).labels, hidden)
+
+
+@cached
 def aggregators(view: View, fits: tuple[str, ...] = SUGGESTED) -> Exhibit:
-    """Aggregators side by side: accuracy, calibration error, objective, time, what to be wary of.
+    """Aggregators side by side: accuracy, of tags also that of spans, calibration error, objective, time, warnings.
 
     ``gained`` and ``lost`` are the tasks that the fit alone, or majority vote alone, has right.
 
@@ -68,6 +76,10 @@ def aggregators(view: View, fits: tuple[str, ...] = SUGGESTED) -> Exhibit:
         )
     else:
         note = "No task with hidden gold is left, so accuracy and calibration cannot be measured."
+    if most and TagScheme.of(view.dataset.classes) is not None and view.dataset.sentences is not None:
+        spans = [span_judgement(view.dataset, fit) for fit in fits]
+        columns |= {name: [getattr(s, name) for s in spans] for name in ("precision", "recall", "f1")}
+        note += " Precision, recall and F1 are of the spans that the labels make."
     columns["log-likelihood"] = [f.log_likelihood[-1] if len(f.log_likelihood) else np.nan for f in found]
     columns["iterations"] = pd.array([len(f.log_likelihood) or None for f in found], "Int64")
     columns["seconds"] = [f.seconds for f in found]

@@ -19,9 +19,9 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits.differences import none_of, over_seeds, over_tasks, rank_changes, ranks, tests
 from crowdcore.exhibits.exhibit import Exhibit, cells
 from crowdcore.learning.comparison import summary as comparison, variation
-from crowdcore.learning.comparison.comparability import shown_seed
+from crowdcore.learning.comparison.comparability import NAMES, shown_seed, warnings
 from crowdcore.learning.comparison.features_seen import SEEN
-from crowdcore.learning.comparison.judged import Kept, basis
+from crowdcore.learning.comparison.judged import TEST, Kept, basis
 from crowdcore.learning.comparison.selected_by import WAYS
 from crowdcore.learning.comparison.summary import AT_WORDS
 from crowdcore.learning.ratings.result import RatingsResult
@@ -50,6 +50,7 @@ __all__ = [
 ]
 
 Results: TypeAlias = Mapping[str, TrainingResult]
+AnyResult: TypeAlias = TrainingResult | RatingsResult
 AnyResults: TypeAlias = Results | Mapping[str, RatingsResult]
 
 
@@ -67,7 +68,7 @@ def accuracies(results: Results) -> Exhibit:
     for name in sorted(told, key=lambda name: list(SEEN).index(told[name]["features_seen"])):
         said, result = told[name], results[name]
         kind = {"features without labels": SEEN[said["features_seen"]]} if several else {}
-        kind |= {"selected by": WAYS[said["selected_by"]], "names": comparison.NAMES.get(said["names"], said["names"])}
+        kind |= {"selected by": WAYS[said["selected_by"]], "names": NAMES.get(said["names"], said["names"])}
         columns: dict[str, object] = {}
         for at in comparison.AT:
             head = "best, optimistic" if at == "best" else at
@@ -83,7 +84,7 @@ def accuracies(results: Results) -> Exhibit:
             "Ensemble: the most probable class of the mean of the seeds' probabilities, at no further training. It has "
             "no best epoch, as predictions are not stored for every epoch."
         )
-    return Exhibit("accuracy", "Test accuracy", None, _told(rows), (*notes, *comparison.warnings(results)))
+    return Exhibit("accuracy", "Test accuracy", None, _told(rows), (*notes, *warnings(results)))
 
 
 def seeds(results: Results, at: At = "selected") -> Exhibit:
@@ -114,7 +115,7 @@ def classes(results: Results, at: Kept = "selected") -> Exhibit:
     table = analysis.band_frame(bands, "class", "accuracy").rename(columns={"values": "seeds"})
     tasks: dict[tuple[str, str], int] = {}
     for name, r in results.items():
-        gold = r.gold[r.split == comparison.TEST]
+        gold = r.gold[r.split == TEST]
         n = np.bincount(gold[gold >= 0], minlength=len(r.classes)).tolist()
         tasks |= {(name, c): k for c, k in zip(r.classes, n, strict=True)}
     table["test tasks"] = [tasks[key] for key in zip(table["run"], table["class"], strict=True)]
@@ -178,7 +179,7 @@ def calibration(results: Results) -> Exhibit | None:
     """Reliability of the test posterior; None where no gold judges it."""
     found = {}
     for name, r in results.items():
-        gold = r.gold[r.split == comparison.TEST]
+        gold = r.gold[r.split == TEST]
         if (gold >= 0).any():
             found[name] = analysis.calibration_of_seeds(r.method, r.posterior("test"), gold)
     if not found:
@@ -195,24 +196,22 @@ def calibration(results: Results) -> Exhibit | None:
     )
 
 
-def along(results: Sequence[TrainingResult], known: Sequence[variation.Facts], x: str, at: At = "selected") -> Exhibit:
-    """Test accuracy along a setting or a property of the crowd."""
+def along(results: Sequence[AnyResult], known: Sequence[variation.Facts], x: str, at: At = "selected") -> Exhibit:
+    """Test accuracy, of ratings RMSE and of tags F1 of spans, along a setting or a property of the crowd."""
+    words, (score, values) = variation.in_words(x), comparison.judged(results)
+    title = f"Test {score.measure} by {words}"
     why = basis(results)
     if why:
-        return none_of("along", f"Test accuracy by {variation.in_words(x)}", why)
-    reached = [comparison.accuracies(r)[at] for r in results]
-    bands = variation.along(results, known, x, reached)
-    words = variation.in_words(x)
+        return none_of("along", title, why)
+    bands = variation.along(results, known, x, [of[at] for of in values])
     drawn = [replace(b, name=escaped(b.name)) for b in bands]
-    figure = figures.accuracy_along(
-        drawn, words, title=f"Test accuracy by {words}", subtitle=f"{AT_WORDS[at]}, {_over(results)}"
-    )
+    over = f"{AT_WORDS[at]}, {_over(results)}"
+    y = f"test {score.measure}"
+    figure = figures.accuracy_along(drawn, words, y, share=not score.lowest, title=title, subtitle=over)
     without = sorted({r.method for r, one in zip(results, known, strict=True) if x not in one})
     notes = (f"Left out, as they have no {words}: {', '.join(without)}.",) if without else ()
     name = "along-" + "-".join(words.split())
-    return Exhibit(
-        name, f"Test accuracy by {words}", figure, _told(analysis.band_frame(bands, words, "accuracy")), notes
-    )
+    return Exhibit(name, title, figure, _told(analysis.band_frame(bands, words, score.measure)), notes)
 
 
 def recovery(results: Results, dataset: CrowdDataset) -> Exhibit | None:
@@ -276,7 +275,7 @@ def _mean(results: Results) -> str:
     return " (mean over seeds)" if any(len(r.seeds) > 1 for r in results.values()) else ""
 
 
-def _over(results: Iterable[TrainingResult]) -> str:
+def _over(results: Iterable[AnyResult]) -> str:
     """How the seeds of these results are combined, for subtitles."""
     counts = sorted({len(r.seeds) for r in results})
     if counts == [1]:

@@ -8,9 +8,13 @@ import numpy as np
 
 from crowdcore import analysis, figures
 from crowdcore.analysis.verdicts.peers import peer_beliefs
+from crowdcore.analysis.verdicts.workers import TOGETHER
 from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import SettingError
+from crowdcore.exhibits._copy_evidence import copy_evidence
+from crowdcore.exhibits._verdict_words import listed
 from crowdcore.exhibits.exhibit import Exhibit, cells
+from crowdcore.exhibits.verdicts import LEVEL
 from crowdcore.exhibits.view import View, cached
 
 if TYPE_CHECKING:
@@ -67,8 +71,8 @@ def coordinated_confusion(view: View, together: int = 1, *, dark: bool = False) 
 
 
 def coordinated(view: View) -> CoordinatedWorkers:
-    """What was found, from the pairs and beliefs that other exhibits share."""
-    return view.of(analysis.coordinated_workers, view.of(analysis.pair_mistakes), view.of(peer_beliefs))
+    """What was found, from the pairs and beliefs that other exhibits share, at the level of the verdicts."""
+    return view.of(analysis.coordinated_workers, copy_evidence(view), view.of(peer_beliefs), level=TOGETHER * LEVEL)
 
 
 def members(view: View, together: int) -> tuple[str, ...]:
@@ -83,7 +87,7 @@ def members(view: View, together: int) -> tuple[str, ...]:
 def in_words(view: View, together: int) -> str:
     """One group: who, by which evidence, what they push and what changes without them."""
     group = _group(view, together)
-    of, names = group.influence, _listed(list(members(view, together)))
+    of, names = group.influence, listed(list(members(view, together)))
     said = [
         f"Group {together}: {names} {' and '.join(group.found_by)} (adjusted p = {group.adjusted:.2g}); two or more of "
         f"them labelled {group.shared_tasks:,} tasks."
@@ -114,9 +118,3 @@ def _group(view: View, together: int) -> CoordinatedGroup:
         must = f"be a group in 1 … {len(groups)}" if groups else "be left out: no group was found"
         raise SettingError("together", must, together)
     return groups[together - 1]
-
-
-def _listed(names: list[str], most: int = 8) -> str:
-    if len(names) > most:
-        return f"{', '.join(names[:most])} and {len(names) - most} more"
-    return f"{', '.join(names[:-1])} and {names[-1]}"

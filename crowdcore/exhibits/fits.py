@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from crowdcore.core.types import IntArray
     from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["SUGGESTED", "canonical", "fitted", "is_fit", "read_fit", "shown_gold", "spell_fit"]
+__all__ = ["OF_TAGS", "SUGGESTED", "canonical", "fitted", "is_fit", "read_fit", "shown_gold", "spell_fit"]
 
 SUGGESTED = ("auto", "majority-vote", "dawid-skene", "conal-em")
 """What to begin with."""
+OF_TAGS = ("majority-vote", "span-majority", "hmm-crowd", "bsc-seq")
+"""What to begin with where the labels are tags of tokens."""
 _GOLD = "gold"
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from crowdcore import analysis
+from crowdcore.exhibits._verdict_words import listed
 from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.verdicts import workers_judged
 from crowdcore.exhibits.view import View, cached
 
 if TYPE_CHECKING:
     from crowdcore.analysis import NextLabels
 
-__all__ = ["next_labels", "next_labels_per_worker"]
+__all__ = ["next_labels", "next_labels_per_worker", "together"]
 
 BUDGET = 100
 MODEL = (
@@ -46,8 +49,23 @@ def next_labels(
     told = (
         f"{len(found.task):,} labels are expected to give {found.gain.sum():,.0f} of {found.entropy.sum():,.0f} bits."
     )
+    doubt = together(view, found)
     short = (f"No more than {len(found.task):,} labels can be asked for.",) if len(found.task) < budget else ()
-    return Exhibit("next-labels", "Next labels", None, table, (told, *short, MODEL), click=click)
+    return Exhibit(
+        "next-labels", "Next labels", None, table, (told, *([doubt] if doubt else []), *short, MODEL), click=click
+    )
+
+
+def together(view: View, found: NextLabels) -> str:
+    """A warning if labels are to be asked of workers who act together; empty without any."""
+    asked = np.unique(found.worker[workers_judged(view).together[found.worker]])
+    if not len(asked):
+        return ""
+    names = listed(sorted(view.names_of(asked)))
+    return (
+        f"{names} {'acts' if len(asked) == 1 else 'act'} with others, as Overview says: labels that confirm each other "
+        "tell less than is expected here. Ask the other workers instead."
+    )
 
 
 def next_labels_per_worker(

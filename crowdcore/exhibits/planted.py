@@ -10,6 +10,7 @@ import pandas as pd
 from crowdcore import analysis, figures
 from crowdcore.core.drawable import escaped
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.ratings import Labelled
 from crowdcore.exhibits import recovery_study
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import cached
@@ -46,18 +47,18 @@ def planted_crowd(crowd: CrowdDataset) -> Exhibit:
     return Exhibit("planted", f"{crowd.name}: what was planted", figure, found.frame, notes, alt)
 
 
-def _settings(crowd: CrowdDataset) -> dict[str, Any]:
+def _settings(crowd: Labelled) -> dict[str, Any]:
     return {} if crowd.truth is None else {k: v for k, v in crowd.truth.settings.items() if k != "bias"}
 
 
-def _varied(crowds: Sequence[CrowdDataset]) -> list[str]:
+def _varied(crowds: Sequence[Labelled]) -> list[str]:
     """Settings in which planted crowds differ, the seed aside."""
     known = [_settings(crowd) for crowd in crowds]
     keys = dict.fromkeys(key for one in known for key in one if key != "seed")
     return [key for key in keys if len({str(one.get(key)) for one in known}) > 1]
 
 
-def crowd_names(crowds: Mapping[str, CrowdDataset]) -> dict[str, str]:
+def crowd_names(crowds: Mapping[str, Labelled]) -> dict[str, str]:
     """What to call planted crowds that stand together: how they differ, else their names."""
     if len(crowds) == 1:
         return {name: name for name in crowds}

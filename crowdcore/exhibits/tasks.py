@@ -30,6 +30,7 @@ SHOWS: Mapping[Show, str] = {
 Sort: TypeAlias = Literal["disputed", "gain"]
 SORTS: Mapping[Sort, str] = {"disputed": "The most disputed first", "gain": "By what relabelling gains"}
 """In which order, in words."""
+_AROUND = 8  # words shown on either side of a token
 
 
 def tasks(
@@ -75,7 +76,44 @@ def tasks(
     if sort == "gain" and show != "unlabelled":
         gain = view.of(analysis.task_verdicts).gain[table.index]
         table = table.assign(gain=gain).sort_values("gain", ascending=False, kind="stable")
-    return Exhibit("tasks", SHOWS[show], None, table, click=click)
+    return Exhibit("tasks", SHOWS[show], None, with_words(dataset, table), click=click)
+
+
+def with_words(dataset: CrowdDataset, table: pd.DataFrame) -> pd.DataFrame:
+    """A table whose index is task numbers, with the word of each token beside its id where tasks are tokens."""
+    if dataset.sentences is None:
+        return table
+    found = table.copy(deep=False)
+    found.insert(1, "word", dataset.sentences.words[table.index])
+    return found
+
+
+def with_context(dataset: CrowdDataset, table: pd.DataFrame) -> pd.DataFrame:
+    """The same with the words of the sentence around each token as its last column, the token in brackets."""
+    sentences = dataset.sentences
+    if sentences is None:
+        return table
+    words, of = sentences.words.tolist(), sentences.of_task[table.index]
+    task, begin, end = table.index.to_numpy(), sentences.start[of], sentences.start[of + 1]
+    first, last = np.maximum(begin, task - _AROUND), np.minimum(end, task + _AROUND + 1)
+    cut_before, cut_after = np.where(first > begin, "… ", ""), np.where(last < end, " …", "")
+    return table.assign(
+        context=[
+            before + " ".join([*words[a:t], f"[{words[t]}]", *words[t + 1 : b]]) + after
+            for before, a, t, b, after in zip(cut_before, first, task, last, cut_after, strict=True)
+        ]
+    )
+
+
+def sentence_of(dataset: CrowdDataset, task: str) -> tuple[str, str, str]:
+    """The words before a token, the token, and those after it, of its sentence; empty where tasks are no tokens."""
+    if dataset.sentences is None:
+        return "", "", ""
+    number, sentences = task_number(dataset, task), dataset.sentences
+    first, end = sentences.start[sentences.of_task[number] + np.arange(2)]
+    parts = slice(first, number), slice(number, number + 1), slice(number + 1, end)
+    before, word, after = (" ".join(sentences.words[part]) for part in parts)
+    return before, word, after
 
 
 def _with_label(dataset: CrowdDataset, given: int | None, worker: int | None) -> BoolArray:

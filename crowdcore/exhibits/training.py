@@ -13,6 +13,7 @@ from crowdcore.analysis import Band
 from crowdcore.core.drawable import escaped
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.learning.results import curve_metrics as measured
+from crowdcore.learning.selection_score import ACCURACY, SelectionScore
 
 __all__ = ["Measured", "search_history", "search_importance", "training_curves"]
 
@@ -79,15 +80,17 @@ def training_curves(
     return Exhibit(f"training-{metric}", f"{words} by epoch", figure, table or drawn, (), alt)
 
 
-def search_history(trials: pd.DataFrame, method: str) -> Exhibit:
-    """Validation accuracy by trial, and the best so far.
+def search_history(trials: pd.DataFrame, method: str, score: SelectionScore = ACCURACY) -> Exhibit:
+    """Validation score by trial, and the best so far.
 
     Args:
         trials: of `runs.search_trials`.
         method: registered name.
+        score: what the trials were compared by.
     """
-    figure = figures.search_history(trials, method)
-    return Exhibit("search-history", "Validation accuracy by trial, and the best so far", figure, trials)
+    figure = figures.search_history(trials, method, score.column, score.words)
+    title = f"{score.words[0].upper()}{score.words[1:]} by trial, and the best so far"
+    return Exhibit("search-history", title, figure, trials)
 
 
 def search_importance(shares: Mapping[str, float], method: str) -> Exhibit | None:

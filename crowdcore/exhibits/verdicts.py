@@ -12,10 +12,11 @@ from crowdcore import analysis
 from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.tasks import REASONS, TASK_VERDICTS
 from crowdcore.analysis.verdicts.workers import WORKER_VERDICTS
+from crowdcore.exhibits._copy_evidence import copy_evidence
 from crowdcore.exhibits._verdict_words import changes_without, reasons
 from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.tasks import with_context, with_words
 from crowdcore.exhibits.view import View, cached
-from crowdcore.exhibits.workers import copy_evidence
 
 if TYPE_CHECKING:
     from crowdcore.analysis import SharedMistakes, TaskVerdicts, WorkerVerdicts
@@ -33,8 +34,8 @@ def workers_judged(
     view: View, remove: float = REMOVE, trust: float = TRUST, confused: float = CONFUSED
 ) -> WorkerVerdicts:
     """Verdicts at these thresholds, of evidence and pairs that are computed once."""
-    evidence = view.of(analysis.worker_evidence, copy_evidence(view), view.of(peer_beliefs))
-    return evidence.verdicts(remove=remove, trust=trust, confused=confused, level=LEVEL)
+    evidence = view.of(analysis.worker_evidence, copy_evidence(view), view.of(peer_beliefs), level=LEVEL)
+    return evidence.verdicts(remove=remove, trust=trust, confused=confused)
 
 
 def _tasks_judged(view: View, sure: float) -> TaskVerdicts:
@@ -67,10 +68,11 @@ def verdicts(
     )
     labelled = int((tasks.n_annotations > 0).sum())
     against = int(((tasks.gold >= 0) & (tasks.label >= 0) & (tasks.label != tasks.gold)).sum())
+    of = f"{labelled:,} {view.dataset.task_noun}s"
     wrong = (
-        f"What the workers say together contradicts {view.reference} on {against:,} of {labelled:,} tasks."
+        f"What the workers say together contradicts {view.reference} on {against:,} of {of}."
         if view.truth.checked
-        else f"What the workers say together is wrong on about {tasks.in_doubt:,.0f} of {labelled:,} tasks if they err "
+        else f"What the workers say together is wrong on about {tasks.in_doubt:,.0f} of {of} if they err "
         "independently, on more where they share mistakes."
     )
     return Exhibit("verdicts", "Verdicts", None, table, (workers.truth, typical, wrong, workers.control))
@@ -79,6 +81,9 @@ def verdicts(
 @cached
 def worker_verdicts(view: View, remove: float = REMOVE, trust: float = TRUST, confused: float = CONFUSED) -> Exhibit:
     """A verdict on every worker with its reason, the most urgent first; index = worker number.
+
+    Within a verdict those with most labels come first; of workers to train, those with most labels confused beyond the
+    others' rate.
 
     Args:
         view: whose workers.
@@ -102,7 +107,9 @@ def worker_verdicts(view: View, remove: float = REMOVE, trust: float = TRUST, co
         }
     )
     urgency = np.array([list(WORKER_VERDICTS).index(verdict) for verdict in found.verdict], int)
-    order = np.lexsort((table["worker"].to_numpy(str), -found.n_annotations, urgency))
+    cells = found.confused
+    extra = np.where(found.verdict == "train", cells.times - cells.others * cells.of, found.n_annotations)
+    order = np.lexsort((table["worker"].to_numpy(str), -extra, urgency))
 
     def click(number: int) -> dict[str, str]:
         return {"worker": view.workers[number]}
@@ -132,9 +139,8 @@ def task_verdicts(view: View, sure: float = SURE, verdict: str = "") -> Exhibit:
         "labels": found.n_annotations,
         "reason": np.array(REASONS, object)[found.reason],
     }
-    if (found.gold >= 0).any():
-        columns[view.reference] = names[found.gold]
-    table = pd.DataFrame(columns)
+    columns[view.reference] = names[view.truth.labels]
+    table = with_context(view.dataset, with_words(view.dataset, pd.DataFrame(columns)))
     urgency = np.select([found.verdict == name for name in TASK_VERDICTS], range(len(TASK_VERDICTS)))
     order = np.lexsort((-found.gain, urgency))
     keep = (found.verdict == verdict) if verdict else (found.n_annotations > 0)
@@ -174,7 +180,7 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
         }
     )
     table["sentence"] = [
-        f"{workers} of {of} workers call “{a}” “{b}”: {tasks:,} task{'s' * (tasks != 1)}."
+        f"{workers} of {of} workers call “{a}” “{b}”: {tasks:,} {view.dataset.task_noun}{'s' * (tasks != 1)}."
         + (" More than chance explains: the guideline may be unclear here." if q <= LEVEL else _NO_MORE)
         for a, b, workers, of, tasks, q in table.to_numpy(object)
     ]

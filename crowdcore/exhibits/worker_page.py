@@ -56,6 +56,10 @@ def shared_confusion(view: View, r: int) -> SharedConfusion | None:
     """The worker's most frequent confusion among those that more workers share than chance explains, if any."""
     found, every = view.of(analysis.worker_confusion), shared(view)
     own = np.where(is_shared(every) & (found.matrices[r] >= CONFUSED), found.counts[r], 0)
+    judged = workers_judged(view)
+    if judged.train[r]:  # the reason names it, with the others' rate
+        a, b = judged.confused.true[r], judged.confused.given[r]
+        own[[a, b], [b, a]] = 0
     a, b = np.unravel_index(own.argmax(), own.shape)
     if own[a, b] < _AGAIN:
         return None
@@ -100,7 +104,8 @@ def worker_mistakes(view: View, worker: str) -> Exhibit:
     def click(row: int) -> dict[str, str]:
         return {"true": str(table["true"][row]), "given": str(table["given"][row])}
 
-    return Exhibit("worker-mistakes", f"What {worker} confuses", None, table, (in_words(ends),), click=click)
+    notes = (in_words(ends, uncertain=not view.truth.checked),)
+    return Exhibit("worker-mistakes", f"What {worker} confuses", None, table, notes, click=click)
 
 
 @cached

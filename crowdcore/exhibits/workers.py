@@ -10,20 +10,21 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
-from crowdcore.analysis.verdicts.copying import copy_reference
 from crowdcore.analysis.workers.distance import Distance
 from crowdcore.core.drawable import escaped
+from crowdcore.exhibits._copy_evidence import copy_evidence
+from crowdcore.exhibits._group_words import beyond_chance, set_apart
 from crowdcore.exhibits.exhibit import Exhibit, cells
-from crowdcore.exhibits.view import View, cached, named
+from crowdcore.exhibits.verdicts import workers_judged
+from crowdcore.exhibits.view import View, cached
 
 if TYPE_CHECKING:
-    from crowdcore.analysis import PairMistakes, WhatIf, WorkerConfusion, WorkerDistance, WorkerOrder
+    from crowdcore.analysis import WhatIf, WorkerConfusion, WorkerDistance, WorkerOrder
     from crowdcore.core.types import AnyArray
 
 __all__ = [
     "KINDS",
     "LEVEL",
-    "copy_evidence",
     "distance_cell",
     "what_if",
     "what_if_tasks",
@@ -38,18 +39,27 @@ __all__ = [
 ]
 
 KINDS: Mapping[Distance, str] = {
+    "shrunken-mse": "Errors beyond chance",
     "mse": "Mean squared difference",
     "shared-mse": "… over shared classes",
     "jensen-shannon": "Jensen–Shannon",
 }
 """Distances between workers, in words."""
 LEVEL = 0.05
+_TOGETHER = (
+    "Workers who act with others confirm each other: without gold, accuracy and bits per label say nothing of how good "
+    "they are."
+)
+_VOTED = (
+    "Some workers act together, and the vote that judges pairs here has their labels in it, so that others may look "
+    "alike. Coordinated and Overview judge those by the vote without the group."
+)
 Window: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 
 
 @cached
 def worker_distances(
-    view: View, kind: Distance = "mse", groups: int | None = None, window: Window | None = None
+    view: View, kind: Distance = "shrunken-mse", groups: int | None = None, window: Window | None = None
 ) -> Exhibit:
     """How far apart are the workers' confusions? The clustered matrix with its tree (CCC, Fig. 3).
 
@@ -73,7 +83,8 @@ def worker_distances(
         return replace(found, worker_ids=called, matrix=found.matrix[square], overlap=found.overlap[square]).frame()
 
     alt = "Distances between annotators, similar ones side by side"
-    notes = (f"Order and groups: {order.method}.",)
+    shrunken = (beyond_chance(view.of(analysis.worker_confusion)),) if kind == "shrunken-mse" else ()
+    notes = (*shrunken, f"Order and groups: {order.method}.")
     return Exhibit(f"distance-{kind}", "Distances between workers", figure, table, notes, alt, click)
 
 
@@ -84,7 +95,7 @@ def distance_cell(view: View, kind: Distance, groups: int | None, worker: str, o
     return row, column
 
 
-def worker_groups(view: View, kind: Distance = "mse", groups: int | None = None) -> Exhibit:
+def worker_groups(view: View, kind: Distance = "shrunken-mse", groups: int | None = None) -> Exhibit:
     """Workers in the order of the matrix, with group, annotations and accuracy; index = worker number."""
     found, good = _order(view, kind, groups), view.of(analysis.worker_quality)
     table = pd.DataFrame(
@@ -96,10 +107,11 @@ def worker_groups(view: View, kind: Distance = "mse", groups: int | None = None)
         },
         index=found.order,
     )
-    return Exhibit(f"groups-{kind}", "Groups of workers", None, table)
+    words = set_apart(view.of(analysis.worker_confusion), found)
+    return Exhibit(f"groups-{kind}", "Groups of workers", None, table, words)
 
 
-def worker_pair(view: View, worker: str, other: str, kind: Distance = "mse") -> Exhibit:
+def worker_pair(view: View, worker: str, other: str, kind: Distance = "shrunken-mse") -> Exhibit:
     """Two workers: their distance, and the tasks and mistakes that they have in common."""
     a, b, found = view.worker_number(worker), view.worker_number(other), _distance(view, kind)
     both, alike, expected = _in_common(view, a, b)
@@ -112,7 +124,7 @@ def worker_pair(view: View, worker: str, other: str, kind: Distance = "mse") -> 
         "wrong alike": alike,
         "expected": expected,
     }
-    distance = "–" if np.isnan(row["distance"]) else f"{row['distance']:.3f}"
+    distance = "–" if np.isnan(row["distance"]) else f"{row['distance']:.2g}"
     words = f"Distance {distance}, both have labelled {found.overlap[a, b]} of {len(found.classes)} classes."
     if both:
         words += f" Of {both} tasks both labelled they got {alike} wrong alike, {expected:.1f} expected by chance."
@@ -135,7 +147,12 @@ def _in_common(view: View, a: int, b: int) -> tuple[int, int, float]:
 def worker_quality(view: View) -> Exhibit:
     """How good is each worker? Those with a signal first, then by information per label; index = worker number."""
     found, alone = view.of(analysis.worker_quality), view.of(analysis.without_each).frame()
-    signals = np.where(found.answers_single, "single answer", np.where(found.answers_random, "random answers", ""))
+    judged = workers_judged(view)
+    signals = np.select(
+        [found.answers_single, found.answers_random, judged.together, judged.drifts],
+        ["single answer", "random answers", "acts with others", "becomes worse"],
+        "",
+    )
     frame = pd.DataFrame(
         {
             "worker": list(view.workers),
@@ -158,13 +175,16 @@ def worker_quality(view: View) -> Exhibit:
     def click(number: int) -> dict[str, str]:
         return {"worker": view.workers[number], "view": "One worker"}
 
-    return Exhibit("workers", "How good each worker is", None, table, found.notes, click=click)
+    notes = (*([_TOGETHER] if judged.together.any() else []), *found.notes)
+    return Exhibit("workers", "How good each worker is", None, table, notes, click=click)
 
 
 @cached
 def worker_ranking(view: View) -> Exhibit:
     """The accuracy of each worker with its interval; the table is that of `worker_quality`."""
-    figure = figures.worker_ranking(view.drawable(view.of(analysis.worker_quality)))
+    quality = view.drawable(view.of(analysis.worker_quality))
+    judged = workers_judged(view)
+    figure = figures.worker_ranking(quality, together=judged.together, worse=judged.drifts)
     return replace(worker_quality(view), figure=figure, click=None)
 
 
@@ -215,13 +235,6 @@ def _matrix(found: WorkerConfusion, worker: int | None) -> tuple[AnyArray, AnyAr
     return (found.crowd, found.crowd_counts) if worker is None else (found.matrices[worker], found.counts[worker])
 
 
-def copy_evidence(view: View) -> PairMistakes:
-    """The pairs by `copy_reference`, computed once for all views that it judges alike."""
-    by = copy_reference(view.truth)
-    judged = replace(view, truth=named(view.dataset, by)) if isinstance(by, str) else view
-    return judged.of(analysis.pair_mistakes)
-
-
 @cached
 def worker_pairs(view: View) -> Exhibit:
     """Who agrees too much? Pairs beyond skill and tasks, or wrong alike at least twice, the least probable first."""
@@ -239,7 +252,8 @@ def worker_pairs(view: View) -> Exhibit:
     def click(row: int) -> dict[str, str]:
         return {"worker": str(table["worker_a"][row]), "other": str(table["worker_b"][row]), "view": "Distances"}
 
-    notes = (found.null_beyond, found.null, *found.notes)
+    voted = not view.truth.checked and bool(workers_judged(view).groups)
+    notes = (found.null_beyond, found.null, *found.notes, *([_VOTED] if voted else []))
     return Exhibit("pairs", "Pairs of workers who agree", None, table, notes, click=click)
 
 

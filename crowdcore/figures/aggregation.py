@@ -13,6 +13,7 @@ from crowdcore.analysis.labels.label_disagreement import LabelDisagreement, p_in
 from crowdcore.analysis.workers.uncertainty import ConfusionIntervals
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.figures import theme
+from crowdcore.figures.axes import interval
 from crowdcore.figures.heatmap import MAX_LABELS, heatmap
 
 __all__ = ["calibration", "confusion_intervals", "label_disagreement", "log_likelihood"]
@@ -92,14 +93,7 @@ def calibration(curves: Mapping[str, Calibration], *, title: str = "Calibration"
             y=y,
             mode="markers",
             marker={"size": 4 + 10 * np.sqrt(n / n.sum()), "color": look.color, "symbol": look.symbol},
-            error_y={
-                "array": high - y,
-                "arrayminus": y - low,
-                "color": look.color,
-                "thickness": 1,
-                "width": 3,
-                "visible": len(curves) <= _FEW,
-            },
+            error_y=interval(low, y, high, color=look.color, thickness=1, width=3, visible=len(curves) <= _FEW),
             customdata=np.stack([n, 100 * low, 100 * high, 100 * y], axis=1),
             hovertemplate=f"<b>{name}</b><br>%{{customdata[0]:,}} labels given with probability %{{x:.2f}}"
             "<br>%{customdata[3]:.1f} % are right (%{customdata[1]:.1f} – %{customdata[2]:.1f} %)<extra></extra>",

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.figures import theme
+from crowdcore.figures.axes import named
 from crowdcore.figures.colors import UNKNOWN, Scale, bar, on_scale, percent_ticks, probability_axis, readable
 from crowdcore.figures.heatmap import MAX_CELLS, MAX_LABELS, MAX_NUMBERS
 from crowdcore.figures.window import window
@@ -170,7 +171,7 @@ def _hover(
 def _layout(fig: go.Figure, n_panels: int, classes: Sequence[str], names: Sequence[str]) -> None:
     """Panels side by side over one row axis, each with its name above."""
     n = len(classes)
-    labels = {"tickmode": "array", "tickvals": list(range(n)), "ticktext": list(map(theme.short, classes))}
+    labels = named(classes)
     axis = {**labels, "showticklabels": n <= MAX_LABELS} if n <= MAX_CELLS else {}
     axis |= {"showgrid": False, "showline": False, "ticklabelstandoff": 5}
     width = (1 - _GAP * (n_panels - 1)) / n_panels

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from crowdcore.analysis.evaluation.seed_bands import Band
 from crowdcore.core.types import FloatArray
 from crowdcore.figures import theme
+from crowdcore.figures.axes import named
 
 __all__ = ["accuracy_along", "class_accuracy", "seed_accuracies"]
 
@@ -20,16 +21,25 @@ _SPREAD = 0.7  # of the room of a class that its markers take
 
 
 def accuracy_along(
-    bands: Sequence[Band], x: str, *, title: str = "Test accuracy along what varies", subtitle: str = ""
+    bands: Sequence[Band],
+    x: str,
+    y: str = "test accuracy",
+    *,
+    share: bool = True,
+    title: str = "Test accuracy along what varies",
+    subtitle: str = "",
 ) -> go.Figure:
-    """Accuracy along a setting or a property of the crowd, with one standard deviation over seeds.
+    """Accuracy, or another score, along a setting or a property of the crowd, with one standard deviation over seeds.
 
     Args:
         bands: one per curve; positions may be numbers, or words, which stand at equal distances.
         x: what varies.
+        y: what the score is.
+        share: it is between 0 and 1 and written in per cent.
         subtitle: data, remarks.
     """
     fig = theme.figure(title=title, subtitle=subtitle)
+    scale_y, form, unit = (100, ".2f", " %") if share else (1, ".4f", "")
     places = list(dict.fromkeys(v for b in bands for v in b.x.tolist()))
     axis, scale = _scale(places)
     drawn = _curves_and_clouds(bands)
@@ -46,13 +56,15 @@ def accuracy_along(
             mode="lines+markers" if len(members) == 1 else "markers",
             line={"color": look.color, "width": 2, "dash": look.dash},
             marker={"size": 8, "color": look.color, "symbol": look.symbol},
-            customdata=np.stack([at.astype(object), theme.spreads(100 * std, n, "value"), names, 100 * mean], 1),
+            customdata=np.stack(
+                [at.astype(object), theme.spreads(scale_y * std, n, "value", form, unit), names, scale_y * mean], 1
+            ),
             hovertemplate=f"<b>%{{customdata[2]}}</b>, {x} %{{customdata[0]}}<br>"
-            "%{customdata[3]:.2f} %%{customdata[1]}<extra></extra>",
+            f"%{{customdata[3]:{form}}}{unit}%{{customdata[1]}}<extra></extra>",
             name=name,
         )
     fig.update_xaxes(title=x, **scale)
-    fig.update_yaxes(title="test accuracy", **theme.PERCENT)
+    fig.update_yaxes(title=y, **(theme.PERCENT if share else {}))
     return theme.legend_below(fig, len(drawn))
 
 
@@ -92,8 +104,7 @@ def class_accuracy(
             name=b.name,
         )
     classes = bands[0].x.tolist() if len(bands) else []
-    labels = {"tickmode": "array", "tickvals": list(range(len(classes))), "ticktext": list(map(theme.short, classes))}
-    fig.update_xaxes(**labels, range=[-0.5, len(classes) - 0.5], showgrid=False, autotickangles=[0, -40, -90])
+    fig.update_xaxes(**named(classes), range=[-0.5, len(classes) - 0.5], showgrid=False, autotickangles=[0, -40, -90])
     fig.update_yaxes(title="test accuracy", **theme.PERCENT)
     return theme.legend_below(fig, len(bands))
 

@@ -12,6 +12,7 @@ from plotly.colors import sample_colorscale, unlabel_rgb
 
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.figures import theme
+from crowdcore.figures.axes import named
 from crowdcore.figures.colors import bar, readable
 
 __all__ = ["MAX_CELLS", "MAX_LABELS", "MAX_NUMBERS", "heatmap"]
@@ -97,12 +98,7 @@ def _axis(names: Sequence[str], title: str) -> dict[str, object]:
     axis: dict[str, object] = {"title": {"text": title}, "showgrid": False, "showline": False, "ticklabelstandoff": 5}
     if len(names) > MAX_CELLS:  # an image: row numbers, so that a zoomed view can be told
         return axis
-    ticks = {
-        "tickmode": "array",
-        "tickvals": list(range(len(names))),
-        "ticktext": [theme.short(name, 40) for name in names],
-    }
-    return {**axis, **ticks, "showticklabels": len(names) <= MAX_LABELS}
+    return {**axis, **named(names, 40), "showticklabels": len(names) <= MAX_LABELS}
 
 
 def _image(values: FloatArray, scale: list[list[float | str]], low: float, high: float) -> list[object]:

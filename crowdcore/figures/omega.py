@@ -12,6 +12,7 @@ from crowdcore.analysis.recovery.omega_spread import OmegaSpread
 from crowdcore.analysis.recovery.omega_truth import OmegaTruth
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.figures import theme
+from crowdcore.figures.axes import named, ring
 from crowdcore.figures.colors import percent_ticks
 from crowdcore.figures.heatmap import heatmap
 
@@ -51,9 +52,7 @@ def omega_ranking(
     if highlight is not None and highlight in ranking.task:
         task = int(np.flatnonzero(ranking.task == highlight)[0])
         row = order.index(int(ranking.label[task])) if int(ranking.label[task]) in order else 0
-        ring = {"color": "rgba(0,0,0,0)", "size": 16, "line": {"color": theme.INK, "width": 2}}
-        mark = {"mode": "markers", "marker": ring, "hoverinfo": "skip", "name": "the chosen task"}
-        fig.add_trace(go.Scatter(x=[ranking.omega[task]], y=[0.12 - row], **mark))
+        fig.add_trace(ring(ranking.omega[task], 0.12 - row, 16, name="the chosen task"))
     cut = float(ranking.omega[[ranking.n_top - 1, min(ranking.n_top, len(ranking.omega) - 1)]].mean())
     fig.add_vline(x=cut, line={"color": theme.INK, "dash": "dot", "width": 1})
     side = "right" if cut > 0.7 else "left" if cut < 0.3 else "center"
@@ -272,12 +271,6 @@ def omega_truth(result: OmegaTruth, *, title: str = "Recovered ω against the tr
 
 def _names(names: Sequence[str]) -> dict[str, object]:
     """An axis of names at 0, 1, 2, …"""
-    ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": list(map(theme.short, names))}
     angle = {"tickangle": -90, "tickfont_size": 10} if len(names) > 15 else {"autotickangles": [0, -40, -90]}
-    return {
-        **ticks,
-        **angle,
-        "showticklabels": len(names) <= _NAMED,
-        "ticklabelstandoff": 6,
-        "ticklabeloverflow": "allow",
-    }
+    look = {"showticklabels": len(names) <= _NAMED, "ticklabelstandoff": 6, "ticklabeloverflow": "allow"}
+    return {**named(names), **angle, **look}

@@ -9,6 +9,7 @@ from crowdcore.analysis.workers.over_time import WorkerOverTime
 from crowdcore.analysis.workers.speed_over_time import WorkerSpeedOverTime
 from crowdcore.core.types import FloatArray
 from crowdcore.figures import theme
+from crowdcore.figures.axes import interval
 
 __all__ = ["worker_over_time", "worker_speed_over_time"]
 
@@ -22,9 +23,8 @@ def worker_over_time(found: WorkerOverTime, *, title: str = "") -> go.Figure:
     fig = theme.figure(
         title=title or f"{found.name} over time", subtitle=f"reference: {found.reference}", height=300, margin_t=80
     )
-    reach = np.maximum(found.accuracy - found.low, 0), np.maximum(found.high - found.accuracy, 0)
     told = "labels %{customdata[1]} to %{customdata[2]}, from %{customdata[3]}: %{customdata[0]:.1f} %"
-    fig.add_trace(_blocks(found, found.accuracy, reach, 100 * found.accuracy, told))
+    fig.add_trace(_blocks(found, found.accuracy, 100 * found.accuracy, told))
     fig.update_xaxes(title_text="the worker's labels, in order of time")
     fig.update_yaxes(**theme.PERCENT, range=[0, 1.02])
     return fig
@@ -38,12 +38,11 @@ def worker_speed_over_time(found: WorkerSpeedOverTime, *, title: str = "") -> go
     """
     subtitle = "median of each block, with quartiles; 1 = as long as the others on the same tasks"
     fig = theme.figure(title=title or f"Speed of {found.name}", subtitle=subtitle, height=300, margin_t=80)
-    reach = found.ratio - found.low, found.high - found.ratio
     told = (
         "answers %{customdata[1]} to %{customdata[2]}, from %{customdata[3]}: %{y:.2f} times the others, "
         "%{customdata[0]:.3~g} s"
     )
-    fig.add_trace(_blocks(found, found.ratio, reach, found.seconds, told))
+    fig.add_trace(_blocks(found, found.ratio, found.seconds, told))
     fig.add_hline(y=1, line={"color": theme.INK, "dash": "dot", "width": 1})
     if found.change >= 0:
         fig.add_vline(x=found.change + 0.5, line={"color": theme.WARN, "dash": "dash", "width": 1.5})
@@ -55,36 +54,23 @@ def worker_speed_over_time(found: WorkerSpeedOverTime, *, title: str = "") -> go
 
 
 def _blocks(
-    found: WorkerOverTime | WorkerSpeedOverTime,
-    height: FloatArray,
-    reach: tuple[FloatArray, FloatArray],
-    beside: FloatArray,
-    told: str,
+    found: WorkerOverTime | WorkerSpeedOverTime, height: FloatArray, beside: FloatArray, told: str
 ) -> go.Scatter:
     """A point with its interval for each block of labels, in the middle of it.
 
     Args:
         found: whose blocks.
         height: (B,) of the points.
-        reach: (B,) each, how far the interval goes below and above.
         beside: (B,) ``customdata[0]``; then come the first label, the last, and when the block begins.
         told: what the pointer tells.
     """
-    below, above = reach
     return go.Scatter(
         x=(found.first + found.last) / 2,
         y=height,
         mode="lines+markers",
         line={"color": theme.ACCENT, "width": 2},
         marker={"size": 8, "color": theme.ACCENT},
-        error_y={
-            "type": "data",
-            "array": above,
-            "arrayminus": below,
-            "thickness": 1,
-            "width": 0,
-            "color": theme.ACCENT,
-        },
+        error_y=interval(found.low, height, found.high, thickness=1, width=0, color=theme.ACCENT),
         customdata=np.stack([beside, found.first, found.last, found.begins], axis=1),
         hovertemplate=f"{told}<extra></extra>",
         showlegend=False,

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from crowdcore.analysis.recovery.rating_biases import RatingBiases
 from crowdcore.figures import theme
+from crowdcore.figures.axes import equal_line
 
 __all__ = ["rating_biases"]
 
@@ -27,8 +28,7 @@ def rating_biases(biases: RatingBiases, *, title: str = "Learnt and true biases"
     low, high = float(values.min()), float(values.max())
     room = 0.08 * (high - low or 1.0)
     ends = [low - room, high + room]
-    line = {"color": theme.INK, "dash": "dot", "width": 1}
-    fig.add_shape(type="line", x0=ends[0], y0=ends[0], x1=ends[1], y1=ends[1], line=line, layer="below")
+    equal_line(fig, *ends)
     spread = table["std"].to_numpy()
     fig.add_scatter(
         x=table["true"],

@@ -8,7 +8,9 @@ import plotly.graph_objects as go
 from crowdcore.analysis.ratings.pairs import RatingPairs
 from crowdcore.analysis.ratings.shared_bias import SharedBias
 from crowdcore.analysis.ratings.workers import RatingWorkers
+from crowdcore.core.types import FloatArray
 from crowdcore.figures import theme
+from crowdcore.figures.axes import interval, ranked
 from crowdcore.figures.heatmap import heatmap
 
 __all__ = ["rating_bias", "rating_errors_alike", "rating_shared_bias"]
@@ -36,28 +38,28 @@ def rating_bias(found: RatingWorkers, *, title: str = "Bias of each worker") -> 
     fig.add_scatter(
         x=np.arange(len(order)),
         y=found.bias[order],
-        error_y={
-            "array": high - found.bias[order],
-            "arrayminus": found.bias[order] - low,
-            "symmetric": False,
-            "color": BAR,
-        },
+        error_y=interval(low, found.bias[order], high, color=BAR),
         mode="markers",
         marker={"size": 8, "color": np.where(clear, theme.WARN, theme.ACCENT)},
         customdata=np.stack([called, found.n[order], found.scale[order], low, high], 1),
         hovertemplate="<b>%{customdata[0]}</b>: %{y:.3f} (%{customdata[3]:.3f} … %{customdata[4]:.3f})<br>"
         "%{customdata[1]} ratings, scale %{customdata[2]:.2f}<extra></extra>",
     )
-    ticks = {"tickvals": np.arange(len(order)), "ticktext": called, "tickangle": -90, "tickfont_size": 10}
-    fig.update_xaxes(**ticks, showgrid=False, range=[-0.8, max(len(order), 1) - 0.2])
+    fig.update_xaxes(**ranked(called))
     return fig.update_yaxes(title="bias (orange: interval without 0)")
 
 
-def rating_shared_bias(found: SharedBias, *, title: str = "Shared bias over the range of the truth") -> go.Figure:
+def rating_shared_bias(
+    found: SharedBias,
+    *,
+    planted: FloatArray | None = None,
+    title: str = "Shared bias over the range of the truth",
+) -> go.Figure:
     """Draw the crowd's bias in each bin of the truth with its interval; filled dots are shared beyond single workers.
 
     Args:
         found: from `analysis.shared_bias`.
+        planted: (n_bins,) of simulated ratings, the shared bias that was planted, a dashed line.
     """
     known = found.ratings > 0
     x, bias = found.centres[known], found.bias[known]
@@ -74,6 +76,9 @@ def rating_shared_bias(found: SharedBias, *, title: str = "Shared bias over the 
         hoverinfo="skip",
         name="smoothed",
     )
+    if planted is not None:
+        line = {"color": theme.INK, "width": 2, "dash": "dash"}
+        fig.add_scatter(x=found.centres, y=planted, mode="lines", line=line, hoverinfo="skip", name="planted")
     half = np.where(tested, found.high[known] - bias, np.nan)
     told = np.stack([found.edges[:-1][known], found.edges[1:][known], found.tasks[known], found.workers[known]], 1)
     told = np.column_stack([told, found.q_value[known]])
@@ -96,7 +101,7 @@ def rating_shared_bias(found: SharedBias, *, title: str = "Shared bias over the 
             )
     fig.update_xaxes(title="truth", range=[found.edges[0], found.edges[-1]])
     fig.update_yaxes(title="bias")
-    return theme.legend_below(fig, 4)
+    return theme.legend_below(fig, 5)
 
 
 def rating_errors_alike(found: RatingPairs, most: int = 40, *, title: str = "Who errs alike?") -> go.Figure:

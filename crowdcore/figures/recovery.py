@@ -11,6 +11,7 @@ from plotly.subplots import make_subplots
 
 from crowdcore.core.errors import SettingError
 from crowdcore.figures import theme
+from crowdcore.figures.axes import named
 
 __all__ = ["recovery_along", "recovery_errors"]
 
@@ -100,8 +101,7 @@ def recovery_errors(
             col=column,
             **_axis(measure),
         )
-    labels = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": [theme.short(n, 40) for n in names]}
-    fig.update_yaxes(range=[len(names) - 0.4, -0.6], **labels)
+    fig.update_yaxes(**named(names, 40), range=[len(names) - 0.4, -0.6])
     return _titled(fig, title, subtitle, _HEAD + _FOOT + _ROW * len(names))
 
 

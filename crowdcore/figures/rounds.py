@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from crowdcore.analysis.two_rounds.compare import Rounds
 from crowdcore.figures import theme
+from crowdcore.figures.axes import equal_line
 
 __all__ = ["round_workers"]
 
@@ -45,8 +46,7 @@ def round_workers(found: Rounds, *, title: str = "Who changed") -> go.Figure:
                     "%{customdata[2]:.1f} % of %{customdata[4]}<extra></extra>",
                 )
             )
-    line = {"color": theme.INK, "dash": "dot", "width": 1}
-    fig.add_shape(type="line", x0=0, y0=0, x1=1, y1=1, line=line, layer="below")
+    equal_line(fig, 0, 1)
     fig.update_xaxes(**theme.PERCENT, title_text=f"right labels: {found.names[0]}", range=[-0.02, 1.02])
     fig.update_yaxes(**theme.PERCENT, title_text=f"right labels: {found.names[1]}", range=[-0.02, 1.02])
     return fig

@@ -18,19 +18,27 @@ __all__ = ["search_history", "search_importance"]
 
 
 def search_history(
-    trials: pd.DataFrame, method: str, *, title: str = "Trials", subtitle: str = "line: the best so far"
+    trials: pd.DataFrame,
+    method: str,
+    score: str = "validation_accuracy",
+    words: str = "validation accuracy",
+    *,
+    title: str = "Trials",
+    subtitle: str = "line: the best so far",
 ) -> go.Figure:
-    """Validation accuracy of every trial, and the best so far.
+    """Validation score of every trial, and the best so far.
 
     Args:
-        trials: a row per trial: trial (from 1), validation_accuracy (NaN while unknown), best, then its settings.
+        trials: a row per trial: trial (from 1), run, state, its score (NaN while unknown), best, then its settings.
         method: gives the colour.
+        score: its column.
+        words: what it is called; all but errors are shares.
         subtitle: what is under it.
     """
     fig = theme.figure(title=title, subtitle=subtitle)
-    color = theme.method_color(method)
-    known = trials.dropna(subset="validation_accuracy")
-    names = [c for c in trials.columns if c not in {"trial", "run", "state", "validation_accuracy", "best"}]
+    color, share = theme.method_color(method), not score.endswith("rmse")
+    known = trials.dropna(subset=score)
+    names = [c for c in trials.columns if c not in {"trial", "run", "state", score, "best"}]
     settings = ["<br>".join(f"{n} {_short(row[n])}" for n in names) for _, row in known.iterrows()]
     fig.add_scatter(
         x=known["trial"],
@@ -41,14 +49,14 @@ def search_history(
     )
     fig.add_scatter(
         x=known["trial"],
-        y=known["validation_accuracy"],
+        y=known[score],
         mode="markers",
         marker={"size": 8, "color": color},
-        customdata=np.stack([np.array(settings, object), 100 * known["validation_accuracy"]], 1),
-        hovertemplate="<b>trial %{x}</b>: %{customdata[1]:.2f} %<br>%{customdata[0]}<extra></extra>",
+        customdata=np.array([settings, [f"{100 * v:.2f} %" if share else f"{v:.4g}" for v in known[score]]], object).T,
+        hovertemplate="<b>trial %{x}</b>: %{customdata[1]}<br>%{customdata[0]}<extra></extra>",
     )
     fig.update_xaxes(title="trial", showgrid=False, rangemode="tozero")
-    fig.update_yaxes(title="validation accuracy", **theme.PERCENT)
+    fig.update_yaxes(title=words, **(theme.PERCENT if share else {}))
     return fig.update_layout(showlegend=False, height=360)
 
 
@@ -57,7 +65,7 @@ def search_importance(
     method: str,
     *,
     title: str = "Which settings matter",
-    subtitle: str = "share of the variance of validation accuracy (fANOVA)",
+    subtitle: str = "share of the variance of the validation score (fANOVA)",
 ) -> go.Figure:
     """A bar per setting.
 

@@ -11,6 +11,7 @@ from crowdcore.analysis.recovery.skill_comparison import SkillComparison
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.figures import theme
+from crowdcore.figures.axes import equal_line, ring
 from crowdcore.figures.colors import percent_ticks
 
 __all__ = ["skills"]
@@ -57,18 +58,13 @@ def skills(
         fig.add_trace(_points(name, run, order, color, bars))
     if highlight is not None and highlight in order:
         at = int(np.flatnonzero(order == highlight)[0])
-        marker = {"color": "rgba(0,0,0,0)", "size": 18, "line": {"color": theme.INK, "width": 2}}
         x = at if bars else first.observed[highlight]
-        name = str(first.worker_ids[highlight])
-        fig.add_trace(
-            go.Scatter(x=[x], y=[first.learned[highlight]], mode="markers", marker=marker, name=name, hoverinfo="skip")
-        )
+        fig.add_trace(ring(x, first.learned[highlight], name=str(first.worker_ids[highlight])))
     if bars:
         ticks = {"tickvals": np.arange(len(order)), "ticktext": first.worker_ids[order], "tickangle": -90}
         fig.update_xaxes(**ticks, tickfont_size=10, showgrid=False, range=[-0.7, len(order) - 0.3])
     else:
-        line = {"color": theme.INK, "dash": "dot", "width": 1}
-        fig.add_shape(type="line", x0=0, y0=0, x1=1, y1=1, line=line, layer="below")
+        equal_line(fig, 0, 1)
         fig.update_xaxes(title=f"observed skill ({first.reference})", range=[-0.02, 1.02], **percent_ticks(0, 1))
     return fig.update_yaxes(title="skill" if bars else "learnt skill", range=[0, 1.02], **percent_ticks(0, 1))
 

@@ -8,10 +8,10 @@ import plotly.graph_objects as go
 from crowdcore.analysis.sequences.span_pairs import SPAN_ERRORS
 from crowdcore.analysis.sequences.span_scores import SpanScores
 from crowdcore.figures import theme
+from crowdcore.figures.axes import interval, ranked
 
 __all__ = ["span_errors", "span_f1"]
 
-_NAMED = 60  # workers up to which each has a name on the axis
 _WORDS = {
     "exact": "found",
     "type": "other type",
@@ -32,9 +32,9 @@ def span_f1(scores: SpanScores, *, title: str = "Spans: F1 of each worker") -> g
     value = scores.value[2, order]
     error = None
     if scores.low is not None and scores.high is not None:
-        ends = np.maximum(scores.high[2, order] - value, 0), np.maximum(value - scores.low[2, order], 0)
-        error = {"type": "data", "symmetric": False, "array": ends[0], "arrayminus": ends[1], "width": 0}
-    about = np.stack([np.asarray(scores.worker_ids, object), *(100 * scores.value), scores.n_true], axis=1)[order]
+        error = interval(scores.low[2, order], value, scores.high[2, order], width=0)
+    names = np.asarray(scores.worker_ids, object)[order]
+    about = np.stack([names, *(100 * scores.value[:, order]), scores.n_true[order]], axis=1)
     hover = (
         "<b>%{customdata[0]}</b><br>F1 %{customdata[3]:.1f} %<br>precision %{customdata[1]:.1f} %, "
         "recall %{customdata[2]:.1f} %<br>%{customdata[4]} true spans<extra></extra>"
@@ -45,7 +45,8 @@ def span_f1(scores: SpanScores, *, title: str = "Spans: F1 of each worker") -> g
     fig.add_trace(
         go.Scatter(x=np.arange(len(order)), y=value, error_y=error, customdata=about, hovertemplate=hover, **dots)
     )
-    return _axes(fig, scores, order).update_yaxes(title="F1 of spans", range=[0, 1.02], **theme.PERCENT)
+    fig.update_xaxes(**ranked(names))
+    return fig.update_yaxes(title="F1 of spans", range=[0, 1.02], **theme.PERCENT)
 
 
 def span_errors(scores: SpanScores, *, title: str = "What became of the true spans") -> go.Figure:
@@ -70,17 +71,11 @@ def span_errors(scores: SpanScores, *, title: str = "What became of the true spa
         fig.add_trace(
             go.Bar(x=x, y=share[:, k], name=_WORDS[kind], marker=marker, customdata=about, hovertemplate=hover)
         )
-    return _axes(fig, scores, order).update_yaxes(title="true spans", range=[0, 1], **theme.PERCENT)
+    fig.update_xaxes(**ranked(names))
+    return fig.update_yaxes(title="true spans", range=[0, 1], **theme.PERCENT)
 
 
 def _order(scores: SpanScores) -> np.ndarray:
     """Workers who tagged a sentence, the best F1 first."""
     seen = np.flatnonzero(scores.sentences)
     return seen[np.lexsort((seen, -scores.value[2, seen]))]
-
-
-def _axes(fig: go.Figure, scores: SpanScores, order: np.ndarray) -> go.Figure:
-    names = np.asarray(scores.worker_ids, object)[order]
-    ticks = {"tickvals": np.arange(len(order)), "ticktext": names, "tickangle": -90, "tickfont_size": 10}
-    axis = ticks if len(order) <= _NAMED else {"title": "rank"}
-    return fig.update_xaxes(**axis, showgrid=False, range=[-0.8, max(len(order), 1) - 0.2])

@@ -11,6 +11,7 @@ from crowdcore.analysis.labels.agreement import Agreement
 from crowdcore.analysis.labels.noise import AnnotationEntropy, ClassBalance
 from crowdcore.analysis.labels.summary import Summary
 from crowdcore.figures import theme
+from crowdcore.figures.axes import named
 
 __all__ = ["agreement", "annotation_entropy", "class_balance", "labels_per_task", "labels_per_worker"]
 
@@ -145,6 +146,5 @@ def agreement(result: Agreement, *, title: str = "Agreement between workers") ->
 
 
 def _classes(names: tuple[str, ...] | list[str]) -> dict[str, object]:
-    """An axis of names at 0, 1, 2, …"""
-    ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": list(map(theme.short, names))}
-    return {**ticks, "showticklabels": len(names) <= _MANY, "ticklabelstandoff": 6}
+    """An axis of names, which are left out where they are many."""
+    return {**named(names), "showticklabels": len(names) <= _MANY, "ticklabelstandoff": 6}

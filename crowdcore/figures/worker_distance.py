@@ -17,6 +17,7 @@ from crowdcore.figures.window import window
 __all__ = ["worker_distance"]
 
 _KINDS = {
+    "shrunken-mse": "Mean squared difference between two workers' confusion matrices beyond what chance explains",
     "mse": "Mean squared difference between two workers' confusion matrices; classes never labelled count as 0",
     "shared-mse": "Mean squared difference between two workers' confusion matrices, over classes that both labelled",
     "jensen-shannon": "Jensen-Shannon distance over the classes both have labelled",

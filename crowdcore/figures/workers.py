@@ -11,8 +11,9 @@ import plotly.graph_objects as go
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
 from crowdcore.analysis.workers.quality import WorkerQuality
 from crowdcore.core.errors import SettingError
-from crowdcore.core.types import AnyArray
+from crowdcore.core.types import AnyArray, BoolArray
 from crowdcore.figures import theme
+from crowdcore.figures.axes import equal_line, interval, ranked, ring
 
 __all__ = ["pair_mistakes", "worker_ranking"]
 
@@ -25,8 +26,7 @@ _MEASURES: dict[str, str] = {
     "agreement_kappa": "agreement with other workers, beyond chance",
     "majority_agreement": "agreement with the others' majority",
 }
-_NAMED = 60  # workers up to which each has a name on the axis
-_INTERVALS = 300  # ... and its interval
+_INTERVALS = 300  # workers up to which each has its interval
 
 
 def worker_ranking(
@@ -35,6 +35,8 @@ def worker_ranking(
     *,
     names: Sequence[str] | None = None,
     highlight: int | None = None,
+    together: BoolArray | None = None,
+    worse: BoolArray | None = None,
     title: str = "Annotators, best first",
 ) -> go.Figure:
     """Draw one dot per worker, ranked; larger dots gave more labels, coloured ones answer alike or at random.
@@ -44,6 +46,8 @@ def worker_ranking(
         by: what to rank by; accuracy has its interval.
         names: (n_workers,) what the workers are called; default their ids.
         highlight: number of a worker to mark.
+        together: (n_workers,) who acts with others; coloured too.
+        worse: (n_workers,) who becomes worse over time; coloured too.
 
     Raises:
         SettingError: no such measure.
@@ -52,24 +56,29 @@ def worker_ranking(
         raise SettingError("by", f"be one of {', '.join(get_args(Measure))}", by)
     values = getattr(quality, by)
     known = np.flatnonzero(~np.isnan(values))
-    ranked = known[np.argsort(-values[known], kind="stable")]
+    order = known[np.argsort(-values[known], kind="stable")]
     rank = np.empty(len(values), np.int64)
-    rank[ranked] = np.arange(len(ranked))
+    rank[order] = np.arange(len(order))
     called = np.asarray(quality.worker_ids if names is None else names, object)
     size = 5 + 9 * np.sqrt(quality.n_annotations / max(quality.n_annotations.max(initial=1), 1))
-    size = size if len(ranked) <= _INTERVALS else size * 0.6
-    subtitle = f"{len(ranked)} of {len(values)} workers · reference: {quality.reference}"
+    size = size if len(order) <= _INTERVALS else size * 0.6
+    subtitle = f"{len(order)} of {len(values)} workers · reference: {quality.reference}"
     fig = theme.figure(title=title, subtitle=subtitle, height=380, margin_t=92)
     odd = quality.answers_single | quality.answers_random
+    none = np.zeros(len(odd), bool)
+    linked = none if together is None else together & ~odd
+    falls = none if worse is None else worse & ~odd & ~linked
     share = by not in ("information", "agreement_kappa")
     shown, form = (100 * values, ".1f} %") if share else (values, ".3~f}")
     hover = f"<b>%{{customdata[0]}}</b>: %{{customdata[2]:{form}<br>%{{customdata[1]}} labels<extra></extra>"
     for name, color, which in (
-        ("ordinary", theme.ACCENT, ~odd),
+        ("ordinary", theme.ACCENT, ~(odd | linked | falls)),
+        ("act with others", theme.PALETTE[7], linked),
+        ("become worse", theme.PALETTE[3], falls),
         ("one answer for nearly everything", theme.PALETTE[1], quality.answers_single),
         ("no better than random", theme.WARN, quality.answers_random),
     ):
-        of = ranked[which[ranked]]
+        of = order[which[order]]
         if len(of):
             fig.add_trace(
                 go.Scatter(
@@ -78,21 +87,19 @@ def worker_ranking(
                     mode="markers",
                     name=f"{name} ({len(of)})",
                     marker={"color": color, "size": size[of], "line": {"width": 0}},
-                    error_y=_interval(quality, of) if by == "accuracy" and len(ranked) <= _INTERVALS else None,
+                    error_y=_wilson(quality, of) if by == "accuracy" and len(order) <= _INTERVALS else None,
                     customdata=np.stack([called[of], quality.n_annotations[of], shown[of], of], axis=1),
                     cliponaxis=False,
                     hovertemplate=hover,
                 )
             )
     if highlight is not None and not np.isnan(values[highlight]):
-        _ring(fig, int(rank[highlight]), float(values[highlight]), str(called[highlight]))
-    if by == "information" and len(ranked):
+        fig.add_trace(ring(int(rank[highlight]), float(values[highlight]), name=str(called[highlight])))
+    if by == "information" and len(order):
         limit = float(np.nanmax(quality.information_limit))
         fig.add_hline(y=limit, line={"color": theme.INK, "dash": "dot", "width": 1})
         fig.add_annotation(x=1, xref="paper", y=limit, text="a faultless worker", showarrow=False, yanchor="bottom")
-    named = len(ranked) <= _NAMED
-    ticks = {"tickvals": np.arange(len(ranked)), "ticktext": called[ranked], "tickangle": -90, "tickfont_size": 10}
-    fig.update_xaxes(**(ticks if named else {"title": "rank"}), showgrid=False, range=[-0.8, max(len(ranked), 1) - 0.2])
+    fig.update_xaxes(**ranked(called[order]))
     return fig.update_yaxes(title=_MEASURES[by], rangemode="tozero", **(theme.PERCENT if share else {}))
 
 
@@ -151,21 +158,15 @@ def _equal(fig: go.Figure, pairs: PairMistakes, shown: AnyArray) -> None:
         return
     low, high = float(pairs.expected[shown].min()), float(pairs.expected[shown].max())
     top = float(pairs.wrong_alike[shown].max())
-    line = {"color": theme.INK, "dash": "dot", "width": 1}
-    fig.add_shape(type="line", x0=0.8, y0=0.8, x1=1.3 * top, y1=1.3 * top, line=line, layer="below")
+    equal_line(fig, 0.8, 1.3 * top)
     fig.update_xaxes(range=[np.log10(low / 1.3), np.log10(1.3 * max(high, 1.0))])
     fig.update_yaxes(range=[np.log10(0.8), np.log10(1.4 * top)])
 
 
-def _interval(quality: WorkerQuality, of: AnyArray) -> dict[str, object]:
+def _wilson(quality: WorkerQuality, of: AnyArray) -> dict[str, object]:
     """Error bars from the Wilson interval."""
-    up, down = quality.accuracy_high[of] - quality.accuracy[of], quality.accuracy[of] - quality.accuracy_low[of]
-    return {"array": up, "arrayminus": down, "color": theme.FAINT, "thickness": 2, "width": 0}
-
-
-def _ring(fig: go.Figure, x: int, y: float, name: str) -> None:
-    marker = {"color": "rgba(0,0,0,0)", "size": 18, "line": {"color": theme.INK, "width": 2}}
-    fig.add_trace(go.Scatter(x=[x], y=[y], mode="markers", marker=marker, name=name, hoverinfo="skip"))
+    ends = quality.accuracy_low[of], quality.accuracy[of], quality.accuracy_high[of]
+    return interval(*ends, color=theme.FAINT, thickness=2, width=0)
 
 
 def _pair_words(pairs: PairMistakes, called: AnyArray, of: AnyArray) -> list[str]:

@@ -26,8 +26,6 @@ from crowdcore.learning.training.problem import Problem, make_problem
 from crowdcore.learning.training.schedule import Job, Session, run_jobs
 from crowdcore.learning.trials import train_chosen
 
-__all__ = ["split_settings", "sweep", "train", "usual_settings"]
-
 
 def train(
     dataset: CrowdDataset,
@@ -75,7 +73,7 @@ def train(
         dataset,
         method,
         [settings],
-        _seeds(seeds),
+        seed_numbers(seeds),
         device,
         worker_features,
         on_event,
@@ -107,7 +105,7 @@ def sweep(
         One result per combination, the last setting varying fastest.
     """
     points = [{**settings, **dict(zip(over, values, strict=True))} for values in itertools.product(*over.values())]
-    return _train(dataset, method, points, _seeds(seeds), device, worker_features, on_event, should_stop, None)
+    return _train(dataset, method, points, seed_numbers(seeds), device, worker_features, on_event, should_stop, None)
 
 
 def usual_settings(dataset: CrowdDataset) -> dict[str, Any]:
@@ -136,7 +134,12 @@ def _known(method: type[CrowdMethod]) -> str:
     return f"The trainer's: {', '.join(TrainSettings.model_fields)}; the method's: {own}."
 
 
-def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
+def seed_numbers(seeds: int | Sequence[int]) -> tuple[int, ...]:
+    """The seeds that a number of them, or a list, asks for.
+
+    Raises:
+        SettingError: none, a negative one, or one twice.
+    """
     listed = tuple(range(seeds)) if isinstance(seeds, int) else tuple(int(s) for s in seeds)
     if not listed or min(listed) < 0 or len(set(listed)) < len(listed):
         raise SettingError("seeds", "be a positive number of seeds, or different non-negative seeds", seeds)

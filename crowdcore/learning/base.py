@@ -10,11 +10,9 @@ from torch import Tensor, nn
 
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
-from crowdcore.learning.networks.likelihood import log_softmax
+from crowdcore.learning.networks.rows import log_softmax
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-
-__all__ = ["CrowdMethod", "EpochContext", "Network", "Recovered", "swept"]
 
 Network = Callable[[int], nn.Module]
 """Makes a fresh backbone with so many outputs."""
@@ -109,9 +107,21 @@ class CrowdMethod(nn.Module):
         """log p, (B, *input shape) -> (B, C)."""
         return log_softmax(self.classifier(features))
 
-    def train_log_probs(self, features: Tensor, task: Tensor) -> Tensor:
-        """log p of training tasks, as `start_epoch` gets it; `log_probs` unless overridden."""
+    def fixed(self, features: Tensor) -> Tensor | None:
+        """What `log_probs` takes from the inputs that training does not change, (B, ...): evaluation keeps it."""
+        return None
+
+    def log_probs_beside(self, features: Tensor, fixed: Tensor) -> Tensor:
+        """`log_probs` where `fixed` is known; overridden with it."""
+        raise NotImplementedError
+
+    def predicted(self, features: Tensor) -> Tensor:
+        """What is compared with the truth: `log_probs` unless overridden, as where the truth is a number, (B,)."""
         return self.log_probs(features)
+
+    def train_log_probs(self, features: Tensor, task: Tensor) -> Tensor:
+        """log p of training tasks, as `start_epoch` gets it; `predicted` unless overridden."""
+        return self.predicted(features)
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Terms of the objective (scalars), which is their sum."""

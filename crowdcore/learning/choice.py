@@ -10,19 +10,19 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
+from crowdcore.core.method_string import Part
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.learning.gaussian.evidence import Annotations
-from crowdcore.learning.networks.likelihood import log_softmax, softmax
+from crowdcore.learning.networks.rows import log_softmax, softmax
 
-__all__ = ["Choice", "Scores", "choose", "label_agreement", "label_likelihood", "same_names", "stacked"]
-
-_TEMPERATURES = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.25, 1.5, 2.0)
+_POWERS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.25, 1.5, 2.0)
 _ROUNDS = 10  # of posterior and confusions
 _SMOOTHING, _POOLING = 0.1, 2.0  # of the confusions
 _RESAMPLES = 500
 _FEW = 0.8  # times the highest agreement with the labels: less is that of clusters that are no classes
 _CLEAR = 2.0  # standard errors of a paired difference that exclude a candidate
 _STEPS = 500  # towards the likeliest weights
+_MANY = 0.1  # of the training tasks: candidates that name more of them differently are not alike
 _LIGHT = 0.05  # weight below which a candidate is not worth its training
 _SMALLEST = 1e-12
 
@@ -38,6 +38,8 @@ class Scores:
         likelihood: (n_train,) log-likelihood of the labels of each training task.
         predicted: (n_train,) class that it predicts for each training task.
         agreement: share of labels that are what it predicts, under the names that make it largest.
+        prior: part of the weight that it has beforehand where no gold is known.
+        power: of its probabilities, in all these scores and in a mean.
     """
 
     candidate: str
@@ -46,6 +48,8 @@ class Scores:
     likelihood: FloatArray
     predicted: IntArray
     agreement: float = 1.0
+    prior: float = 0.0
+    power: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +74,10 @@ class Choice:
         return int(self.weight.argmax())
 
     @property
-    def parts(self) -> list[tuple[float, str]]:
-        """Weight and line of each candidate that weighs anything, the heaviest first."""
-        order = np.argsort(-self.weight, kind="stable")
-        return [(float(self.weight[k]), self.scores[k].candidate) for k in order if self.weight[k] > 0]
+    def parts(self) -> list[Part]:
+        """Each candidate that weighs anything, the heaviest first."""
+        order = [k for k in np.argsort(-self.weight, kind="stable") if self.weight[k] > 0]
+        return [Part(float(self.weight[k]), self.scores[k].candidate, self.scores[k].power) for k in order]
 
     @property
     def table(self) -> list[dict[str, str | float | None]]:
@@ -92,8 +96,8 @@ class Choice:
     @property
     def verdict(self) -> str:
         """What was chosen, how surely, and why the others were not."""
-        (_, name), *others = self.parts
-        listed = " and ".join(f"{line} (weight {weight:.2f})" for weight, line in self.parts)
+        (_, name, _), *others = self.parts
+        listed = " and ".join(f"{line} (weight {weight:.2f})" for weight, line, _ in self.parts)
         what = f"the mean of {listed}" if others else name
         leads = f"{name} is the likeliest in {100 * self.share[self.chosen]:.0f} % of resamples of the tasks"
         why = [f"{s.candidate} {reason}." for s, reason in zip(self.scores, self.left_aside, strict=True) if reason]
@@ -116,6 +120,14 @@ class Choice:
         unlike = [s.candidate for s, why in zip(self.scores, self.left_aside, strict=True) if why == _OTHER_NAMES]
         if unlike:
             return f"{' and '.join(unlike)} could be as good as {lead.candidate}, but would exchange classes. {remedy}"
+        parts = [s for s, weight in zip(self.scores, self.weight, strict=True) if weight > 0]
+        differ = float(np.any([part.predicted != lead.predicted for part in parts], 0).mean())
+        if differ > _MANY:
+            return (
+                f"{' and '.join(part.candidate for part in parts)} name {100 * differ:.0f} % of the training tasks "
+                "differently, and the labels do not tell which is right: their mean may be worse than the best of "
+                "them. Gold of validation tasks tells, the more the surer."
+            )
         return None
 
     @property
@@ -148,7 +160,8 @@ def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
     which the labels are clearly less likely; one that agrees with the labels less than 0.8 times as often as another of
     those that remain; one that names classes otherwise than the likeliest. Clearly is by two standard errors of a
     difference that is paired over tasks. The others weigh what makes everything that is known out of fold most
-    probable: labels of training tasks, gold of validation tasks (stacking).
+    probable: labels of training tasks, gold of validation tasks (stacking). Without gold these weights make up what
+    the priors of those left do not: labels reward what foretells them, shared mistakes included.
 
     Args:
         scores: of every candidate on the same tasks.
@@ -170,6 +183,9 @@ def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
     kept = np.flatnonzero([not why for why in reasons])
     weight = np.zeros(len(scores))
     weight[kept] = stacked(np.concatenate([likelihood, gold], 1)[kept])
+    if not gold.shape[1]:
+        prior = np.array([s.prior for s in scores])[kept]
+        weight[kept] = prior + (1 - prior.sum()) * weight[kept]
     for k in kept[weight[kept] < _LIGHT]:
         reasons[k] = _BY_WEIGHT
     weight[weight < _LIGHT] = 0
@@ -239,13 +255,13 @@ def label_agreement(predicted: IntArray, label: IntArray, n_classes: int) -> flo
 
 def label_likelihood(
     probabilities: FloatArray, task: IntArray, worker: IntArray, label: IntArray, n_workers: int
-) -> FloatArray:
-    """``log Σ_c p_i(c) Π_r π^{r,-i}[c, y_i^r]`` of each task under each candidate.
+) -> tuple[FloatArray, list[float]]:
+    """``log Σ_c p_i(c) Π_r π^{r,-i}[c, y_i^r]`` of each task under each candidate, and the powers that p was raised to.
 
     The confusions leave the task out, and are the same for all candidates: they follow from the mean of the candidates'
-    posteriors, and those from them, in rounds from vote shares. Every candidate's probabilities are sharpened or
-    flattened to the temperature under which the labels are most likely: what says nothing of the labels counts as equal
-    probabilities. What a candidate calls its classes does not matter: they are matched to those of the votes.
+    posteriors, and those from them, in rounds from vote shares. Every candidate's probabilities are raised to the power
+    under which the labels are most likely: what says nothing of the labels counts as equal probabilities. What a
+    candidate calls its classes does not matter: they are matched to those of the votes.
 
     Args:
         probabilities: (K, n, C) of K candidates for tasks that they were not fitted on, rows sum to 1.
@@ -255,7 +271,7 @@ def label_likelihood(
         n_workers: R.
 
     Returns:
-        (K, n) float64.
+        (K, n) float64, and a power for each candidate.
     """
     tasks, workers, labels = (torch.from_numpy(np.array(part, np.int64)) for part in (task, worker, label))
     n_tasks, n_classes = probabilities.shape[1:]
@@ -265,13 +281,13 @@ def label_likelihood(
     each = [torch.from_numpy(np.log(np.maximum(p, _SMALLEST))) for p in matched]
     for _ in range(_ROUNDS):
         evidence = annotations.log_evidence(q, _SMOOTHING, _POOLING)
-        joint = torch.stack([_at_best_temperature(log_p, evidence) for log_p in each])
+        powers = [_likeliest_power(log_p, evidence) for log_p in each]
+        joint = torch.stack([log_softmax(power * log_p) + evidence for power, log_p in zip(powers, each, strict=True)])
         q = softmax(joint).mean(0)
     found: FloatArray = torch.logsumexp(joint, 2).numpy()
-    return found
+    return found, powers
 
 
-def _at_best_temperature(log_p: Tensor, evidence: Tensor) -> Tensor:
-    """log of the joint probability of class and labels, (n, C)."""
-    tried = [log_softmax(t * log_p) + evidence for t in _TEMPERATURES]
-    return max(tried, key=lambda joint: float(torch.logsumexp(joint, 1).mean()))
+def _likeliest_power(log_p: Tensor, evidence: Tensor) -> float:
+    """The power of p under which the labels are most likely, (n, C)."""
+    return max(_POWERS, key=lambda power: float(torch.logsumexp(log_softmax(power * log_p) + evidence, 1).mean()))

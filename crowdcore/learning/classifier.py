@@ -15,8 +15,6 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
 from crowdcore.learning.api import train
 
-__all__ = ["CrowdClassifier"]
-
 
 class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A classifier trained on the labels of many workers.

@@ -16,8 +16,6 @@ from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.loop import Replica, make_replicas
 from crowdcore.learning.training.problem import Problem, make_problem
 
-__all__ = ["describe"]
-
 
 def describe() -> dict[str, Any]:
     """Settings schemas of the trainer, all methods and all backbones.

@@ -27,8 +27,6 @@ from crowdcore.learning.training.inputs import refuse_not_finite
 if TYPE_CHECKING:
     from crowdcore.learning.networks.texts import TextFeatures
 
-__all__ = ["KINDS", "Embedded", "embed", "estimate_seconds", "kinds_of", "usual_kind"]
-
 KINDS = {
     "tfidf": "TF-IDF and singular vectors of the texts",
     "sentences": "Sentence embeddings of the texts",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypedDict
 
-__all__ = ["TrainKeywords"]
-
 
 class TrainKeywords(TypedDict, total=False):
     """Fields of `TrainSettings`, then those of the methods' own settings; see there for bounds and defaults.

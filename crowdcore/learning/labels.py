@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,9 +14,6 @@ from crowdcore.learning.ratings.result import RatingsResult, is_ratings_result, 
 from crowdcore.learning.ratings.train import train_ratings
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.results.result_files import load_result
-from crowdcore.learning.training.events import Listener
-
-__all__ = ["Learnt", "fit", "method_for", "read_result", "usual"]
 
 Learnt: TypeAlias = TrainingResult | RatingsResult
 
@@ -36,23 +32,11 @@ def usual(dataset: Labelled) -> dict[str, Any]:
     return {} if isinstance(dataset, RatingDataset) else usual_settings(dataset)
 
 
-def fit(
-    dataset: Labelled,
-    method: str,
-    *,
-    seeds: int | Sequence[int],
-    device: str = "auto",
-    on_event: Listener | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    checkpoint: Path | None = None,
-    checkpoint_every: int = 10,
-    **settings: Any,
-) -> Learnt:
-    """`train`, or of labels that are numbers `train_ratings`, which keeps no checkpoints."""
-    shared: dict[str, Any] = {"seeds": seeds, "device": device, "on_event": on_event, "should_stop": should_stop}
+def fit(dataset: Labelled, method: str, **settings: Any) -> Learnt:
+    """`train`, or of labels that are numbers `train_ratings`, which take the same arguments."""
     if isinstance(dataset, RatingDataset):
-        return train_ratings(dataset, method, **shared, **settings)
-    return train(dataset, method, **shared, checkpoint=checkpoint, checkpoint_every=checkpoint_every, **settings)
+        return train_ratings(dataset, method, **settings)
+    return train(dataset, method, **settings)
 
 
 def read_result(folder: Path) -> Learnt:

@@ -12,8 +12,6 @@ from typing import Any
 
 from crowdcore.core.errors import SettingError
 
-__all__ = ["PRESETS", "Preset", "get"]
-
 
 @dataclass(frozen=True)
 class Preset:

@@ -8,8 +8,6 @@ from pydantic import Field
 
 from crowdcore.core.settings import Settings
 
-__all__ = ["SEEDS", "TrainSettings"]
-
 SEEDS = 6
 """Seeds unless others are asked for: the fewest with which a test over seeds can find a difference at 5 %."""
 

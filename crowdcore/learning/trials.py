@@ -14,23 +14,23 @@ from crowdcore.core import method_string
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import FloatArray, IntArray
-from crowdcore.data.dataset import NO_SPLIT, CrowdDataset
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.index_table import NO_SPLIT
 from crowdcore.learning import methods
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.choice import Choice, Scores, choose, label_agreement, label_likelihood
-from crowdcore.learning.results.blended import blended
+from crowdcore.learning.results.blended import blended, raised
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.events import EpochEvent, Event, Listener, NoteEvent
 from crowdcore.learning.training.naming import match_names, named_by_others
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["FOLDS", "REPLICAS", "Trials", "train_chosen"]
-
 FOLDS, REPLICAS = 4, 2
 """Folds of the tasks, and seeds of each trial."""
 _MOST = 10_000  # training tasks that trials learn from
 _SURE = 3.0  # standard errors of the gain in accuracy that lets gold rename classes
+_PRIOR = 0.5  # weight of gaussian-em where no gold is known: networks learn shared mistakes more easily
 _LEAST = 1e-3  # probability of a true class: one task with gold shall not decide alone
 _TRAIN, _VALID = range(2)
 
@@ -138,8 +138,7 @@ class Trials:
         def listen(event: Event) -> None:
             if isinstance(event, EpochEvent):
                 now = done + part * event.done
-                remaining = (time.perf_counter() - self.began) * (1 - now) / now
-                event = replace(event, done=now, remaining=remaining)
+                event = replace(event, done=now, remaining=(time.perf_counter() - self.began) * (1 - now) / now)
                 self.listen(replace(event, epoch=0, metrics={}) if is_trial else event)
             elif not is_trial:
                 self.listen(event)
@@ -155,13 +154,11 @@ class Trials:
         """The dataset without labels and gold of a fold, without a test split, and with no gold but what validates."""
         problem = self.problem
         dataset, order, splits = problem.dataset, problem.order, problem.splits
-        held_out = self.fold == fold
         split = np.full(dataset.n_tasks, NO_SPLIT, np.int8)
         split[self.train] = _TRAIN
         split[order[splits["valid"]]] = _VALID
-        split[held_out] = NO_SPLIT
-        gold = np.where(split == _VALID, dataset.gold, -1)
-        part = replace(dataset, split=split, gold=gold, truth=None)
+        split[self.fold == fold] = NO_SPLIT
+        part = replace(dataset, split=split, gold=np.where(split == _VALID, dataset.gold, -1), truth=None)
         return part.where(((split == _TRAIN) | (split == _VALID))[dataset.task])
 
     def _scores(self, tried: Mapping[str, FloatArray]) -> list[Scores]:
@@ -170,14 +167,17 @@ class Trials:
         used = position[dataset.task] >= 0
         task, worker, label = position[dataset.task][used], dataset.worker[used], dataset.label[used]
         each = np.stack([found[self.train] for found in tried.values()])
-        likelihood = label_likelihood(each, task, worker, label, dataset.n_workers)
+        likelihood, powers = label_likelihood(each, task, worker, label, dataset.n_workers)
         gold, scores = dataset.gold[self.judged], []
+        clusters = np.array([candidate.split()[0] == "gaussian-em" for candidate in tried])
+        prior = _PRIOR * clusters / max(clusters.sum(), 1)
         for k, (candidate, found) in enumerate(tried.items()):
             line, of_gold, order = self._named(candidate, found[self.judged], gold)
             predicted = each[k][:, order].argmax(1)
             agreement = label_agreement(predicted[task], label, dataset.n_classes)
-            true = np.log(np.maximum(of_gold[np.arange(len(gold)), gold], _LEAST))
-            scores.append(Scores(line, of_gold.argmax(1) == gold, true, likelihood[k], predicted, agreement))
+            true = np.log(np.maximum(raised(of_gold, powers[k])[np.arange(len(gold)), gold], _LEAST))
+            of_labels = (likelihood[k], predicted, agreement, prior[k], powers[k])
+            scores.append(Scores(line, of_gold.argmax(1) == gold, true, *of_labels))
         return scores
 
     def _named(self, candidate: str, p: FloatArray, gold: IntArray) -> tuple[str, FloatArray, IntArray]:
@@ -247,11 +247,11 @@ def train_chosen(
             notes = tuple(filter(None, (choice.verdict, choice.doubt, choice.evidence)))
     for note in notes:
         listen(NoteEvent(note))
-    results = _train_parts(fit, problem, [line for _, line in parts], shared, seeds, trials, checkpoint)
+    results = _train_parts(fit, problem, [part.line for part in parts], shared, seeds, trials, checkpoint)
     if len(results) < len(parts):
-        notes = (*notes, f"Stopped before {parts[len(results)][1]} was trained: it is left out.")
+        notes = (*notes, f"Stopped before {parts[len(results)].line} was trained: it is left out.")
     trained_parts = method_string.read_mean(method_string.spell_mean(parts[: len(results)]))
-    result = blended(results, [weight for weight, _ in trained_parts])
+    result = blended(results, trained_parts)
     return replace(
         result,
         method=method.name,

@@ -20,8 +20,6 @@ from crowdcore.runs import Run, RunSpec, Workspace
 from crowdcore.runs.datasets import open_dataset
 from crowdcore.runs.patience import disk_problem
 
-__all__ = ["look", "start", "wait"]
-
 _EVERY = 2.0  # seconds between looks at the record
 _STATE = ("finished", "running", "queued", "cancelled", "failed")  # which of several runs of the same is shown
 
@@ -110,12 +108,8 @@ def _look(
     read: Callable[[str], TrainingResult],
     workspace: Workspace,
 ) -> Found:
-    from crowdcore.learning import methods
-
     if part.absent:
         return Found(part, f"not run: {part.absent}")
-    if part.method and part.method not in methods.names():
-        return Found(part, f"not run: no method {part.method}")
     name, run = _name(part), None
     if not isinstance(part.data, str) and not (workspace.folder / "datasets" / name).exists():
         return Found(part, "not run yet")

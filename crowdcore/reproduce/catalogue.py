@@ -9,8 +9,6 @@ from crowdcore.core.errors import SettingError
 from crowdcore.reproduce import ccc, conal, crowd_layer, trace
 from crowdcore.reproduce.entry import Entry
 
-__all__ = ["ENTRIES", "get"]
-
 ENTRIES: Mapping[str, Entry] = {
     entry.id: entry for paper in (conal, crowd_layer, trace, ccc) for entry in paper.ENTRIES
 }

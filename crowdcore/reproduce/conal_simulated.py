@@ -10,8 +10,6 @@ from crowdcore.learning.recovery.measures import judge
 from crowdcore.learning.recovery.plan import RecoveryPlan, preset
 from crowdcore.reproduce.entry import SELECTED, Measure, Part, Scale
 
-__all__ = ["METHODS", "figure_4", "figure_6", "recovered"]
-
 METHODS = {
     "DL-MV": "dl-mv",
     "DL-CL": "crowd-layer",

@@ -19,8 +19,6 @@ from crowdcore.learning.comparison.summary import curve_bands
 from crowdcore.learning.recovery.measures import learnt_of, true_effective
 from crowdcore.reproduce.entry import Found, Measure
 
-__all__ = ["Draw", "along", "curves", "dots", "matrices", "of_dataset", "of_result", "scatter"]
-
 Draw: TypeAlias = Callable[[Sequence[Found]], Mapping[str, go.Figure]]
 _WORKERS = 3  # of those that made most annotations
 
@@ -83,19 +81,20 @@ def matrices(average: bool = False) -> Draw:
             assert real is not None
             pairs: list[tuple[str, FloatArray]] = []
             if average:
-                pairs += [("mean, true", np.nanmean(real, 0)), ("mean, learnt", own.mean(0))]
+                pairs += [("mean<br>true", np.nanmean(real, 0)), ("mean<br>learnt", own.mean(0))]
             else:
                 if learnt.common is not None:
                     if truth is not None and truth.common_confusion is not None:
-                        pairs.append(("common, true", truth.common_confusion))
-                    pairs.append(("common, learnt", learnt.common[0]))
+                        pairs.append(("common<br>true", truth.common_confusion))
+                    pairs.append(("common<br>learnt", learnt.common[0]))
                 for r in np.argsort(-ds.labels_per_worker, kind="stable")[:_WORKERS]:
                     name = f"worker {r + 1}"
-                    pairs += [(f"{name}, {'true' if known else 'seen'}", real[r]), (f"{name}, learnt", own[r])]
+                    pairs += [(f"{name}<br>{'true' if known else 'seen'}", real[r]), (f"{name}<br>learnt", own[r])]
             name = f"{one.part.row}, {one.part.column}" + (f", {one.part.at:g}" if one.part.at is not None else "")
-            for k in range(0, len(pairs), 4):
-                part = pairs[k : k + 4]
-                drawn[name + (f" ({k // 4 + 1})" if len(pairs) > 4 else "")] = figures.confusion(
+            first = 4 - len(pairs) % 2  # no pair is torn apart where the common confusion stands alone
+            parts = [pairs[:first], *(pairs[k : k + 4] for k in range(first, len(pairs), 4))]
+            for k, part in enumerate(parts, 1):
+                drawn[name + (f" ({k})" if len(parts) > 1 else "")] = figures.confusion(
                     [matrix for _, matrix in part],
                     [escaped(c) for c in ds.classes],
                     names=[called for called, _ in part],
@@ -128,7 +127,7 @@ def of_dataset(exhibit: Callable[[View], Exhibit]) -> Draw:
     def draw(found: Sequence[Found]) -> dict[str, go.Figure]:
         seen = {one.part.column: one.dataset for one in found if one.dataset is not None}
         drawn = {name: exhibit(exhibits.view(ds, "gold", hidden=True)).figure for name, ds in seen.items()}
-        return {name: figure for name, figure in drawn.items() if figure is not None}
+        return {name: _of(name, figure) for name, figure in drawn.items() if figure is not None}
 
     return draw
 
@@ -144,10 +143,16 @@ def of_result(exhibit: Callable[[RunView], Exhibit]) -> Draw:
             seen = exhibits.view(one.dataset, "gold", hidden=True)
             figure = exhibit(of_run(seen, one.result, one.part.row)).figure
             if figure is not None:
-                drawn[column] = figure
+                drawn[column] = _of(column, figure)
         return drawn
 
     return draw
+
+
+def _of(column: str, figure: go.Figure) -> go.Figure:
+    """A copy of a figure whose subtitle begins with the column that it is of."""
+    said = figure.layout.title.subtitle.text
+    return theme.copied(figure).update_layout(title_subtitle_text=" · ".join([column, *([said] if said else [])]))
 
 
 def scatter(weights: Callable[[Found], FloatArray], words: str) -> Draw:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from crowdcore.learning.results.result import TrainingResult
     from crowdcore.runs.run import Run
 
-__all__ = ["BEST", "LAST", "SCALES", "SELECTED", "Entry", "Found", "Measure", "Part", "Scale"]
-
 Scale: TypeAlias = Literal["small", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,21 +15,19 @@ from crowdcore.core.types import FloatArray
 from crowdcore.exhibits import Exhibit
 from crowdcore.reproduce.entry import Entry, Found, Scale
 
-__all__ = ["told", "write"]
-
 _PERCENT = 10  # numbers from which two decimals do
-_TOLD = ["row", "column", "measure", "paper", "ours"]
+_NAMED = 12  # rows without a number that are named; of more, how many
 
 
 def told(entry: Entry, scale: Scale, found: Sequence[Found]) -> Exhibit:
-    """The paper's numbers beside ours: a row for each number of the table.
+    """The paper's numbers beside ours: a row for each number of the table, those that we have first.
 
     Returns:
         table: row, column, measure, paper (as printed; "drawn" where it prints none), ours (mean ± standard deviation
         over seeds, or why there is none), difference in protocol, run (id), ours mean, ours std, seeds.
     """
     rows = []
-    for one in found:
+    for one in sorted(found, key=lambda one: not one.ours):
         at = "" if one.part.at is None else f" {one.part.at:g}"
         for measure, printed in one.part.paper.items():
             values = one.ours.get(measure)
@@ -53,6 +53,15 @@ def told(entry: Entry, scale: Scale, found: Sequence[Found]) -> Exhibit:
         *_differences(found),
     )
     return Exhibit(f"{entry.id}-{scale}", entry.title, None, pd.DataFrame(rows), notes)
+
+
+def our_figures(entry: Entry, scale: Scale, found: Sequence[Found]) -> list[Exhibit]:
+    """Our figures of it, each with the table of all numbers."""
+    table = told(entry, scale, found).table
+    return [
+        Exhibit(f"{entry.id}-{scale}-{k}", f"{entry.title}: {name}", figure, table)
+        for k, (name, figure) in enumerate(entry.draw(found).items(), 1)
+    ]
 
 
 def _differences(found: Sequence[Found]) -> list[str]:
@@ -88,7 +97,45 @@ def write(entry: Entry, scale: Scale, found: Sequence[Found], folder: Path) -> l
 
 
 def _markdown(entry: Entry, shown: Exhibit) -> str:
-    """The table for people; what is alike in many rows is told once below."""
-    lines = [f"## {entry.id}: {entry.title}", "", f"| {' | '.join(_TOLD)} |", "|---" * len(_TOLD) + "|"]
-    lines += [f"| {' | '.join(map(str, row))} |" for row in shown.table[_TOLD].itertuples(index=False)]
-    return "\n".join([*lines, "", *(f"- {note}" for note in shown.notes)]) + "\n"
+    """The table for people, a row and column as in the paper; below it what has no number, and what is different."""
+    table = shown.table
+    there = table[table["seeds"] > 0]
+    printed = there["paper"] != "drawn"
+    cells = there["ours"].where(~printed, there["paper"] + " / " + there["ours"])
+    found = dict(zip(zip(there["row"], there["measure"], there["column"], strict=True), cells, strict=True))
+    measures, columns = there["measure"].unique(), there["column"].unique()
+    notes = [*_without_number(table[table["seeds"] == 0]), *shown.notes[1:]]
+    lines = [f"## {entry.id}: {entry.title}", "", _wrapped(shown.notes[0]), ""]
+    if len(there):
+        what, lead = ([*measures], [""]) if len(measures) == 1 else ([], ["", "measure"])
+        numbers = "paper / ours" if printed.any() else "ours (the paper's are drawn)"
+        lines += [_capital(", ".join([*what, numbers])) + ":", "", _line([*lead, *columns])]
+        lines.append("|---" * (len(lead) + len(columns)) + "|")
+        for row, measure in itertools.product(table["row"].unique(), measures):
+            line = [found.get((row, measure, column), "") for column in columns]
+            lines += [_line([*[row, measure][: len(lead)], *line])] if any(line) else []
+        lines.append("")
+    return "\n".join([*lines, *(_wrapped(f"- {_capital(note)}") for note in notes)]).rstrip() + "\n"
+
+
+def _without_number(table: pd.DataFrame) -> list[str]:
+    """Each reason once, after the rows it holds for."""
+    told = []
+    for why, those in table.groupby("ours", sort=False):
+        rows = [*dict.fromkeys(f"{row} ({at})" for row, at in zip(those["row"], those["column"], strict=True))]
+        named = ", ".join(rows) if len(rows) <= _NAMED else f"{len(rows)} rows"
+        told.append(f"{named}: {str(why).replace(': ', ', ', 1)}.")
+    return told
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _wrapped(text: str) -> str:
+    indent = "  " if text.startswith("- ") else ""
+    return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     pass
 
-__all__ = ["Facts", "adopt", "facts_of"]
-
 
 @dataclass(frozen=True)
 class Facts:

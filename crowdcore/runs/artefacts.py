@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from crowdcore.learning.ratings.result import RatingsResult
     from crowdcore.learning.results.result import TrainingResult
 
-__all__ = ["export_model", "learnt", "log_lines", "predictions", "ratings_result", "result"]
-
 _SPLITS = np.array(["train", "valid", "test", "unlabelled"])
 _LOG_BYTES = 200_000  # read from the end of a log
 

@@ -20,8 +20,6 @@ from crowdcore.runs.record import ask
 from crowdcore.runs.schema import client_of, connect
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["backup_workspace", "restore_workspace"]
-
 _LIST, _FORMAT = "backup.json", 1  # file -> size and SHA-256, the last entry of the archive
 _FOLDERS = ("runs", "artifacts", "datasets", "uploads", "marks")
 _FILES = frozenset({"mlflow.db", KEY_FILE})  # beside them; the key gives workers the pseudonyms they had

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from crowdcore.runs.workspace import Workspace
 
-__all__ = ["JOIN", "KEY", "UNGUARDED", "check_scheduler", "cluster_security", "key_file", "make_key", "tls"]
-
 JOIN = "CROWDCORE_SCHEDULER"
 """Address of the scheduler that the engine and workers join."""
 KEY = "CROWDCORE_CLUSTER_KEY"

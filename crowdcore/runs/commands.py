@@ -7,11 +7,9 @@ import shlex
 
 from crowdcore.runs.run_config import RunSpec
 
-__all__ = ["command_line"]
-
 
 def command_line(spec: RunSpec) -> str:
-    """``crowdcore train …`` with the dataset, method, settings and seeds of a run."""
+    """``crowdcore train …`` with the dataset, method, settings and seeds of a run; what reading drops is accepted."""
     words = ["crowdcore", "train", spec.dataset, "--method", spec.method]
     if spec.seeds == tuple(range(len(spec.seeds))):
         words += ["--seeds", str(len(spec.seeds))]
@@ -21,7 +19,7 @@ def command_line(spec: RunSpec) -> str:
         words += ["--device", spec.device]
     for name, value in spec.settings.items():
         words += ["--epochs", str(value)] if name == "epochs" else ["--set", f"{name}={_written(value)}"]
-    return shlex.join(words)
+    return shlex.join([*words, "--accept"])
 
 
 def _written(value: object) -> str:

@@ -10,8 +10,6 @@ from crowdcore.data.catalogue import load_labels, read_labels
 from crowdcore.data.ratings import Labelled
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["open_dataset", "open_labels", "spelled"]
-
 
 def spelled(name: str) -> str:
     """How a run calls a dataset: its name, or the absolute path of a file or folder."""

@@ -31,8 +31,6 @@ from crowdcore.runs.processes import end_with
 from crowdcore.runs.usage import Processors, peak_bytes, process_age
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["measure"]
-
 _FIRST, _GROWTH = 512, 4  # tasks
 _BUDGET = 4.0  # seconds after which no larger part is tried
 

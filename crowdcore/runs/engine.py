@@ -23,8 +23,6 @@ from crowdcore.runs.patience import disk_problem, one_sentence
 from crowdcore.runs.processes import is_alive, kill_group, start_detached
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["EngineState", "WorkerState", "engine_state", "ensure_engine", "stop_engine"]
-
 _PATIENCE = 25.0  # seconds that it has to end everything
 
 _started: dict[Path, subprocess.Popen[bytes]] = {}  # workspace -> the engine that this process started last
@@ -70,7 +68,7 @@ def ensure_engine(*, workspace: Workspace | None = None) -> None:
     workspace = workspace or Workspace.open()
     files = EngineFiles(workspace.folder)
     with one_sentence(workspace):
-        files.do_poke()
+        files.ask()
     with _one:
         started = _started.get(workspace.folder)
         if is_locked(files.lock) or (started and started.poll() is None):
@@ -92,7 +90,7 @@ def engine_state(*, workspace: Workspace | None = None) -> EngineState:
         if files.wanted.exists() and not workspace.read_only:
             ensure_engine(workspace=workspace)
         return EngineState(None)
-    said = read_json(files.state)
+    said = read_json(files.note)
     return EngineState(
         said.get("address"),
         tuple(WorkerState(**w) for w in said.get("workers", [])),
@@ -114,10 +112,10 @@ def stop_engine(*, workspace: Workspace | None = None) -> None:
     files = EngineFiles(workspace.folder)
     files.wanted.unlink(missing_ok=True)
     deadline = time.monotonic() + _PATIENCE
-    while is_locked(files.lock) and not read_json(files.engine) and time.monotonic() < deadline:
+    while is_locked(files.lock) and not read_json(files.note) and time.monotonic() < deadline:
         time.sleep(0.05)  # it is just starting
     if is_locked(files.lock):
-        engine = read_json(files.engine)
+        engine = read_json(files.note)
         if engine.get("host") != socket.gethostname():
             raise CrowdError(f"The engine of this workspace runs on {engine.get('host')}: stop it there.")
         with contextlib.suppress(ProcessLookupError):

@@ -1,11 +1,11 @@
 """The engine: ``python -m crowdcore.runs.engine_process``, one process per workspace, found by the lock it holds.
 
 It holds Dask's scheduler and the nannies that keep its workers running (or joins a cluster), hands runs over as slots
-become free, and ends with all of them when nothing has been asked for a while. Apps only write the record and poke it.
+become free, moves searches on, and ends with all of them when nothing has been asked for a while. Apps only write the
+record and ask it to look.
 
-Slots are Dask's resources, but the queue stays in the record: Dask gives every waiting task to a worker at once and
-never moves it. With four tasks waiting for the one slot of a worker, a second worker that joined got none of them in
-eighteen seconds (distributed 2026.8); nor can the priority of a waiting task change.
+Workers and their slots are Dask's, but the queue stays in the record: Dask gives a waiting task to a worker at once,
+and keeps neither their order nor every slot busy (docs/design.md, `python -m benchmarks.engine`).
 """
 
 from __future__ import annotations
@@ -31,14 +31,13 @@ from crowdcore.runs.schema import client_of
 from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
+    from crowdcore.runs.coordinator import Coordinator
     from crowdcore.runs.run import Run
-
-__all__ = ["IDLE", "SLOTS", "main"]
 
 IDLE, SLOTS = "CROWDCORE_ENGINE_IDLE", "CROWDCORE_SLOTS"
 _BRIEFLY = 90.0  # seconds without work after which the engine ends: what it has loaded takes 800 MB
 _LONG = 1800.0  # the same when somebody has added a worker, which would end, too
-_TICK, _LOOK, _RARELY = 0.05, 1.0, 3.0  # seconds between looks at the poke, at a busy and at an idle record
+_TICK, _LOOK, _RARELY = 0.05, 1.0, 2.0  # seconds between looks at what is asked, at a busy and at an idle record
 _JOINING = 0.2  # seconds between looks while the first worker is on its way
 _ALONE = 15.0  # seconds without a worker that are worth a word
 _QUIET = {  # runs are processes of their own: there is nothing here to measure or profile
@@ -72,7 +71,7 @@ class Engine:
 
         dask.config.set(_QUIET)
         self._workspace, self._files = workspace, EngineFiles(workspace.folder)
-        write_json(self._files.engine, {"pid": os.getpid(), "host": socket.gethostname()})
+        write_json(self._files.note, _me())
         self._join = os.environ.get(JOIN, "")
         self._idle = float(os.environ.get(IDLE) or 0)
         self._reconciler = Reconciler(workspace)
@@ -80,13 +79,12 @@ class Engine:
         self._cluster = None if self._join else local_cluster(workspace, int(os.environ.get(SLOTS) or 1))
         self._client: Any = None  # Dask's client has no types
         self._handed: dict[str, _Handed] = {}
+        self._searches: dict[str, Coordinator] = {}
+        self._workers: dict[str, dict[str, Any]] = {}
         self._joined = time.monotonic()
         self._lock, self._wake, self._stop = lock, threading.Event(), stop
-        self._state: dict[str, Any] = {}
-        self._locked, self._telling, self._ended = "", threading.Lock(), threading.Event()
-        threading.Thread(target=self._watch_locks, name="locks", daemon=True).start()
-        self.looked = 0
-        """The poke that was answered last."""
+        self.answered = 0
+        """When what was answered last had been asked for."""
 
     def run(self) -> None:
         """Until told to stop, or idle for long."""
@@ -94,13 +92,13 @@ class Engine:
         try:
             while not self._is_over():
                 self._wake.clear()
-                poked = self._files.poked()
-                problem = disk_problem(self._workspace.folder) or self._step()
-                if poked != self.looked or self._handed or self._reconciler.unfinished:
+                asked = self._files.asked()
+                problem = disk_problem(self._workspace.folder) or lock_problem(self._workspace) or self._step()
+                if asked != self.answered or self._handed or self._reconciler.unfinished:
                     busy = time.monotonic()
-                self.looked = poked
-                n_workers = self._report(problem)
-                own = len(self._cluster.workers) if self._cluster else 0
+                self.answered = asked
+                self._report(problem)
+                own, n_workers = len(self._cluster.workers) if self._cluster else 0, len(self._workers)
                 idle = self._idle or (_LONG if n_workers > own else _BRIEFLY)
                 if time.monotonic() - busy > idle:
                     _log.info("nothing to do for %.0f s", idle)
@@ -116,11 +114,15 @@ class Engine:
 
     def _step(self) -> str:
         """One round; returns what stands in the way, "" if nothing does."""
+        from crowdcore.runs.worker_process import SLOT
+
+        self._workers = {}
         try:
-            workers = self._workers()
+            self._workers = workers = self._find_workers()
             self._collect(workers)
-            waiting = self._reconciler.waiting(set(self._handed))
-            self._hand_over(waiting, workers)
+            waiting = self._reconciler.waiting({*self._handed, *self._searches})
+            self._search(waiting, sum(int(w["resources"][SLOT]) for w in workers.values()))
+            self._hand_over([run for run in waiting if run.spec.search is None], workers)
             if workers:
                 self._joined = time.monotonic()
             alone = time.monotonic() - self._joined > _ALONE
@@ -131,7 +133,7 @@ class Engine:
             _log.exception("this round failed")
             return "The engine cannot look after the runs now and tries again; engine/engine.log says why."
 
-    def _workers(self) -> dict[str, dict[str, Any]]:
+    def _find_workers(self) -> dict[str, dict[str, Any]]:
         """Address -> what the scheduler says of a worker that takes runs."""
         from distributed import Client
 
@@ -156,8 +158,21 @@ class Engine:
                         handed.future.cancel(force=True)
                 self._reconciler.settle(run_id)
 
+    def _search(self, waiting: list[Run], slots: int) -> None:
+        """Take up searches that wait, and move all on; one that meets trouble that may pass is taken up anew."""
+        from crowdcore.runs.coordinator import Coordinator
+
+        for run in waiting:
+            if run.spec.search is not None:
+                self._searches[run.id] = Coordinator(run, run.spec.search, self._workspace)
+        for run_id, search in list(self._searches.items()):
+            del self._searches[run_id]
+            if run_id in self._reconciler.unfinished:
+                search.step(slots)
+                self._searches[run_id] = search
+
     def _hand_over(self, waiting: list[Run], workers: dict[str, dict[str, Any]]) -> None:
-        from crowdcore.runs.worker_process import SEARCHES, SLOT
+        from crowdcore.runs.worker_process import CONCLUDING, SLOT
 
         if not waiting or self._client is None:
             return
@@ -170,9 +185,9 @@ class Engine:
                     free[at][kind] -= 1  # a run of another workspace, or from before we lost touch
         for run in waiting:
             concludes = self._workspace.cancel_requested(run.id)  # it makes its checkpoint a result, which is soon done
-            resource = SEARCHES if run.spec.search or concludes else SLOT
+            resource = CONCLUDING if concludes else SLOT
             able = [at for at in free if free[at][resource] >= 1]
-            if not run.spec.search and run.spec.device.startswith("cuda"):
+            if run.spec.device.startswith("cuda"):
                 offering = [at for at in workers if run.spec.device in workers[at]["resources"]]
                 able = [at for at in able if at in offering] if offering else able  # else it fails, and says why
             if able:
@@ -190,29 +205,22 @@ class Engine:
             str(self._workspace.folder),
             self._workspace.tracking_uri,
             run.id,
-            "search_process" if run.spec.search else "train_process",
             run.spec.device,
             key=f"{resource}-{run.id}-{uuid.uuid4().hex[:8]}",
             workers=[worker],
             resources={resource: 1},
-            priority=run.spec.priority,
-            retries=0,
-            pure=False,
         )
         distributed.fire_and_forget(future)  # type: ignore[no-untyped-call]
         future.add_done_callback(lambda _: self._wake.set())
         self._handed[run.id] = _Handed(future, worker, resource)
         _log.info("gave %s to %s", run.id, worker)
 
-    def _report(self, problem: str) -> int:
-        """Write what `engine_state` says, and whether it is wanted; returns how many workers there are."""
+    def _report(self, problem: str) -> None:
+        """Write what `engine_state` says, and whether it is wanted."""
         from crowdcore.runs.worker_process import SLOT
 
-        workers: dict[str, dict[str, Any]] = {}
-        with contextlib.suppress(Exception):
-            workers = self._workers()
         busy = [h.worker for h in self._handed.values() if h.resource == SLOT]
-        self._state = {
+        state = {
             "address": self._client.scheduler.address if self._client else None,
             "problem": problem,
             "workers": [
@@ -222,34 +230,22 @@ class Engine:
                     "slots": int(w["resources"][SLOT]),
                     "busy": busy.count(at),
                 }
-                for at, w in workers.items()
+                for at, w in self._workers.items()
             ],
         }
-        self._tell()
-        with contextlib.suppress(OSError):
-            if self._reconciler.unfinished:
-                self._files.wanted.touch()
-            else:
+        with contextlib.suppress(OSError):  # of a full disk, `engine_state` knows by itself
+            write_json(self._files.note, _me() | state)
+            if self._reconciler.unfinished and not self.answered:
+                self._files.ask()
+            elif not self._reconciler.unfinished and self._files.asked() == self.answered:
                 self._files.wanted.unlink(missing_ok=True)
-        return len(workers)
-
-    def _tell(self) -> None:
-        with self._telling, contextlib.suppress(OSError):  # of a full disk, `engine_state` knows by itself
-            write_json(self._files.state, {**self._state, "problem": self._locked or self._state.get("problem", "")})
-
-    def _watch_locks(self) -> None:
-        """Say that the record is locked, at once: a round waits for it, and says nothing meanwhile."""
-        while not self._ended.wait(_LOOK):
-            locked_by = lock_problem(self._workspace)
-            if locked_by != self._locked and not self._ended.is_set() and not self._is_over():
-                self._locked = locked_by
-                self._tell()
+                self.answered = 0
 
     def _wait(self, seconds: float) -> None:
-        """Until somebody pokes, a run ends, or time is up."""
+        """Until somebody asks, a run ends, or time is up."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and not self._is_over():
-            if self._files.poked() != self.looked or self._wake.wait(_TICK):
+            if self._files.asked() != self.answered or self._wake.wait(_TICK):
                 return
 
     def _disconnect(self) -> None:
@@ -260,7 +256,6 @@ class Engine:
 
     def _close(self) -> None:
         self._disconnect()
-        self._ended.set()
         if self._cluster:
             self._cluster.close()
         if not self._stop.is_set() and self._is_over():  # what lies there now belongs to others
@@ -269,8 +264,11 @@ class Engine:
         with contextlib.suppress(Exception):
             self._reconciler.waiting(set())  # what ran is queued again
         with contextlib.suppress(OSError):
-            for file in (self._files.scheduler, self._files.state, self._files.engine):
-                file.unlink(missing_ok=True)
+            self._files.note.unlink(missing_ok=True)
+
+
+def _me() -> dict[str, Any]:
+    return {"pid": os.getpid(), "host": socket.gethostname()}
 
 
 def main() -> None:
@@ -282,14 +280,14 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     answered = -1
-    while not stop.is_set() and answered != files.poked():  # asked for something while it was ending
+    while not stop.is_set() and answered != files.asked():  # asked for something while it was ending
         try:
             with locked(files.lock, wait=0) as lock:
                 while disk_problem(workspace.folder) and not stop.wait(_LOOK):
                     pass
                 engine = Engine(workspace, lock, stop)
                 engine.run()
-                answered = engine.looked if files.lock.exists() else files.poked()  # without a folder, nobody asks
+                answered = engine.answered if files.lock.exists() else files.asked()  # without a folder, nobody asks
         except (BlockingIOError, FileNotFoundError):  # there is another one, or no workspace any more
             return
 

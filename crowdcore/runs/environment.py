@@ -6,8 +6,6 @@ import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
-__all__ = ["environment"]
-
 _PACKAGES = (
     "numpy",
     "pandas",

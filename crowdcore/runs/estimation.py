@@ -22,8 +22,6 @@ from crowdcore.runs.run_config import RunSpec
 from crowdcore.runs.store import list_runs
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["Estimate", "RefusedError", "estimate"]
-
 _PATIENCE = 120  # seconds for a trial
 _REFUSED = 2  # exit code of a trial that says why
 

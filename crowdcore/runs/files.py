@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["EngineFiles", "read_json", "write_json"]
-
 
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON file that holds an object; empty when it is not there."""
@@ -40,23 +38,17 @@ class EngineFiles:
     Attributes:
         folder: only its owner may look in, as its key lets one run code.
         lock: held by the engine as long as it lives.
-        engine: process and host of the engine.
-        state: what `engine_state` says.
-        scheduler: Dask's scheduler file.
+        note: process and host of the engine, and what `engine_state` says.
         key: private key and certificate by which the engine's own scheduler and workers know each other.
-        poke: touched when there is something to do.
-        wanted: there as long as runs wait or go on.
+        wanted: there as long as runs wait or go on; touched when there is something to do.
         scratch: Dask's own.
     """
 
     def __init__(self, workspace: Path) -> None:
         self.folder = workspace / "engine"
         self.lock = self.folder / "engine.lock"
-        self.engine = self.folder / "engine.json"
-        self.state = self.folder / "state.json"
-        self.scheduler = self.folder / "scheduler.json"
+        self.note = self.folder / "engine.json"
         self.key = self.folder / "key.pem"
-        self.poke = self.folder / "poke"
         self.wanted = self.folder / "wanted"
         self.scratch = self.folder / "scratch"
 
@@ -68,16 +60,16 @@ class EngineFiles:
         """What a process of the engine said last."""
         return self.folder / f"{name}.log"
 
-    def poked(self) -> int:
-        """When somebody last asked for something, in nanoseconds; 0 = never."""
+    def asked(self) -> int:
+        """When somebody last asked for something, in nanoseconds; 0 = nothing is wanted."""
         try:
-            return self.poke.stat().st_mtime_ns
+            return self.wanted.stat().st_mtime_ns
         except FileNotFoundError:
             return 0
 
-    def do_poke(self) -> None:
-        """Ask the engine to look."""
+    def ask(self) -> None:
+        """Ask the engine to look, and whoever looks to start one."""
         self.make()
-        self.poke.touch()
+        self.wanted.touch()
         now = time.time_ns()
-        os.utime(self.poke, ns=(now, now))
+        os.utime(self.wanted, ns=(now, now))

@@ -7,7 +7,6 @@ Loading PyTorch and MLflow takes seconds of a core, a fork takes milliseconds. T
 from __future__ import annotations
 
 import contextlib
-import importlib
 import multiprocessing
 import multiprocessing.forkserver
 import os
@@ -17,8 +16,6 @@ from multiprocessing.connection import wait
 from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import Any
-
-__all__ = ["NICE", "Forked", "give_way", "preload"]
 
 NICE = 2
 """How much training gives way to other programs: beside one that never rests, it gets two fifths of a core."""
@@ -78,18 +75,18 @@ def preload(log: Path) -> None:
 
 
 class Forked:
-    """A process of its own group and session; started at once.
+    """A training process of its own group and session; started at once.
 
     Args:
-        module: its ``work(workspace, run_id)`` is run, and returns the exit code.
+        run_id: the run to train; see `train_process.main`.
         environment: added to the worker's.
         log: file for what it writes.
         handle: file descriptor that it inherits.
     """
 
-    def __init__(self, module: str, run_id: str, environment: Mapping[str, str], log: Path, handle: int) -> None:
+    def __init__(self, run_id: str, environment: Mapping[str, str], log: Path, handle: int) -> None:
         preload(log)
-        arguments = (module, run_id, dict(environment), str(log), _Inherited(handle))
+        arguments = (run_id, dict(environment), str(log), _Inherited(handle))
         self._process = _context.Process(target=_run, args=arguments)
         with _one_at_a_time:
             self._process.start()
@@ -115,7 +112,7 @@ def give_way() -> None:
             Path("/proc/self", name).write_text(str(value))
 
 
-def _run(module: str, run_id: str, environment: Mapping[str, str], log: str, handle: int) -> None:
+def _run(run_id: str, environment: Mapping[str, str], log: str, handle: int) -> None:
     """What a forked process does; ``handle`` stays open until it ends."""
     os.setsid()
     give_way()
@@ -123,4 +120,6 @@ def _run(module: str, run_id: str, environment: Mapping[str, str], log: str, han
     written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(written, 1)
     os.dup2(written, 2)
-    raise SystemExit(importlib.import_module(module).main(run_id))
+    from crowdcore.runs.train_process import main
+
+    raise SystemExit(main(run_id))

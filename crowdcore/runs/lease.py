@@ -17,8 +17,6 @@ from typing import Literal
 from crowdcore.runs.files import write_json
 from crowdcore.runs.locks import is_locked, locked
 
-__all__ = ["Lease", "Note", "Outcome", "forget_note", "is_leased", "leased", "read_note"]
-
 Outcome = Literal["", "ended", "failed", "cancelled", "stopped"]
 
 
@@ -34,7 +32,7 @@ class Note:
         host: where both are.
         outcome: "" while it goes on; "ended" when the child came to an end by itself and recorded it, "failed" and
             "cancelled" when it could not record that, "stopped" when the engine ended it to go on later.
-        message: why.
+        message: why; of a process that was lost, one line, and then the last ones of its log.
     """
 
     lost: int = 0
@@ -62,12 +60,12 @@ class Lease:
         if self.folder.is_dir():
             write_json(self.folder / "note.json", asdict(note))
 
-    def begin(self, child: int = 0, message: str = "") -> Note:
+    def begin(self, child: int = 0) -> Note:
         """Start a note of ours; what began before us and left no outcome counts as lost, unless the run got on."""
         before, progress = read_note(self.folder), progress_of(self.folder)
         lost = before.lost if before.progress == progress else 0
         lost += bool(before.supervisor and not before.outcome)
-        note = Note(lost, progress, os.getpid(), child, socket.gethostname(), message=message)
+        note = Note(lost, progress, os.getpid(), child, socket.gethostname())
         self.write(note)
         return note
 
@@ -92,10 +90,8 @@ def is_leased(folder: Path) -> bool:
 
 
 def progress_of(folder: Path) -> str:
-    """What a run has kept so far: it changes with every checkpoint, and with every trial of a search."""
-    kept = sorted(str(path.relative_to(folder)) for path in folder.glob("checkpoint/**/epoch-*.safetensors"))
-    journal = folder / "search.journal"
-    return " ".join([*kept, *([str(journal.stat().st_size)] if journal.exists() else [])])
+    """What a run has kept so far: it changes with every checkpoint."""
+    return " ".join(sorted(str(path.relative_to(folder)) for path in folder.glob("checkpoint/**/epoch-*.safetensors")))
 
 
 def read_note(folder: Path) -> Note:

@@ -10,9 +10,8 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
+from crowdcore.learning.selection_score import recorded_score
 from crowdcore.runs.run import Run, in_words
-
-__all__ = ["best_runs", "dataset_names", "differing", "matching", "run_table", "settings_table", "short_names"]
 
 Words: TypeAlias = Callable[[Mapping[str, Any], str], list[str]]
 
@@ -26,6 +25,7 @@ _SCORES = {
     "test_span_f1_selected_std": "span_f1_std",
     "test_span_precision_selected": "span_precision",
     "test_span_recall_selected": "span_recall",
+    "valid_span_f1_selected": "valid_span_f1",
     "test_rmse_selected": "rmse",
     "test_rmse_selected_std": "rmse_std",
     "test_mae_selected": "mae",
@@ -109,7 +109,7 @@ def _mark(value: str) -> str:
 
 
 def best_runs(runs: Sequence[Run]) -> set[str]:
-    """Ids of the runs with the highest validation accuracy, or lowest RMSE, among those alike.
+    """Ids of the runs with the best validation score among those alike: accuracy, of tags F1 of spans, of ratings RMSE.
 
     Alike are runs of the same data, validation labels and naming.
 
@@ -118,12 +118,11 @@ def best_runs(runs: Sequence[Run]) -> set[str]:
     rivals: dict[tuple[str, ...], dict[str, float]] = {}
     for run in runs:
         scores = _reached(run)
-        error = scores.get("valid_rmse_selected")
-        reached = scores.get("valid_accuracy_selected") if error is None else -error
-        if reached is not None and run.spec.search is None:
+        score = recorded_score(scores)
+        if score is not None and run.spec.search is None:
             naming = run.parameters.get("names", "as-trained")
             alike = (run.spec.dataset, run.spec.fingerprint, run.validated_on, naming)
-            rivals.setdefault(alike, {})[run.id] = reached
+            rivals.setdefault(alike, {})[run.id] = score.better(scores[score.recorded])
     return {
         run_id
         for values in rivals.values()
@@ -188,9 +187,9 @@ def run_table(runs: Sequence[Run], words: Words | None = None) -> pd.DataFrame:
         id; best (see `best_runs`); name ("" where nobody gave one); dataset; method; settings in which the runs
         differ, in words; seeds (how many); state; accuracies between 0 and 1, with standard deviations over seeds from
         two seeds on: test_selected, test_selected_std, test_last, test_last_std, validation (at the selected epoch);
-        of tags also span_f1, span_f1_std, span_precision, span_recall, and of ratings instead rmse, rmse_std, mae, r2
-        (all of the test split) and valid_rmse, at the selected epoch; seconds (wall time of training); started (UTC);
-        validated_on; note; tags.
+        of tags also span_f1, span_f1_std, span_precision, span_recall and valid_span_f1, and of ratings instead rmse,
+        rmse_std, mae, r2 and valid_rmse, of the test split but for those of validation, at the selected epoch; seconds
+        (wall time of training); started (UTC); validated_on; note; tags.
     """
     names, differ, leading = dataset_names(runs), differing(runs), best_runs(runs)
     said = words or _words

@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["is_in_place", "is_locked", "locked"]
-
 _TICK = 0.05  # seconds
 
 

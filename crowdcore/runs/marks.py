@@ -9,8 +9,6 @@ from crowdcore.runs.run import NAME, NOTE, TAG, default_name
 from crowdcore.runs.store import get_run, set_tag
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["change_tags", "rename", "set_note"]
-
 _NAME, _NOTE, _TAG = 120, 4000, 40  # characters at most
 
 

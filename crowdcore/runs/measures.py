@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["Measure", "leading"]
-
 
 class Measure(NamedTuple):
     """A metric, as the record and as people call it.

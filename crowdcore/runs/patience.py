@@ -14,8 +14,6 @@ from typing import TypeVar
 from crowdcore.core.errors import CrowdError
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["disk_problem", "insist", "lock_problem", "may_pass", "one_sentence"]
-
 _T = TypeVar("_T")
 _ROOM = 1 << 19  # bytes below which a disk is full: a record of SQLite grows by less at once
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}

@@ -12,8 +12,6 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["end_with", "is_alive", "kill_group", "start_detached"]
-
 _LOG = 1_000_000  # bytes after which a log begins anew
 _PARENT = 0.5  # seconds between looks at whether it lives
 

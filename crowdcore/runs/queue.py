@@ -17,8 +17,6 @@ from crowdcore.runs.run_config import RunSpec
 from crowdcore.runs.schema import client_of
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["cancel", "resume", "run_again", "set_priority", "submit"]
-
 
 def submit(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
     """Record a run as queued; the engine, started where there is none, takes it as soon as it can.
@@ -30,9 +28,7 @@ def submit(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
     check_scheduler(os.environ.get(JOIN, ""))
     client_of(workspace)  # says what is wrong with it before anything is written
     with one_sentence(workspace):
-        files = EngineFiles(workspace.folder)
-        files.make()
-        files.wanted.touch()  # whoever looks starts an engine, should we die on the way
+        EngineFiles(workspace.folder).ask()  # whoever looks starts an engine, should we die on the way
         run = store.create(spec, workspace=workspace)
     ensure_engine(workspace=workspace)
     return run
@@ -56,7 +52,8 @@ def cancel(run_id: str, *, now: bool = False, workspace: Workspace | None = None
     try:
         with leased(workspace.run_folder(run_id), wait=0.2):  # nobody has begun, and nobody will
             run = store.get_run(run_id, workspace=workspace)
-            if not run.has_ended and not workspace.has_checkpoint(run_id):
+            begun = run.spec.search and run.state == "running"  # which the engine ends
+            if not run.has_ended and not begun and not workspace.has_checkpoint(run_id):
                 store.set_state(run_id, "cancelled", "Cancelled before it started.", workspace=workspace)
     except BlockingIOError:  # its supervisor sees the flag
         pass

@@ -14,8 +14,6 @@ from crowdcore.runs.workspace import Workspace
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-__all__ = ["Record", "ask", "patient"]
-
 _T = TypeVar("_T")
 _patience = 0.0  # seconds
 

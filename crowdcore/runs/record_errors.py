@@ -9,8 +9,6 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.runs.redaction import redact
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["LostRecordError", "RecordError", "explained"]
-
 _OF_OTHERS = ("mlflow", "sqlalchemy", "sqlite3", "requests", "urllib3")  # packages whose errors are explained
 _DAMAGE = ("malformed", "not a database", "no such table", "no such column", "corrupt")
 _TECHNICAL = re.compile(r"\s*(\[SQL:|\(Background on this error|Response body:).*", re.DOTALL)

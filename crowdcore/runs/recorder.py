@@ -16,13 +16,10 @@ import numpy as np
 
 from crowdcore.core.types import FloatArray
 from crowdcore.learning.training.events import Event, NoteEvent
-from crowdcore.runs.run import TAG
 from crowdcore.runs.schema import client_of
-from crowdcore.runs.store import as_json
+from crowdcore.runs.store import log_progress
 from crowdcore.runs.usage import Processors
 from crowdcore.runs.workspace import Workspace
-
-__all__ = ["ORPHANED", "Recorder", "checkpointed", "spread", "worker_is_gone"]
 
 ORPHANED = 4  # exit code
 
@@ -114,14 +111,11 @@ class Recorder:
 
     def _write(self) -> None:
         """One batch; what could not be written stays."""
-        from mlflow.entities import Metric, RunTag
-
         with self._lock:
             batch = self._pending[:_BATCH]
             progress = dict(self._progress)
-        tags = [RunTag(f"{TAG}progress", as_json(progress))] if progress else []
         try:
-            client_of(self._workspace).log_batch(self._run_id, [Metric(*row) for row in batch], tags=tags)
+            log_progress(self._run_id, progress, batch, workspace=self._workspace)
         except Exception as error:  # a locked file, a lost server, a full disk: all may pass
             self._trouble(error)
             return

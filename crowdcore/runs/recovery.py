@@ -14,9 +14,8 @@ from crowdcore.runs.lease import Note, is_leased, leased, read_note
 from crowdcore.runs.processes import is_alive, kill_group
 from crowdcore.runs.run import TAG, Run, State, read_run
 from crowdcore.runs.schema import client_of
+from crowdcore.runs.supervise import KEEPING
 from crowdcore.runs.workspace import Workspace
-
-__all__ = ["Reconciler"]
 
 _FORGOTTEN = 60.0  # seconds after which a run whose creation MLflow never heard of is forgotten
 _GRACE = 5.0  # seconds that a child has to end after its supervisor did
@@ -32,14 +31,14 @@ class Reconciler:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._orphaned_since: dict[str, float] = {}
-        self.unfinished = 0
+        self.unfinished: set[str] = set()
         """Runs that wait or go on."""
 
     def waiting(self, handed: set[str]) -> list[Run]:
         """The runs to hand over, in their order, after the record has been put right.
 
         Args:
-            handed: ids of runs that a worker has been given; they are left alone.
+            handed: ids of runs that a worker has been given, and of searches at work; they are left alone.
         """
         self._finish_creating()
         live = [
@@ -48,7 +47,7 @@ class Reconciler:
             for run in store.list_runs(states=[state], workspace=self._workspace)
             if self._workspace.run_folder(run.id).is_dir()
         ]
-        self.unfinished = len(live)
+        self.unfinished = {run.id for run in live}
         over = {search for search in {run.spec.parent for run in live} if search and self._is_over(search)}
         free = [run for run in live if run.id not in handed and self._is_free(run)]
         queued = [run for run in free if not self._is_wrong(run, over) or self._put_right(run)]
@@ -116,7 +115,7 @@ class Reconciler:
         asked = self._workspace.cancel_requested(run.id)
         if asked and note.outcome in {"", "stopped"} and self._workspace.has_checkpoint(run.id):
             if run.state != "queued":
-                self._set(run, "queued", "Cancelled; what was learnt is being kept.")
+                self._set(run, "queued", KEEPING)
             return True
         if asked or note.outcome == "cancelled":
             self._set(run, "cancelled", note.message if note.outcome == "cancelled" else "Cancelled while it waited.")
@@ -130,7 +129,7 @@ class Reconciler:
             self._set(run, "queued", "")
             return True
         elif run.state == "running":
-            why = note.message if note.outcome == "stopped" else "Its worker was lost."
+            why = note.message.partition("\n")[0] or "Its worker was lost."
             self._set(run, "queued", f"{why} {_goes_on(run)}")
             return True
         else:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 
-__all__ = ["redact"]
-
 _IN_ADDRESS = re.compile(r"(\w+://)[^/\s@]+@")
 _SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|ACCESS_KEY|PRIVATE_KEY", re.IGNORECASE)
 _SHORTEST = 6  # shorter values would blot out ordinary words

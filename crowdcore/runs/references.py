@@ -10,8 +10,6 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.runs.artefacts import result
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["reference"]
-
 
 def reference(run_id: str, dataset: CrowdDataset, *, workspace: Workspace | None = None) -> Reference:
     """What a run's classifier takes for the truth, the mean over its seeds at their selected epochs.

@@ -14,22 +14,6 @@ from crowdcore.runs.run_config import RunSpec
 if TYPE_CHECKING:
     import mlflow.entities
 
-__all__ = [
-    "ENDED",
-    "NAME",
-    "NOTE",
-    "STATES",
-    "STATUS",
-    "TAG",
-    "Run",
-    "State",
-    "default_name",
-    "described",
-    "in_words",
-    "is_spread",
-    "read_run",
-]
-
 State = Literal["queued", "running", "finished", "failed", "cancelled"]
 STATES: tuple[State, ...] = get_args(State)
 ENDED: tuple[State, ...] = ("finished", "failed", "cancelled")
@@ -42,7 +26,7 @@ STATUS: Mapping[State, str] = {
 }
 """State -> what MLflow calls it."""
 TAG = "crowdcore."
-"""Begin of the names of our tags: spec, message, progress, started, device, priority, result, tags …"""
+"""Begin of the names of our tags: spec, message, progress, started, device, result, tags …"""
 NAME, NOTE = "mlflow.runName", "mlflow.note.content"
 """The tags in which MLflow keeps, and shows, a run's name and what was written about it."""
 
@@ -127,14 +111,13 @@ def read_run(entry: mlflow.entities.Run) -> Run | None:
     try:
         spec = RunSpec(**json.loads(tags[f"{TAG}spec"]))
         progress: dict[str, Any] = json.loads(tags.get(f"{TAG}progress", "{}"))
-        priority = int(tags.get(f"{TAG}priority", spec.priority))
     except (KeyError, ValueError, TypeError):
         return None
     state = _STATE.get(entry.info.status, "failed")
     crowded = _CROWDED if state == "running" and progress.get("crowded") else ""
     return Run(
         id=entry.info.run_id,
-        spec=spec if priority == spec.priority else spec.model_copy(update={"priority": priority}),
+        spec=spec,
         state=state,
         message=" ".join(filter(None, (tags.get(f"{TAG}message", ""), crowded))),
         epoch=progress.get("epoch", 0),

@@ -9,8 +9,6 @@ from pydantic import Field, field_validator
 from crowdcore.core.settings import Settings
 from crowdcore.runs.space import SearchPlan
 
-__all__ = ["RunSpec"]
-
 
 class RunSpec(Settings):
     """One training run: dataset, method, settings and seeds."""

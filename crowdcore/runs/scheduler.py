@@ -16,8 +16,6 @@ from crowdcore.core.errors import DataError
 from crowdcore.runs.cluster import JOIN, key_file, make_key, tls
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["QuietScheduler", "run_scheduler"]
-
 _ENDING = timedelta(days=30)  # a key that is valid for less is replaced
 
 

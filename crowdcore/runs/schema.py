@@ -24,8 +24,6 @@ from crowdcore.runs.workspace import Workspace
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-__all__ = ["client_of", "connect", "experiment_of", "local_folder", "make_database"]
-
 _WAIT = 3.0  # seconds that SQLite waits for another writer
 _ROOT = re.compile(r"(.*/artifacts)(/\d+)?")  # an experiment's place, ours or as MLflow itself makes it
 _opened: set[Path] = set()  # databases that this process has used

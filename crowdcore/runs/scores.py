@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.core.types import FloatArray
 from crowdcore.runs.recorder import spread
 
 if TYPE_CHECKING:
     from crowdcore.learning.labels import Learnt
     from crowdcore.learning.ratings.result import RatingsResult
     from crowdcore.learning.results.result import TrainingResult
-
-__all__ = ["accuracy_scores", "result_scores", "validation_accuracy"]
 
 
 def result_scores(result: Learnt) -> dict[str, float]:
@@ -49,13 +46,14 @@ def accuracy_scores(result: TrainingResult) -> dict[str, float]:
     for at in get_args(At):
         with contextlib.suppress(DataError, SettingError):  # no gold on the test split
             scores |= spread(f"test_accuracy_{at}", result.accuracy("test", at=at).tolist())
-    with contextlib.suppress(DataError):
-        scores |= spread("valid_accuracy_selected", validation_accuracy(result).tolist())
+    if result.validated_on and "valid_accuracy" in result.curves:
+        reached = result.curves["valid_accuracy"][result.selected_epoch - 1, np.arange(len(result.seeds))]
+        scores |= spread("valid_accuracy_selected", reached.tolist())
     return scores | _span_scores(result)
 
 
 def _span_scores(result: TrainingResult) -> dict[str, float]:
-    """Precision, recall and F1 of the test split's spans at two epochs; {} where there are none to judge."""
+    """Precision, recall and F1 of the test split's spans at two epochs, F1 of validation's at one; {} without spans."""
     from crowdcore.learning.results.tagged import found_spans
 
     scores: dict[str, float] = {}
@@ -64,16 +62,8 @@ def _span_scores(result: TrainingResult) -> dict[str, float]:
             found = found_spans(result, "test", at)
             for measure in ("precision", "recall", "f1"):
                 scores |= spread(f"test_span_{measure}_{at}", found[measure].tolist())
+    curve = result.curves.get("valid_span_f1")
+    if curve is not None and result.validated_on:
+        reached = curve[result.selected_epoch - 1, np.arange(len(result.seeds))]
+        scores |= spread("valid_span_f1_selected", reached.tolist())
     return scores
-
-
-def validation_accuracy(result: TrainingResult) -> FloatArray:
-    """(S,) accuracy at the selected epoch, on the split and labels that selected it.
-
-    Raises:
-        DataError: nothing selected an epoch.
-    """
-    curve = result.curves.get("valid_accuracy")
-    if curve is None or not result.validated_on:
-        raise DataError(f"{result.dataset} has nothing to validate on", "A search needs `select_on` or `holdout`.")
-    return np.asarray(curve[result.selected_epoch - 1, np.arange(len(result.seeds))])

@@ -1,4 +1,4 @@
-"""Searching settings: one record for the search, one run for every trial, judged on validation accuracy."""
+"""Searching settings: one record for the search, one run for every trial, judged on the validation split."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Mapping
 import pandas as pd
 
 from crowdcore.core.errors import DataError, SettingError
+from crowdcore.learning.selection_score import selection_score
 from crowdcore.runs import store
+from crowdcore.runs.datasets import open_labels
 from crowdcore.runs.queue import submit
 from crowdcore.runs.run import Run
 from crowdcore.runs.run_config import RunSpec
 from crowdcore.runs.space import Choice, Range, SearchPlan
 from crowdcore.runs.study import RUN, open_study
 from crowdcore.runs.workspace import Workspace
-
-__all__ = ["search", "search_importances", "search_trials"]
 
 
 def search(
@@ -29,7 +29,9 @@ def search(
     parallel: int = 0,
     workspace: Workspace | None = None,
 ) -> Run:
-    """Look for the settings with the best validation accuracy; the test split is never looked at.
+    """Look for the settings with the best validation score; the test split is never looked at.
+
+    Of classes the score is accuracy, of tags the F1 of spans, of ratings the RMSE.
 
     Args:
         spec: what all trials share; one trial trains all its seeds, and its mean over them counts.
@@ -45,21 +47,26 @@ def search(
 
     Raises:
         SettingError: nothing to vary, or a bound that cannot be.
+        CrowdError: the dataset cannot be opened.
     """
     if not space:
         raise SettingError("space", "name at least one setting to vary", dict(space))
-    plan = SearchPlan(space=dict(space), trials=trials, sampler=sampler, seed=seed, parallel=parallel)
+    score = selection_score(open_labels(spec.dataset, workspace or Workspace.open())).metric
+    plan = SearchPlan(space=dict(space), trials=trials, sampler=sampler, score=score, seed=seed, parallel=parallel)
     return submit(spec.model_copy(update={"search": plan, "parent": ""}), workspace=workspace)
 
 
 def search_trials(search_id: str, *, workspace: Workspace | None = None) -> pd.DataFrame:
-    """The trials so far, in their order: trial (from 1), run, state, validation_accuracy, best so far, each setting.
+    """The trials so far, in their order: trial (from 1), run, state, score, best so far, each setting.
+
+    The score is validation_accuracy, of tags validation_span_f1, of ratings validation_rmse.
 
     Raises:
         DataError: that run is no search.
     """
     workspace = workspace or Workspace.open()
     plan = _plan(search_id, workspace)
+    score = plan.selection
     study = open_study(workspace.run_folder(search_id))
     states = {run.id: run.state for run in store.list_runs(parent=search_id, workspace=workspace)}
     rows = [
@@ -67,20 +74,21 @@ def search_trials(search_id: str, *, workspace: Workspace | None = None) -> pd.D
             "trial": trial.number + 1,
             "run": trial.user_attrs[RUN],
             "state": states.get(trial.user_attrs[RUN], "deleted"),
-            "validation_accuracy": trial.value if trial.value is not None else float("nan"),
+            score.column: trial.value if trial.value is not None else float("nan"),
             **trial.params,
         }
         for trial in (study.trials if study else [])
         if RUN in trial.user_attrs
     ]
-    columns = ["trial", "run", "state", "validation_accuracy", *plan.space]
-    frame = pd.DataFrame(rows, columns=columns).astype({"validation_accuracy": float})
-    frame.insert(4, "best", frame["validation_accuracy"].cummax())
+    columns = ["trial", "run", "state", score.column, *plan.space]
+    frame = pd.DataFrame(rows, columns=columns).astype({score.column: float})
+    reached = frame[score.column]
+    frame.insert(4, "best", reached.cummin() if score.lowest else reached.cummax())
     return frame
 
 
 def search_importances(search_id: str, *, workspace: Workspace | None = None) -> dict[str, float]:
-    """Setting -> share of the variance of validation accuracy that it explains (fANOVA); empty below four trials."""
+    """Setting -> share of the variance of the validation score that it explains (fANOVA); empty below four trials."""
     workspace = workspace or Workspace.open()
     plan = _plan(search_id, workspace)
     study = open_study(workspace.run_folder(search_id))

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
-
-__all__ = ["Choice", "Range", "SearchPlan"]
+from crowdcore.learning.selection_score import SCORES, SelectionScore
 
 _GRID = 10  # points of a continuous range in a grid
 
@@ -49,13 +48,21 @@ class Choice(Settings):
 
 
 class SearchPlan(Settings):
-    """How settings are searched for the best validation accuracy."""
+    """How settings are searched for the best validation score."""
 
     space: dict[str, Range | Choice] = Field(min_length=1, description="Setting -> its values.")
     trials: int = Field(default=20, ge=1, description="Runs at most; a grid ends sooner when it is exhausted.")
     sampler: Literal["tpe", "grid", "random"] = Field(default="tpe", description="How the next settings are chosen.")
+    score: Literal["valid_accuracy", "valid_span_f1", "valid_rmse"] = Field(
+        default="valid_accuracy", description="What trials are compared by."
+    )
     seed: int = Field(default=0, ge=0, description="Of the sampler.")
     parallel: int = Field(default=0, ge=0, description="Trials at once; 0: as many as the engine has slots.")
+
+    @property
+    def selection(self) -> SelectionScore:
+        """What trials are compared by."""
+        return SCORES[self.score]
 
     def grid(self) -> dict[str, list[Any]]:
         """Setting -> its values in a grid."""

@@ -7,7 +7,7 @@ import json
 import shutil
 import time
 import uuid
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,8 +29,6 @@ from crowdcore.runs.workspace import Workspace
 
 if TYPE_CHECKING:
     from mlflow.entities import Run as Entry
-
-__all__ = ["create", "curves", "delete", "get_run", "list_runs", "set_message", "set_priority", "set_state"]
 
 BEGUN, COPY = "new-", "record.json"
 """Begin of the name of the folder of a run that is being created (the rest is its tag ``crowdcore.key``), and the file
@@ -56,9 +54,6 @@ def create(spec: RunSpec, *, workspace: Workspace | None = None) -> Run:
     tags = {
         f"{TAG}spec": spec.model_dump_json(),
         f"{TAG}key": key,
-        f"{TAG}parent": spec.parent,
-        f"{TAG}group": spec.group,
-        f"{TAG}priority": str(spec.priority),
         "mlflow.source.name": "crowdcore",
         NAME: default_name(spec),
         **({"mlflow.parentRunId": spec.parent} if spec.parent else {}),
@@ -141,7 +136,7 @@ def list_runs(
         experiments = [found.experiment_id] if found else []
     if not experiments:
         return []
-    filters = [f"tags.`{TAG}parent` = '{parent}'"] if parent and parent.isalnum() else []
+    filters = [f"tags.`mlflow.parentRunId` = '{parent}'"] if parent and parent.isalnum() else []
     if states is not None and len(states) == 1:
         filters.append(f"attributes.status = '{STATUS[next(iter(states))]}'")
     entries = client.search_runs(
@@ -169,7 +164,7 @@ def set_state(run_id: str, state: State, message: str | None = None, *, workspac
     if message is not None:
         set_message(run_id, message, workspace=workspace)
     if state == "running":
-        client.set_tag(run_id, f"{TAG}started", now())
+        client.set_tag(run_id, f"{TAG}started", datetime.now(UTC).isoformat(timespec="milliseconds"))
     if state in ENDED:
         client.set_terminated(run_id, STATUS[state], int(time.time() * 1000))
     else:
@@ -184,13 +179,29 @@ def set_message(run_id: str, message: str, *, workspace: Workspace | None = None
 
 def set_priority(run_id: str, priority: int, *, workspace: Workspace | None = None) -> None:
     """Let a queued run go before (higher) or after others."""
-    set_tag(run_id, f"{TAG}priority", str(priority), workspace or Workspace.open())
+    workspace = workspace or Workspace.open()
+    spec = get_run(run_id, workspace=workspace).spec.model_copy(update={"priority": priority})
+    set_tag(run_id, f"{TAG}spec", spec.model_dump_json(), workspace)
 
 
 def set_tag(run_id: str, name: str, value: str, workspace: Workspace) -> None:
     """Set one of MLflow's tags of a run."""
     client_of(workspace).set_tag(run_id, name, value)
     keep_copy(run_id, workspace)
+
+
+def log_progress(
+    run_id: str,
+    progress: Mapping[str, Any],
+    points: Iterable[tuple[str, float, int, int]],
+    *,
+    workspace: Workspace,
+) -> None:
+    """Say how far a run is, and what was measured: metric, value, milliseconds, epoch."""
+    from mlflow.entities import Metric, RunTag
+
+    tags = [RunTag(f"{TAG}progress", json.dumps(progress, separators=(",", ":")))] if progress else []
+    client_of(workspace).log_batch(run_id, [Metric(*point) for point in points], tags=tags)
 
 
 def keep_copy(run_id: str, workspace: Workspace) -> None:
@@ -210,43 +221,40 @@ def curves(run_id: str, metrics: Collection[str] | None = None, *, workspace: Wo
         metrics: which of them; None for all.
     """
     workspace = workspace or Workspace.open()
-    entry = entry_of(run_id, workspace)
-    known = entry.data.metrics
+    known = entry_of(run_id, workspace).data.metrics
     names = [n for n in known if not is_spread(n, known) and (metrics is None or n in metrics)]
-    history = _history(run_id, [n for name in names for n in (name, f"{name}_std")], workspace)
-    frames = [
-        pd.DataFrame({"metric": name, "mean": history[name], "std": history.get(f"{name}_std", pd.Series(dtype=float))})
-        for name in names
-        if name in history
-    ]
-    if not frames:
-        return pd.DataFrame({"epoch": np.zeros(0, int), "metric": "", "mean": np.zeros(0), "std": np.zeros(0)})
-    table = pd.concat(frames).rename_axis("epoch").reset_index()
-    return table.sort_values(["metric", "epoch"], ignore_index=True)
-
-
-def _history(run_id: str, names: Sequence[str], workspace: Workspace) -> dict[str, pd.Series[float]]:
-    """Metric -> value by epoch; the last one of an epoch that was measured twice, after a resume.
-
-    The workspace's own database is read at once, several times faster than through MLflow's objects.
-    """
-    if workspace.database is None:
-        client = client_of(workspace)
-        points = [(n, m.step, m.timestamp, m.value) for n in names for m in client.get_metric_history(run_id, n)]
-    else:
-        points = ask(workspace, lambda: _points(run_id, names, workspace))
-    found: dict[str, dict[int, float]] = {}
-    for name, step, _, value in sorted(points, key=lambda point: point[1:3]):
-        if step > 0:
-            found.setdefault(name, {})[step] = value
-    return {name: pd.Series(values, dtype=float) for name, values in found.items()}
+    points = pd.DataFrame(
+        _points(run_id, [n for name in names for n in (name, f"{name}_std")], workspace),
+        columns=["name", "epoch", "at", "value"],
+    )
+    points = points[points["epoch"] > 0].sort_values(["epoch", "at"], kind="stable")
+    points = points.drop_duplicates(
+        ["name", "epoch"], keep="last"
+    )  # of an epoch that was measured again, after a resume
+    is_mean = points["name"].isin(names)
+    points["metric"] = points["name"].where(is_mean, points["name"].str.removesuffix("_std"))
+    points["what"] = np.where(is_mean, "mean", "std")
+    table = points.pivot(index=["metric", "epoch"], columns="what", values="value").reindex(columns=["mean", "std"])
+    return (
+        table.rename_axis(columns=None)
+        .reset_index()[["epoch", "metric", "mean", "std"]]
+        .astype({"epoch": int, "mean": float, "std": float})
+    )
 
 
 def _points(run_id: str, names: Sequence[str], workspace: Workspace) -> list[tuple[str, int, int, float]]:
+    """Metric, epoch, milliseconds, value; the workspace's own database is read at once, several times faster."""
+    if workspace.database is None:
+        client = client_of(workspace)
+        return [(n, m.step, m.timestamp, m.value) for n in names for m in client.get_metric_history(run_id, n)]
     marks = ", ".join("?" * len(names))
     query = f"SELECT key, step, timestamp, value FROM metrics WHERE run_uuid = ? AND key IN ({marks}) AND NOT is_nan"
-    with connect(workspace) as connection:
-        return connection.execute(query, [run_id, *names]).fetchall()
+
+    def read() -> list[tuple[str, int, int, float]]:
+        with connect(workspace) as connection:
+            return connection.execute(query, [run_id, *names]).fetchall()
+
+    return ask(workspace, read)
 
 
 def delete(run_ids: Iterable[str], *, workspace: Workspace | None = None) -> None:
@@ -283,13 +291,3 @@ def _has_left(workspace: Workspace, run_id: str) -> bool:
             return False
         time.sleep(0.05)
     return True
-
-
-def now() -> str:
-    """The time as tags keep it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def as_json(value: object) -> str:
-    """Compact JSON for a tag."""
-    return json.dumps(value, separators=(",", ":"))

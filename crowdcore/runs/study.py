@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from optuna import Study
     from optuna.distributions import BaseDistribution
 
-__all__ = ["RUN", "distributions", "open_study"]
-
 RUN = "run"
 """User attribute of a trial: the run behind it."""
 _NAME = "search"
@@ -50,7 +48,12 @@ def open_study(folder: Path, plan: SearchPlan | None = None) -> Study | None:
             with contextlib.suppress(KeyError):
                 return optuna.load_study(study_name=_NAME, storage=storage)
             return None
-        made = optuna.create_study(study_name=_NAME, storage=storage, direction="maximize", load_if_exists=True)
+        made = optuna.create_study(
+            study_name=_NAME,
+            storage=storage,
+            direction="minimize" if plan.selection.lowest else "maximize",
+            load_if_exists=True,
+        )
         made.sampler = _sampler(plan, len(made.trials))
     return made
 

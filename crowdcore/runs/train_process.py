@@ -14,8 +14,10 @@ import os
 import shutil
 import signal
 import sys
+import threading
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +26,7 @@ from crowdcore.runs import store
 from crowdcore.runs.artefacts import keep_result
 from crowdcore.runs.datasets import open_labels
 from crowdcore.runs.environment import environment
-from crowdcore.runs.lease import leased, read_note
+from crowdcore.runs.lease import leased
 from crowdcore.runs.patience import insist
 from crowdcore.runs.recorder import ORPHANED, Recorder, checkpointed
 from crowdcore.runs.redaction import redact
@@ -38,26 +40,9 @@ from crowdcore.runs.workspace import Workspace
 if TYPE_CHECKING:
     from crowdcore.learning.labels import Learnt
 
-__all__ = ["main", "work"]
-
 FINISHED, FAILED, CANCELLED, TAKEN = 0, 1, 3, 5
 _STATE_AFTER: dict[int, State] = {FINISHED: "finished", CANCELLED: "cancelled"}
 _CHECKPOINT_EVERY = 5  # epochs
-
-
-class _Stop:
-    """Whether, and why, the run should end after this epoch."""
-
-    def __init__(self, workspace: Workspace, run_id: str) -> None:
-        self.workspace, self.run_id, self.signalled = workspace, run_id, False
-        signal.signal(signal.SIGTERM, self._signal)
-
-    def _signal(self, number: int, frame: object) -> None:
-        self.signalled = True
-
-    @property
-    def cancelled(self) -> bool:
-        return self.signalled or self.workspace.cancel_requested(self.run_id)
 
 
 def main(run_id: str) -> int:
@@ -77,17 +62,21 @@ def main(run_id: str) -> int:
 
 def work(workspace: Workspace, run_id: str) -> int:
     """Train the run in this process, whose standard output is its log; returns the exit code."""
-    stop = _Stop(workspace, run_id)
+    signalled = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: signalled.set())
+
+    def is_cancelled() -> bool:
+        return signalled.is_set() or workspace.cancel_requested(run_id)
+
     try:
         run = insist(lambda: store.get_run(run_id, workspace=workspace))
         kept = workspace.has_checkpoint(run_id)
-        if run.state in {"finished", "cancelled"} or (stop.cancelled and not kept):
+        if run.state in {"finished", "cancelled"} or (is_cancelled() and not kept):
             if not run.has_ended:
                 store.set_state(run_id, "cancelled", "Cancelled before it began.", workspace=workspace)
             return CANCELLED if run.state != "finished" else FINISHED
-        why = read_note(workspace.run_folder(run_id)).message or None
-        insist(lambda: store.set_state(run_id, "running", why, workspace=workspace))
-        code, message = _train(workspace, run, stop)
+        insist(lambda: store.set_state(run_id, "running", workspace=workspace))
+        code, message = _train(workspace, run, is_cancelled)
     except BaseException as error:
         if not isinstance(error, CrowdError):
             traceback.print_exc()
@@ -102,7 +91,7 @@ def work(workspace: Workspace, run_id: str) -> int:
     return code
 
 
-def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
+def _train(workspace: Workspace, run: Run, is_cancelled: Callable[[], bool]) -> tuple[int, str]:
     from crowdcore import learning
     from crowdcore.learning.labels import fit, method_for, usual
 
@@ -126,7 +115,7 @@ def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
             seeds=spec.seeds,
             device=spec.device,
             on_event=recorder.listen,
-            should_stop=lambda: stop.cancelled or recorder.deleted or recorder.orphaned,
+            should_stop=lambda: is_cancelled() or recorder.deleted or recorder.orphaned,
             checkpoint=folder / "checkpoint",
             checkpoint_every=_CHECKPOINT_EVERY,
             **spec.settings,
@@ -139,7 +128,7 @@ def _train(workspace: Workspace, run: Run, stop: _Stop) -> tuple[int, str]:
             recorder.restore(result.seeds, result.curves)
         insist(lambda: keep_result(run.id, result, dataset, workspace), lambda: recorder.orphaned or recorder.deleted)
     insist(lambda: _log_scores(workspace, run.id, result, startup))
-    if stop.cancelled:
+    if is_cancelled():
         when = f"after epoch {int(result.last_epoch.max())}" if result.seconds else "in its first stage"
         return CANCELLED, f"Cancelled {when}; what was learnt by then is kept."
     return FINISHED, result.notes[0] if getattr(result, "tried", ()) else ""

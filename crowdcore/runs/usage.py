@@ -8,8 +8,6 @@ import sys
 import time
 from pathlib import Path
 
-__all__ = ["Processors", "peak_bytes", "process_age"]
-
 
 class Processors:
     """How much of the processors this process gets; Linux tells, elsewhere it seems to get all."""

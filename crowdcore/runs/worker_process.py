@@ -18,15 +18,13 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.core.parallel import cores
 from crowdcore.runs import forkserver, supervise
 from crowdcore.runs.cluster import cluster_security, make_key, tls
-from crowdcore.runs.files import EngineFiles
+from crowdcore.runs.files import EngineFiles, read_json
 from crowdcore.runs.scheduler import QuietScheduler
 from crowdcore.runs.workspace import Workspace
 
-__all__ = ["SEARCHES", "SLOT", "RunWorker", "devices", "local_cluster", "run_worker"]
-
-SLOT, SEARCHES = "slot", "search"
-"""Dask resources: training runs at once, and searches, which only wait."""
-_N_SEARCHES = 8  # at once on a worker
+SLOT, CONCLUDING = "slot", "concluding"
+"""Dask resources: runs that train at once, and cancelled ones whose checkpoint becomes a result, which is soon done."""
+_N_CONCLUDING = 8  # at once on a worker
 _STOPPED, _LOST = "The engine was stopped.", "Its worker lost the scheduler."
 _TICK, _PATIENCE = 0.2, 4.0  # seconds between looks, and that training processes have to be gone
 
@@ -79,8 +77,8 @@ def _worker_options(workspace: Workspace, slots: int, device: str) -> dict[str, 
     return {
         "device": device,
         "slots": slots,
-        "nthreads": slots + _N_SEARCHES,
-        "resources": {SLOT: slots, SEARCHES: _N_SEARCHES, **on_gpu},
+        "nthreads": slots + _N_CONCLUDING,
+        "resources": {SLOT: slots, CONCLUDING: _N_CONCLUDING, **on_gpu},
         "memory_limit": 0,  # runs are processes of their own
         "local_directory": str(EngineFiles(workspace.folder).scratch),
         "death_timeout": 60,
@@ -94,7 +92,7 @@ def local_cluster(workspace: Workspace, slots: int) -> SpecCluster:
     make_key(files.key)
     security = tls(files.key)
     shared = {"host": "127.0.0.1", "protocol": "tls", "security": security}
-    scheduler = {"port": 0, "dashboard": False, "scheduler_file": str(files.scheduler), **shared}
+    scheduler = {"port": 0, "dashboard": False, **shared}
     make: Any = SpecCluster
     cluster: SpecCluster = make(
         scheduler={"cls": QuietScheduler, "options": scheduler},
@@ -127,32 +125,35 @@ def run_worker(
         SettingError: the scheduler has no TLS, which has not been allowed.
         CrowdError: there is no scheduler, or no key of its cluster.
     """
-    security = cluster_security(workspace, address) if address else tls(EngineFiles(workspace.folder).key)
+    files = EngineFiles(workspace.folder)
+    security = cluster_security(workspace, address) if address else tls(files.key)
+    address = address or str(read_json(files.note).get("address") or "")
+    if not address:
+        raise CrowdError(f"The engine of {workspace.folder} has ended: ask again.")
     asyncio.run(_work(address, security, workspace, slots, device, say))
 
 
 async def _work(
-    address: str | None,
+    address: str,
     security: Security | None,
     workspace: Workspace,
     slots: int,
     device: str,
     say: Callable[[str], None],
 ) -> None:
-    files, stop = EngineFiles(workspace.folder), asyncio.Event()
+    stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    where: dict[str, Any] = {"scheduler_ip": address} if address else {"scheduler_file": str(files.scheduler)}
     worker = RunWorker(
-        **where,
-        host="127.0.0.1" if address is None or _is_here(address) else None,
+        address,
+        host="127.0.0.1" if _is_here(address) else None,
         security=security,
         **_worker_options(workspace, slots, device),
     )
     try:
         await worker
     except (TimeoutError, OSError) as error:
-        raise CrowdError(f"There is no scheduler at {address or files.scheduler}: {error}") from error
+        raise CrowdError(f"There is no scheduler at {address}: {error}") from error
     say(f"Connected to {worker.scheduler.address}: {slots} run{'s' if slots > 1 else ''} at once on {device}.")
     while worker.status == Status.running and not stop.is_set():
         await asyncio.sleep(_TICK)

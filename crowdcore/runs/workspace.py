@@ -12,8 +12,6 @@ from pathlib import Path
 from crowdcore.core.errors import DataError
 from crowdcore.runs.mounts import network_filesystem
 
-__all__ = ["RUN_ID", "Workspace"]
-
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 _WAIT = 3  # seconds that SQLite waits for another writer before somebody is told
 

@@ -20,8 +20,6 @@ from crowdcore.runs.run import TAG, Run
 from crowdcore.runs.schema import client_of, connect, make_database
 from crowdcore.runs.workspace import RUN_ID, Workspace
 
-__all__ = ["Finding", "check_workspace"]
-
 
 @dataclass(frozen=True)
 class Finding:

@@ -9,16 +9,14 @@ import streamlit as st
 from crowdcore import exhibits
 from dashboard import state
 from dashboard.components.exhibit import show
+from dashboard.components.link import REVIEW, link
 from dashboard.components.live import live
 from dashboard.components.media import cards
 from dashboard.components.pickers import picker
-from dashboard.components.review_link import review_link
 from dashboard.components.text import as_text, count, number
 
 if TYPE_CHECKING:
     from crowdcore.exhibits import View
-
-__all__ = ["behind"]
 
 
 def behind(view: View, true: str, given: str) -> None:
@@ -40,7 +38,7 @@ def behind(view: View, true: str, given: str) -> None:
         st.info("No worker gave this label here. Choose a coloured cell.", icon=":material/touch_app:")
         return
     sides = {"workers": f"Workers ({cell['workers']})", "tasks": f"Tasks ({cell['tasks']})"}
-    review_link(true=true, given=given)
+    link("review", REVIEW, true=true, given=given)
     side = state.one_of("behind", list(sides)) or "workers"
     st.segmented_control(
         "Behind this cell",

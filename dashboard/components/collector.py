@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import sys
 
-__all__ = ["spare"]
-
 _MANY = 20  # modules
 _known = 0
 

@@ -23,18 +23,6 @@ if TYPE_CHECKING:
     from crowdcore.learning.comparison.judged import Kept
     from crowdcore.learning.results.result import At
 
-__all__ = [
-    "accuracy",
-    "calibration",
-    "curves",
-    "disagreement",
-    "recovery",
-    "selection",
-    "significance",
-    "sweeps",
-    "tabled",
-]
-
 Runs = tuple[str, ...]
 COMMON = "Common"
 _ROWS = {"pair": 16, "point": 12, "run": 60}  # of a table before it scrolls
@@ -138,7 +126,7 @@ def disagreement(runs: Runs) -> None:
 
 
 def sweeps(runs: Runs) -> None:
-    """Accuracy along anything that varies: among runs, among the trials of searches, across other datasets."""
+    """Test scores along anything that varies: among runs, among the trials of searches, across other datasets."""
     dataset = state.get("dataset")
     taken = _searches(dataset, bool(runs))
     others = compare.partners(dataset, runs)
@@ -171,7 +159,7 @@ def sweeps(runs: Runs) -> None:
     st.caption(f"{count(len(everything), 'run')} of {count(1 + len(crowds), 'dataset')}.")
     if trials:
         st.caption(
-            "A search judges its trials on the validation split. This is their accuracy on test: to look at, not to "
+            "A search judges its trials on the validation split. This is what they come to on test: to look at, not to "
             "choose by."
         )
     found = compare.sweep(dataset, everything, crowds, axis, at)

@@ -14,8 +14,6 @@ from dashboard.components.pickers import named
 from dashboard.components.text import as_text
 from dashboard.services import compare
 
-__all__ = ["biases", "errors"]
-
 Runs = tuple[str, ...]
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from crowdcore.exhibits import Exhibit
 
-__all__ = ["curves", "differences", "in_place", "one_result", "overview"]
-
 Fits = tuple[str, ...]
 CURVES = {"gap": "Distance to its last value", "value": "Its value"}
 

@@ -9,8 +9,6 @@ import streamlit as st
 
 from dashboard import state
 
-__all__ = ["CurveChoice", "curve_choice", "each_in_a_cell"]
-
 SMOOTH = {"1": "As measured", **{str(k): f"Mean of {k} epochs" for k in (3, 5, 9, 15, 25)}}
 AXES = {"log_epochs": "Log epochs", "log_values": "Log values", "all_values": "Whole range"}
 """Argument of `crowdcore.figures.learning_curves` -> words."""

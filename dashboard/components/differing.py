@@ -10,9 +10,9 @@ import streamlit as st
 from crowdcore import exhibits
 from dashboard import state
 from dashboard.components.figure import figure
+from dashboard.components.link import link
 from dashboard.components.media import cards
 from dashboard.components.pickers import picker
-from dashboard.components.review_link import review_link
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, percent
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from crowdcore.analysis import LabelDisagreement
-
-__all__ = ["differing"]
 
 
 def differing(
@@ -73,7 +71,7 @@ def differing(
         captions = [f"{x} or {y}" for x, y in zip(tasks["first"], tasks["second"], strict=True)]
         cards(state.get("dataset"), list(tasks.index), captions, "differ")
         if reviewable:
-            review_link("Review and mark these tasks", by="task", reference=names[first], against=names[second])
+            link("review", "Review and mark these tasks", by="task", reference=names[first], against=names[second])
 
 
 def _behind(found: LabelDisagreement, a: int, b: int, tasks_of: Callable[[str, str], pd.DataFrame], name: str) -> None:

@@ -9,13 +9,11 @@ from typing import Any
 import streamlit as st
 from streamlit import runtime
 
-__all__ = ["download"]
-
 _LAST = 32  # files, of all sessions, that are kept
 _count = itertools.count()
 
 
-def download(label: str, make: Callable[[], bytes], file: str, mime: str, **options: Any) -> None:
+def download(label: str, make: Callable[[], bytes | str], file: str, mime: str, **options: Any) -> None:
     """Draw the button.
 
     Streamlit drops a file made on demand after the second run of any session's script, be it a fragment that polls:
@@ -30,7 +28,8 @@ def download(label: str, make: Callable[[], bytes], file: str, mime: str, **opti
     """
 
     def held() -> bytes:
-        content = make()
+        made = make()
+        content = made.encode() if isinstance(made, str) else made
         if runtime.exists():
             place = f"download-{next(_count) % _LAST}"
             runtime.get_instance().media_file_mgr.add(content, mime, place, file, is_for_static_download=True)

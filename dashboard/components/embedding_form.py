@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crowdcore.learning.networks.weights import sentence_models
 from dashboard import services, state
 from dashboard.components.text import as_text, duration
-
-__all__ = ["embedding_form"]
 
 _HINT = "Correct them, or pass accept=True (--accept) to leave these tasks out."
 
@@ -20,7 +19,7 @@ def embedding_form(noun: str) -> None:
     kind = kinds[0]
     if len(kinds) > 1:
         kind = st.selectbox("How", kinds, format_func=services.KIND_TITLES.__getitem__, key=f"embed-{dataset}")
-    models = services.embedding_models(kind)
+    models = sentence_models() if kind == "sentences" else []
     model = models[0] if models else ""
     if len(models) > 1:
         model = st.selectbox("Model", models, key=f"embed-model-{dataset}")

@@ -16,8 +16,6 @@ from dashboard.components.text import as_text
 if TYPE_CHECKING:
     from crowdcore.exhibits import Exhibit, View
 
-__all__ = ["choose_columns", "looked_at", "show"]
-
 
 def looked_at(reference: str = "") -> View:
     """What the page is about: its dataset, seen by its reference or by another; with what may be read of workers."""

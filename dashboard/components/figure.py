@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-__all__ = ["figure"]
-
 _HTML = """
 <div role="toolbar" aria-label="Download the figure">
 <button value="170" tabindex="0" title="Width of SVG and PNG: 170 mm, or 85 mm for one column">170 mm wide</button>

@@ -8,13 +8,11 @@ from collections.abc import Mapping
 import streamlit as st
 
 from crowdcore import aggregation
-from crowdcore.exhibits.fits import SUGGESTED, canonical, read_fit, shown_gold, spell_fit
+from crowdcore.exhibits.fits import OF_TAGS, SUGGESTED, canonical, read_fit, shown_gold, spell_fit
 from dashboard import services, state
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.method_form import method_form
 from dashboard.components.text import as_text, count
-
-__all__ = ["asked", "chooser", "follow", "refused", "titled"]
 
 PERCENTS = (0, 5, 10, 20, 50, 100)
 EVERY = 1.0  # seconds between looks at running fits
@@ -59,10 +57,11 @@ def titled(fit: str) -> str:
 def chooser() -> None:
     """Which aggregators to run, with which settings."""
     shown = list(dict.fromkeys(state.get_many("methods")))
-    if "draft" not in st.session_state or st.session_state.get("drafted") != shown:
-        st.session_state["draft"] = shown or list(SUGGESTED)
-        st.session_state["drafted"] = shown
-    fitting = aggregation.fitting(services.dataset(state.get("dataset")))
+    dataset = services.dataset(state.get("dataset"))
+    if "draft" not in st.session_state or st.session_state.get("drafted") != (dataset.name, shown):
+        st.session_state["draft"] = shown or list(SUGGESTED if dataset.sentences is None else OF_TAGS)
+        st.session_state["drafted"] = (dataset.name, shown)
+    fitting = aggregation.fitting(dataset)
     options = list(dict.fromkeys([*fitting, *st.session_state["draft"]]))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         draft = st.multiselect(

@@ -11,9 +11,8 @@ from crowdcore.data.ratings import Labelled
 from dashboard import services, state
 from dashboard.components.collector import spare
 from dashboard.components.guard import refusals
+from dashboard.components.link import link
 from dashboard.components.text import as_text, count
-
-__all__ = ["hidden_names", "page"]
 
 _OF_RUNS = {
     "compare": ["accuracy", "classes", "curves", "calibration", "cost", "sweeps", "recovery"],
@@ -29,7 +28,6 @@ def page(
     draw: Callable[[], None],
     without: Callable[[], None] | None = None,
     *,
-    classes: bool = True,
     ratings: Callable[[], None] | None = None,
 ) -> None:
     """Run a page: sidebar first, then the page itself, refusals in place, the address bar at the end.
@@ -38,7 +36,6 @@ def page(
         name: the page's key in `state.PAGES`.
         draw: draws the page of the dataset that the sidebar settled.
         without: draws the page while there is no dataset at all.
-        classes: whether the page is about the sidebar's dataset.
         ratings: draws the page of a dataset whose labels are numbers; without it, the page says what applies instead.
     """
     spare()
@@ -46,9 +43,7 @@ def page(
         services.forget()
     state.enter(name)
     with refusals():
-        if not classes:
-            draw()
-        elif _sidebar():
+        if _sidebar():
             about_numbers = services.kind(state.get("dataset")) == "ratings"
             (ratings or _of_classes if about_numbers else draw)()
         elif without is not None:
@@ -69,10 +64,8 @@ def _of_classes() -> None:
         icon=":material/star_half:",
     )
     with st.container(horizontal=True):
-        address = state.address("ratings", ratings=dataset)
-        st.page_link("views/ratings.py", label="Ratings", icon=":material/star_half:", query_params=address)
-        address = state.address("train")
-        st.page_link("views/train.py", label="Train", icon=":material/model_training:", query_params=address)
+        link("ratings")
+        link("train")
 
 
 def hidden_names() -> bool:
@@ -129,8 +122,7 @@ def _print_link(name: str) -> None:
     """To the report of what this page shows: a page to print, or to save as PDF."""
     runs = state.get_many("runs") if name in _OF_RUNS else []
     if name in _PRINTED and (runs or name not in _OF_RUNS):
-        address = state.address("report", parts=_PRINTED[name], runs=runs)
-        st.page_link("views/report.py", label="Print / PDF", icon=":material/print:", query_params=address)
+        link("report", "Print / PDF", icon="print", parts=_PRINTED[name], runs=runs)
 
 
 def _labels(dataset: Labelled) -> str:

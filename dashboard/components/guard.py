@@ -12,8 +12,6 @@ import streamlit as st
 from dashboard import services, state
 from dashboard.components.text import as_text
 
-__all__ = ["attempt", "fragment", "refusals", "refused_before"]
-
 _log = logging.getLogger("dashboard")
 
 

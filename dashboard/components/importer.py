@@ -9,15 +9,14 @@ import streamlit as st
 
 from crowdcore.core.errors import CrowdError
 from dashboard import services, state
-from dashboard.components.rating_scale import ask_kind, ask_scale
+from dashboard.components.numbers import numbers
+from dashboard.components.rating_scale import ask_kind, ask_scale, reading
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
 from dashboard.components.variants import merging, open_questions
 
 if TYPE_CHECKING:
     from crowdcore.data import Import, ImportReport, RatingImport
-
-__all__ = ["importer"]
 
 MINUS_ONE = {("-1",): "No label", (): "A label"}  # setting `missing` -> what -1 is
 SEVERAL = {"drop": "Leave out", "keep": "Each combination is a class"}
@@ -90,10 +89,9 @@ def offer(found: Import | RatingImport, path: str, mapping: dict[str, Any]) -> N
     label = f"Accept {count(changes, 'change')} and open" if changes else "Open it"
     if st.button(label, type="primary", icon=":material/check:"):
         name = services.accept(found, path, tuple(sorted(mapping.items())))
-        if ratings:
-            st.switch_page("views/ratings.py", query_params=state.address("ratings", ratings=name))
         state.put(dataset=name)
-        st.switch_page("views/overview.py", query_params=state.address("overview"))
+        page = "ratings" if ratings else "overview"
+        st.switch_page(f"views/{page}.py", query_params=state.address(page))
 
 
 def chosen_file() -> str | None:
@@ -111,63 +109,29 @@ def chosen_file() -> str | None:
 
 def ask(path: str, mapping: dict[str, Any], columns: tuple[str, ...], roles: dict[str, str]) -> None:
     """Which column plays which role, and what to do with repeats."""
-
-    def chosen(role: str, key: str) -> None:
-        value = st.session_state[key]
-        for name in (role, *(_OF_NAMES if role in services.MAPPED else ())):
-            mapping.pop(name, None)
-        if value:
-            mapping[role] = value
-
     with st.container(horizontal=True):
         for role in services.MAPPED:
             if role in roles and roles[role] not in columns:
                 continue  # a tool's file says so, and leaves no choice
-            key = f"role-{role}-{path}"
             value = mapping.get(role) or roles.get(role)
-            state.show(key, value if value in columns else None)
-            st.selectbox(role.capitalize(), columns, index=None, key=key, on_change=chosen, args=(role, key))
-        key = f"role-repeats-{path}"
-        state.show(key, mapping.get("repeats", "keep"))
-        st.selectbox(
-            "Repeats", list(REPEATS), format_func=REPEATS.__getitem__, key=key, on_change=chosen, args=("repeats", key)
-        )
+            bound = reading(path, mapping, role, value if value in columns else None, forget=_OF_NAMES)
+            st.selectbox(role.capitalize(), columns, index=None, **bound)
+        bound = reading(path, mapping, "repeats", mapping.get("repeats", "keep"))
+        st.selectbox("Repeats", list(REPEATS), format_func=REPEATS.__getitem__, **bound)
 
 
 def ask_wide(path: str, mapping: dict[str, Any], columns: tuple[str, ...]) -> None:
     """Which columns of a wide table are workers, and what -1 means."""
-
-    def chosen(setting: str, key: str) -> None:
-        value = st.session_state[key]
-        mapping.pop(setting, None)
-        if value not in (None, []):
-            mapping[setting] = tuple(value)
-
     with st.container(horizontal=True):
-        key = f"workers-{path}"
-        state.show(key, list(mapping.get("workers", ())))
-        label = "Annotator columns (wide table)"
-        st.multiselect(label, columns, key=key, on_change=chosen, args=("workers", key), placeholder="Detected")
-        key = f"missing-{path}"
-        state.show(key, mapping.get("missing"))
-        st.selectbox(
-            "-1 in a cell",
-            list(MINUS_ONE),
-            index=None,
-            format_func=MINUS_ONE.__getitem__,
-            key=key,
-            on_change=chosen,
-            args=("missing", key),
-            placeholder="Detected",
-        )
+        bound = reading(path, mapping, "workers", list(mapping.get("workers", ())), lambda names: tuple(names) or None)
+        st.multiselect("Annotator columns (wide table)", columns, placeholder="Detected", **bound)
+        bound = reading(path, mapping, "missing", mapping.get("missing"))
+        said = MINUS_ONE.__getitem__
+        st.selectbox("-1 in a cell", list(MINUS_ONE), index=None, format_func=said, placeholder="Detected", **bound)
 
 
 def ask_tool(path: str, mapping: dict[str, Any], found: Collection[str]) -> None:
     """What to do with annotations of a tool's export that were ``found`` to hold several choices, or are flagged."""
-
-    def chosen(setting: str, key: str) -> None:
-        mapping[setting] = st.session_state[key]
-
     with st.container(horizontal=True):
         for setting, label, options, code in (
             ("multi_select", "Several choices", SEVERAL, "several-choices"),
@@ -175,39 +139,26 @@ def ask_tool(path: str, mapping: dict[str, Any], found: Collection[str]) -> None
             ("unmarked", "Texts without a span", UNMARKED, "unmarked"),
         ):
             if code in found or setting in mapping:
-                key = f"{setting}-{path}"
-                state.show(key, mapping.get(setting, next(iter(options))))
-                names = options.__getitem__
-                st.selectbox(label, list(options), format_func=names, key=key, on_change=chosen, args=(setting, key))
+                bound = reading(path, mapping, setting, mapping.get(setting, next(iter(options))))
+                st.selectbox(label, list(options), format_func=options.__getitem__, **bound)
 
 
 def ask_split(path: str, mapping: dict[str, Any], told: ImportReport) -> None:
     """How many tasks validate and test, where the file does not say."""
     if "split" in told.roles:
         return
-
-    def chosen(setting: str, key: str) -> None:
-        value = st.session_state[key]
-        mapping.pop(setting, None)
-        if value:
-            mapping[setting] = value / 100 if setting.endswith("share") else value
-
     with st.expander("Validation and test tasks", expanded=False):
         st.caption("Drawn at random, by class; tasks with the same value in a column can be kept together.")
         with st.container(horizontal=True):
-            for setting, label, most in (
-                ("valid_share", "Validation (%)", 90),
-                ("test_share", "Test (%)", 90),
-                ("split_seed", "Seed of the draw", None),
-            ):
-                key = f"{setting}-{path}"
-                held = mapping.get(setting, 0)
-                state.show(key, round(100 * held) if most else held)
-                st.number_input(label, 0, most, key=key, on_change=chosen, args=(setting, key), width=150)
-            key = f"group-{path}"
-            state.show(key, mapping.get("group"))
+            for setting, label in (("valid_share", "Validation (%)"), ("test_share", "Test (%)")):
+                percent = round(100 * mapping.get(setting, 0))
+                bound = reading(path, mapping, setting, percent, lambda share: share / 100 or None)
+                st.number_input(label, 0, 90, width=150, **bound)
+            bound = reading(path, mapping, "split_seed", mapping.get("split_seed", 0), lambda seed: seed or None)
+            st.number_input("Seed of the draw", 0, None, width=150, **bound)
             others = [c for c in told.columns if c not in told.roles.values()]
-            st.selectbox("Keep together", others, index=None, key=key, on_change=chosen, args=("group", key))
+            bound = reading(path, mapping, "group", mapping.get("group"))
+            st.selectbox("Keep together", others, index=None, **bound)
 
 
 def report(found: Import | RatingImport) -> None:
@@ -217,17 +168,15 @@ def report(found: Import | RatingImport) -> None:
     roles = ", ".join(f"{role} from {column!r}" for role, column in told.roles.items())
     st.header(f"{as_text(told.source)}: what was understood")
     st.caption(as_text(f"{how}. {roles}." if roles else f"{how}."))
-    grid = st.grid(5, min_column_width=120, gap="xsmall")
     span = told.rating_range and "{:g} to {:g}".format(*told.rating_range)
-    for label, value in {
+    cells = {
         "Tokens" if told.n_sentences else "Tasks": f"{told.n_tasks:,}",
         "Workers": f"{told.n_workers:,}",
         "Annotations": f"{told.n_annotations:,}",
         "Range" if span else "Classes": span or f"{len(told.classes):,}",
         "Tasks with gold": f"{told.n_gold:,}",
-    }.items():
-        with grid.cell():
-            st.metric(label, value, border=True)
+    }
+    numbers(((label, value, None) for label, value in cells.items()), 120)
     held = count(told.n_rows, "cell" if told.format == "wide" else "tag" if told.n_sentences else "row")
     st.caption(f"{held} in the file: {told.n_annotations:,} became annotations, {told.n_left_out:,} are left out.")
     if not span:

@@ -13,8 +13,6 @@ from dashboard import state
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["limited"]
-
 
 def limited(frame: pd.DataFrame, begin: str, shares: Collection[str]) -> pd.DataFrame:
     """Draw the filter, and return the rows that pass it.

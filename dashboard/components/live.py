@@ -10,8 +10,6 @@ import streamlit as st
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-__all__ = ["live", "make_live"]
-
 _marker = None
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from crowdcore.exhibits.tasks import task_number, task_title
-from crowdcore.marks import MARKS
+from crowdcore.exhibits.tasks import sentence_of, task_number, task_title
+from crowdcore.marks import MARKS, current_marks
 from dashboard import services, state
 from dashboard.components.guard import attempt
 from dashboard.components.media import media
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from crowdcore.exhibits import View
-
-__all__ = ["at", "marking"]
 
 SIDE = 300  # pixels of a picture
 _MOST = 9  # classes with a key of their own
@@ -50,6 +48,9 @@ def marking(view: View, table: pd.DataFrame, row: int) -> None:
     st.subheader(as_text(task_title(view.dataset, task)))
     if services.has_media(dataset):
         media(dataset, task_number(view.dataset, task), SIDE)
+    before, word, after = sentence_of(view.dataset, task)
+    if word:
+        st.markdown(f"{as_text(before)} :blue-background[{as_text(word)}] {as_text(after)}")
     who = f"**{as_text(worker)}** says" if worker else "Most given:"
     known = str(now[view.reference]) or "unknown"
     st.markdown(f"{who} **{as_text(label)}**; {as_text(view.reference)}: **{as_text(known)}**.")
@@ -132,7 +133,7 @@ def _back(dataset: str) -> None:
 
 def _standing(dataset: str, task: str) -> None:
     """The mark that the task has, if any."""
-    found = services.mark_of(dataset, task)
+    found = current_marks(services.dataset(dataset)).get(task)
     if found is None:
         return
     said = f"{found.says}: {found.truth or MARKS['unclear']}"

@@ -15,8 +15,6 @@ from dashboard.components.text import as_text
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["cards", "media"]
-
 SMALL, LARGE = 150, 440
 PER_PAGE = 12
 

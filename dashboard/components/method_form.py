@@ -12,8 +12,6 @@ import streamlit as st
 from dashboard import services
 from dashboard.components.text import as_text
 
-__all__ = ["at_first", "method_form"]
-
 
 def method_form(
     schema: Mapping[str, Any],
@@ -85,7 +83,7 @@ def _field(field: Mapping[str, Any], value: Any, key: str, kept: Literal["sessio
     if "enum" in field:
         options = list(field["enum"])
         at = options.index(value) if value in options else None if "empty" in field else 0
-        how = {"format_func": _said, "placeholder": field.get("empty")}
+        how = {"format_func": services.value_in_words, "placeholder": field.get("empty")}
         return (st.selectbox(label, options, index=at, **how, **common),)
     if kind == "boolean":
         return (st.toggle(label, value=bool(value), **common),)
@@ -105,10 +103,6 @@ def at_first(key: str, value: Any) -> None:
     """Have a field that may be emptied begin with a value, which is not its default: emptied, it stays empty."""
     if value is not None and key not in st.session_state:
         st.session_state[key] = value
-
-
-def _said(option: Any) -> str:
-    return ("no", "yes")[option] if isinstance(option, bool) else str(option)
 
 
 def _step(value: float | None) -> float:

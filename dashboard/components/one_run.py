@@ -11,6 +11,7 @@ from crowdcore import runs
 from dashboard import services, state
 from dashboard.components.download import download
 from dashboard.components.guard import fragment, refusals
+from dashboard.components.link import link
 from dashboard.components.reference_button import reference_button
 from dashboard.components.text import as_text
 from dashboard.components.train_form import prefill
@@ -19,8 +20,7 @@ from dashboard.services import run_actions
 if TYPE_CHECKING:
     from crowdcore.runs import Run
 
-__all__ = ["one_run"]
-
+LINES = 40  # of a log
 EVERY = 2.0  # seconds between two looks at the log of a live run
 
 
@@ -41,12 +41,7 @@ def _one(shown: dict[str, Run]) -> None:
         _again(run)
         _use(run)
         _delete(run)
-        st.page_link(
-            "views/runs.py",
-            label="Name, note, tags",
-            icon=":material/label:",
-            query_params=state.address("runs", datasets=[run.spec.dataset], runs=[run.id]),
-        )
+        link("runs", "Name, note, tags", icon="label", datasets=[run.spec.dataset], runs=[run.id])
     with st.container():  # what comes and goes in it does not move the log's fragment
         if run.note:
             st.caption(as_text(run.note))
@@ -118,7 +113,7 @@ def _log(run: Run) -> None:
 
     def look() -> None:
         with refusals():
-            lines = services.log_lines(run.id)
+            lines = runs.log_lines(run.id, LINES)
             st.code("\n".join(lines) or "Nothing yet.", language=None, wrap_lines=True, height=260)
 
     st.fragment(look, run_every=None if run.has_ended else EVERY)()

@@ -7,11 +7,10 @@ from typing import Any
 
 import streamlit as st
 
+from crowdcore.core.method_string import spell
 from dashboard import services, state
 from dashboard.components.method_form import method_form
 from dashboard.components.text import as_text
-
-__all__ = ["method_titled", "own_settings", "what_comes"]
 
 
 def _kind() -> services.Kind:
@@ -79,7 +78,7 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
             help="To compare these settings with the defaults.",
         )
     try:
-        new = services.spell_method(*services.read_method(services.train.spell_line(method, chosen), _kind()), _kind())
+        new = services.spell_method(*services.read_method(spell(method, chosen), _kind()), _kind())
     except services.Refusal as refusal:
         return [line], f"{method}: {refusal}"
     _keep(line, new, key)

@@ -9,8 +9,6 @@ import streamlit as st
 
 from dashboard import state
 
-__all__ = ["named", "optional", "picker"]
-
 K = TypeVar("K", bound=str)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -11,9 +12,37 @@ from dashboard import services, state
 if TYPE_CHECKING:
     from crowdcore.data.validation.rating_values import RatingValues
 
-__all__ = ["ask_kind", "ask_scale"]
-
 KINDS = {"classes": "Classes, or tags of tokens", "ratings": "Ratings: numbers, or words in an order"}
+
+
+def reading(
+    path: str,
+    mapping: dict[str, Any],
+    setting: str,
+    value: object,
+    kept: Callable[[Any], object] = lambda value: value,
+    forget: Collection[str] = (),
+) -> dict[str, Any]:
+    """Arguments that tie a widget to a setting of how a file is read; None forgets it.
+
+    Args:
+        path: of the file.
+        mapping: how it is read.
+        setting: a key of it.
+        value: what the widget shows now.
+        kept: what is kept of what the widget shows.
+        forget: settings that mean nothing once this one changes.
+    """
+    key = f"{setting}-{path}"
+
+    def chosen() -> None:
+        for name in (setting, *forget):
+            mapping.pop(name, None)
+        if (held := kept(st.session_state[key])) is not None:
+            mapping[setting] = held
+
+    state.show(key, value)
+    return {"key": key, "on_change": chosen}
 
 
 def ask_kind(path: str, mapping: dict[str, Any]) -> None:
@@ -43,33 +72,17 @@ def ask_scale(path: str, mapping: dict[str, Any], found: RatingValues) -> bool:
 
 
 def _ask_end(path: str, mapping: dict[str, Any], name: str, word: str, seen: float | None) -> float | None:
-    key = f"{name}-{path}"
-
-    def chosen() -> None:
-        mapping.pop(name, None)
-        if st.session_state[key] is not None:
-            mapping[name] = float(st.session_state[key])
-
-    state.show(key, mapping.get(name))
+    bound = reading(path, mapping, name, mapping.get(name), lambda end: None if end is None else float(end))
     label = f"{word} rating that can be given"
-    st.number_input(
-        label, value=None, key=key, on_change=chosen, placeholder=f"{seen:g} in the file", format="%g", width=260
-    )
+    st.number_input(label, value=None, placeholder=f"{seen:g} in the file", format="%g", width=260, **bound)
     return mapping.get(name)
 
 
 def _ask_words(path: str, mapping: dict[str, Any], words: tuple[str, ...]) -> None:
-    key = f"levels-{path}"
-
-    def chosen() -> None:
-        mapping["levels"] = tuple(st.session_state[key])
-
-    state.show(key, list(mapping.get("levels", ())))
     st.multiselect(
         "Words, from the lowest to the highest",
         words,
-        key=key,
-        on_change=chosen,
         placeholder="Choose the lowest first",
         help="They stand for 1, 2, 3 … in the order in which you choose them.",
+        **reading(path, mapping, "levels", list(mapping.get("levels", ())), tuple),
     )

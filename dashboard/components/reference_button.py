@@ -6,8 +6,6 @@ import streamlit as st
 
 from dashboard import services, state
 
-__all__ = ["reference_button"]
-
 
 def reference_button(name: str, what: str) -> None:
     """Offer the reference ``name``; ``what`` of it is then taken for the truth, in words for the help."""

@@ -6,12 +6,11 @@ from typing import Any
 
 import streamlit as st
 
+from crowdcore.analysis.checks.rules import LIMITS
 from dashboard import state
 from dashboard.components.guard import attempt
 from dashboard.components.text import as_text
 from dashboard.services import crowd_rules as services
-
-__all__ = ["rules_form"]
 
 KEY = "check-rule-{}"  # of a setting's field
 FILE = "check-file"
@@ -22,9 +21,9 @@ def rules_form() -> dict[str, Any]:
     values = services.values_at(state.get_many("rules"))
     with st.expander("Rules", icon=":material/rule_settings:"):
         st.caption("An empty field is a rule that is not checked. Units are in the names.")
-        _fields([name for name in services.FIELDS if name in services.LIMITS], values)
+        _fields([name for name in services.FIELDS if name in LIMITS], values)
         st.caption("How it is measured:")
-        _fields([name for name in services.FIELDS if name not in services.LIMITS], values)
+        _fields([name for name in services.FIELDS if name not in LIMITS], values)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.file_uploader(
                 "Rules from a file", ["yaml", "yml", "toml", "json"], key=FILE, on_change=attempt, args=(_take_file,)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore import runs
 from crowdcore.runs.measures import leading
 from dashboard import services, state
 from dashboard.components.collector import spare
@@ -18,8 +19,6 @@ from dashboard.services import run_actions
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
-
-__all__ = ["board"]
 
 EVERY, SELDOM = 1.0, 4.0  # seconds between looks: at live runs, and for runs that others start
 SHOWN = 8  # runs that are shown while nobody has chosen
@@ -108,7 +107,7 @@ def _stage(run: Run) -> tuple[str, str, int]:
 
 def _engine(dataset: str) -> None:
     """Who trains, what waits."""
-    engine, live = services.engine(), services.live_runs()
+    engine, live = runs.engine_state(), services.live_runs()
     waiting = [run for run in live if run.state == "queued"]
     elsewhere = sum(run.spec.dataset != services.spelled(dataset) for run in live)
     words = []

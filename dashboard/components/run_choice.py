@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from dashboard import services, state
+from dashboard import services
 from dashboard.components.guard import attempt, refused_before
+from dashboard.components.link import link
 from dashboard.components.text import as_text, count
 from dashboard.services import run_actions, run_table
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
-
-__all__ = ["about_chosen"]
 
 LISTED = 12  # names that the question before deleting lists
 PLACES = 4  # datasets with links of their own
@@ -61,13 +60,7 @@ def _links(chosen: Sequence[Run]) -> None:
 
 
 def _link(page: str, label: str, icon: str, dataset: str, ids: list[str], on: bool, about: str) -> None:
-    st.page_link(
-        f"views/{page}.py",
-        label=as_text(f"{label} on {dataset}" if on else label),
-        icon=f":material/{icon}:",
-        help=about,
-        query_params=state.address(page, dataset=dataset, runs=ids),
-    )
+    link(page, as_text(f"{label} on {dataset}" if on else label), icon=icon, help=about, dataset=dataset, runs=ids)
 
 
 def _cancel(chosen: Sequence[Run]) -> None:

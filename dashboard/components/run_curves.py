@@ -10,14 +10,13 @@ from dashboard import services, state
 from dashboard.components.curve_choice import curve_choice, each_in_a_cell
 from dashboard.components.figure import figure
 from dashboard.components.guard import fragment
+from dashboard.components.link import link
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from crowdcore.exhibits import Exhibit
     from crowdcore.runs import Run
-
-__all__ = ["curves", "onwards"]
 
 EVERY = 2.0  # seconds between two drawings
 
@@ -68,13 +67,5 @@ def onwards(shown: list[Run]) -> None:
     if not ids:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        pages = [("compare", "Compare", "leaderboard")]
-        if services.kind(dataset) == "classes":
-            pages += [("confusions", "Confusions", "apps"), ("omega", "Noise source ω", "scatter_plot")]
-        for view, label, icon in pages:
-            st.page_link(
-                f"views/{view}.py",
-                label=label,
-                icon=f":material/{icon}:",
-                query_params=state.address(view, runs=ids),
-            )
+        for page in ("compare", "confusions", "omega") if services.kind(dataset) == "classes" else ("compare",):
+            link(page, runs=ids)

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dashboard import services, state
+from dashboard.components.link import link
 from dashboard.components.text import as_text, count
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
-
-__all__ = ["pick_runs", "table_link"]
 
 SUGGESTED = 6  # runs that are shown while nobody has chosen
 
@@ -81,12 +80,12 @@ def pick_runs(
 
 def table_link(dataset: str, shown: list[str]) -> None:
     """The way to the table of the dataset's runs, with those that are shown chosen."""
-    st.page_link(
-        "views/runs.py",
-        label="Choose in a table",
-        icon=":material/table_rows:",
+    link(
+        "runs",
+        "Choose in a table",
         help="All runs with their settings, scores, notes and tags; choose rows there, then Compare",
-        query_params=state.address("runs", datasets=[services.spelled(dataset)], runs=shown),
+        datasets=[services.spelled(dataset)],
+        runs=shown,
     )
 
 
@@ -100,6 +99,4 @@ def _nothing(dataset: str, why: str) -> None:
     )
     st.info(words, icon=":material/model_training:")
     with st.container(key="next-step"):  # a link that looks like a primary button
-        st.page_link(
-            "views/train.py", label="Train", icon=":material/model_training:", query_params=state.address("train")
-        )
+        link("train")

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard import services, state
 from dashboard.components.exhibit import show
+from dashboard.components.link import link
 from dashboard.components.table import table
 from dashboard.components.text import as_text
 from dashboard.components.train_form import prefill
@@ -16,14 +17,12 @@ from dashboard.services import compare
 if TYPE_CHECKING:
     from crowdcore.runs import Run
 
-__all__ = ["search_board"]
-
 
 def search_board(search: Run) -> None:
     """One search."""
     st.header(as_text(services.run_title(search)))
     trials = services.search_trials(search)
-    if not trials["validation_accuracy"].notna().any():
+    if not trials[services.compared_by(search).column].notna().any():
         st.caption("No trial has come to its end yet.")
         return
     name = f"{state.get('dataset')}-{search.spec.method}-search"
@@ -44,10 +43,6 @@ def search_board(search: Run) -> None:
         st.toast("The form above holds the best settings.", icon=":material/trophy:")
         st.rerun()
     if search.id in compare.searches(state.get("dataset")):
-        st.page_link(
-            "views/compare.py",
-            label="Test accuracy along what it varies",
-            icon=":material/show_chart:",
-            query_params=state.address("compare", view="Sweeps", searches=[search.id]),
-        )
+        told = services.compared_by(search).measure
+        link("compare", f"Test {told} along what it varies", icon="show_chart", view="Sweeps", searches=[search.id])
     table(trials.drop(columns="run"), f"trials-{search.id}", name=name, noun="trial")

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore import runs
+from crowdcore.learning.selection_score import selection_score
 from dashboard import services, state
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.own_settings import method_titled
 from dashboard.components.text import as_text, count
 from dashboard.components.train_form import KEPT, refusal_of, shared_settings
 
-__all__ = ["search_form"]
+if TYPE_CHECKING:
+    from crowdcore.runs import Choice, Range
 
 SAMPLERS = {"tpe": "Guided (TPE)", "grid": "Grid", "random": "Random"}
+FIRST: Mapping[services.Kind, str] = {"classes": "conal", "ratings": "crowd-layer"}
 TRIALS, MOST_TRIALS, SEEDS = 20, 10_000, "3"
 
 
 @fragment
 def search_form() -> None:
     """The form with its start button."""
-    lines = list(dict.fromkeys([*state.get_many("methods"), *reversed(services.learners())]))[::-1]
+    dataset = state.get("dataset")
+    kind = services.kind(dataset)
+    lines = list(dict.fromkeys([*state.get_many("methods"), *reversed(services.learners(kind))]))[::-1]
     if st.session_state.get("search-method") not in lines:
-        st.session_state["search-method"] = (state.get_many("methods") or ["conal"])[-1]
+        st.session_state["search-method"] = (state.get_many("methods") or [FIRST[kind]])[-1]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        line = st.selectbox("Method", lines, format_func=method_titled, key="search-method", **KEPT)
+        line = st.selectbox("Method", lines, format_func=partial(method_titled, kind=kind), key="search-method", **KEPT)
         trials = st.number_input("Trials", value=TRIALS, step=1, key="search-trials", width=120, **KEPT)
         sampler = st.selectbox(
             "Sampler",
@@ -36,8 +44,8 @@ def search_form() -> None:
             help="Guided: learns from the trials so far. Grid: every combination, up to ten values a setting.",
             **KEPT,
         )
-    fields = services.searchable(line)
-    st.session_state.setdefault(f"search-fields-{line}", services.usually_searched(line))
+    fields = services.searchable(line, kind)
+    st.session_state.setdefault(f"search-fields-{line}", services.usually_searched(line, kind))
     chosen = st.multiselect(
         "Settings to search",
         fields,
@@ -47,10 +55,10 @@ def search_form() -> None:
         **KEPT,
     )
     space = {name: bounds for name in chosen if (bounds := _values(line, name, fields[name])) is not None}
-    held = {**services.train.read_draft(state.get("dataset"), ""), "seeds": SEEDS}
-    shared, problem = shared_settings("search", held, [], (line,))
+    held = {**services.train.read_draft(dataset, ""), "seeds": SEEDS}
+    shared, problem = shared_settings("search", dataset, held, [], (line,))
     draft = {**shared, "methods": [line]}
-    problem = problem or refusal_of(state.get("dataset"), draft)
+    problem = problem or refusal_of(dataset, draft)
     if not 1 <= trials <= MOST_TRIALS:
         problem = problem or f"`Trials` must be between 1 and {MOST_TRIALS:,}, but got {trials}."
     if problem:
@@ -64,15 +72,16 @@ def search_form() -> None:
         )
         if asked and not problem:
             _start(draft, space, trials, sampler)
-        st.caption("Judged on validation accuracy; the test split is never looked at.")
+        score = selection_score(services.labelled(dataset))
+        st.caption(f"Judged by {score.words}; the test split is never looked at.")
 
 
-def _values(line: str, name: str, field: services.Field) -> dict[str, Any] | None:
-    """Bounds, or the values to choose from."""
+def _values(line: str, name: str, field: Range | Choice) -> Callable[[], Range | Choice] | None:
+    """Makes the bounds, or the values to choose from; it refuses what cannot be."""
     label, key = services.setting_title(name, line.split()[0]), f"search-{line}-{name}"
-    if field.values:
+    if isinstance(field, runs.Choice):
         values = st.multiselect(label, field.values, list(field.values), key=key, **KEPT)
-        return {"values": tuple(values)} if len(values) > 1 else None
+        return partial(runs.Choice, values=tuple(values)) if len(values) > 1 else None
     step, form = (1, None) if field.integer else (None, "%g")
     number = int if field.integer else float
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -89,11 +98,12 @@ def _values(line: str, name: str, field: services.Field) -> dict[str, Any] | Non
             "to", value=number(field.high), step=step, format=form, key=f"{key}-high", width=190, **KEPT
         )
         log = st.toggle("Logarithmic", field.log, key=f"{key}-log", **KEPT)
-    return {"low": low, "high": high, "log": log, "integer": field.integer}
+    return partial(runs.Range, low=low, high=high, log=log, integer=field.integer)
 
 
-def _start(draft: services.Draft, space: dict[str, dict[str, Any]], trials: int, sampler: str) -> None:
+def _start(draft: services.Draft, space: dict[str, Callable[[], Range | Choice]], trials: int, sampler: str) -> None:
     with refusals(), st.spinner("Starting …"):
-        started = services.start_search(state.get("dataset"), draft, space, trials, sampler)
+        ranges = {name: made() for name, made in space.items()}
+        started = services.start_search(state.get("dataset"), draft, ranges, trials, sampler)
         state.put(runs=[started])
         st.rerun()

@@ -9,8 +9,6 @@ import streamlit as st
 from dashboard.access import AccessError, may_enter, sign_in_settings
 from dashboard.components.text import as_text
 
-__all__ = ["admitted"]
-
 _log = logging.getLogger("dashboard")
 
 

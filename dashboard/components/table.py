@@ -17,8 +17,6 @@ from dashboard.components.text import count
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SHOWN", "formats", "table"]
-
 # How numbers of these names are written wherever they appear; shares as percentages.
 FORMATS = {
     **dict.fromkeys(
@@ -35,6 +33,7 @@ FORMATS = {
     "seconds": "%.3f",
     **dict.fromkeys((f"{at} {sign}" for at in ("selected", "last", "best, optimistic") for sign in "%±"), "%.2f"),
     **dict.fromkeys((f"{score} {s}" for score in ("accuracy", "macro F1", "calibration error") for s in "%±"), "%.2f"),
+    **dict.fromkeys((f"{score} {s}" for score in ("precision", "recall", "F1") for s in "%±"), "%.2f"),
     **dict.fromkeys(("NLL (nats)", "NLL (nats) ±"), "%.3f"),
     **dict.fromkeys(("common recovery error", "individual recovery error", "weighted by annotations"), "%.4f"),
     **dict.fromkeys(("common recovery error ±", "individual recovery error ±", "weighted by annotations ±"), "%.4f"),
@@ -42,6 +41,7 @@ FORMATS = {
     **dict.fromkeys((f"{w} error{sign}" for w in ("common", "own", "effective") for sign in ("", " ±")), "%.3f"),
     **dict.fromkeys(("common moved", "common moved ±", "own moved", "own moved ±"), "%.3f"),
     **dict.fromkeys(("validation %", "likeliest in %"), "%.1f"),
+    **dict.fromkeys((f"{kind} %{by}" for kind in ("missed", "boundary", "type") for by in ("", ", recovered")), "%.1f"),
     "log-likelihood of a task's labels": "%.3f",
     **dict.fromkeys(("difference (points)", "change (points)"), "%+.2f"),
     **dict.fromkeys(("from %", "to %", "first %", "second %"), "%.2f"),
@@ -76,12 +76,13 @@ SHARES = {"share", "wrong", "true share", "given share", "accuracy", "acc. low",
     "share high",
     "share of labels",
     "probability of label",
+    *("precision", "precision_low", "precision_high", "recall", "recall_low", "recall_high", "f1", "f1_low", "f1_high"),
     "share with",
     "share without",
     "largest row change",
     "mean row change",
 }
-WIDTHS = {"method": 210, "reason": 420, "meaning": 720}
+WIDTHS = {"method": 210, "reason": 420, "meaning": 720, "signal": 130}
 SHOWN = 2000  # rows sent to the browser; the filter and the download reach all of them
 _ROW, _HEADER = 33, 35  # pixels, at the theme's font size
 

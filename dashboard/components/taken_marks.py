@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore.marks import keep_marks
+from crowdcore.taken_marks import marks_of_earlier_data
 from dashboard import services, state
 from dashboard.components.guard import attempt, refusals
 from dashboard.components.table import table
@@ -14,13 +16,11 @@ from dashboard.components.text import as_text, count
 if TYPE_CHECKING:
     from crowdcore.taken_marks import TakenMarks
 
-__all__ = ["take_marks"]
-
 
 def take_marks() -> None:
     """Offer marks on earlier data of this name, if there are some, and a place for a file."""
     dataset = state.get("dataset")
-    earlier = services.earlier_marks(dataset)
+    earlier = marks_of_earlier_data(services.dataset(dataset))
     if earlier.marks or len(earlier.faults):
         st.info("There are marks on these data as they were before they changed.", icon=":material/history:")
         _offer(dataset, earlier, "earlier")
@@ -60,5 +60,5 @@ def _which(taken: TakenMarks) -> list[tuple[str, ...]]:
 
 
 def _take(dataset: str, taken: TakenMarks, key: str) -> None:
-    attempt(services.take_marks, dataset, taken)
+    attempt(keep_marks, services.dataset(dataset), taken.marks)
     st.session_state[f"marks-taken-{key}"] = dataset, _which(taken)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["as_text", "count", "duration", "number", "percent", "size"]
-
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 # What Streamlit rewrites after Markdown has been parsed: icons, addresses, arrows, dashes.
 _LATE = re.compile(r"(?<=:)(?=\w|//)|(?<=www)(?=\.)|(?<=\w)(?=@)|(?<=[-<])(?=[->])", re.IGNORECASE)

@@ -6,8 +6,7 @@ import streamlit as st
 
 from crowdcore.data.tour import DEMO, TOUR
 from dashboard import state
-
-__all__ = ["tour"]
+from dashboard.components.link import link
 
 
 def tour() -> None:
@@ -17,9 +16,4 @@ def tour() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="tour"):
         st.caption("What to look at next:", width="content")
         for step in TOUR:
-            st.page_link(
-                f"views/{step.view}.py",
-                label=step.question,
-                icon=":material/arrow_forward:",
-                query_params=state.address(step.view),
-            )
+            link(step.view, step.question, icon="arrow_forward")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -16,9 +18,9 @@ from dashboard.components.text import as_text, count, duration, size
 if TYPE_CHECKING:
     from crowdcore.runs import Estimate
 
-__all__ = ["KEPT", "form", "prefill", "refusal_of", "shared_settings"]
-
 APART = ("epochs", "backbone", "backbone_settings")  # settings of the trainer that have their own place
+PLAIN = "device=auto"  # the line of a form that says nothing where nothing usually stands for something
+NO: Mapping[str, str] = MappingProxyType({})
 KEPT: dict[str, Any] = {"persist_state": "session"}  # fields outlive a visit to another page
 SEEDS_HELP = (
     "How many (6 stands for the seeds 0 to 5), or which ones (0, 1, 7; a single one with a comma after it: 7,). "
@@ -36,42 +38,56 @@ def prefill(draft: services.Draft) -> None:
 
 @fragment
 def form() -> None:
-    """The form with its start button."""
+    """The form for the page's dataset."""
     dataset = state.get("dataset")
-    held = _held(dataset)
+    train_on([dataset], services.suggested(dataset), presets=services.train.presets(dataset))
+
+
+def train_on(names: Sequence[str], suggested: Sequence[str], usual: str = "", presets: Mapping[str, str] = NO) -> None:
+    """The form with its start button.
+
+    Args:
+        names: datasets of one kind, each of which is trained on.
+        suggested: lines of methods while nobody has chosen.
+        usual: what all methods share while nobody has chosen, as a line.
+        presets: name -> title of what can fill the form.
+    """
+    dataset = names[0]
+    held = _held(dataset, usual)
     if st.session_state["train-refused"]:
         st.error(as_text(st.session_state["train-refused"]), icon=":material/block:")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        before = state.get_many("methods") or services.suggested(dataset)
+        before = state.get_many("methods") or list(suggested)
         lines = _methods(dataset, before)
-        _preset(dataset)
-    draft, problem = shared_settings("train", held, lines)
+        if presets:
+            _preset(presets)
+    draft, problem = shared_settings("train", dataset, held, lines)
     problem = problem or refusal_of(dataset, draft)
     with st.container(horizontal=True, vertical_alignment="center"):
-        label = f"Start {count(len(lines), 'run')}"
+        label = f"Start {count(len(names) * len(lines), 'run')}"
         asked = st.button(label, type="primary", icon=":material/play_arrow:", disabled=not lines or bool(problem))
         if problem:
             st.error(as_text(problem), icon=":material/block:")
         else:
-            _remember(dataset, draft)
+            _remember(dataset, draft, usual)
             if asked and lines:
-                _start(draft)
+                _start(names, draft)
         if draft["methods"] and draft["methods"] != before:
             state.put(methods=list(draft["methods"]))
             if draft["methods"] != lines:  # fields of a method have changed: its name does, too
                 st.rerun()
             st.session_state["train-asked"] = lines
         if not problem:
-            _estimate(draft)
+            _estimate(names, draft)
 
 
-def _held(dataset: str) -> services.Draft:
+def _held(dataset: str, usual: str) -> services.Draft:
     """What all methods share, as the address has it; fields are made anew where it says something else than they."""
     drafts = st.session_state.setdefault("train-drafts", {})  # dataset -> methods, settings
     if dataset in drafts and not state.chosen("methods") and not state.chosen("settings"):
         methods, settings = drafts[dataset]
         state.put(methods=methods, settings=settings)
-    line = state.get("settings")
+    line = state.get("settings", usual)
     if st.session_state.get("train-shown") != (dataset, line):
         st.session_state["train-shown"] = (dataset, line)
         st.session_state["train-filled"] = st.session_state.get("train-filled", 0) + 1
@@ -80,15 +96,15 @@ def _held(dataset: str) -> services.Draft:
         return services.train.read_draft(dataset, line, st.session_state.get("train-trusted", ""))
     except services.Refusal as refusal:
         st.session_state["train-refused"] = f"The settings of this address are not used: {refusal}"
-        st.session_state["train-shown"] = (dataset, "")
+        st.session_state["train-shown"] = (dataset, usual)
         state.put(settings=None)
-        return services.train.read_draft(dataset, "")
+        return services.train.read_draft(dataset, usual)
 
 
-def _remember(dataset: str, draft: services.Draft) -> None:
+def _remember(dataset: str, draft: services.Draft, usual: str) -> None:
     """Write the draft into the address, for a reload, and keep it for a return to this dataset."""
-    line = services.train.spell_draft(dataset, draft)
-    if line != state.get("settings"):
+    line = services.train.spell_draft(dataset, draft) or (usual and PLAIN)
+    if line != state.get("settings", usual):
         state.put(settings=line)
         st.session_state["train-shown"] = (dataset, line)
         st.session_state["train-refused"] = ""
@@ -120,11 +136,8 @@ def _methods(dataset: str, lines: list[str]) -> list[str]:
     )
 
 
-def _preset(dataset: str) -> None:
+def _preset(titles: Mapping[str, str]) -> None:
     """Fill the form with all runs of a published table."""
-    titles = services.train.presets(dataset)
-    if not titles:
-        return
 
     def fill() -> None:
         name = st.session_state["train-preset"]
@@ -149,12 +162,13 @@ def _preset(dataset: str) -> None:
 
 
 def shared_settings(
-    key: str, held: services.Draft, methods: list[str], searched: tuple[str, ...] = ()
+    key: str, dataset: str, held: services.Draft, methods: list[str], searched: tuple[str, ...] = ()
 ) -> tuple[dict[str, Any], str]:
     """Seeds, device and the trainer's settings, which all runs share; and a form for each method's own.
 
     Args:
         key: unique on the page.
+        dataset: what is trained on.
         held: a draft: what the fields show while they are untouched.
         methods: lines whose own settings can be changed.
         searched: lines whose own settings have their place elsewhere.
@@ -164,7 +178,7 @@ def shared_settings(
     """
     training = dict(held["training"])
     prefix = f"{key}-{st.session_state.get('train-filled', 0)}"
-    networks = services.backbones(state.get("dataset"))
+    networks = services.backbones(dataset)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         seeds = st.text_input("Seeds", held["seeds"], key=f"{prefix}-seeds", help=SEEDS_HELP, width=120, **KEPT)
         epochs = st.empty()
@@ -224,20 +238,20 @@ def _network_settings(network: str, training: dict[str, Any], prefix: str) -> di
     return services.changed(told["schema"], chosen)
 
 
-def _start(draft: services.Draft) -> None:
+def _start(names: Sequence[str], draft: services.Draft) -> None:
     """Queue the runs, and show them."""
     with refusals(), st.spinner("Starting …"):
-        started = services.start(state.get("dataset"), draft)
+        started = [run for name in names for run in services.start(name, draft)]
         state.put(runs=started, methods=list(draft["methods"]))
         st.rerun()
 
 
-def _estimate(draft: services.Draft) -> None:
+def _estimate(names: Sequence[str], draft: services.Draft) -> None:
     """What the runs will take, one after another; where a trial has to tell, it is waited for."""
     if not draft["methods"]:
         st.caption("Choose at least one method.", width="stretch")
         return
-    dataset = state.get("dataset")
+    dataset = names[0]
 
     def look(waiting: bool) -> None:
         with refusals():
@@ -249,7 +263,7 @@ def _estimate(draft: services.Draft) -> None:
                 raise
             if found is not None and waiting:
                 st.rerun(scope="app")
-            st.caption(_words(found), width="stretch")
+            st.caption(_words(found, len(names)), width="stretch")
 
     try:
         waiting = services.estimate(dataset, draft) is None
@@ -261,9 +275,9 @@ def _estimate(draft: services.Draft) -> None:
         look(False)
 
 
-def _words(found: list[Estimate] | None) -> str:
+def _words(found: list[Estimate] | None, crowds: int) -> str:
     if found is None:
         return ":material/hourglass_top: Measuring how long this will take …"
-    seconds, memory = sum(e.seconds for e in found), max(e.bytes for e in found)
+    seconds, memory = crowds * sum(e.seconds for e in found), max(e.bytes for e in found)
     basis = as_text(" ".join(dict.fromkeys(e.basis for e in found)))
-    return f"About **{duration(seconds)}** and **{size(memory)}** of memory. {basis}"
+    return f"About **{duration(seconds)}**{' in all' * (crowds > 1)} and **{size(memory)}** of memory. {basis}"

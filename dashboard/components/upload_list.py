@@ -7,8 +7,6 @@ import streamlit as st
 from dashboard import services, state
 from dashboard.components.text import as_text, count, size
 
-__all__ = ["upload_list"]
-
 SHOWN = 20
 
 
@@ -27,9 +25,8 @@ def _row(upload: services.Upload) -> None:
     key = upload.dataset or upload.file
     with st.container(horizontal=True, vertical_alignment="center", key=f"upload-{key}"):
         if upload.dataset:
-            page = "views/ratings.py" if upload.rated else "views/data.py"
-            address = {"ratings" if upload.rated else "dataset": upload.dataset}
-            st.page_link(page, label=as_text(upload.name), icon=":material/table:", query_params=address)
+            address = {"dataset": upload.dataset}
+            st.page_link("views/data.py", label=as_text(upload.name), icon=":material/table:", query_params=address)
         else:
             st.markdown(as_text(upload.name))
         about = [services.when(upload.when), *([size(upload.size)] if upload.size else [])]

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from crowdcore.data import ImportReport
     from crowdcore.data.report import Role, Variants
 
-__all__ = ["merging", "open_questions"]
-
 _ABOUT: dict[Role, tuple[str, str, str]] = {
     "label": ("merge_classes", "class", "classes"),
     "worker": ("merge_workers", "worker", "workers"),

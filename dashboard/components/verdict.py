@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from dashboard import state
+from dashboard.components.link import link
 from dashboard.components.text import as_text, percent
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["badge", "task_link", "worker_link"]
 
 COLORS = {"remove": "red", "check": "orange", "train": "blue", "trust": "green", "fail": "red", "pass": "green"}
 ICONS = {
@@ -35,11 +33,7 @@ def worker_link(row: pd.Series[Any]) -> None:
     """A worker's verdict; the name leads to the worker's page."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"verdict-worker-{row.name}"):
         badge(row["verdict"])
-        st.page_link(
-            "views/annotators.py",
-            label=as_text(row["worker"]),
-            query_params=state.address("annotators", view="One worker", worker=row["worker"]),
-        )
+        link("annotators", as_text(row["worker"]), icon=None, view="One worker", worker=row["worker"])
         st.markdown(as_text(row["reason"]), width="stretch")
 
 
@@ -47,7 +41,6 @@ def task_link(row: pd.Series[Any]) -> None:
     """A task's verdict; its name leads to its page."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"verdict-task-{row.name}"):
         badge(row["verdict"])
-        st.page_link(
-            "views/tasks.py", label=as_text(row["task"]), query_params=state.address("tasks", task=row["task"])
-        )
-        st.markdown(as_text(f"{row['label']}, {percent(row['probability'], 0)} sure: {row['reason']}"), width="stretch")
+        link("tasks", as_text(row["task"]), icon=None, task=row["task"])
+        said = f"{row['label']}, {percent(row['probability'], 0)} sure: {row['reason']}"
+        st.markdown(as_text(f"{said} · {row['context']}" if "context" in row else said), width="stretch")

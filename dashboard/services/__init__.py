@@ -10,7 +10,6 @@ from dashboard.services.items import *
 from dashboard.services.kept_uploads import *
 from dashboard.services.learners import *
 from dashboard.services.marks import *
-from dashboard.services.ratings import *
 from dashboard.services.runs import *
 from dashboard.services.searches import *
 from dashboard.services.tables import *

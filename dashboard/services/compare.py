@@ -6,18 +6,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from crowdcore.exhibits.view import cached
-from dashboard.services._cache import dataset
+from dashboard.services._cache import kind, labelled
 from dashboard.services.datasets import names as dataset_names
-from dashboard.services.runs import learnt, readable, result, run, runs_of, trials
+from dashboard.services.runs import learnt, readable, runs_of, trials
 
 if TYPE_CHECKING:
-    from crowdcore import CrowdDataset
+    from crowdcore.data.ratings import Labelled
     from crowdcore.exhibits import Exhibit
     from crowdcore.learning.labels import Learnt
-    from crowdcore.learning.results.result import At, TrainingResult
+    from crowdcore.learning.results.result import At
     from crowdcore.runs import Run
 
-__all__ = ["axes", "compared", "partners", "searches", "shown", "sweep"]
 
 Runs = tuple[str, ...]
 P = ParamSpec("P")
@@ -30,15 +29,14 @@ def compared(name: str, runs: Runs) -> dict[str, Any]:
     They are of the kind that the dataset's labels are: `TrainingResult` or `RatingsResult`.
     """
     given = {one.id: one.name for one in runs_of(name)}
-    results = tuple(learnt(name, one) for one in runs)
-    return dict(zip(_names(results, tuple(given.get(one, "") for one in runs)), results, strict=True))
+    return _named(tuple(map(learnt, runs)), tuple(given.get(one, "") for one in runs))
 
 
 @cached
-def _names(results: tuple[Learnt, ...], given: tuple[str, ...]) -> list[str]:
+def _named(results: tuple[Learnt, ...], given: tuple[str, ...]) -> dict[str, Any]:
     from crowdcore.learning.comparison import variation
 
-    return variation.names([variation.facts(one) for one in results], given)
+    return variation.named(results, given)
 
 
 def shown(
@@ -61,8 +59,9 @@ def _shown(exhibit: Callable[..., Any], names: tuple[str, ...], results: tuple[L
 def partners(name: str, runs: Runs) -> dict[str, tuple[str, ...]]:
     """Other datasets -> their newest finished runs of the same methods and settings as these."""
     from crowdcore.core.errors import CrowdError
+    from crowdcore.runs import get_run
 
-    kinds = [_kind(run(known)) for known in runs]
+    kinds = [_kind(get_run(known)) for known in runs]
     found: dict[str, tuple[str, ...]] = {}
     for other in dataset_names():
         if other == name:
@@ -71,7 +70,7 @@ def partners(name: str, runs: Runs) -> dict[str, tuple[str, ...]]:
         for one in runs_of(other):
             if _kind(one) in kinds and all(_kind(one) != _kind(seen) for seen in newest):
                 try:
-                    fits = readable(one, other)
+                    fits = kind(other) == kind(name) and readable(one, other)
                 except CrowdError:  # its dataset cannot be opened any more
                     continue
                 newest += [one] if fits else []
@@ -94,11 +93,10 @@ def _kind(one: Run) -> tuple[str, dict[str, object]]:
 
 
 @cached
-def _facts(results: tuple[TrainingResult, ...], crowds: tuple[CrowdDataset, ...]) -> list[dict[str, Any]]:
+def _facts(results: tuple[Learnt, ...], crowds: tuple[Labelled, ...]) -> list[dict[str, Any]]:
     from crowdcore.learning.comparison import variation
 
-    by_print = {each.fingerprint: each for each in crowds}
-    return [variation.facts(found, by_print.get(found.fingerprint)) for found in results]
+    return variation.known(results, crowds)
 
 
 def axes(name: str, runs: Runs, crowds: tuple[str, ...], searches: Runs) -> dict[str, str]:
@@ -107,17 +105,17 @@ def axes(name: str, runs: Runs, crowds: tuple[str, ...], searches: Runs) -> dict
 
     plans = [one.spec.search for one in runs_of(name) if one.id in searches]
     searched = {setting for plan in plans if plan is not None for setting in plan.space}
-    known = _facts(tuple(map(result, runs)), tuple(map(dataset, (name, *crowds))))
+    known = _facts(tuple(map(learnt, runs)), tuple(map(labelled, (name, *crowds))))
     return {x: variation.in_words(x) for x in sorted(variation.axes(known), key=lambda x: x not in searched)}
 
 
 def sweep(name: str, runs: Runs, crowds: tuple[str, ...], x: str, at: At) -> Exhibit:
-    """Accuracy along what varies."""
-    return _along(tuple(map(result, runs)), tuple(map(dataset, (name, *crowds))), x, at)
+    """Accuracy, of ratings RMSE, along what varies."""
+    return _along(tuple(map(learnt, runs)), tuple(map(labelled, (name, *crowds))), x, at)
 
 
 @cached
-def _along(results: tuple[TrainingResult, ...], crowds: tuple[CrowdDataset, ...], x: str, at: At) -> Exhibit:
+def _along(results: tuple[Learnt, ...], crowds: tuple[Labelled, ...], x: str, at: At) -> Exhibit:
     from crowdcore.exhibits.comparison import along
 
     return along(results, _facts(results, crowds), x, at)

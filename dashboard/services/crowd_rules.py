@@ -5,31 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from crowdcore.analysis.checks.rules import LIMITS, Rules, parse_rules, recommended, rules_of, rules_yaml
+from crowdcore.analysis.checks.rules import LIMITS, Rules, parse_rules, recommended
 from crowdcore.core.errors import SettingError
 from dashboard.services.learners import fields_of
 from dashboard.services.runs import spelled
-from dashboard.services.tables import csv as table_csv
-
-if TYPE_CHECKING:
-    from crowdcore.analysis import Check
-    from crowdcore.exhibits import View
-
-__all__ = [
-    "FIELDS",
-    "LIMITS",
-    "command_line",
-    "csv",
-    "html",
-    "junit",
-    "read_upload",
-    "rules_of",
-    "spell",
-    "values_at",
-    "yaml",
-]
 
 NOTHING = "nothing"
 """Stands in the address where somebody has switched all rules off."""
@@ -72,30 +53,6 @@ def read_upload(name: str, content: bytes) -> tuple[list[str], str]:
         raise SettingError("rules", f"be a file of at most {_MOST // 1000} kB", f"{len(content) // 1000:,} kB")
     rules = parse_rules(content, Path(name))
     return spell(rules.model_dump(exclude={"reference"})), rules.reference
-
-
-def yaml(view: View, rules: Rules) -> bytes:
-    """The file of rules; it names the reference, so that the command line takes the same."""
-    return rules_yaml(rules.model_copy(update={"reference": view.reference})).encode()
-
-
-def junit(found: Check, strict: bool) -> bytes:
-    """The check as JUnit XML."""
-    from crowdcore.analysis import junit_xml
-
-    return junit_xml(found, strict).encode()
-
-
-def csv(found: Check) -> bytes:
-    """All numbers of the check."""
-    return table_csv(found.frame())
-
-
-def html(found: Check, strict: bool) -> bytes:
-    """The check as a page."""
-    from crowdcore.analysis import check_page
-
-    return check_page(found, strict).encode()
 
 
 def command_line(dataset: str, strict: bool, hidden: bool) -> str:

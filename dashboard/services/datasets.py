@@ -18,7 +18,18 @@ from dashboard.services.kept_uploads import list_uploads
 if TYPE_CHECKING:
     from crowdcore.analysis.reference import Reference
 
-__all__ = ["default_dataset", "names", "offer", "other_names", "reference", "references", "rounds", "uploaded", "view"]
+__all__ = [
+    "default_dataset",
+    "names",
+    "offer",
+    "other_names",
+    "rating_datasets",
+    "reference",
+    "references",
+    "rounds",
+    "uploaded",
+    "view",
+]
 
 DEMO, RUN = "demo", "run:"
 FIRST = ["gold", "auto", "majority-vote", "dawid-skene", *REVIEWED]
@@ -28,8 +39,16 @@ def names() -> list[str]:
     """Datasets to choose from: those this session planted, the uploads, then the named ones."""
     import crowdcore as cc
 
-    uploaded = (upload.dataset for upload in list_uploads() if upload.dataset and not upload.rated)
+    uploaded = (upload.dataset for upload in list_uploads() if upload.dataset)
     return list(dict.fromkeys([*st.session_state.get("uploads", []), *uploaded, *cc.list_datasets()]))
+
+
+def rating_datasets() -> list[str]:
+    """Those of `names` whose labels are numbers."""
+    from crowdcore.data import describe_datasets
+
+    named = (info.name for info in describe_datasets() if info.kind == "ratings")
+    return [*(upload.dataset for upload in list_uploads() if upload.dataset and upload.rated), *named]
 
 
 def default_dataset() -> str:

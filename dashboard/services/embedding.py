@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from crowdcore.core.errors import CrowdError
 from crowdcore.data import CrowdDataset
 from crowdcore.data.images import image_names
-from crowdcore.learning.networks.weights import sentence_models
 from crowdcore.runs.files import write_json
 from dashboard.services._cache import (
     NOTE,
@@ -28,9 +24,10 @@ from dashboard.services._cache import (
     upload_folder,
     workspace,
 )
+from dashboard.services._process import printed
 from dashboard.services.kept_uploads import free_title, note_dataset, title
 
-__all__ = ["KIND_TITLES", "embed", "embeddable", "embedding_kinds", "embedding_models", "embedding_seconds"]
+__all__ = ["KIND_TITLES", "embed", "embeddable", "embedding_kinds", "embedding_seconds"]
 
 KIND_TITLES = {
     "tfidf": "TF-IDF of the texts",
@@ -66,13 +63,8 @@ def embedding_kinds(name: str) -> list[str]:
     return [kind for kind in kinds if kind in KIND_TITLES and (kind != "vgg16" or kinds[0] == kind)]
 
 
-def embedding_models(kind: str) -> list[str]:
-    """Models that a kind has a choice of here, the usual one first."""
-    return sentence_models() if kind == "sentences" else []
-
-
 def embedding_seconds(name: str, kind: str, model: str = "") -> float | None:
-    """About how long a kind takes, by one of `embedding_models`; None where a trial tells nothing."""
+    """About how long a kind takes, by one of `sentence_models`; None where a trial tells nothing."""
     fingerprint = dataset(name).fingerprint
     usual = _planned(name, fingerprint, "auto")
     seconds: float | None = (usual if usual["kind"] == kind else _planned(name, fingerprint, kind, model))["seconds"]
@@ -91,7 +83,7 @@ def embed(name: str, kind: str, accept: bool, model: str = "") -> str:
         name: the dataset.
         kind: one of `KIND_TITLES`.
         accept: leave out tasks whose text or image cannot be used.
-        model: one of `embedding_models`; default: the first.
+        model: one of `sentence_models`; default: the first.
 
     Returns:
         The name to open it by.
@@ -124,11 +116,4 @@ def embed(name: str, kind: str, accept: bool, model: str = "") -> str:
 
 def _command(name: str, *arguments: str) -> dict[str, Any]:
     """What `crowdcore embed` says, run as a process of its own."""
-    given = str(upload_folder(name) or name)
-    command = [sys.executable, "-m", "crowdcore", "embed", given, *arguments, "--json"]
-    told = subprocess.run(command, capture_output=True, text=True, check=False)
-    if told.returncode:
-        last = (told.stderr.strip().splitlines() or ["Features could not be made."])[-1]
-        raise CrowdError(last.removeprefix("crowdcore: "))
-    found: dict[str, Any] = json.loads(told.stdout)
-    return found
+    return json.loads(printed("crowdcore", "embed", str(upload_folder(name) or name), *arguments, "--json"))  # type: ignore[no-any-return]

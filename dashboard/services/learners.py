@@ -9,7 +9,6 @@ import itertools
 import json
 import math
 import operator
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, entry_points, version
@@ -22,6 +21,7 @@ from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data import CrowdDataset
 from crowdcore.runs.files import read_json, write_json
 from dashboard.services._cache import Kind, labelled
+from dashboard.services._process import printed
 from dashboard.services.embedding import embeddable
 
 __all__ = [
@@ -40,7 +40,6 @@ __all__ = [
     "value_in_words",
 ]
 
-_PATIENCE = 180.0  # seconds
 _METHODS: Mapping[Kind, str] = {"classes": "methods", "ratings": "rating_methods"}
 """Kind of labels -> where `crowdcore.learning.describe` has its methods."""
 FIRST = ("auto", "crowd-layer", "trace", "conal")
@@ -76,12 +75,10 @@ def _described(stamp: str) -> dict[str, Any]:
     file = cache_folder().parent / "methods" / f"{stamp}.json"
     if kept := read_json(file):
         return kept
-    command = [sys.executable, "-m", "crowdcore.learning.describe"]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
-    if told.returncode:
-        last = (told.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise CrowdError(f"Could not list training methods: {last}")
-    found: dict[str, Any] = json.loads(told.stdout)
+    try:
+        found: dict[str, Any] = json.loads(printed("crowdcore.learning.describe"))
+    except CrowdError as fault:
+        raise CrowdError(f"Could not list training methods: {fault}") from fault
     with contextlib.suppress(OSError):  # looked up anew next time
         file.parent.mkdir(parents=True, exist_ok=True)
         write_json(file, found)

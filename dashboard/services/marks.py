@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import streamlit as st
 
-from crowdcore.marks import Mark, add_mark, current_marks, keep_marks, undo_mark
-from crowdcore.taken_marks import TakenMarks, marks_of_earlier_data, marks_of_file
+from crowdcore.marks import Mark, add_mark, current_marks, undo_mark
+from crowdcore.taken_marks import TakenMarks, marks_of_file
 from dashboard.services._cache import dataset
 from dashboard.services.kept_uploads import owner
 
-__all__ = ["earlier_marks", "mark", "mark_of", "marks_file", "take_back", "take_marks", "taken_back_last"]
+__all__ = ["mark", "marks_file", "take_back", "taken_back_last"]
 
 
 def mark(name: str, task: str, truth: str | None, worker: str = "", comment: str = "") -> None:
@@ -20,25 +20,10 @@ def mark(name: str, task: str, truth: str | None, worker: str = "", comment: str
     _own(name).append(made.id)
 
 
-def mark_of(name: str, task: str) -> Mark | None:
-    """The mark that counts for a task."""
-    return current_marks(dataset(name)).get(task)
-
-
 def marks_file(name: str, file: str, content: bytes) -> TakenMarks:
     """Marks of an uploaded CSV; whoever uploads it has marked where the file does not say who."""
     found = marks_of_file(dataset(name), file, content)
     return replace(found, marks=tuple(replace(mark, by=mark.by or owner()) for mark in found.marks))
-
-
-def earlier_marks(name: str) -> TakenMarks:
-    """Marks on data of this name as they were before."""
-    return marks_of_earlier_data(dataset(name))
-
-
-def take_marks(name: str, taken: TakenMarks) -> None:
-    """Keep them."""
-    keep_marks(dataset(name), taken.marks)
 
 
 def take_back(name: str, id: str) -> Mark:

@@ -10,14 +10,13 @@ from crowdcore.data import CrowdDataset
 from crowdcore.exhibits.view import cached
 from dashboard.services._cache import labelled, version
 from dashboard.services.datasets import reference
-from dashboard.services.runs import learnt, run, spelled
+from dashboard.services.runs import learnt, spelled
 
 if TYPE_CHECKING:
     from crowdcore.analysis.reference import Reference
     from crowdcore.data.ratings import Labelled
     from crowdcore.runs.report import Report
 
-__all__ = ["Archiving", "command_line", "drawing_fault", "page", "parts", "report"]
 
 Names = tuple[str, ...]
 
@@ -46,7 +45,7 @@ def _report(
     from crowdcore import runs as recorded
     from crowdcore.runs.report import Trained, build
 
-    trained = [Trained(one, learnt(name, one), recorded.command_line(run(one).spec)) for one in runs]
+    trained = [Trained(one, learnt(one), recorded.command_line(recorded.get_run(one).spec)) for one in runs]
     again = command_line(name, runs, chosen, which, show_names)
     return build(opened, trained, chosen, reference=truth, show_names=show_names, command=again)
 
@@ -64,13 +63,6 @@ def report(name: str, runs: Names, chosen: Names, which: str, show_names: bool) 
     opened, versions = labelled(name), tuple(map(version, runs))
     truth = reference(opened, which) if isinstance(opened, CrowdDataset) else which
     return _report(opened, truth, name, runs, versions, chosen, which, show_names)
-
-
-def page(name: str, runs: Names, chosen: Names, which: str, show_names: bool) -> bytes:
-    """The HTML file."""
-    from crowdcore.runs.report import to_html
-
-    return to_html(report(name, runs, chosen, which, show_names)).encode()
 
 
 @dataclass
@@ -95,7 +87,7 @@ class Archiving:
 
     def make(self, name: str, runs: Names, chosen: Names, which: str, show_names: bool) -> bytes:
         """The folder as a ZIP, with figures where they can be drawn."""
-        from crowdcore.runs.report import to_archive
+        from crowdcore.runs.report import drawing_fault, to_archive
 
         self.share, self.words, self.until = 0.0, "Putting it together", 0.0
         self.making += 1
@@ -125,10 +117,3 @@ def command_line(name: str, runs: Names, chosen: Names, which: str, show_names: 
 
     everything = set(chosen) == set(parts(name, bool(runs)))
     return command_line(spelled(name), runs, () if everything else chosen, which, show_names, "report")
-
-
-def drawing_fault() -> str:
-    """Why no SVG can be drawn here, if so."""
-    from crowdcore.runs.report import drawing_fault
-
-    return drawing_fault()

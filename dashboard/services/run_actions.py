@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
-import io
 import os
-import subprocess
-import sys
 import tempfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, ParamSpec
 
 from crowdcore import runs
-from crowdcore.core.errors import CrowdError
+from dashboard.services._process import printed
 from dashboard.services.runs import forget, live_runs
-from dashboard.services.tables import csv
-
-__all__ = [
-    "cancel",
-    "change_tags",
-    "delete",
-    "is_stopping",
-    "model_archive",
-    "model_kinds",
-    "predictions_csv",
-    "put_first",
-    "put_last",
-    "rename",
-    "resume",
-    "set_note",
-    "set_priority",
-    "stop_now",
-]
+from dashboard.services.tables import csv, zipped
 
 P = ParamSpec("P")
 
@@ -98,14 +77,7 @@ def model_archive(run_id: str, kind: Literal["torch", "onnx"]) -> bytes:
     Raises:
         CrowdError: there is nothing to take along.
     """
-    out = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "crowdcore", "runs", "export", run_id, folder, "--kind", kind]
         environment = {**os.environ, **runs.Workspace.open().environment}
-        told = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-        if told.returncode:
-            raise CrowdError((told.stderr.strip().splitlines() or ["The model could not be written."])[-1])
-        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-            for file in sorted(Path(folder).rglob("*")):
-                archive.write(file, file.relative_to(folder))
-    return out.getvalue()
+        printed("crowdcore", "runs", "export", run_id, folder, "--kind", kind, environment=environment)
+        return zipped(Path(folder))

@@ -21,19 +21,12 @@ if TYPE_CHECKING:
 
     from crowdcore.runs import Run
 
-__all__ = [
-    "app_dataset",
-    "comparable",
-    "difference_table",
-    "run_choices",
-    "runs_csv",
-    "runs_on_screen",
-]
 
 _SHORT = 8  # digits of an id
 SCORES = (
     *("test_selected", "test_selected_std", "test_last", "test_last_std", "validation"),
-    *("span_f1", "span_f1_std", "span_precision", "span_recall", "rmse", "rmse_std", "mae", "r2", "valid_rmse"),
+    *("span_f1", "span_f1_std", "span_precision", "span_recall", "valid_span_f1"),
+    *("rmse", "rmse_std", "mae", "r2", "valid_rmse"),
 )
 """Columns that only some kinds of labels and runs have."""
 
@@ -55,7 +48,8 @@ def run_choices(listed: Sequence[Run]) -> dict[str, dict[str, str]]:
 def runs_on_screen(shown: Sequence[Run]) -> pd.DataFrame:
     """`crowdcore.runs.run_table` for reading: percentages, the viewer's clock, a star, no column without content."""
     frame = runs.run_table(shown, settings_in_words)
-    accuracies = [name for name in frame if str(name).startswith(("test_", "span_")) or name == "validation"]
+    of_share = ("test_", "span_", "valid_span_", "validation")
+    accuracies = [name for name in frame if str(name).startswith(of_share)]
     started = frame["started"].dt.tz_convert(ZoneInfo(viewer_zone())).dt.tz_localize(None)
     frame = frame.assign(
         best=np.where(frame["best"], "★", ""),

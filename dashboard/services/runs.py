@@ -12,7 +12,7 @@ import streamlit as st
 from crowdcore import runs
 from crowdcore.core.errors import SystemNotSupportedError, missing_extra, need_posix
 from crowdcore.exhibits.view import cached
-from dashboard.services._cache import kind, labelled, upload_folder, version
+from dashboard.services._cache import labelled, upload_folder, version
 from dashboard.services.learners import setting_title, settings_in_words
 
 if TYPE_CHECKING:
@@ -21,21 +21,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from crowdcore.learning.labels import Learnt
-    from crowdcore.learning.ratings.result import RatingsResult
     from crowdcore.learning.results.result import TrainingResult
-    from crowdcore.runs import EngineState, Run
+    from crowdcore.runs import Run
 
 __all__ = [
     "all_runs",
     "curves",
-    "engine",
     "forget",
     "learnt",
     "live_runs",
-    "log_lines",
     "readable",
     "result",
-    "run",
     "run_asked",
     "run_label",
     "run_labels",
@@ -92,24 +88,10 @@ def live_runs() -> tuple[Run, ...]:
     return tuple(runs.list_runs(states=("queued", "running")))
 
 
-def engine() -> EngineState:
-    """Who trains, and how busy they are."""
-    return runs.engine_state()
-
-
 def forget() -> None:
     """Look again at once: something was started, stopped or changed."""
     _listed.clear()
     live_runs.clear()
-
-
-def run(run_id: str) -> Run:
-    """One run as it stands now.
-
-    Raises:
-        DataError: there is none of that id.
-    """
-    return runs.get_run(run_id)
 
 
 def readable(found: Run, name: str) -> bool:
@@ -123,31 +105,24 @@ def result(run_id: str) -> TrainingResult:
     Raises:
         DataError: it has no result (yet), or learnt from ratings.
     """
-    return _result(run_id, version(run_id))
+    from crowdcore.learning.results.result import TrainingResult
+
+    found = learnt(run_id)
+    return found if isinstance(found, TrainingResult) else runs.result(run_id)  # which refuses, and says why
 
 
-@cached
-def _result(run_id: str, version: int) -> TrainingResult:
-    return runs.result(run_id)
-
-
-def ratings_result(run_id: str) -> RatingsResult:
-    """What a finished run learnt from ratings; shared, never copied.
+def learnt(run_id: str) -> Learnt:
+    """What a finished run learnt from labels of whatever kind.
 
     Raises:
-        DataError: it has no result (yet), or learnt from classes.
+        DataError: it has no result (yet).
     """
-    return _ratings_result(run_id, version(run_id))
+    return _learnt(run_id, version(run_id))
 
 
 @cached
-def _ratings_result(run_id: str, version: int) -> RatingsResult:
-    return runs.ratings_result(run_id)
-
-
-def learnt(name: str, run_id: str) -> Learnt:
-    """What a finished run on a dataset learnt, of the kind that its labels are; see `result` and `ratings_result`."""
-    return (ratings_result if kind(name) == "ratings" else result)(run_id)
+def _learnt(run_id: str, version: int) -> Learnt:
+    return runs.learnt(run_id)
 
 
 def curves(run_id: str, ended: datetime | None = None, metric: str = "") -> pd.DataFrame:
@@ -171,11 +146,6 @@ def _growing(run_id: str, metric: str) -> pd.DataFrame:
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _grown(run_id: str, metric: str, ended: datetime) -> pd.DataFrame:
     return runs.curves(run_id, [metric] if metric else None)
-
-
-def log_lines(run_id: str, n: int = 40) -> list[str]:
-    """The last lines that a run has written."""
-    return runs.log_lines(run_id, n)
 
 
 def run_title(found: Run) -> str:

@@ -2,72 +2,51 @@
 
 from __future__ import annotations
 
-import io
 import math
-import zipfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from crowdcore.core import method_string as spelling
 from crowdcore.core.errors import SettingError
+from crowdcore.data import CrowdDataset, RatingDataset
 from crowdcore.exhibits.view import cached
-from dashboard.services._cache import dataset, upload_folder, workspace
-from dashboard.services.sandbox_lines import (
-    MOST_SEEDS,
-    read_tasks,
-    read_training,
-    read_values,
-    read_vary,
-    spell_tasks,
-    spell_training,
-    spell_vary,
-)
+from dashboard.services._cache import dataset, kind, labelled, upload_folder, workspace
+from dashboard.services.tables import zipped
 from dashboard.services.train import changed
 
 if TYPE_CHECKING:
-    from crowdcore import CrowdDataset
+    from crowdcore.data.ratings import Labelled
     from crowdcore.data.simulate import Simulation
     from crowdcore.learning.recovery.plan import RecoveryPlan
 
-__all__ = [
-    "MOST_SEEDS",
-    "about_simulator",
-    "archive",
-    "plan",
-    "plan_words",
-    "plant",
-    "planted_before",
-    "preset",
-    "presets",
-    "preview",
-    "read_crowd",
-    "read_tasks",
-    "read_training",
-    "read_values",
-    "read_vary",
-    "simulators",
-    "spell_crowd",
-    "spell_methods",
-    "spell_tasks",
-    "spell_training",
-    "spell_vary",
-    "usual_training",
-]
 
 FIRST = ("synthetic", "conal")
 LARGE, VALID = 4000, 1  # training tasks; the validation split
 MOST = 5_000_000  # labels, or numbers of an array
 
 
-def simulators() -> dict[str, str]:
-    """Name -> title, the papers' own tasks first; those for benchmarks are left out."""
+def simulators(name: str) -> dict[str, str]:
+    """Name -> title, that for such labels as a dataset's first; those for benchmarks are left out.
+
+    Those that label the tasks of a dataset are left out, too, where its labels are numbers.
+    """
     from crowdcore.data import simulate
 
     titles = simulate.REGISTRY.map(lambda found: found.title)
-    return {name: titles[name] for name in (*FIRST, *titles) if name != "large"}
+    without = {"large"}
+    if kind(name) == "ratings":
+        without |= {one for one in titles if not simulate.get(one).makes_tasks}
+    return {one: titles[one] for one in (usual_simulator(name), *FIRST, *titles) if one not in without}
+
+
+def usual_simulator(name: str) -> str:
+    """The simulator of such labels as a dataset's."""
+    opened = labelled(name)
+    if isinstance(opened, RatingDataset):
+        return "ratings"
+    return "spans" if opened.sentences is not None else "synthetic"
 
 
 def about_simulator(name: str) -> dict[str, Any]:
@@ -106,37 +85,62 @@ def spell_crowd(name: str, settings: Mapping[str, Any]) -> str:
     return spelling.spell(name, changed(about_simulator(name)["schema"], settings))
 
 
-def usual_training(name: str) -> dict[str, Any]:
-    """Seeds and settings of the trainer that suit a planted crowd; classes are named by gold where there is any."""
-    opened = dataset(name)
+def usual_settings(name: str) -> str:
+    """Seeds and settings of the trainer that suit a planted crowd, as a line; gold names the classes where it can."""
+    opened = labelled(name)
+    if isinstance(opened, RatingDataset) or opened.sentences is not None:
+        return ""
     large = int((opened.split <= 0).sum()) >= LARGE
     gold = bool((opened.gold[opened.split == VALID] >= 0).any())
-    return {
+    usual = {
         "seeds": 1,
         **({"epochs": 20, "batch_size": 256} if large else {"epochs": 50}),
         "lr": 0.005,
         "schedule": "cosine",
         **({"names": "validation-gold"} if gold else {}),
     }
+    return spelling.spell_settings(usual)
 
 
-def spell_methods(found: RecoveryPlan) -> list[str]:
-    """The lines of a plan's methods."""
-    return [spelling.spell(c.method, c.settings) for c in found.methods]
+def read_values(text: str) -> list[Any]:
+    """The values of a text such as ``0.4, 0.7``; words stay words."""
+    return [spelling.read(f"x y={part.strip()}")[1]["y"] for part in text.split(",") if part.strip()]
 
 
-def presets() -> dict[str, str]:
-    """Name -> what it is."""
-    from crowdcore.learning.recovery.plan import PRESETS
+def read_vary(lines: Sequence[str]) -> dict[str, list[Any]]:
+    """Setting -> values, of lines ``setting=[…]``.
 
-    return {name: title for name, (title, _) in PRESETS.items()}
+    Raises:
+        SettingError: a line that is no such thing.
+    """
+    found = {}
+    for line in lines:
+        for setting, values in spelling.read(f"vary {line}")[1].items():
+            found[setting] = values if isinstance(values, list) else [values]
+    return found
 
 
-def preset(name: str) -> RecoveryPlan:
-    """The plan of one of `presets`."""
-    from crowdcore.learning.recovery import plan as recovery_plan
+def spell_vary(setting: str, values: Sequence[Any]) -> str:
+    """A line that `read_vary` reads."""
+    return spelling.spell("vary", {setting: list(values)}).partition(" ")[2]
 
-    return recovery_plan.preset(name)
+
+def read_tasks(line: str) -> dict[str, Any]:
+    """Which tasks of a dataset, of a line that `spell_tasks` wrote.
+
+    Raises:
+        SettingError: a line that is no such thing.
+    """
+    from crowdcore.data.simulate import TaskChoice
+
+    settings = spelling.read(line or "tasks")[1]
+    TaskChoice(**settings)
+    return settings
+
+
+def spell_tasks(settings: Mapping[str, Any]) -> str:
+    """Which tasks of a dataset; empty for all."""
+    return spelling.spell("tasks", settings) if settings else ""
 
 
 def plan(name: str, crowd: str, vary: Sequence[str], tasks: str, crowds: int) -> RecoveryPlan:
@@ -171,7 +175,12 @@ def plan(name: str, crowd: str, vary: Sequence[str], tasks: str, crowds: int) ->
 
 def _bounded(simulator: Simulation) -> None:
     """Refuse crowds that would fill the memory of an app that others use too."""
-    for names in (("n_tasks", "per_task"), ("n_tasks", "n_features"), ("n_workers", "n_classes", "n_classes")):
+    for names in (
+        ("n_tasks", "per_task"),
+        ("n_tasks", "n_features"),
+        ("n_workers", "n_classes", "n_classes"),
+        ("n_sentences", "length", "per_sentence"),
+    ):
         n = math.prod(getattr(simulator, name, None) or 1 for name in names)
         if n > MOST:
             words = " × ".join(dict.fromkeys(names))
@@ -188,20 +197,22 @@ def plan_words(found: RecoveryPlan) -> str:
 
 
 @cached
-def _first(opened: CrowdDataset, spelled: str) -> CrowdDataset:
+def _first(opened: Labelled, spelled: str) -> Labelled:
     from crowdcore.learning.recovery.plan import RecoveryPlan, plant
 
     found = RecoveryPlan.model_validate_json(spelled)
-    return plant(found, found.points()[0], 0, opened if found.dataset else None)
+    return plant(found, found.points()[0], 0, opened if isinstance(opened, CrowdDataset) else None)
 
 
-def preview(name: str, found: RecoveryPlan) -> CrowdDataset:
+def preview(name: str, found: RecoveryPlan) -> Labelled:
     """The first crowd of a plan.
 
     Raises:
         CrowdError: there is no gold to plant on, or the simulator does not fit the classes.
     """
-    return _first(dataset(name), found.model_copy(update={"methods": (), "training": {}, "seeds": 1}).model_dump_json())
+    return _first(
+        labelled(name), found.model_copy(update={"methods": (), "training": {}, "seeds": 1}).model_dump_json()
+    )
 
 
 def plant(name: str, found: RecoveryPlan) -> list[str]:
@@ -209,11 +220,12 @@ def plant(name: str, found: RecoveryPlan) -> list[str]:
     from crowdcore.data.writers import write_folder
     from crowdcore.learning.recovery.plan import plant
 
+    source = dataset(name) if found.dataset else None
     names, folder = [], workspace() / "datasets"
     folder.mkdir(parents=True, exist_ok=True)
     for point in found.points():
         for k in range(found.crowds):
-            crowd = plant(found, point, k, dataset(name) if found.dataset else None)
+            crowd = plant(found, point, k, source)
             called = f"{'-'.join(crowd.name.lower().split())[:40]}-{crowd.fingerprint[:10]}"
             if not (folder / called).exists():
                 write_folder(crowd, folder / called)
@@ -231,10 +243,7 @@ def planted_before() -> list[str]:
 
 def archive(name: str) -> bytes:
     """The files of a planted crowd as a ZIP."""
-    folder, out = upload_folder(name), io.BytesIO()
+    folder = upload_folder(name)
     if folder is None:
         raise SettingError("planted", "name a crowd of this workspace", name)
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
-        for file in sorted(f for f in folder.rglob("*") if f.is_file()):
-            packed.write(file, Path(name) / file.relative_to(folder))
-    return out.getvalue()
+    return zipped(folder, name)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from crowdcore import exhibits
 from crowdcore.core import method_string as spelling
-from dashboard.services._cache import dataset
-from dashboard.services.runs import readable, result, runs_of
+from dashboard.services._cache import dataset, kind, labelled
+from dashboard.services.runs import learnt, readable, result, runs_of
 from dashboard.services.train import draft_of
 
 if TYPE_CHECKING:
@@ -16,18 +16,10 @@ if TYPE_CHECKING:
     from crowdcore.exhibits.planted import Kind
     from crowdcore.runs import Run
 
-__all__ = [
-    "crowd_words",
-    "errors",
-    "matrices",
-    "newest",
-    "runs_on",
-]
-
 
 def crowd_words(names: Sequence[str]) -> dict[str, str]:
     """What to call planted crowds that stand together."""
-    return exhibits.planted.crowd_names({name: dataset(name) for name in names})
+    return exhibits.planted.crowd_names({name: labelled(name) for name in names})
 
 
 def runs_on(names: Sequence[str]) -> list[tuple[str, Run]]:
@@ -53,6 +45,13 @@ def errors(names: Sequence[str]) -> Exhibit | None:
     found = newest(names)
     if not found:
         return None
+    if kind(names[0]) == "ratings":
+        from crowdcore.learning.ratings.result import RatingsResult
+
+        words = crowd_words(names)
+        called = {one if len(names) == 1 else f"{one}, {words[name]}": run for (name, one), run in found.items()}
+        rated = {one: learnt(run.id) for one, run in called.items()}
+        return exhibits.rating_results.rating_errors({k: r for k, r in rated.items() if isinstance(r, RatingsResult)})
     results = {key: result(run.id) for key, run in found.items()}
     methods = {called: run.spec.method for (_, called), run in found.items()}
     return exhibits.planted.recovery_errors({name: dataset(name) for name in names}, results, methods)

@@ -1,7 +1,10 @@
-"""Frames on their way to the screen and to a file."""
+"""Frames and folders on their way to the screen and to a file."""
 
 from __future__ import annotations
 
+import io
+import zipfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["containing", "csv"]
+__all__ = ["containing", "csv", "zipped"]
 
 
 def containing(frame: pd.DataFrame, words: str) -> pd.DataFrame:
@@ -27,3 +30,12 @@ def csv(frame: pd.DataFrame) -> bytes:
     from crowdcore.data.formulas import neutralise
 
     return neutralise(frame).to_csv(index=False).encode()
+
+
+def zipped(folder: Path, within: str = "") -> bytes:
+    """The files of a folder as a ZIP, in which they lie in a folder of that name."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
+        for file in sorted(f for f in folder.rglob("*") if f.is_file()):
+            packed.write(file, Path(within) / file.relative_to(folder))
+    return out.getvalue()

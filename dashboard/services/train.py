@@ -27,7 +27,6 @@ __all__ = [
     "row_settings",
     "specs",
     "spell_draft",
-    "spell_line",
     "spell_method",
     "start",
 ]
@@ -67,11 +66,6 @@ def spell_method(method: str, settings: Mapping[str, Any], kind: Kind = "classes
     own = about_method(method, kind)["schema"].get("properties", {})
     usual = {k: _default(f) for k, f in own.items()} | along(spelling.spell(method, settings), kind)
     return spelling.spell(method, {k: v for k, v in settings.items() if k not in own or usual.get(k, ...) != v})
-
-
-def spell_line(method: str, settings: Mapping[str, Any]) -> str:
-    """A line with all these settings."""
-    return spelling.spell(method, settings)
 
 
 def changed(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,8 +7,11 @@ import json
 import re
 import shutil
 import zipfile
+from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import streamlit as st
 
@@ -21,8 +24,14 @@ from dashboard.services.kept_uploads import digest_of, free_title, kept_file, no
 
 if TYPE_CHECKING:
     from crowdcore.data import Import, RatingImport
+    from crowdcore.data.validation.rating_values import RatingValues
 
-__all__ = ["COMMON", "MAPPED", "accept", "examine", "get_ready", "receive", "receive_again"]
+__all__ = ["COMMON", "MAPPED", "accept", "examine", "get_ready", "rating_values", "receive", "receive_again"]
+
+T = TypeVar("T")
+Mapped = tuple[tuple[str, Any], ...]
+"""How a file is to be read: pairs of setting and value."""
+Columns = tuple[tuple[str, ...], dict[str, str]]
 
 MAPPED = ("task", "worker", "label", "gold")
 COMMON = {*MAPPED, "repeats", "workers", "missing"}
@@ -91,10 +100,7 @@ def _unpacked(archive: Path) -> Path:
     return tables[0] if len(tables) == 1 else folder
 
 
-@st.cache_resource(show_spinner="Reading the file …", max_entries=4)
-def examine(
-    path: str, mapping: tuple[tuple[str, Any], ...]
-) -> Import | RatingImport | tuple[tuple[str, ...], dict[str, str]]:
+def examine(path: str, mapping: Mapped) -> Import | RatingImport | Columns:
     """What a stored file holds; or, where its columns do not say, the columns and the roles known.
 
     Labels are read as ratings where ``mapping`` says ``kind="ratings"``.
@@ -102,17 +108,30 @@ def examine(
     Raises:
         CrowdError: no crowd data, or a damaged file.
     """
-    from crowdcore.data import MappingError, examine, examine_ratings
+    from crowdcore.data import examine, examine_ratings
 
     how = dict(mapping)
-    ratings = how.pop("kind", "") == "ratings"
+    return _read(examine_ratings if how.pop("kind", "") == "ratings" else examine, path, tuple(how.items()))
+
+
+def rating_values(path: str, mapping: Mapped) -> RatingValues | Columns:
+    """The labels of a stored file of ratings, before their range or order is known; see `examine`."""
+    from crowdcore.data.validation.rating_values import rating_values
+
+    return _read(rating_values, path, tuple(one for one in mapping if one[0] not in ("kind", "low", "high", "levels")))
+
+
+@st.cache_resource(show_spinner="Reading the file …", max_entries=8, hash_funcs={FunctionType: attrgetter("__name__")})
+def _read(read: Callable[..., T], path: str, mapping: Mapped) -> T | Columns:
+    from crowdcore.data import MappingError
+
     try:
-        return run_confined(examine_ratings, path, **how) if ratings else run_confined(examine, path, **how)
+        return run_confined(read, path, **dict(mapping))
     except MappingError as question:
         return question.columns, question.roles
 
 
-def accept(examined: Import | RatingImport, path: str = "", mapping: tuple[tuple[str, Any], ...] = ()) -> str:
+def accept(examined: Import | RatingImport, path: str = "", mapping: Mapped = ()) -> str:
     """Take a file in, with all that is dropped or merged; it becomes a dataset of the workspace.
 
     Args:

@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore.analysis import check_page, junit_xml
+from crowdcore.analysis.checks.rules import rules_of, rules_yaml
 from crowdcore.exhibits.check import checked
-from dashboard import state
+from dashboard import services, state
 from dashboard.components.download import download
 from dashboard.components.exhibit import looked_at
 from dashboard.components.frame import hidden_names, page
 from dashboard.components.guard import fragment, refused_before
+from dashboard.components.link import link
+from dashboard.components.numbers import numbers
 from dashboard.components.rules_form import rules_form
 from dashboard.components.text import as_text
 from dashboard.components.verdict import badge
-from dashboard.services import crowd_rules as services
+from dashboard.services import crowd_rules
 
 if TYPE_CHECKING:
     from crowdcore.analysis import Check
@@ -42,36 +46,29 @@ def board() -> None:
     """The rules, the verdict on each, and the files."""
     refused_before()
     view = looked_at()
-    rules = services.rules_of(rules_form())
+    rules = rules_of(rules_form())
     strict = st.toggle(
         "Underpowered rules fail, too", **state.bind("strict", state.get("strict") == "yes", say=("yes", ""))
     )
     with st.spinner("Checking the rules …", show_time=True):
         found = checked(view, rules)
-    numbers(found)
+    verdicts: list[str] = [outcome.verdict for outcome in found.outcomes]
+    numbers((word.capitalize(), str(verdicts.count(word)), meaning) for word, meaning in VERDICTS.items())
+    named = rules.model_copy(update={"reference": view.reference})  # so that the command line takes the same
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, made, file, mime, icon in (
-            ("JUnit XML", partial(services.junit, found, strict), "check.xml", "application/xml", "code"),
-            ("HTML page", partial(services.html, found, strict), "check.html", "text/html", "description"),
-            ("Table (CSV)", partial(services.csv, found), "check.csv", "text/csv", "table"),
-            ("Rules (YAML)", partial(services.yaml, view, rules), "rules.yaml", "application/yaml", "rule_settings"),
+            ("JUnit XML", partial(junit_xml, found, strict), "check.xml", "application/xml", "code"),
+            ("HTML page", partial(check_page, found, strict), "check.html", "text/html", "description"),
+            ("Table (CSV)", lambda: services.csv(found.frame()), "check.csv", "text/csv", "table"),
+            ("Rules (YAML)", partial(rules_yaml, named), "rules.yaml", "application/yaml", "rule_settings"),
         ):
             download(label, made, file, mime, icon=f":material/{icon}:", key=f"check-{file}")
     st.markdown("The same from the command line, beside the downloaded rules; its exit code is 1 if a rule fails:")
-    st.code(services.command_line(state.get("dataset"), strict, hidden_names()), language=None, wrap_lines=True)
+    st.code(crowd_rules.command_line(state.get("dataset"), strict, hidden_names()), language=None, wrap_lines=True)
     for verdict in VERDICTS:
         for outcome in found.outcomes:
             if outcome.verdict == verdict:
                 told(found, outcome)
-
-
-def numbers(found: Check) -> None:
-    """How many rules got which verdict."""
-    grid = st.grid(len(VERDICTS), min_column_width=150, gap="xsmall")
-    for verdict, meaning in VERDICTS.items():
-        with grid.cell():
-            number = sum(outcome.verdict == verdict for outcome in found.outcomes)
-            st.metric(verdict.capitalize(), number, border=True, help=meaning)
 
 
 def told(found: Check, outcome: Outcome) -> None:
@@ -83,8 +80,7 @@ def told(found: Check, outcome: Outcome) -> None:
     if named and outcome.verdict != "pass":
         with st.container(horizontal=True, gap="xsmall", key=f"named-{outcome.rule}"):
             for worker in named[:FEW]:
-                there = state.address("annotators", view="One worker", worker=worker)
-                st.page_link("views/annotators.py", label=as_text(worker), icon=":material/person:", query_params=there)
+                link("annotators", as_text(worker), icon="person", view="One worker", worker=worker)
             if len(named) > FEW:
                 st.caption(f"and {len(named) - FEW:,} more in the files")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 import streamlit as st
 
 from dashboard import services, state
@@ -26,6 +24,7 @@ TABS = {
 RATING_TABS = {
     "Errors": compared_ratings.errors,
     "Curves": compared.curves,
+    "Sweeps": compared.sweeps,
     "Biases": compared_ratings.biases,
 }
 
@@ -34,19 +33,6 @@ def draw() -> None:
     """The page."""
     st.title("Compare")
     board()
-
-
-def draw_ratings() -> None:
-    """The page of labels that are numbers."""
-    st.title("Compare")
-    rating_board()
-
-
-@fragment
-def rating_board() -> None:
-    """The runs, and the open tab only."""
-    if runs := tuple(run.id for run in pick_runs("runs")):
-        tabs(RATING_TABS, list(RATING_TABS), runs)
 
 
 @fragment
@@ -61,13 +47,11 @@ def board() -> None:
     runs = tuple(run.id for run in pick_runs("runs", optional=searched))
     if not runs and not searched:
         return
-    known = services.dataset(dataset).truth is not None
-    names = [name for name in TABS if known or name != "Recovery"] if runs else ["Sweeps"]
-    tabs(TABS, names, runs)
-
-
-def tabs(known: Mapping[str, Callable[[tuple[str, ...]], None]], names: list[str], runs: tuple[str, ...]) -> None:
-    """What the open tab shows of the runs."""
+    known = RATING_TABS
+    if services.kind(dataset) == "classes":
+        judged = services.dataset(dataset).truth is not None
+        known = {name: tab for name, tab in TABS.items() if judged or name != "Recovery"}
+    names = list(known) if runs else ["Sweeps"]
     shown = state.one_of("view", names) or names[0]
     for tab, name in zip(st.tabs(names, **state.bind("view", shown)), names, strict=True):
         if tab.open:
@@ -75,4 +59,4 @@ def tabs(known: Mapping[str, Callable[[tuple[str, ...]], None]], names: list[str
                 known[name](runs)
 
 
-page("compare", draw, ratings=draw_ratings)
+page("compare", draw, ratings=draw)

@@ -11,6 +11,8 @@ from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import hidden_names, page
 from dashboard.components.guard import fragment
 from dashboard.components.importer import importer
+from dashboard.components.link import link
+from dashboard.components.numbers import numbers
 from dashboard.components.table import formats
 from dashboard.components.text import as_text, number, percent
 from dashboard.components.tour import tour
@@ -78,8 +80,7 @@ def glance_at_ratings() -> None:
         show(ratings.summary(view), "summary", file=f"{dataset}-ratings", noun="measure", rows=12)
     with right:
         show(ratings.agreement(view), "agreement", file=f"{dataset}-ratings-agreement", noun="coefficient")
-    address = state.address("ratings", ratings=dataset)
-    st.page_link("views/ratings.py", label="Ratings", icon=":material/star_half:", query_params=address)
+    link("ratings")
 
 
 def metrics() -> None:
@@ -90,10 +91,7 @@ def metrics() -> None:
     cells = {label: f"{found[what]:,.0f}" for label, what in counts.items()}
     cells["Labels per task"] = number(found["labels per task"], 2)
     cells |= {label: percent(found[what], 2) for label, what in SHARES.items()}
-    grid = st.grid(4, min_column_width=150, gap="xsmall")
-    for label, value in cells.items():
-        with grid.cell():
-            st.metric(label, value, border=True)
+    numbers(((label, value, None) for label, value in cells.items()), columns=4)
     for note in exhibit.notes:
         st.caption(as_text(note))
 

@@ -9,6 +9,7 @@ from dashboard import state
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
+from dashboard.components.text import as_text
 
 
 def draw() -> None:
@@ -33,6 +34,8 @@ def board() -> None:
     asked = budget, capacity, 0.0, tuple(workers)
     found = next_labels.next_labels(view, *asked)
     st.markdown(found.notes[0])
+    for warning in found.notes[1:-1]:
+        st.warning(as_text(warning), icon=":material/warning:")
     each, which = st.columns([2, 3], gap="large")
     with each:
         st.subheader("Labels of each worker")
@@ -40,8 +43,7 @@ def board() -> None:
     with which:
         st.subheader("Assignments")
         show(found, "assignments", file=f"{state.get('dataset')}-next-labels", noun="label", rows=14, notes=False)
-    for note in found.notes[1:]:
-        st.caption(note)
+    st.caption(found.notes[-1])
 
 
 def number(label: str, key: str, default: int, least: int, hint: str) -> int:

@@ -12,7 +12,8 @@ from dashboard.components.download import download
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
-from dashboard.components.review_link import review_link
+from dashboard.components.link import link
+from dashboard.components.numbers import numbers
 from dashboard.components.text import as_text, count
 from dashboard.components.verdict import task_link, worker_link
 
@@ -50,7 +51,7 @@ def board() -> None:
         take_along(view, limits)
     workers = verdicts.worker_verdicts(view, remove, trust, confused)
     st.header("Workers")
-    numbers(counts.table, "worker")
+    how_many(counts.table, "worker")
     urgent = workers.table[workers.table["verdict"].isin(["remove", "check", "train"])]
     if not len(urgent):
         st.success("No worker needs attention.", icon=":material/check_circle:")
@@ -63,13 +64,13 @@ def board() -> None:
     st.header("Mistakes that workers share")
     mistakes(view)
     st.header("Tasks")
-    numbers(counts.table, "task")
+    how_many(counts.table, "task")
     tasks = verdicts.task_verdicts(view, sure)
     for _, row in tasks.table[tasks.table["verdict"] != "fine"].head(3).iterrows():
         task_link(row)
     with st.container(horizontal=True):
-        review_link("Review tasks to relabel", by="task", show="relabel")
-        review_link("Review ambiguous tasks", by="task", show="ambiguous")
+        link("review", "Review tasks to relabel", by="task", show="relabel")
+        link("review", "Review ambiguous tasks", by="task", show="ambiguous")
     show(tasks, "tasks", noun="task", rows=8, notes=False, limits="t")
 
 
@@ -100,14 +101,10 @@ def thresholds() -> dict[str, float]:
     return found
 
 
-def numbers(table: pd.DataFrame, of: str) -> None:
+def how_many(table: pd.DataFrame, of: str) -> None:
     """How many workers, or tasks, got which verdict."""
-    rows = table[table["of"] == of]
-    grid = st.grid(len(rows), min_column_width=120, gap="xsmall")
-    for row in rows.to_dict("records"):
-        with grid.cell():
-            hint = as_text(row["meaning"].capitalize())
-            st.metric(row["verdict"].capitalize(), f"{row['number']:,}", border=True, help=hint)
+    rows = table[table["of"] == of].to_dict("records")
+    numbers(((r["verdict"].capitalize(), f"{r['number']:,}", as_text(r["meaning"].capitalize())) for r in rows), 120)
 
 
 def take_along(view: View, limits: dict[str, float]) -> None:
@@ -123,12 +120,7 @@ def take_along(view: View, limits: dict[str, float]) -> None:
             icon=":material/checklist:",
             key="actions",
         )
-        st.page_link(
-            "views/report.py",
-            label="Page to print",
-            icon=":material/print:",
-            query_params=state.address("report", parts=["verdicts"]),
-        )
+        link("report", "Page to print", icon="print", parts=["verdicts"])
 
 
 def mistakes(view: View) -> None:
@@ -136,11 +128,12 @@ def mistakes(view: View) -> None:
     found = verdicts.mistakes_in_words(view)
     for number, row in found.table[found.table["q_value"] <= verdicts.LEVEL].iterrows():
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"verdict-mistake-{number}"):
-            st.page_link(
-                "views/mistakes.py",
-                label=as_text(f"{row['true']} → {row['given']}"),
-                icon=":material/grid_on:",
-                query_params=state.address("mistakes", true=row["true"], given=row["given"], behind="tasks"),
+            link(
+                "mistakes",
+                as_text(f"{row['true']} → {row['given']}"),
+                true=row["true"],
+                given=row["given"],
+                behind="tasks",
             )
             st.markdown(as_text(row["sentence"]))
     for note in found.notes:

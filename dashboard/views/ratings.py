@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
-from crowdcore import aggregation
 from crowdcore.exhibits import Exhibit, ratings
 from dashboard import services, state
 from dashboard.components.exhibit import show
-from dashboard.components.frame import page
+from dashboard.components.frame import hidden_names, page
 from dashboard.components.guard import fragment
-from dashboard.components.pickers import named
-from dashboard.components.text import as_text, count
-
-if TYPE_CHECKING:
-    from crowdcore.data import RatingDataset
+from dashboard.components.link import link
+from dashboard.components.text import as_text
 
 VIEWS = {"bias": "Workers", "shared": "Shared bias", "pairs": "Who errs alike", "truth": "True ratings"}
 
@@ -30,32 +24,11 @@ def draw() -> None:
 
 @fragment
 def board() -> None:
-    """Which ratings, compared with what, and what they show."""
-    folders = services.rating_datasets()
-    open_own = {"view": "Open a file"}
-    st.page_link("views/data.py", label="Open a file of your own", icon=":material/upload_file:", query_params=open_own)
-    if not folders:
-        return
-    names = sorted(folders, key=lambda name: name != state.get("dataset"))  # first, what other pages are about
-    with st.container(horizontal=True):
-        chosen = named("Ratings", "ratings", {name: services.title(name) for name in names})
-        place = st.container(horizontal=True, vertical_alignment="bottom")
-    dataset = opened(chosen, folders[chosen])
-    if dataset is None:
-        return
-    references = [*(["gold"] if dataset.has_gold else []), *aggregation.ratings.names()]
-    with place:
-        truth = named("Compared with", "truth", {name: name for name in references})
-        hidden = state.get("names", "hidden" if services.uploaded(chosen) else "") == "hidden"
-        st.toggle("Hide worker names", **state.bind("names", hidden, say=("hidden", "shown")))
-    view = ratings.rating_view(dataset, truth, hidden=hidden)
-    st.caption(
-        f"{count(dataset.n_tasks, 'task')} · {count(dataset.n_workers, 'worker')} · "
-        f"{count(dataset.n_annotations, 'rating')} from {dataset.low:g} to {dataset.high:g}"
-    )
+    """What the ratings show, compared with the reference."""
+    dataset = services.rated(state.get("dataset"))
+    view = ratings.rating_view(dataset, state.get("reference"), hidden=hidden_names())
     if dataset.features is not None:
-        address = {**state.address("train"), "dataset": chosen}
-        st.page_link("views/train.py", label="Train", icon=":material/model_training:", query_params=address)
+        link("train")
     which = state.one_of("view", list(VIEWS)) or "bias"
     st.segmented_control("View", list(VIEWS), format_func=VIEWS.__getitem__, **state.bind("view", which))
     if which == "shared":
@@ -82,21 +55,17 @@ def draw_one(exhibit: Exhibit, key: str) -> None:
             show(Exhibit(exhibit.name, exhibit.title, None, exhibit.table), f"{key}-rows", file=exhibit.name)
 
 
-def opened(name: str, path: str) -> RatingDataset | None:
-    """The ratings; where some would be left out, only after the user agrees."""
-    found = services.examine_ratings(path)
-    changes = found.report.changes
-    if changes:
-        told = st.container()
-        agreed = st.toggle("Go on without them", **state.bind("accept", state.get("accept") == "yes"))
-        for finding in changes:
-            if agreed:
-                told.caption(as_text(finding.done))
-            else:
-                told.warning(as_text(str(finding)), icon=":material/report:")
-        if not agreed:
-            return None
-    return services.as_uploaded(found.dataset(accept=True), name)
+def of_classes() -> None:
+    """Where the labels are classes: the datasets whose labels are numbers."""
+    st.title("Ratings")
+    st.info(
+        f"The labels of {as_text(state.get('dataset'))} are classes, and this page is about numbers. Choose a dataset "
+        "of ratings, or open a file of your own on the Data page.",
+        icon=":material/star_half:",
+    )
+    with st.container(horizontal=True):
+        for name in services.rating_datasets():
+            link("ratings", as_text(services.title(name)), dataset=name, reference=None)
 
 
-page("ratings", draw, classes=False)
+page("ratings", of_classes, ratings=draw)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crowdcore.runs.report import drawing_fault, to_html
 from dashboard import state
 from dashboard.components.download import download
 from dashboard.components.frame import hidden_names, page
@@ -49,7 +50,7 @@ def takes(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], reference
     with st.container(horizontal=True, vertical_alignment="center"):
         download(
             "HTML page",
-            lambda: report.page(dataset, runs, parts, reference, show_names),
+            lambda: to_html(report.report(dataset, runs, parts, reference, show_names)),
             f"{dataset}-report.html",
             "text/html",
             type="primary",
@@ -73,7 +74,7 @@ def follow(folder: report.Archiving) -> None:
     with refusals():
         words = "The folder was made." if folder.made else "Drawing the figures of the folder takes some seconds."
         with live("folder"):
-            st.caption("The folder is being made …" if folder.making else as_text(report.drawing_fault() or words))
+            st.caption("The folder is being made …" if folder.making else as_text(drawing_fault() or words))
         if folder.making:
             left = "" if folder.remaining is None else f" · {duration(folder.remaining)} left"
             st.progress(folder.share, as_text(f"{folder.words}{left}"))

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import services, state
+from dashboard import services
 from dashboard.components.exhibit import show
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
+from dashboard.components.link import link
 from dashboard.components.pickers import named
 from dashboard.components.text import as_text, count
-from dashboard.services.reproduction import entries, reproduction
+from dashboard.services import reproduction
 
-SCALES = {"small": "Small: two cores", "paper": "As the paper: a GPU"}
+if TYPE_CHECKING:
+    from crowdcore.reproduce import Scale
+
+SCALES: dict[Scale, str] = {"small": "Small: two cores", "paper": "As the paper: a GPU"}
 
 
 def draw() -> None:
@@ -29,26 +34,25 @@ def board() -> None:
     if fault := services.training_fault():
         st.info(as_text(fault), icon=":material/download:")
         return
+    from crowdcore.reproduce import ENTRIES
+
     with st.container(horizontal=True):
-        chosen = named("Table or figure", "entry", entries())
+        chosen = named("Table or figure", "entry", {one.id: f"{one.id}: {one.title}" for one in ENTRIES.values()})
         scale = named("Scale", "scale", SCALES, width=220)
     with st.spinner("Looking up the runs …"):
-        found = reproduction(chosen, scale)  # type: ignore[arg-type]
-    if found.missing:
-        some = f"{found.missing} of {count(found.parts, 'row')}"
+        outcome = reproduction.outcome(chosen, scale)
+    missing = sum(not one.ours and not one.why.startswith("not run: ") for one in outcome.found)
+    if missing:
+        some = f"{missing} of {count(len(outcome.found), 'row')}"
         st.info(f"Not run yet: {some}. This command runs what is missing:", icon=":material/terminal:")
         st.code(f"crowdcore reproduce {chosen} --scale {scale}", language="sh")
-    table = found.table.table.drop(columns=["run", "ours mean", "ours std", "seeds"])
-    show(replace(found.table, table=table), "table", file=found.table.name, rows=14)
-    for exhibit in found.drawn:
+    numbers = outcome.table
+    table = numbers.table.drop(columns=["run", "ours mean", "ours std", "seeds"])
+    show(replace(numbers, table=table), "table", file=numbers.name, rows=14)
+    for exhibit in outcome.figures:
         show(exhibit, exhibit.name, file=exhibit.name)
-    if found.runs:
-        st.page_link(
-            "views/runs.py",
-            label=f"{count(len(found.runs), 'run')} behind these numbers",
-            icon=":material/table_rows:",
-            query_params=state.address("runs", runs=found.runs),
-        )
+    if runs := list(dict.fromkeys(one.run.id for one in outcome.found if one.run)):
+        link("runs", f"{count(len(runs), 'run')} behind these numbers", runs=runs)
 
 
 page("reproduction", draw, draw)

@@ -12,7 +12,8 @@ def draw() -> None:
     """The page."""
     st.title("Sandbox")
     st.caption(
-        "Plant a crowd whose mistakes are known, train methods on it, and see which of them find the mistakes again."
+        "Plant a crowd whose mistakes are known, and see which aggregators and trained methods find them again: on "
+        "classes, tags of tokens and ratings."
     )
     st.header("Plant")
     planting()
@@ -21,4 +22,4 @@ def draw() -> None:
     results()
 
 
-page("sandbox", draw)
+page("sandbox", draw, ratings=draw)

@@ -7,10 +7,10 @@ from dashboard import services, state
 from dashboard.components.exhibit import choose_columns, looked_at, show
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
+from dashboard.components.link import link
 from dashboard.components.live import live
 from dashboard.components.media import LARGE, cards, media
 from dashboard.components.pickers import named, optional
-from dashboard.components.review_link import review_link
 from dashboard.components.text import as_text, count, number, percent
 
 SHARE = st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100)
@@ -49,7 +49,9 @@ def listing() -> None:
         ]
         cards(dataset, found.index.tolist(), captions, "gallery", **{key: state.get(key) for key in FILTERS})
     given_to = {"true": true, "given": given, "workers": state.get("worker")}
-    review_link("Review and mark these tasks", by="task", show="disputed" if which == "disputed" else None, **given_to)
+    link(
+        "review", "Review and mark these tasks", by="task", show="disputed" if which == "disputed" else None, **given_to
+    )
     show(listed, "tasks", file=f"{dataset}-tasks", noun="task", rows=14, limits="")
 
 
@@ -67,9 +69,10 @@ def one() -> None:
         with st.container(horizontal=True):
             st.metric(as_text(view.reference), as_text(found[view.reference]))
             st.metric("Most given", as_text(found["most given"]))
-            st.metric("Wrong labels", percent(found["wrong"], 0))
+            wrong = "Wrong labels" if view.truth.checked else f"Labels against {view.reference}"
+            st.metric(as_text(wrong), percent(found["wrong"], 0))
             st.metric("Entropy (nats)", number(found["entropy"]))
-        review_link("Mark this task", by="task", task=name)
+        link("review", "Mark this task", by="task", task=name)
     if view.dataset.sentences is not None:
         sentence = exhibits.spans.sentence_tags(view, name)
         show(sentence, "sentence", file=f"{dataset}-{name}-sentence", noun="tagging", rows=12)
@@ -93,12 +96,7 @@ def links() -> None:
     with st.container(horizontal=True):
         st.page_link("views/tasks.py", label="All tasks", icon=":material/arrow_back:", query_params=back)
         if true and given:
-            st.page_link(
-                "views/mistakes.py",
-                label=as_text(f"{true} labelled {given}"),
-                icon=":material/grid_on:",
-                query_params=state.address("mistakes", true=true, given=given),
-            )
+            link("mistakes", as_text(f"{true} labelled {given}"), true=true, given=given)
 
 
 page("tasks", draw)

@@ -5,6 +5,7 @@ import streamlit as st
 from dashboard import services, state
 from dashboard.components.embedding_form import embedding_form
 from dashboard.components.frame import page
+from dashboard.components.link import link
 from dashboard.components.one_run import one_run
 from dashboard.components.run_board import board
 from dashboard.components.run_curves import curves, onwards
@@ -49,10 +50,7 @@ def draw() -> None:
 
 
 def forms() -> None:
-    """What to train, or what to search; a search judges by accuracy, which ratings have none of."""
-    if services.kind(state.get("dataset")) == "ratings":
-        form()
-        return
+    """What to train, or what to search."""
     names = ["Train", "Search settings"]
     train, search = st.tabs(names, **state.bind("view", state.one_of("view", names) or names[0]))
     with train:
@@ -68,12 +66,7 @@ def nothing_to_learn(why: str) -> None:
     st.info(why, icon=":material/image_not_supported:")
     with st.container(horizontal=True):
         st.page_link("views/data.py", label="Open a file", icon=":material/upload_file:")
-        st.page_link(
-            "views/aggregate.py",
-            label="Aggregate",
-            icon=":material/how_to_vote:",
-            query_params=state.address("aggregate"),
-        )
+        link("aggregate")
 
 
 page("train", draw, ratings=draw)

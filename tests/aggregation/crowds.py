@@ -10,8 +10,6 @@ import pandas as pd
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["COLLAPSING", "DEPENDENT", "INDEPENDENT", "simulated"]
-
 
 class Kind(NamedTuple):
     """How a crowd is drawn.

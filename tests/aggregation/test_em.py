@@ -4,22 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
-from hypothesis.extra.numpy import arrays
-from scipy.special import logsumexp, softmax
 
 import crowdcore as cc
-from crowdcore.aggregation._em import clamp, softmax_rows, start_posterior
+from crowdcore.aggregation._em import clamp, start_posterior
 from tests.aggregation.contract import widen
 from tests.conftest import simulate_crowd
-
-
-@given(arrays(np.float64, (4, 3), elements=st.floats(-1e4, 1e4)))
-def test_softmax_rows(scores):
-    expected, total = softmax(scores, 1), logsumexp(scores, 1)
-    found = softmax_rows(scores)
-    np.testing.assert_allclose(scores, expected, atol=1e-15)
-    np.testing.assert_allclose(found, total, rtol=1e-14, atol=1e-12)
 
 
 def test_start_is_vote_shares_then_an_earlier_result_then_known_classes():

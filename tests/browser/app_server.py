@@ -26,6 +26,15 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
+# A tab of a test lives for seconds: optimising its JavaScript costs more than it gives, and so does the second parse
+# that finds the lines of stack traces. Chromium would also load two pages of its address bar with every profile; the
+# switch replaces Playwright's own list, of which these pages need `PaintHolding` and what touches http addresses.
+BRIEF = [
+    "--js-flags=--no-opt --no-maglev --no-enable-lazy-source-positions",
+    "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,PaintHolding,HttpsUpgrades,"
+    "ThirdPartyStoragePartitioning,AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose,MediaRouter,"
+    "OptimizationHints,NetworkTimeServiceQuerying,PreconnectToSearch",
+]
 
 
 def chromium_path() -> str | None:
@@ -33,10 +42,10 @@ def chromium_path() -> str | None:
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
-def launch(playwright: Playwright) -> Browser:
+def launch(playwright: Playwright, *flags: str) -> Browser:
     """Start the system's Chromium, headless; give a busy machine time."""
     expect.set_options(timeout=30_000)
-    return playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+    return playwright.chromium.launch(executable_path=chromium_path(), args=[*FLAGS, *flags])
 
 
 def free_port() -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,15 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page
 
-import crowdcore as cc
 from crowdcore import runs
+from crowdcore.data.catalogue import load_labels
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.writers import write_folder
-from crowdcore.learning.settings import SEEDS
 from crowdcore.runs import Workspace, estimation
 from dashboard.services import train
 from dashboard.services.learners import FIRST
 from tests.browser.app_server import serving
-from tests.browser.steps import LISTEN
+from tests.browser.steps import LISTEN, listening
 from tests.conftest import simulate_crowd
 
 # Streamlit probes a page's own path before its root when a page is opened by its address; that is no fault.
@@ -71,16 +70,16 @@ def app(tmp_path_factory: pytest.TempPathFactory, workspace: Path) -> Iterator[s
 
 
 def keep_estimates(
-    workspace: Path | Workspace, dataset: str = "demo", methods: Sequence[str] = FIRST, seeds: str = str(SEEDS)
+    workspace: Path | Workspace, dataset: str = "demo", methods: Sequence[str] = FIRST, settings: str = ""
 ) -> None:
     """Estimates of runs that Train offers, kept as trials would have: each would train for seconds."""
     place = workspace if isinstance(workspace, Workspace) else Workspace.open(workspace)
-    draft = {**train.read_draft(dataset, ""), "methods": list(methods), "seeds": seeds}
+    draft = {**train.read_draft(dataset, settings), "methods": list(methods)}
     trial = {"seconds_per_epoch": 0.1, "startup_seconds": 1.0, "bytes": 10**9, "epochs": 50, "share": 1.0}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(estimation, "_measure", lambda *_: trial)
         for spec in train.specs(dataset, draft):
-            runs.estimate(spec, cc.load_dataset(dataset), workspace=place)
+            runs.estimate(spec, load_labels(dataset), workspace=place)
 
 
 @pytest.fixture(scope="session")
@@ -106,16 +105,13 @@ def page(context: BrowserContext) -> Iterator[Page]:
         if message.type == "error" and not _PROBE.search(message.location.get("url", "")):
             errors.append(message.text)
 
-    listeners: dict[Any, Any] = {
+    listeners: dict[Any, Callable[[Any], None]] = {
         "console": noted,
         "pageerror": lambda error: errors.append(str(error)),
         "dialog": lambda dialog: errors.append(f"dialog: {dialog.message}"),
     }
-    for event, listener in listeners.items():
-        page.on(event, listener)
-    yield page
-    for event, listener in listeners.items():
-        page.remove_listener(event, listener)
+    with listening(page, listeners):
+        yield page
     try:
         page.goto("about:blank")
         page.set_viewport_size(SCREEN["viewport"])

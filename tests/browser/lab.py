@@ -8,14 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from playwright.sync_api import Browser, ConsoleMessage, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 from crowdcore import runs
 from crowdcore.runs import Run, Workspace
 from tests.browser.app_server import APP, start, wait_until_up
-from tests.browser.steps import LISTEN
-
-__all__ = ["LONG", "ONE_THREAD", "SOON", "Lab", "opened"]
+from tests.browser.steps import LISTEN, listening
 
 SOON, LONG = 60_000, 240_000  # milliseconds that a busy machine may take to begin, and to train
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # on a busy machine threads wait for each other
@@ -28,6 +26,7 @@ class Lab:
     workspace: Workspace
     process: subprocess.Popen[bytes]
     address: str
+    profile: BrowserContext | None = None  # the browser's, once a tab was opened
 
     @staticmethod
     def environment(workspace: Workspace) -> dict[str, str]:
@@ -43,6 +42,8 @@ class Lab:
             wait_until_up(made.address, made.process)
             yield made
         finally:
+            if made.profile:
+                made.profile.close()
             made.kill()
             runs.stop_engine(workspace=workspace)
 
@@ -64,18 +65,23 @@ class Lab:
 
 @contextmanager
 def opened(browser: Browser, lab: Lab, *scripts: str) -> Iterator[Page]:
-    """A tab of a fresh browser profile, whose scripts must not fail."""
-    screen = {"width": 1440, "height": 1100}
-    context = browser.new_context(viewport=screen, base_url=lab.address, reduced_motion="reduce")
-    context.set_default_timeout(SOON)
-    for script in (LISTEN, *scripts):
-        context.add_init_script(script)
-    page = context.new_page()
+    """The tab of the lab, whose scripts must not fail; the next test has it again, with all that it has compiled."""
+    if lab.profile is None:
+        screen = {"width": 1440, "height": 1100}
+        lab.profile = browser.new_context(viewport=screen, base_url=lab.address, reduced_motion="reduce")
+        lab.profile.set_default_timeout(SOON)
+        lab.profile.add_init_script(LISTEN)
+    page = lab.profile.pages[0] if lab.profile.pages else lab.profile.new_page()
+    for script in scripts:
+        page.add_init_script(script)
     errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda message: errors.extend(_broken(message)))
-    yield page
-    context.close()
+    listeners = {
+        "pageerror": lambda error: errors.append(str(error)),
+        "console": lambda message: errors.extend(_broken(message)),
+    }
+    with listening(page, listeners):
+        yield page
+    page.goto("about:blank")
     assert not errors
 
 

@@ -21,8 +21,6 @@ from crowdcore.runs.schema import client_of
 from crowdcore.runs.scores import result_scores
 from crowdcore.runs.store import create, set_state
 
-__all__ = ["invented", "record"]
-
 _OMEGA = {"conal", "conal-groups"}
 _MATRICES = {"conal", "conal-groups", "crowd-layer", "trace", "dl-em"}
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Locator, Page, expect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
-__all__ = ["LISTEN", "charts", "choose", "click_cell", "heatmap", "main", "open_page", "settled", "stand_still"]
+from playwright.sync_api import Locator, Page, expect
 
 # A script for every page: notes when the app was asked for something, and when it last said something.
 LISTEN = """(() => {
@@ -23,6 +25,16 @@ _OFTEN = 50  # milliseconds: asked at every frame, a page that waits would paint
 
 def main(page: Page) -> Locator:
     return page.get_by_test_id("stMain")
+
+
+@contextmanager
+def listening(page: Page, listeners: dict[Any, Callable[[Any], None]]) -> Iterator[Page]:
+    """The tab with listeners of one test, which the next test has again without them."""
+    for event, listener in listeners.items():
+        page.on(event, listener)
+    yield page
+    for event, listener in listeners.items():
+        page.remove_listener(event, listener)
 
 
 def settled(page: Page) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +18,19 @@ from tests.browser.app_server import serving
 from tests.browser.steps import choose, heatmap, main, settled, stand_still
 
 QUICK = ("majority-vote", "dawid-skene", "one-coin")
-SLOW = "conal-em restarts=1"
+SLOW = "patient"
+PATIENT = """
+from pathlib import Path
+from crowdcore.aggregation.one_coin import OneCoin
+
+class Patient(OneCoin):
+    name, title, paper = "patient", "Patient one-coin", "works until a file is there"
+
+    def m_step(self, *sums):
+        while not Path({done!r}).exists():
+            super().m_step(*sums)
+        return super().m_step(*sums)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -25,16 +39,28 @@ def crowd() -> cc.CrowdDataset:
 
 
 @pytest.fixture(scope="module")
-def address(crowd: cc.CrowdDataset, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """An app of its own that finds the large crowd."""
+def folder(crowd: cc.CrowdDataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The large crowd, and a plug-in whose aggregator works on it until ``folder / "done"`` is there."""
     folder = tmp_path_factory.mktemp("large")
     write_folder(crowd, folder / "large")
-    with serving(environment={"CROWDCORE_DATA": str(folder)}) as found:
+    info = folder / "patient-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: patient\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[crowdcore.aggregators]\npatient = patient:Patient\n")
+    (folder / "patient.py").write_text(PATIENT.format(done=str(folder / "done")))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    """An app of its own that finds both."""
+    path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+    with serving(environment={"CROWDCORE_DATA": str(folder), "PYTHONPATH": path}) as found:
         yield found
 
 
 @pytest.mark.slow
-def test_half_a_million_annotations(browser: Browser, address: str, crowd: cc.CrowdDataset) -> None:
+def test_half_a_million_annotations(browser: Browser, address: str, folder: Path, crowd: cc.CrowdDataset) -> None:
     assert crowd.n_annotations == 500_000
     page = browser.new_page(base_url=address, viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
     page.set_default_timeout(60_000)
@@ -45,6 +71,7 @@ def test_half_a_million_annotations(browser: Browser, address: str, crowd: cc.Cr
     stand_still(page.get_by_role("combobox", name="Result"))
     page.get_by_role("combobox", name="Result").click()
     expect(page.get_by_role("option")).to_have_count(3)
+    (folder / "done").touch()
     expect(heatmap(page).get_by_text(SLOW).first).to_be_visible(timeout=200_000)
     settled(page)
     page.get_by_role("option", name="one-coin", exact=True).click()  # the list is still open

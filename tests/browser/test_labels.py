@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -14,23 +15,30 @@ from crowdcore import runs
 from crowdcore.data import simulate
 from crowdcore.data.writers import write_folder
 from crowdcore.runs import Workspace
+from tests.browser.conftest import keep_estimates
 from tests.browser.lab import LONG, Lab, opened
 from tests.browser.steps import main, open_page, settled
 from tests.rated_crowd import rated_folder
+
+METHODS = {"tagged": ("dl-mv", "crowd-layer"), "rated": ("dl-mean", "crowd-layer")}
+SETTINGS = "epochs=2 seeds=2 device=cpu"
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """An app that knows both crowds."""
+    """An app that knows both crowds, and what the runs on them will take."""
     folder = tmp_path_factory.mktemp("crowds")
     tagged = simulate.tags(n_sentences=60, n_valid=10, n_test=20, n_workers=5, length=6, seed=1)
     write_folder(tagged, folder / "tagged")
     rated_folder(folder / "rated")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CROWDCORE_DATA", str(folder))
-        with Lab.running(Workspace.open(tmp_path_factory.mktemp("lab"))) as made:
+        workspace = Workspace.open(tmp_path_factory.mktemp("lab"))
+        for dataset, methods in METHODS.items():
+            keep_estimates(workspace, dataset, methods, SETTINGS)
+        with Lab.running(workspace) as made:
             yield made
 
 
@@ -46,10 +54,11 @@ def picture(page: Page, name: str) -> None:
         page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
 
 
-def trained(page: Page, dataset: str, methods: tuple[str, ...], told: str) -> None:
+def trained(page: Page, dataset: str, told: str) -> None:
     """Start runs with two seeds and two epochs, and wait until their rows say what they came to."""
+    methods = METHODS[dataset]
     asked = "".join(f"&methods={method}" for method in methods)
-    open_page(page, f"/train?dataset={dataset}{asked}&settings=epochs%3D2%20seeds%3D2%20device%3Dcpu")
+    open_page(page, f"/train?dataset={dataset}{asked}&settings={quote(SETTINGS)}")
     picture(page, f"{dataset}-train")
     page.get_by_role("button", name=f"Start {len(methods)} runs").click()
     expect(main(page).get_by_text(re.compile(f"{told}: .*selected"))).to_have_count(len(methods), timeout=LONG)
@@ -71,7 +80,7 @@ def test_sentences_from_data_to_report(lab: Lab, tab: Page) -> None:
     expect(tab.get_by_text("60 sentences")).to_be_visible()
     seen(tab, "/overview?dataset=tagged", "Overview")
     seen(tab, "/spans?dataset=tagged", "Shared boundary errors")
-    trained(tab, "tagged", ("dl-mv", "crowd-layer"), "test span F1")
+    trained(tab, "tagged", "test span F1")
     ids = {run.spec.method: run.id for run in runs.list_runs("tagged", workspace=lab.workspace)}
     chosen = "".join(f"&runs={run}" for run in ids.values())
     seen(tab, "/runs?datasets=tagged", "Runs")
@@ -90,7 +99,7 @@ def test_ratings_from_data_to_report(lab: Lab, tab: Page) -> None:
     expect(main(tab).get_by_role("heading", name="Ratings")).to_be_visible()
     settled(tab)
     picture(tab, "rated-ratings")
-    trained(tab, "rated", ("dl-mean", "crowd-layer"), "test RMSE")
+    trained(tab, "rated", "test RMSE")
     ids = {run.spec.method: run.id for run in runs.list_runs("rated", workspace=lab.workspace)}
     chosen = "".join(f"&runs={run}" for run in ids.values())
     seen(tab, "/runs?datasets=rated", "Runs")

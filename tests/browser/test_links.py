@@ -54,7 +54,7 @@ def test_another_dataset_or_reference_redraws_every_page(page: Page) -> None:
     open_page(page, "/tasks?dataset=demo&task=digit-0551")
     choose(page, "Reference", "majority-vote")
     expect(page).to_have_url(re.compile("reference=majority-vote"))
-    expect(main(page).get_by_test_id("stMetric").filter(has_text="majority-vote")).to_be_visible()
+    expect(main(page).get_by_test_id("stMetric").filter(has_text="Labels against majority-vote")).to_be_visible()
     for name in ("Shared mistakes", "Annotators", "Data"):
         page.get_by_role("link", name=name).click()
         settled(page)

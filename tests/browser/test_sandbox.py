@@ -24,7 +24,7 @@ def test_a_crowd_is_planted_and_its_runs_are_compared_with_the_truth(page: Page,
     page.get_by_role("spinbutton", name="Common strength").press("Enter")
     expect(main(page).get_by_text("another label is more frequent than the true one")).to_be_visible()
     page.get_by_role("button", name="Plant 1 crowd").click()
-    expect(page.get_by_role("button", name="Train: 3 runs")).to_be_visible()
+    expect(page.get_by_role("button", name="Start 3 runs")).to_be_visible()
     expect(page).to_have_url(re.compile("planted="))
     [name] = parse_qs(urlsplit(page.url).query)["planted"]
     folder = workspace / "datasets" / name

@@ -68,16 +68,17 @@ def test_ratings_in_words_are_ordered_by_the_user(page: Page) -> None:
     expect(main(page).get_by_test_id("stMetric").filter(has_text="Range")).to_contain_text("1 to 3")
     expect(main(page).get_by_text("Nothing would be dropped or merged.")).to_be_visible()
     main(page).get_by_role("button", name="Open it").click()
-    expect(page).to_have_url(re.compile("/ratings\\?.*ratings=films-[0-9a-f]{10}"))
+    expect(page).to_have_url(re.compile("/ratings\\?dataset=films-[0-9a-f]{10}"))
     settled(page)
-    expect(main(page).get_by_text("3 tasks · 3 workers · 9 ratings from 1 to 3")).to_be_visible()
+    expect(page.get_by_text("3 tasks · 3 workers · 9 ratings from 1 to 3")).to_be_visible()
     expect(main(page).get_by_text("critic")).to_have_count(0)
-    # It is listed among the uploads, and no class dataset.
-    main(page).get_by_role("link", name="Open a file of your own").click()
+    # It is among the uploads, and chosen like any other dataset.
+    open_page(page, "/?dataset=demo&view=Open+a+file")
     expect(main(page).locator("[class*=st-key-upload-films]").get_by_role("link", name="films")).to_be_visible()
     page.get_by_role("combobox", name="Dataset").click()
-    expect(page.get_by_role("option", name="demo", exact=True)).to_be_visible()
-    expect(page.get_by_role("option", name="films", exact=True)).to_have_count(0)
+    page.get_by_role("option", name="films", exact=True).click()
+    settled(page)
+    expect(page.get_by_text("3 tasks · 3 workers · 9 ratings from 1 to 3")).to_be_visible()
 
 
 def test_ratings_outside_the_range_are_told_and_then_done(page: Page) -> None:
@@ -93,8 +94,8 @@ def test_ratings_outside_the_range_are_told_and_then_done(page: Page) -> None:
         settled(page)
     expect(main(page).get_by_test_id("stAlert")).to_contain_text("1 rating outside 1…5 would be left out: '11'")
     main(page).get_by_role("button", name=re.compile("Accept [0-9] changes? and open")).click()
-    expect(page).to_have_url(re.compile("/ratings\\?.*ratings=stars-[0-9a-f]{10}"))
+    expect(page).to_have_url(re.compile("/ratings\\?dataset=stars-[0-9a-f]{10}"))
     settled(page)
-    expect(main(page).get_by_text("18 ratings from 1 to 5")).to_be_visible()
+    expect(page.get_by_text("18 ratings from 1 to 5")).to_be_visible()
     expect(main(page).get_by_text("1 rating outside 1…5 was left out")).to_be_visible()
     assert "would be left out" not in main(page).inner_text()

@@ -32,7 +32,7 @@ def test_a_run_by_the_beginning_of_its_id(run, folder, tmp_path, monkeypatch):
     assert str(out / "report.html") in done.out.replace("\n", "")
     facts = json.loads((out / "report.json").read_text())
     assert facts["runs"][0]["id"] == run_id
-    assert facts["command"] == f"crowdcore report {folder} --run {run_id} --part accuracy --out {out}"
+    assert facts["command"] == f"crowdcore report {folder} --run {run_id} --part accuracy --accept --out {out}"
     written = (out / "tables" / "01-accuracy.csv").read_text()
     assert str(100 * float(result.accuracy("test").mean())) in written
 

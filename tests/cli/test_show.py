@@ -13,7 +13,7 @@ from tests.exhibits.examples import OF_VIEWS, crowd, made
 def test_without_a_name_it_lists_what_there_is(crowdcore) -> None:
     listed = {one["exhibit"]: one for one in crowdcore("show")}
     assert set(OF_VIEWS) < set(listed)
-    assert listed["worker-distances"]["choices"] == "kind=mse groups=None window=None"
+    assert listed["worker-distances"]["choices"] == "kind=shrunken-mse groups=None window=None"
     assert listed["mistake"]["choices"] == "true=… given=…"
     assert listed["accuracies"]["choices"] == "--run ID"
     assert all(one["what"] for one in listed.values())

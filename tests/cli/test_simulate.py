@@ -38,6 +38,26 @@ def test_a_planted_folder_reads_back_with_its_truth(run, tmp_path) -> None:
     assert "is mostly labelled" in done.out
 
 
+@pytest.mark.parametrize(
+    ("settings", "column"),
+    [
+        (("ratings", "--set", "n_tasks=200", "--set", "low=1", "--set", "high=5"), "shared bias error"),
+        (("spans", "--set", "n_sentences=60", "--set", "n_workers=4"), "boundary error"),
+    ],
+)
+def test_ratings_and_spans_tell_which_aggregators_recover_what(crowdcore, run, tmp_path, settings, column) -> None:
+    figure, folder = tmp_path / "planted.html", tmp_path / "crowd"
+    facts = crowdcore("simulate", *settings, "--figure", figure, "--out", folder)
+    assert len(facts["recovery"]) == 5 and all(row[column] >= 0 for row in facts["recovery"])
+    assert figure.exists() and (folder / "truth.npz").exists()
+    done = run("simulate", *settings)
+    assert column in done.out and "What was planted" not in done.err
+
+
+def test_methods_are_not_trained_on_planted_ratings_from_here(refused) -> None:
+    assert "The labels of ratings are numbers" in refused("simulate", "ratings", "-m", "crowd-layer")
+
+
 def test_noise_on_the_gold_of_a_dataset(crowdcore) -> None:
     facts = crowdcore("simulate", "conal", "--on", "demo", "--classes", "one,seven", "--set", "seed=3")
     assert facts["name"] == "demo-conal"

@@ -41,6 +41,21 @@ def test_sentences_that_nobody_tagged_are_tagged(crowdcore, run, refused, folder
     assert "go with --method crf-ma" in refused("aggregate", folder, "-m", "bsc-seq", "--new", tmp_path / "no.csv")
 
 
+def test_comparisons_tell_the_spans(crowdcore, run, folder):
+    found = crowdcore("compare", folder, "-m", "majority-vote", "-m", "bsc-seq")
+    alone = crowdcore("aggregate", folder, "-m", "bsc-seq")
+    assert [row["method"] for row in found["aggregation_spans"]] == ["majority-vote", "bsc-seq"]
+    assert found["aggregation_spans"][1]["f1"] == pytest.approx(100 * alone["span_f1"], abs=0.05)
+    assert "f1" in run("compare", folder, "-m", "majority-vote").out
+
+
+def test_comparisons_of_taggers_tell_the_spans_of_the_test_split(crowdcore, tmp_path):
+    path = write_folder(simulate.tags(n_sentences=60, n_test=20, seed=1), tmp_path / "crowd")
+    found = crowdcore("compare", path, "-m", "dl-mv", "--seeds", "1", "--epochs", "2", "--device", "cpu")
+    assert [(row["method"], row["epoch"]) for row in found["spans"]] == [("dl-mv", "selected"), ("dl-mv", "last")]
+    assert {"precision", "recall", "f1"} <= found["spans"][0].keys()
+
+
 def test_crowds_without_spans_are_refused(refused):
     assert "demo knows no sentences, so that it has no spans" in refused("spans", "demo")
 

@@ -8,6 +8,8 @@ import sys
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.special import logsumexp, softmax
 
 from crowdcore.core import kernels
 
@@ -102,3 +104,11 @@ def test_without_numba_everything_runs_in_numpy():
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[[0.0, 1.0], [2.0, 0.0]]"
+
+
+@given(arrays(np.float64, (4, 3), elements=st.floats(-1e4, 1e4)))
+def test_softmax_rows(scores):
+    expected, total = softmax(scores, 1), logsumexp(scores, 1)
+    found = kernels.softmax_rows(scores)
+    np.testing.assert_allclose(scores, expected, atol=1e-15)
+    np.testing.assert_allclose(found, total, rtol=1e-14, atol=1e-12)

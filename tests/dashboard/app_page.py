@@ -8,8 +8,6 @@ from streamlit.testing.v1 import AppTest
 
 from tests.conftest import ROOT
 
-__all__ = ["button", "field", "open_page", "table", "words"]
-
 
 def open_page(name: str, **address: str | list[str]) -> AppTest:
     """The page of ``dashboard/views`` at an address, in a session of its own."""

@@ -16,8 +16,6 @@ from tests.dashboard.app_page import open_page
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 
-__all__ = ["METHODS", "Recorded", "page"]
-
 METHODS = ("conal", "crowd-layer", "dl-mv")
 
 

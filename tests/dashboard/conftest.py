@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The app's workspace; no cache survives a test."""
+    """The app's workspace; no cache survives a test, and no trial trains to tell what a run will take."""
     monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
     monkeypatch.setattr("dashboard.services._cache._FRESH", 0.0)
+    monkeypatch.setattr(runs, "estimate", lambda *_: Estimate(61.0, 3 * 10**9, "By a test."), raising=False)
+    monkeypatch.setattr(estimates, "_SETTLED", 0.0)
     st.cache_resource.clear()
     return tmp_path / "workspace"
 
@@ -45,7 +47,7 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def trainable_crowd(record: Path, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A crowd with features and one without; runs are recorded, but no engine takes them; estimates come at once."""
+    """A crowd with features and one without; runs are recorded, but no engine takes them."""
     workspace.mkdir()
     shutil.copy(record, workspace / record.name)
     folder = tmp_path / "found"
@@ -60,8 +62,6 @@ def trainable_crowd(record: Path, workspace: Path, tmp_path: Path, monkeypatch: 
     write_folder(replace(crowd, name="bare"), folder / "bare")
     monkeypatch.setattr(runs, "submit", store.create, raising=False)
     monkeypatch.setattr("crowdcore.runs.searching.submit", store.create)
-    monkeypatch.setattr(estimates._Estimator, "look", lambda *_: Estimate(61.0, 3 * 10**9, "By a test."))
-    monkeypatch.setattr(estimates, "_SETTLED", 0.0)
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,6 @@ from crowdcore.learning.results.result import TrainingResult
 from tests.browser.recorded_runs import invented, record
 from tests.conftest import simulate_crowd
 
-__all__ = ["ABLE", "record_runs"]
-
 ABLE = {"conal": ["common_confusion", "worker_confusion", "omega"], "trace": ["worker_confusion"], "dl-mv": []}
 
 

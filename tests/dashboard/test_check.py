@@ -8,7 +8,7 @@ import pytest
 
 import crowdcore as cc
 from crowdcore import analysis
-from crowdcore.analysis.checks.rules import LIMITS, recommended
+from crowdcore.analysis.checks.rules import LIMITS, recommended, rules_of, rules_yaml
 from crowdcore.core.errors import CrowdError
 from crowdcore.exhibits import view
 from dashboard.services import crowd_rules as services
@@ -64,16 +64,17 @@ def test_workers_of_a_failed_rule_are_links_by_the_names_that_may_be_read() -> N
 
 def test_the_downloaded_rules_check_the_same_from_the_command_line(tmp_path: Path) -> None:
     values = services.values_at(["min_annotation_accuracy_percent=65", "labels_per_task=4", "max_shared_mistakes=2.5"])
-    rules = services.rules_of(values)
+    rules = rules_of(values)
     seen = view(cc.load_dataset("demo"), "majority-vote")
-    (tmp_path / "rules.yaml").write_bytes(services.yaml(seen, rules))
+    named = rules_yaml(rules.model_copy(update={"reference": seen.reference}))
+    (tmp_path / "rules.yaml").write_text(named)
     read = analysis.read_rules(tmp_path / "rules.yaml")
     assert read == rules.model_copy(update={"reference": "majority-vote"})
     there = cc.check(seen.dataset, read)
     here = cc.check(seen.dataset, rules, reference=seen.truth)
     assert there.frame().equals(here.frame())
-    texts, reference = services.read_upload("rules.yaml", services.yaml(seen, rules))
-    assert services.rules_of(services.values_at(texts)) == rules
+    texts, reference = services.read_upload("rules.yaml", named.encode())
+    assert rules_of(services.values_at(texts)) == rules
     assert reference == "majority-vote"
 
 
@@ -82,7 +83,7 @@ def test_the_address_holds_what_differs() -> None:
     assert services.spell(services.values_at([])) == [f"{name}={recommended()[name]}" for name in LIMITS]
     assert services.spell(dict.fromkeys(LIMITS)) == [services.NOTHING]
     spaced = services.values_at(["aggregator=dawid-skene smoothing=0.1", "min_class_percent=1"])
-    assert services.rules_of(spaced).aggregator == "dawid-skene smoothing=0.1"
+    assert rules_of(spaced).aggregator == "dawid-skene smoothing=0.1"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from crowdcore.figures import paper
 from crowdcore.learning.comparison import summary as comparison
 from crowdcore.runs import Workspace, delete, rename
 from crowdcore.runs.artefacts import keep_result
-from crowdcore.runs.report import parts as report_parts
+from crowdcore.runs.report import parts as report_parts, to_html
 from dashboard import services
 from dashboard.services import compare, report
 from tests.browser.recorded_runs import record
@@ -161,7 +161,8 @@ def test_the_report_page_says_what_it_holds_and_how_to_make_it_elsewhere(recorde
     test = page("report", runs=runs)
     listed = [name for name in report_parts.PARTS if name != "recovery"]
     assert test.pills[0].value == listed
-    assert f"crowdcore report crowd --run {runs[0]} --run {runs[1]} --reference gold --out report" in words(test)
+    command = f"crowdcore report crowd --run {runs[0]} --run {runs[1]} --reference gold --accept --out report"
+    assert command in words(test)
     part = page("report", runs=runs, parts=["accuracy", "omega"], names="shown")
     assert "--part accuracy --part omega --reference gold --names" in words(part)
     assert "Nothing has been trained" in words(page("report", dataset="demo"))
@@ -181,7 +182,7 @@ def test_the_downloads_are_the_report(recorded: Recorded, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(paper, "draw", draw)
     asked = ("crowd", tuple(recorded.of(*METHODS)), ("accuracy", "overview"), "majority-vote", False)
-    text = report.page(*asked).decode()
+    text = to_html(report.report(*asked))
     assert "worker 1" in text
     assert "w001" not in text
     with zipfile.ZipFile(io.BytesIO(folder.make(*asked))) as archive:
@@ -191,9 +192,9 @@ def test_the_downloads_are_the_report(recorded: Recorded, monkeypatch: pytest.Mo
     assert folder.made and not folder.making
     assert facts["reference"] == "majority-vote"
     assert [run["command"] for run in facts["runs"]] == [
-        f"crowdcore train crowd --method {m} --seeds 3 --device cpu" for m in METHODS
+        f"crowdcore train crowd --method {m} --seeds 3 --device cpu --accept" for m in METHODS
     ]
-    assert facts["command"].endswith("--part accuracy --part overview --reference majority-vote --out report")
+    assert facts["command"].endswith("--part accuracy --part overview --reference majority-vote --accept --out report")
 
 
 def test_a_run_that_went_on_is_shown_with_what_it_came_to(recorded: Recorded) -> None:

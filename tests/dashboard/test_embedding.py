@@ -15,8 +15,6 @@ from tests.conftest import simulate_crowd
 from tests.dashboard.app_page import button, open_page, words
 from tests.data.pictures import write_pictures
 
-__all__ = ["photo_archive"]
-
 
 def photo_archive(folder: Path, n_tasks: int) -> bytes:
     """A ZIP of votes.csv and the pictures that its column ``image`` names."""

@@ -42,7 +42,7 @@ def named(home: Path, runs: list[str], monkeypatch: pytest.MonkeyPatch) -> list[
     monkeypatch.setenv("CROWDCORE_DATA", str(home / "found"))
     monkeypatch.setenv("CROWDCORE_WORKSPACE", str(home / "workspace"))
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.setattr("dashboard.services.report.drawing_fault", lambda: "SVG takes seconds")
+    monkeypatch.setattr("crowdcore.runs.report.drawing_fault", lambda: "SVG takes seconds")
     return runs
 
 

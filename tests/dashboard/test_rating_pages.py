@@ -10,6 +10,7 @@ import pytest
 from crowdcore import runs
 from crowdcore.data import read_ratings
 from crowdcore.learning import RatingsResult, train_ratings
+from crowdcore.runs.report import to_html
 from dashboard import services
 from dashboard.services import report
 from tests.browser.recorded_runs import record
@@ -30,7 +31,7 @@ def learnt(rated: Path, workspace: Path) -> dict[str, RatingsResult]:
     """Id -> result of two finished runs."""
     crowd = read_ratings(rated)
     found = {}
-    for method, own in (("dl-mean", {}), ("crowd-layer", {"connection": "b"})):
+    for method, own in (("dl-mean", {}), ("crowd-layer", {"connection": "b", "lr": 0.002})):
         result = train_ratings(crowd, method, seeds=2, device="cpu", **FAST, **own)
         found[record(workspace, result, crowd, **own)] = result
     return found
@@ -42,7 +43,6 @@ def test_the_form_asks_for_methods_of_ratings_and_starts_them() -> None:
     assert not test.exception and not test.error
     assert "120 tasks" in words(test) and "480 ratings from -2 to 3" in words(test)
     assert set(services.learners("ratings")) == {"crowd-layer", "dl-em", "dl-mean", "dl-true", "doctor-net", "wdn"}
-    assert not test.tabs, "a search compares accuracies"
     button(test, "Start 2 runs").click()
     test.run()
     assert not test.exception and not test.error
@@ -50,6 +50,20 @@ def test_the_form_asks_for_methods_of_ratings_and_starts_them() -> None:
     assert started["crowd-layer"].settings == {"connection": "s+b"} and started["dl-mean"].settings == {}
     again = services.train.draft_of("rated", started["crowd-layer"])
     assert services.read_method(again["methods"][0], "ratings") == ("crowd-layer", {"connection": "s+b"})
+
+
+@pytest.mark.usefixtures("rated")
+def test_a_search_goes_by_the_rmse_of_validation() -> None:
+    test = open_page("train", dataset="rated", view="Search settings", methods=["dl-em"])
+    assert not test.exception and not test.error
+    assert "Judged by validation RMSE" in words(test)
+    space = services.searchable("dl-em", "ratings")
+    assert not {"names", "augment"} & set(space), "which ratings refuse"
+    assert space["strength"] == runs.Range(low=0.5, high=50.0, log=True), "not the range of another strength"
+    draft = {**services.train.read_draft("rated", ""), "seeds": "1", "methods": ["dl-em"]}
+    started = services.start_search("rated", draft, {"lr": runs.Choice(values=(0.1, 0.2))}, 2, "grid")
+    search = runs.get_run(started)
+    assert search.spec.search is not None and search.spec.search.score == "valid_rmse"
 
 
 def test_runs_and_compare_tell_errors_instead_of_accuracies(learnt: dict[str, RatingsResult]) -> None:
@@ -67,6 +81,10 @@ def test_runs_and_compare_tell_errors_instead_of_accuracies(learnt: dict[str, Ra
     assert errors.loc[("crowd-layer", "selected"), "RMSE"] == pytest.approx(reached.mean())
     gap = (learnt[layer].score("rmse") - learnt[mean].score("rmse")).mean()
     assert table(test, "RMSE difference")["RMSE difference"].tolist() == pytest.approx([gap])
+    swept = table(open_page("compare", dataset="rated", runs=[mean, layer], view="Sweeps"), "RMSE mean")
+    assert swept.set_index("lr")["RMSE mean"].to_dict() == pytest.approx(
+        {0.001: learnt[mean].score("rmse").mean(), 0.002: reached.mean()}
+    )
     biases = open_page("compare", dataset="rated", runs=[mean, layer], view="Biases")
     assert "dl-mean learns no biases" in words(biases)
     assert not biases.exception and not biases.error
@@ -74,10 +92,10 @@ def test_runs_and_compare_tell_errors_instead_of_accuracies(learnt: dict[str, Ra
 
 def test_a_report_holds_errors_and_biases_and_hides_names(learnt: dict[str, RatingsResult]) -> None:
     parts = report.parts("rated", with_runs=True)
-    assert list(parts) == ["overview", "workers", "shared", "truth", "errors", "curves", "biases", "cost"]
+    assert list(parts) == ["overview", "workers", "shared", "truth", "errors", "curves", "sweeps", "biases", "cost"]
     found = report.report("rated", tuple(learnt), tuple(parts), "gold", False)
     assert [s.name for s in found.sections] == [*parts, "how"]
-    page = report.page("rated", tuple(learnt), tuple(parts), "gold", False).decode()
+    page = to_html(found)
     assert "Test errors" in page and ">w3<" not in page
     test = open_page("report", dataset="rated", runs=list(learnt))
     assert not test.exception and not test.error

@@ -1,9 +1,12 @@
-"""The page Ratings in-process: its pickers, its exhibits, and what is left out only when the user agrees."""
+"""The page Ratings in-process: its views, what was left out, and how an upload of ratings is chosen."""
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
+from dashboard import services
 from tests.dashboard.app_page import open_page, words
 from tests.rated_crowd import rated_crowd
 
@@ -21,23 +24,41 @@ def rated(tmp_path, monkeypatch):
     (folder / "classes.txt").write_text("# regression: rating on -2..3\n")
 
 
-def test_ratings_open_once_the_user_agrees(rated):
-    test = open_page("ratings")
-    assert not test.exception
-    assert "1 rating outside -2…3 would be left out: '9.0'" in words(test)
-    assert not test.dataframe
+def test_every_view_is_drawn_and_says_what_was_left_out(rated):
     shown = {"bias": "ICC(1)", "shared": "Reference: gold", "pairs": "10 tasks", "truth": "raykar-em"}
     for view, said in shown.items():
-        test = open_page("ratings", accept="yes", view=view)
+        test = open_page("ratings", dataset="rated", view=view)
         assert not test.exception
         assert not test.error
         tables = "".join(frame.value.to_csv() for frame in test.dataframe)
         assert said in words(test) + tables
-    assert "60 tasks · 5 workers · 179 ratings from -2 to 3" in words(test)
+        assert "1 rating outside -2…3 was left out: '9.0'" in words(test)
+    assert "60 tasks · 5 workers" in words(test)
+    assert "179 ratings from -2 to 3" in words(test)
+    assert "Reference: mean" in words(open_page("ratings", dataset="rated", reference="mean", view="shared"))
 
 
 def test_names_are_hidden(rated):
-    test = open_page("ratings", accept="yes", names="hidden", view="pairs")
+    test = open_page("ratings", dataset="rated", names="hidden", view="pairs")
     assert not test.error
     tables = "".join(frame.value.to_csv() for frame in test.dataframe)
     assert "w0" not in words(test) + tables
+
+
+def test_uploaded_ratings_are_chosen_like_any_other_dataset():
+    rows = "".join(f"t{n},{who},{1 + (n + ord(who)) % 5}\n" for n in range(6) for who in "xyz")
+    path = services.receive("stars.csv", io.BytesIO(f"task,worker,label\n{rows}".encode()))
+    how = (("high", 5.0), ("kind", "ratings"), ("low", 1.0))
+    name = services.accept(services.examine(path, how), path, how)
+    assert name in services.names()
+    test = open_page("ratings", dataset=name)
+    assert not test.exception
+    assert not test.error
+    assert "18 ratings from 1 to 5" in words(test)
+
+
+def test_a_crowd_of_classes_is_told_which_datasets_are_ratings(rated):
+    test = open_page("ratings", dataset="demo")
+    assert not test.exception
+    assert "The labels of demo are classes" in words(test)
+    assert services.rating_datasets() == ["rated"]

@@ -8,16 +8,15 @@ import pytest
 
 from crowdcore.data.tour import DEMO, TOUR
 from crowdcore.data.writers import write_folder
+from dashboard.pages import PATHS, TITLES
 from tests.conftest import simulate_crowd
 from tests.dashboard.test_pages import open_page
-
-APP = Path(__file__).resolve().parents[2] / "dashboard" / "app.py"
 
 
 @pytest.mark.parametrize("step", TOUR, ids=lambda step: step.path)
 def test_every_step_is_a_page_of_the_app(step) -> None:
-    [line] = [line for line in APP.read_text().splitlines() if f'"views/{step.view}.py"' in line]
-    assert f'url_path="{step.path}"' in line
+    assert step.view in TITLES
+    assert PATHS.get(step.view, step.view) == step.path
 
 
 def test_the_data_page_of_the_demo_shows_the_steps() -> None:

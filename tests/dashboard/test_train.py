@@ -15,7 +15,8 @@ from crowdcore.runs.estimation import RefusedError
 from dashboard import services
 from dashboard.services import estimates
 from tests.conftest import ROOT
-from tests.dashboard.train_page import asked, button, page, words
+from tests.dashboard.app_page import button, words
+from tests.dashboard.train_page import asked, page
 
 pytestmark = pytest.mark.usefixtures("trainable_crowd")
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from crowdcore import runs
+from crowdcore.core.method_string import spell
 from dashboard import services
-from tests.dashboard.train_page import button, page, words
+from tests.dashboard.app_page import button, words
+from tests.dashboard.train_page import page
 
 pytestmark = pytest.mark.usefixtures("trainable_crowd")
 
@@ -182,9 +184,7 @@ def test_a_setting_that_is_a_text_is_left_alone_unless_one_is_entered() -> None:
 
 
 def test_settings_that_have_no_field_are_kept() -> None:
-    line = services.train.spell_line(
-        "dl-aggregate", {"aggregator": "glad", "aggregator_settings": {"max_iterations": 7}}
-    )
+    line = spell("dl-aggregate", {"aggregator": "glad", "aggregator_settings": {"max_iterations": 7}})
     test = page(methods=line)
     test.number_input(key="train-1-epochs").set_value(2)
     button(test, "Start 1 run").click()

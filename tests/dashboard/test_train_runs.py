@@ -12,7 +12,8 @@ from crowdcore.core.errors import DataError
 from crowdcore.runs import Workspace, store
 from crowdcore.runs.schema import client_of
 from dashboard import services
-from tests.dashboard.train_page import asked, button, page, words
+from tests.dashboard.app_page import button, words
+from tests.dashboard.train_page import asked, page
 
 pytestmark = pytest.mark.usefixtures("trainable_crowd")
 

@@ -43,3 +43,13 @@ def test_the_page_starts_a_tagger_and_starts_it_again() -> None:
     line = services.train.spell_draft("tagged", again)
     assert services.train.read_draft("tagged", line)["training"]["backbone"] == "tagger"
     assert "Nothing to train" not in words(test)
+
+
+def test_a_search_of_taggers_goes_by_the_f1_of_spans() -> None:
+    test = open_page("train", dataset="tagged", view="Search settings", methods=["crowd-layer"])
+    assert "Judged by validation F1 of spans" in words(test)
+    draft = {**services.train.read_draft("tagged", ""), "seeds": "1", "methods": ["crowd-layer"]}
+    started = services.start_search("tagged", draft, {"lr": runs.Choice(values=(0.1, 0.2))}, 2, "grid")
+    search = runs.get_run(started)
+    assert search.spec.search is not None and search.spec.search.score == "valid_span_f1"
+    assert list(services.search_trials(search)) == ["trial", "run", "state", "validation_span_f1", "best", "lr"]

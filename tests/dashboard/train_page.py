@@ -7,9 +7,7 @@ from streamlit.testing.v1 import AppTest
 from crowdcore import runs
 from crowdcore.data import load_dataset
 from crowdcore.runs import RunSpec, store
-from tests.dashboard.app_page import button, open_page, words
-
-__all__ = ["asked", "button", "page", "words"]
+from tests.dashboard.app_page import open_page
 
 
 def page(**address: str | list[str]) -> AppTest:

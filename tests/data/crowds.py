@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-from crowdcore.data import SPLITS, CrowdDataset, Media, Rows, SimulatedTruth
+from crowdcore.data import CrowdDataset, Media, Rows, SimulatedTruth
 
 
 def tidy(name: str) -> bool:
@@ -159,6 +159,3 @@ def same_truth(got: SimulatedTruth | None, want: SimulatedTruth | None) -> None:
             np.testing.assert_array_equal(getattr(got, part), getattr(want, part), part)
         assert got.settings == want.settings
         assert got.worker_role == want.worker_role
-
-
-__all__ = ["NAMES", "SPLITS", "assert_same", "crowds", "names"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -68,10 +69,9 @@ def test_an_archive_that_needs_more_than_a_quarter_of_the_memory(
     "shape", ["(-1, 4)", "(3, -4)", "(-2, -6)", "(3, 0)", "(0, 0)", "(1 << 40, 3)", "(3, 4.0)", "7"]
 )
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_shape_that_cannot_be(tmp_path: Path, shape: str, packed: bool) -> None:
+def test_a_shape_that_cannot_be(write: Callable[..., Path], shape: str, packed: bool) -> None:
     raw = bombs.npy(shape, bytes(48))
-    file = tmp_path / ("images.npz" if packed else "features.npy")
-    file.write_bytes(bombs.zipped({"images.npy": raw}) if packed else raw)
+    file = write(bombs.zipped({"images.npy": raw}) if packed else raw, "images.npz" if packed else "features.npy")
     for read in (array_shape, open_array):
         with pytest.raises(DataError, match=r"cannot be read as an array \("):
             read(file)

@@ -39,6 +39,44 @@ def test_encoding_in_pieces(pieces):
     assert codes.codes.dtype == np.int32
 
 
+NUMBERS = st.one_of(
+    st.floats(), st.integers(-(2**60), 2**60), st.sampled_from(["0", "-0", "1.50", "1e3", "0.1", "", "nan", "a", None])
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(st.lists(NUMBERS, max_size=6), max_size=4))
+def test_columns_of_numbers_keep_every_spelling(pieces):
+    encoder, words = Encoder(), [[v if v is None else str(v) for v in piece] for piece in pieces]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("crowdcore.data.numerals._LOOK", 1)  # numbers are held as such from the first row on
+        for piece in words:
+            encoder.add(pa.array(piece, pa.large_string()))
+        codes = encoder.finish()
+    flat = [word for piece in words for word in piece]
+    assert spelled(codes) == flat
+    assert codes.values.to_pylist() == list(dict.fromkeys(w for w in flat if w is not None))
+    assert codes.codes.dtype == np.int32
+
+
+def test_ratings_that_all_differ_are_held_as_numbers_and_read_back():
+    rng = np.random.default_rng(0)
+    for column in (rng.standard_normal(3000), np.arange(3000) / 8):
+        several = np.append(column, column[:700])
+        for kind in (pa.float64(), pa.large_string()):
+            encoder = Encoder()
+            for part in np.array_split(several, 5):
+                encoder.add(pa.array(part).cast(kind))
+            assert len(encoder._numbers) == 5 and not encoder._pieces
+            codes = encoder.finish()
+            assert len(codes.values) == 3000 and codes.values.type == pa.large_string()
+            assert np.array_equal(np.array(spelled(codes), float), several)
+    mixed = Encoder()
+    for piece in (pa.array(several).cast(pa.string()), pa.array(["7.0", None, "x"])):
+        mixed.add(piece)
+    assert spelled(mixed.finish())[-5:] == [*pa.array(several[-2:]).cast(pa.string()).to_pylist(), "7.0", None, "x"]
+
+
 @settings(max_examples=300)
 @given(st.lists(WORDS, max_size=12), st.sampled_from(["keep", "all", "mixed"]))
 def test_cleaning(words, whole):

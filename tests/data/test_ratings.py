@@ -29,9 +29,10 @@ def test_numbers_are_no_classes(data_folder):
         cc.load_dataset("movie_reviews")
 
 
-def test_every_row_is_kept_or_reported(tmp_path):
-    path = tmp_path / "stars.csv"
-    path.write_text("task,worker,rating,gold\na,x,1,2\na,y,9,2\na,z,good,2\n,x,2,1\nb,x,,7\nb,y,-3,7\nb,z,2.50,7\n")
+def test_every_row_is_kept_or_reported(write):
+    path = write(
+        "task,worker,rating,gold\na,x,1,2\na,y,9,2\na,z,good,2\n,x,2,1\nb,x,,7\nb,y,-3,7\nb,z,2.50,7\n", "stars.csv"
+    )
     found = examine_ratings(path, low=0, high=5)
     left_out = {f.code: f.left_out for f in found.report.changes}
     assert left_out == {
@@ -50,9 +51,8 @@ def test_every_row_is_kept_or_reported(tmp_path):
     assert "ratings from 0 to 5" in found.report.text()
 
 
-def test_the_range_must_be_known(tmp_path):
-    path = tmp_path / "stars.csv"
-    path.write_text("task,worker,rating\na,x,1\n")
+def test_the_range_must_be_known(write):
+    path = write("task,worker,rating\na,x,1\n", "stars.csv")
     with pytest.raises(cc.DataError, match=r"^The range of the ratings is not known \(stars.csv\). Pass it with low="):
         cc.read_ratings(path)
     with pytest.raises(cc.SettingError, match="`low` must be below `high`, 1, but got 2"):
@@ -86,9 +86,8 @@ def test_a_dataset_is_read_only_and_comes_back_from_a_pickle():
         cc.data.RatingDataset("x", 0, 0.4, rated.task_ids, rated.worker_ids, rated.task, rated.worker, rated.rating)
 
 
-def test_wide_tables_of_numbers(tmp_path):
-    path = tmp_path / "wide.csv"
-    path.write_text("item,ann,ben,cem,gold\na,0.11,0.52,,0.5\nb,0.33,-1,0.74,0.1\nc,0.95,1.36,0.27,\n")
+def test_wide_tables_of_numbers(write):
+    path = write("item,ann,ben,cem,gold\na,0.11,0.52,,0.5\nb,0.33,-1,0.74,0.1\nc,0.95,1.36,0.27,\n", "wide.csv")
     found = examine_ratings(path, low=-1, high=1)
     rated = found.dataset(accept=True)
     assert (found.report.format, rated.n_workers, found.report.n_rows, rated.n_annotations) == ("wide", 3, 9, 7)

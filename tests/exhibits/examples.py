@@ -45,7 +45,7 @@ def tagged(plain: CrowdDataset) -> CrowdDataset:
 
 def made(function: Callable[..., Any], view: View) -> Any:
     """An exhibit of this view, with something for each of its arguments that has no default."""
-    if function.__module__.endswith(".spans"):
+    if function.__module__.endswith((".spans", ".planted_tags")):
         view = view_of(tagged(view.dataset), hidden=view.hidden)
     if function.__module__.endswith(".coordinated"):
         view = view_of(simulate.copy_leader(view.dataset, [1], leader=0, rate=1.0), hidden=view.hidden)

@@ -61,7 +61,7 @@ def test_clicks_on_matrices_name_classes_and_workers(seen: View) -> None:
 
 def test_two_workers_in_words(seen: View) -> None:
     row = exhibits.workers.worker_pair(seen, "w001", "w002").table.iloc[0]
-    assert row["distance"] == analysis.worker_distance(seen.dataset).matrix[1, 2]
+    assert row["distance"] == analysis.worker_distance(seen.dataset, kind="shrunken-mse").matrix[1, 2]
     every = analysis.pair_mistakes(seen.dataset)
     at = np.flatnonzero((every.worker_a == 1) & (every.worker_b == 2))[0]
     assert (row["tasks both labelled"], row["wrong alike"]) == (every.both_labelled[at], every.wrong_alike[at])

@@ -18,6 +18,7 @@ NAMES = re.compile(r"<x>|&(?!amp;|lt;|gt;|#)|&amp;(amp|lt|gt);")
 NAMELESS = {"agreement", "aggregator-calibration", "label-disagreement", "objective"} | {
     "annotations-per-task",
     "annotations-per-worker",
+    "tag-recovery",
 }
 """Figures that name no class, worker or task."""
 

@@ -17,6 +17,7 @@ from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 
 OF_RATINGS = {"rating-biases", "rating-differences", "rating-errors"}  # see test_rating_results
+OF_RATINGS |= {"planted-ratings", "rating-recovery", "recovered-biases", "recovered-shared-bias"}  # see test_planted
 OWN = {"e-mail"}  # a further column of the file that was read
 
 

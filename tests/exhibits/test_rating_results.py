@@ -7,9 +7,10 @@ import pytest
 
 from crowdcore.data import read_ratings
 from crowdcore.data.simulate import tags
-from crowdcore.exhibits import found_spans, rating_results
+from crowdcore.exhibits import comparison, found_spans, rating_results
 from crowdcore.exhibits.glossary import meaning
 from crowdcore.learning import RatingsResult, tagged_spans, train, train_ratings
+from crowdcore.learning.comparison.variation import facts
 from tests.rated_crowd import rated_folder
 
 
@@ -51,3 +52,7 @@ def test_spans_are_those_that_the_library_finds() -> None:
     np.testing.assert_allclose(shown.table.loc[0, "F1 %"], 100 * expected["f1"].mean())
     np.testing.assert_allclose(shown.table.loc[0, "accuracy %"], 100 * expected["token_accuracy"].mean())
     assert all(meaning(str(column)) for column in shown.table)
+    known = [facts(result) | {"lr": lr} for lr in (0.1, 0.2)]
+    drawn = comparison.along([result, result], known, "lr")
+    assert drawn.title == "Test F1 of spans by lr"
+    np.testing.assert_allclose(drawn.table["F1 of spans mean"], expected["f1"].mean())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,6 +48,53 @@ def test_counts_and_actions_are_those_of_the_tables(seen: View) -> None:
     assert (todo["what"] == "worker").sum() == (workers["verdict"] != "trust").sum()
     assert (todo["what"] == "task").sum() == (tasks["verdict"] != "fine").sum()
     assert not todo.isna().any().any()
+
+
+def test_a_pair_of_classes_confused_both_ways_is_named_both_ways_and_before_lesser_confusions() -> None:
+    crowd = planted_crowd(1, n_tasks=600, n_workers=15, skill=(0.6, 0.95), even=True)
+    rng = np.random.default_rng(0)
+    label = crowd.label.copy()
+    for r, least in ((8, 0.6), (9, 0.25)):  # the second one gave more labels, and confuses less
+        for a, b in ((2, 3), (3, 2)):
+            label[(crowd.worker == r) & (crowd.gold[crowd.task] == a) & (rng.random(len(label)) < least)] = b
+    kept = (crowd.worker != 8) | (np.cumsum(crowd.worker == 8) <= 150)
+    seen = view(replace(crowd, label=label).where(kept), "gold")
+    reason = row(seen, 8)["reason"]
+    assert "Calls “class 2” “class 3”" in reason or "Calls “class 3” “class 2”" in reason
+    assert ", and “class " in reason
+    page = worker_page.worker_verdict(seen, "w08").table.iloc[0]
+    assert page["reason"].count("“class 2”") == 2
+    assert "the other way round" in page["message"]
+    table = verdicts.worker_verdicts(seen).table
+    trained = table.index[table["verdict"] == "train"].tolist()
+    assert trained.index(8) < trained.index(9)
+
+
+def test_tokens_are_told_with_their_words_and_nobody_is_said_to_copy_for_the_tokens_of_one_sentence() -> None:
+    tags = cc.data.simulate.tags(n_sentences=60, n_workers=5, length=6, seed=1)
+    assert tags.sentences is not None
+    twin = np.where(tags.worker == 1, 0, tags.worker)  # the second worker gives the labels of the first
+    of = {(t, w): label for t, w, label in zip(tags.task, tags.worker, tags.label, strict=True)}
+    label = np.array([of.get((t, w), y) for t, w, y in zip(tags.task, twin, tags.label, strict=True)])
+    seen = view(replace(tags, label=label), "gold")
+    counts, workers = verdicts.verdicts(seen), verdicts.worker_verdicts(seen).table
+    assert not workers["reason"].str.contains("Agrees with").any()
+    assert "who acts together is not tested" in counts.notes[3]
+    tasks = verdicts.task_verdicts(seen).table
+    number = tasks.index[0]
+    assert tasks.loc[number, "word"] == tags.sentences.words[number]
+    sentence = tags.sentences.words[tags.sentences.tasks(tags.sentences.of_task[[number]])]
+    assert tasks.loc[number, "context"].replace("[", "").replace("]", "") == " ".join(sentence)
+    assert f"[{tags.sentences.words[number]}]" in tasks.loc[number, "context"]
+    assert " tokens." in counts.notes[2]
+
+
+def test_the_label_of_a_reference_stands_beside_what_the_workers_say_together() -> None:
+    crowd = replace(planted_crowd(1, n_tasks=200, n_workers=15), gold=None)
+    seen = view(crowd, "majority-vote")
+    table = verdicts.task_verdicts(seen).table
+    by_vote = np.array(seen.classes, object)[seen.truth.labels[table.index]]
+    assert (table["majority-vote"] == by_vote).all()
 
 
 def test_a_row_leads_to_its_worker_or_task(seen: View) -> None:
@@ -128,6 +177,8 @@ def test_without_gold_no_accuracy_is_told_and_a_copier_is_told_by_agreement() ->
     assert pair.both[COPIER] == both
     assert pair.expected_agreed[COPIER] < pair.agreed[COPIER] <= both
     assert f"on {pair.agreed[COPIER]:,} of {both:,} tasks" in workers.loc[COPIER, "reason"]
+    notes = [cc.exhibits.workers.worker_pairs(of).notes[-1] for of in (seen, view(crowd, "gold"))]
+    assert ["the vote without the group" in note for note in notes] == [True, False]
 
 
 def test_speed_over_time_is_drawn_with_its_change(seen: View) -> None:
@@ -148,3 +199,20 @@ def test_flags_lead_the_ranking() -> None:
     assert not (np.diff(flagged.astype(int)) > 0).any()
     bits = table["bits per label"].to_numpy()[~flagged]
     assert (np.diff(bits[~np.isnan(bits)]) <= 0).all()
+
+
+def test_workers_who_act_together_are_flagged_and_no_labels_are_asked_of_them_without_a_word() -> None:
+    crowd = planted_crowd(1, n_tasks=600, n_workers=15, skill=(0.6, 0.95), even=True)
+    of = view(replace(crowd, gold=None), "majority-vote")
+    table = cc.exhibits.workers.worker_quality(of).table
+    assert table["signal"][[COPIER, COPIED]].tolist() == ["acts with others"] * 2
+    assert table["signal"][DRIFTING] == "becomes worse"
+    figure = cc.exhibits.workers.worker_ranking(of).figure
+    assert figure is not None
+    assert {len(trace.x) for trace in figure.data if trace.name == "act with others (2)"} == {2}
+    assert "become worse (1)" in {trace.name for trace in figure.data}
+    asked = cc.exhibits.next_labels.next_labels(of, 40)
+    assert {"w01", "w02"} & set(asked.table["worker"])
+    assert "with others, as Overview says" in asked.notes[1]
+    rest = tuple(name for name in of.workers if name not in {"w01", "w02"})
+    assert not any("with others" in note for note in cc.exhibits.next_labels.next_labels(of, 40, workers=rest).notes)

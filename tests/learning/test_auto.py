@@ -50,7 +50,8 @@ def test_the_likelihood_is_that_of_the_formula():
     rng = np.random.default_rng(0)
     task, worker, label = np.repeat(np.arange(20), 2), np.tile([0, 1], 20), rng.integers(3, size=40)
     each = rng.dirichlet(np.ones(3), (2, 20))
-    np.testing.assert_allclose(label_likelihood(each, task, worker, label, 2), by_hand(each, task, worker, label, 2))
+    found, _ = label_likelihood(each, task, worker, label, 2)
+    np.testing.assert_allclose(found, by_hand(each, task, worker, label, 2))
 
 
 def test_probabilities_that_know_more_make_labels_likelier():
@@ -58,7 +59,9 @@ def test_probabilities_that_know_more_make_labels_likelier():
     n, rng = int(crowd.task.max()) + 1, np.random.default_rng(1)
     truth = np.full((n, 3), 0.1) + 0.7 * np.eye(3)[crowd.gold[:n]]
     each = np.stack([truth, truth[rng.permutation(n)], np.full((n, 3), 1 / 3)])
-    known, shuffled, nothing = label_likelihood(each, crowd.task, crowd.worker, crowd.label, crowd.n_workers).mean(1)
+    found, powers = label_likelihood(each, crowd.task, crowd.worker, crowd.label, crowd.n_workers)
+    known, shuffled, nothing = found.mean(1)
+    assert powers[1] == min(TEMPERATURES) < powers[0]
     assert known > nothing + 0.1
     assert shuffled == pytest.approx(nothing, abs=0.02), "what says nothing of the labels is flattened"
 
@@ -67,7 +70,8 @@ def test_what_a_candidate_calls_its_classes_does_not_matter():
     crowd = featured_crowd(n_tasks=200, per_task=2)
     n, rng, names = int(crowd.task.max()) + 1, np.random.default_rng(4), np.array([2, 0, 1])
     p = 0.6 * np.eye(3)[crowd.gold[:n]] + 0.4 * rng.dirichlet(np.ones(3), n)
-    named, other = label_likelihood(np.stack([p, p[:, names]]), crowd.task, crowd.worker, crowd.label, crowd.n_workers)
+    each = np.stack([p, p[:, names]])
+    (named, other), _ = label_likelihood(each, crowd.task, crowd.worker, crowd.label, crowd.n_workers)
     np.testing.assert_allclose(named, other)
     predicted = [q.argmax(1)[crowd.task] for q in (p, p[:, names])]
     one, same = (label_agreement(q, crowd.label, 3) for q in predicted)
@@ -109,7 +113,32 @@ def test_what_is_as_good_within_noise_is_averaged():
     assert race.weight[2] == 0 and race.weight.sum() == pytest.approx(1)
     assert 0.3 < race.weight[0] < 0.7
     assert race.parts == sorted(race.parts, reverse=True) and len(race.parts) == 2
-    assert race.verdict.startswith(f"Chosen: the mean of {race.parts[0][1]} (weight 0.")
+    assert race.verdict.startswith(f"Chosen: the mean of {race.parts[0].line} (weight 0.")
+
+
+def test_a_prior_has_its_part_of_the_weight_where_no_gold_is_known():
+    one, other = scores([0.9, 0.9], [-1, -1], n_gold=0, noise=0.5)
+    free, bound = (choose([replace(one, prior=prior), other]).weight for prior in (0.0, 0.5))
+    np.testing.assert_allclose(bound, 0.5 * free + [0.5, 0])
+    clearly_worse = replace(one, prior=0.5, likelihood=other.likelihood - 1)
+    assert choose([clearly_worse, other]).weight.tolist() == [0, 1]
+    with_gold = [replace(s, right=np.ones(20, bool), gold=np.zeros(20)) for s in (one, other)]
+    free, bound = (choose([replace(with_gold[0], prior=p), with_gold[1]]).weight for p in (0.0, 0.5))
+    np.testing.assert_array_equal(bound, free)
+
+
+def test_it_says_that_labels_do_not_tell_apart_what_names_many_tasks_differently():
+    lead, other = scores([0.5, 0.5], [-1, -1.01], n_gold=0, noise=0.5)
+    for n_moved, said in (
+        (20, None),
+        (60, "a and b name 20 % of the training tasks differently, and the labels do not"),
+    ):
+        moved = np.where(np.arange(300) < n_moved, (other.predicted + 1) % 3, other.predicted)
+        found = choose([lead, replace(other, predicted=moved)])
+        assert len(found.parts) == 2
+        assert found.doubt is None if said is None else found.doubt.startswith(said)
+    with_gold = [replace(part, right=np.ones(20, bool), gold=np.zeros(20)) for part in (lead, other)]
+    assert choose([with_gold[0], replace(with_gold[1], predicted=moved)]).doubt is None
 
 
 def test_the_weights_are_those_of_a_search():
@@ -179,10 +208,11 @@ def test_its_result_is_that_of_the_method_it_chose(tmp_path):
 
 def test_the_mean_of_two_methods_predicts_new_tasks_as_it_did_its_own(tmp_path):
     crowd = featured_crowd(n_tasks=120)
-    line, gold = "0.70 dl-em + 0.30 gaussian-em rounds=3", {"select_on": "gold"}
+    line, gold = "0.70 dl-em^0.5 + 0.30 gaussian-em rounds=3", {"select_on": "gold"}
     result = train(crowd, "auto", **RUN, **gold, chosen=line)
     parts = train(crowd, "dl-em", **RUN, **gold), train(crowd, "gaussian-em", **RUN, **gold, rounds=3)
-    mean = 0.7 * parts[0].probabilities["selected"] + 0.3 * parts[1].probabilities["selected"]
+    flat = np.sqrt(parts[0].probabilities["selected"])
+    mean = 0.7 * flat / flat.sum(-1, keepdims=True) + 0.3 * parts[1].probabilities["selected"]
     np.testing.assert_allclose(result.probabilities["selected"], mean, atol=1e-6)
     assert result.settings["chosen"] == line
     assert result.curves.keys() == parts[0].curves.keys() and any("weighted mean of 2" in n for n in result.notes)

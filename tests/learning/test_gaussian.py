@@ -144,8 +144,9 @@ def test_it_says_what_chose_its_settings_and_predicts_anew():
     crowd = featured_crowd(n_tasks=120, n_workers=6, per_task=3)
     result = train(crowd, "gaussian-em", seeds=1, epochs=2, select_on="gold", batch_size=32)
     assert any(note.startswith("Balance ") and "validation accuracy" in note for note in result.notes)
-    blind = train(crowd, "gaussian-em", seeds=1, epochs=2, select_on="none", batch_size=32, balance=0.3)
-    assert any("sharpening 1 were chosen among 1 fits by the labels' likelihood" in note for note in blind.notes)
+    blind = train(crowd, "gaussian-em", seeds=1, epochs=2, select_on="none", batch_size=32)
+    said = next(n for n in blind.notes if "sharpening 1 were chosen among 3 fits by the labels' likelihood" in n)
+    assert said.startswith(("Balance 0.15 ", "Balance 0.3 ", "Balance 0.5 ")), "labels alone cannot say that 0 is right"
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.3])
@@ -199,7 +200,7 @@ def test_the_posterior_is_as_sure_as_labels_that_it_has_not_seen_allow(sureness,
     counts = annotations.counts(q).numpy()
     prior = annotations.prior(annotations.counts(q), 0.1, 2.0).numpy()
     found = {}
-    for power in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2):
+    for power in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1):
         found[power] = 0.0
         for i, r, y in zip(crowd.task, crowd.worker, crowd.label, strict=True):
             own, m = q[i].numpy(), (crowd.task == i).sum()
@@ -212,6 +213,26 @@ def test_the_posterior_is_as_sure_as_labels_that_it_has_not_seen_allow(sureness,
     power = posterior_power(fit, annotations, EmOptions())
     assert power == max(found, key=found.get)
     assert power < 1 or sureness == 1
+
+
+def test_the_posterior_is_as_sure_as_gold_of_annotated_tasks_that_are_held_out_allows():
+    crowd = featured_crowd(n_tasks=200, per_task=3, accuracy=0.5)
+    problem = make_problem(crowd, TrainSettings(select_on="holdout", holdout=0.2))
+    found = choose_gaussians(problem, GaussianSettings())
+    held_out = np.arange(problem.n_train, problem.splits["valid"].stop)
+    inputs = problem.preparation(torch.from_numpy(problem.rows[problem.order[held_out]]))
+    log_p = found.fit.log_probs(found.space(inputs, torch.float64)).numpy()
+    likelihood = {}
+    for power in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1):
+        likelihood[power] = 0.0
+        for i, features in zip(held_out, log_p, strict=True):
+            of_task = problem.task == i
+            weight = 1 / (1 + (of_task.sum() - 1) * found.fit.shared)
+            given = found.fit.confusion.numpy()[problem.worker[of_task], :, problem.label[of_task]]
+            q = np.exp(power * (features + weight * np.log(given).sum(0)))
+            likelihood[power] += np.log(q[problem.gold[i]] / q.sum())
+    assert found.power == max(likelihood, key=likelihood.get) < 1
+    assert any(f"the gold of {len(held_out)} annotated validation tasks allows" in note for note in found.notes)
 
 
 def test_the_posterior_that_is_shown_has_the_same_classes_as_the_targets():

@@ -186,3 +186,11 @@ def test_refusals():
     result = train(CROWD, "dl-mv", seeds=1, epochs=1)
     with pytest.raises(DataError, match="other data"):
         tagged_spans(replace(CROWD, name="b", gold=np.roll(CROWD.gold, 1)), result)
+
+
+def test_the_epoch_is_selected_by_the_f1_of_the_spans_not_by_the_share_of_the_tokens():
+    result = train(CROWD, "dl-mv", seeds=2, holdout=0.2, **FAST | {"epochs": 8, "lr": 3e-3})
+    curves = result.curves
+    score = curves["valid_span_f1"] - 1e-6 * curves["valid_nll"]
+    assert result.selected_epoch.tolist() == (score.argmax(0) + 1).tolist()
+    assert (curves["valid_span_f1"].max(0) > 0).all()

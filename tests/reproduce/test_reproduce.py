@@ -15,7 +15,7 @@ from crowdcore import reproduce, runs
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data.simulate import TaskChoice
 from crowdcore.learning import methods, split_settings
-from crowdcore.learning.recovery.plan import RecoveryPlan
+from crowdcore.learning.recovery.plan import RecoveryPlan, plant
 from crowdcore.reproduce.claims import leads
 from crowdcore.reproduce.entry import LAST, SELECTED, Entry, Found, Part
 from crowdcore.runs import Workspace
@@ -34,7 +34,6 @@ ASKED = {
     "trace": "fig3 fig4 fig5 fig6 fig7 tab1",
     "ccc": "fig1 fig3 tab1 tab2 fig4",
 }
-OTHERS = {"ccc", "doctor-net", "max-mig", "mbem", "unionnet", "wdn", "ma-sldac"}  # methods that may not be here
 
 
 def test_every_table_and_figure_is_there():
@@ -54,12 +53,27 @@ def test_what_is_trained_can_be_trained(scale):
         for part in parts:
             assert part.paper, entry.id
             assert part.differs or not part.method or part.absent, (entry.id, part.row)
-            if part.method in methods.names():
+            if part.method:
                 split_settings(methods.get(part.method), dict(part.settings))
-            else:
-                assert part.method in OTHERS | {""}
             if isinstance(part.data, RecoveryPlan):
                 part.data.simulator(part.data.points()[0])
+
+
+def test_ccc_is_trained_as_its_paper_says():
+    music = {"correction_rate": 0.3, "n_groups": 20, "meta_size": 160}
+    planted = {"correction_rate": 0.5, "n_groups": 30, "meta_size": 1000, "meta_layers": "last", "warm_up": 1 / 6}
+
+    def differ(id: str, scale: reproduce.Scale, published: dict[str, object], column: str) -> list[str]:
+        parts = [p for p in reproduce.get(id).parts(scale) if p.row == "CCC" and p.column.startswith(column)]
+        assert parts
+        given = [split_settings(methods.get("ccc"), dict(p.settings))[1] for p in parts]
+        return [name for of in given for name, value in published.items() if getattr(of, name) != value]
+
+    for scale in reproduce.SCALES:
+        assert not differ("ccc-tab2", scale, music, "Music")
+    assert not differ("ccc-tab1", "paper", planted, "")
+    assert not differ("ccc-fig4", "paper", planted, "CIFAR-10, labels")
+    assert set(differ("ccc-fig4", "paper", planted, "CIFAR-10, groups")) == {"n_groups"}
 
 
 def test_tables_share_the_runs_that_are_alike():
@@ -103,7 +117,7 @@ def test_what_was_trained_is_found_again(
 
     before = {one.part.row: one.why for one in reproduce.look(entry, "small")}
     assert before["Ours"] == "not run yet"
-    assert before["New"] == "not run: no method not-here"
+    assert before["New"].startswith("not run: ") and "not-here" in before["New"]
     assert before["Gone"].startswith("not run: ") and "no-such-folder" in before["Gone"]
     assert before["Left out"] == "not run: its data are private"
 
@@ -120,11 +134,17 @@ def test_what_was_trained_is_found_again(
     assert table["paper"].tolist()[:2] == ["80.5±1.0", "drawn"]
     assert table["ours"][0] == f"{reached.mean():.2f} ± {reached.std(ddof=1):.2f}"
     assert table["run"][0] == run
+    assert reproduce.told(entry, "small", found[::-1]).table["run"][0] == run  # what has a number comes first
 
     files = reproduce.write(entry, "small", found, tmp_path / "out")
     told = json.loads(next(f for f in files if f.suffix == ".json").read_text())
     assert told["table"][0]["ours"] == table["ours"][0]
-    assert "Ours was not run beside another row" in next(f for f in files if f.suffix == ".md").read_text()
+    markdown = next(f for f in files if f.suffix == ".md").read_text()
+    accuracy = f"{100 * runs.result(run).accuracy('test').mean():.2f}"
+    assert "| Ours | test accuracy, last epoch | 80.5±1.0 / " + table["ours"][0] + " |" in markdown
+    assert f"| Ours | test accuracy, selected epoch | {accuracy}" in markdown
+    assert "- Left out (Small): not run, its data are private." in markdown
+    assert "Ours was not run beside another row" in markdown
 
 
 @pytest.mark.usefixtures("no_engine")
@@ -139,6 +159,29 @@ def test_a_crowd_is_planted_once_under_a_name_of_its_own(workspace: Workspace): 
     assert all(name.startswith("made-synthetic-") for name in made)
 
 
+def test_dogs_and_cats_are_the_users_where_there_are_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def pets() -> Part:
+        return reproduce.get("crowdlayer-tab1").parts("small")[0]
+
+    monkeypatch.setenv("CROWDCORE_DATA", str(tmp_path))
+    assert "Kaggle's, which are not here" in pets().differs
+    told = reproduce.told(reproduce.get("crowdlayer-tab1"), "small", [Found(pets())])
+    assert any("crowdcore embed ./PETS DATA/dogs_vs_cats" in note for note in told.notes)
+
+    folder = tmp_path / "dogs_vs_cats"
+    folder.mkdir()
+    tasks = [f"{k},{'train' if k < 8 else 'test'},{'dog' if k % 2 else 'cat'}" for k in range(12)]
+    (folder / "tasks.csv").write_text("\n".join(["task,split,gold", *tasks]))
+    (folder / "classes.txt").write_text("cat\ndog\n")
+    for split, n in (("train", 8), ("test", 4)):
+        np.save(folder / f"images_{split}.npy", np.zeros((n, 16, 16, 3), np.uint8))
+    assert "the dataset dogs_vs_cats" in pets().differs
+    plan = pets().data
+    assert isinstance(plan, RecoveryPlan)
+    crowd = plant(plan, plan.points()[0])
+    assert (crowd.n_tasks, crowd.n_workers, crowd.n_classes) == (12, 5, 2)
+
+
 def test_a_full_disk_is_said(workspace: Workspace, monkeypatch: pytest.MonkeyPatch):  # noqa: F811
     monkeypatch.setattr("crowdcore.reproduce.carry_out.disk_problem", lambda folder: "The disk is full.")
     with pytest.raises(CrowdError, match="The disk is full"):
@@ -150,6 +193,7 @@ def test_a_claim_counts_the_points_where_a_row_leads():
         return Found(Part(row, column, {LAST: ""}), ours={LAST: np.array([value])})
 
     found = [at("A", "x", 3), at("B", "x", 2), at("A", "y", 1), at("B", "y", 2), at("A", "z", 1)]
-    assert leads("A", LAST)(found) == "A has the best test accuracy, last epoch at 1 of 2 points."
-    assert leads("A", LAST, lowest=True)(found) == "A has the best test accuracy, last epoch at 1 of 2 points."
+    for lowest in (False, True):
+        told = "A has the best test accuracy, last epoch at 1 of 2 points, B at 1."
+        assert leads("A", LAST, lowest=lowest)(found) == told
     assert leads("A", LAST, without=("B",))(found) == "A was not run beside another row."

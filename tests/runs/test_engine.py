@@ -55,7 +55,7 @@ def test_order_of_the_queue(workspace):
     first, second, third = (store.create(spec(3, priority=p), workspace=workspace).id for p in (0, 0, 5))
     waiting = Reconciler(workspace)
     assert [r.id for r in waiting.waiting(set())] == [third, first, second]
-    assert waiting.unfinished == 3
+    assert waiting.unfinished == {first, second, third}
     runs.store.set_priority(second, 9, workspace=workspace)
     assert [r.id for r in waiting.waiting({third})] == [second, first]
 
@@ -172,7 +172,7 @@ def test_cancel_and_go_on_while_waiting(workspace, no_engine):
     run = runs.submit(spec(3), workspace=workspace)
     runs.cancel(run.id, workspace=workspace)
     assert runs.get_run(run.id, workspace=workspace).message == "Cancelled before it started."
-    assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "train_process", "cpu") == "cancelled"
+    assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "cpu") == "cancelled"
     again = runs.resume(run.id, workspace=workspace)
     assert (again.state, again.message) == ("queued", "Started again.")
     assert not workspace.cancel_requested(run.id) and read_note(workspace.run_folder(run.id)) == Note()

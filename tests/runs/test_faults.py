@@ -76,13 +76,11 @@ def test_two_apps_that_die_right_after_asking(workspace):
     apps = [subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE) for _ in range(2)]
     asked = [app.communicate(timeout=150)[0].decode().strip() for app in apps]
     assert [app.returncode for app in apps] == [-signal.SIGKILL] * 2
-    most = 0
-    living = [lambda r=r: children(workspace, r) for r in asked]
     while not all(runs.get_run(r, workspace=workspace).has_ended for r in asked):
-        most = max(most, sum(len(look()) for look in living))
         assert len(processes(workspace, ENGINE)) <= 2  # the second one leaves at once
         time.sleep(0.1)
-    assert most == 1  # one slot, whoever asks
+    first, second = sorted((runs.get_run(r, workspace=workspace) for r in asked), key=lambda run: run.started)
+    assert first.ended <= second.started  # one slot, whoever asks
     assert len(processes(workspace, WORKER)) == 1
     for run_id in asked:
         run = runs.get_run(run_id, workspace=workspace)
@@ -97,9 +95,9 @@ def test_killed_training_process(workspace):
     kill(old := children(workspace, run.id))
     until(lambda: set(children(workspace, run.id)) - set(old), 20, "another process goes on")
     again = at_epoch(workspace, run.id, before.epoch + 3)
-    assert again.message == (
+    assert again.message.startswith(
         "Its process was killed (SIGKILL), as the system does when memory runs out. "
-        "It went on from its last checkpoint."
+        "It goes on from its last checkpoint before epoch"
     )
     assert runs.get_run(waiting.id, workspace=workspace).state == "queued"  # it keeps its slot
     measured = runs.curves(run.id, workspace=workspace).query("metric == 'loss'").epoch.tolist()

@@ -64,7 +64,7 @@ def test_a_run_comes_to_what_training_comes_to(folder: Path, workspace: Workspac
     assert kept.versions["crowdcore"] and kept.annotations_per_second > 0
 
 
-def test_a_run_can_be_cancelled_and_keeps_what_it_learnt(
+def test_a_cancelled_run_keeps_what_it_learnt_and_goes_on_bit_for_bit(
     folder: Path, workspace: Workspace, train: Train, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = asked(folder, workspace)
@@ -79,6 +79,13 @@ def test_a_run_can_be_cancelled_and_keeps_what_it_learnt(
     assert train(run) == CANCELLED
     assert get_run(run.id).message == "Cancelled after epoch 2; what was learnt by then is kept."
     assert ratings_result(run.id).last_epoch.tolist() == [2, 2]
+    monkeypatch.setattr(Recorder, "listen", listen)
+    workspace.forget_cancel(run.id)
+    store.set_state(run.id, "queued", workspace=workspace)
+    assert train(get_run(run.id)) == FINISHED, "it goes on from its checkpoint"
+    whole, resumed = train_ratings(read_ratings(folder), seeds=(0, 2), device="cpu", **FAST), ratings_result(run.id)
+    np.testing.assert_array_equal(resumed.predictions["selected"], whole.predictions["selected"])
+    np.testing.assert_array_equal(resumed.curves["valid_rmse"], whole.curves["valid_rmse"])
 
 
 def test_what_is_about_classes_refuses_in_a_sentence(folder: Path, workspace: Workspace, train: Train) -> None:

@@ -253,7 +253,7 @@ def test_refusals(crowd):
 
 def test_the_command_says_what_was_asked_for():
     words = command_line("a b", ["1"], ["curves"], "dawid-skene", True, "out")
-    assert words == "crowdcore report 'a b' --run 1 --part curves --reference dawid-skene --names --out out"
+    assert words == "crowdcore report 'a b' --run 1 --part curves --reference dawid-skene --names --accept --out out"
 
 
 def test_neither_torch_nor_the_record_is_loaded_for_it():

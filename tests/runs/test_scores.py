@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crowdcore.core.errors import DataError
-from crowdcore.runs.scores import accuracy_scores, validation_accuracy
+from crowdcore.runs.scores import accuracy_scores
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 
@@ -26,5 +25,3 @@ def test_accuracies_are_means_over_seeds_at_their_epochs() -> None:
 def test_one_seed_has_no_deviation_and_nothing_selected_no_validation() -> None:
     result = replace(made_up(featured_crowd(60), seeds=(4,)), validated_on="")
     assert not [name for name in accuracy_scores(result) if name.endswith("_std") or name.startswith("valid")]
-    with pytest.raises(DataError, match="nothing to validate on"):
-        validation_accuracy(result)

@@ -13,7 +13,7 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.runs.lease import read_note
 from crowdcore.runs.processes import is_alive
 from crowdcore.runs.study import distributions
-from tests.runs.on_engine import LONG, spec, until, workspace_at
+from tests.runs.on_engine import ENGINE, LONG, processes, spec, until, workspace_at
 
 pytestmark = [
     pytest.mark.slow,
@@ -53,7 +53,7 @@ def test_finds_the_better_of_obviously_different_settings(workspace):
     assert runs.search_importances(asked.id, workspace=workspace) == {}  # two trials say nothing
 
 
-def test_goes_on_after_its_process_was_killed_and_is_cancelled_with_its_trials(workspace):
+def test_goes_on_after_its_engine_was_killed_and_is_cancelled_with_its_trials(workspace):
     asked = runs.search(spec(LONG), {"lr": runs.Range(low=1e-3, high=1e-1, log=True)}, 3, workspace=workspace)
 
     def trial() -> runs.Run | None:
@@ -61,11 +61,17 @@ def test_goes_on_after_its_process_was_killed_and_is_cancelled_with_its_trials(w
         return made[0] if made and made[0].state == "running" and made[0].epoch else None
 
     until(trial, 120, "a trial is running")
-    pid = read_note(workspace.run_folder(asked.id)).child
+    before = runs.get_run(asked.id, workspace=workspace).started
+    [pid] = processes(workspace, ENGINE)
     os.kill(pid, signal.SIGKILL)
-    until(lambda: "SIGKILL" in runs.get_run(asked.id, workspace=workspace).message, 60, "the search goes on")
-    assert runs.get_run(asked.id, workspace=workspace).state == "running"
-    assert trial()
+
+    def goes_on() -> bool:
+        runs.engine_state(workspace=workspace)  # as any page does
+        search = runs.get_run(asked.id, workspace=workspace)
+        return search.state == "running" and search.started != before
+
+    until(goes_on, 60, "the search goes on")
+    until(trial, 60, "its trial goes on")
     assert len(runs.list_runs(parent=asked.id, workspace=workspace)) == 1
 
     child = read_note(workspace.run_folder(trial().id)).child

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy")
 def test_runs_are_not_started_for_ever(workspace):
     run = store.create(spec(3), workspace=workspace)
     leave(workspace, run.id, lost=2)
-    assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "train_process", "cpu") == "failed"
+    assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "cpu") == "failed"
     Reconciler(workspace).settle(run.id)
     found = store.get_run(run.id, workspace=workspace)
     assert (found.state, found.message) == ("failed", "Its worker was lost. That happened 3 times before it got on.")
@@ -33,8 +33,9 @@ class Dying:
     def __init__(self, folder, codes, gets_on):
         self.folder, self.codes, self.gets_on, self.pid, self.told = folder, list(codes), gets_on, 0, []
 
-    def __call__(self, module, run_id, environment, log, handle):
-        self.told.append(read_note(self.folder).message)
+    def __call__(self, run_id, environment, log, handle):
+        self.told.append(store.get_run(run_id).message)
+        store.set_state(run_id, "running")
         with log.open("a") as written:
             written.write(f"line of child {len(self.told)}\n")
         if self.gets_on:
@@ -59,11 +60,14 @@ def test_a_child_that_a_signal_ends_is_started_again_while_it_gets_on(
     child = Dying(folder, codes, gets_on)
     monkeypatch.setattr("crowdcore.runs.supervise.Forked", child)
     monkeypatch.setattr("crowdcore.runs.supervise.kill_group", lambda pid: None)
-    monkeypatch.setattr("crowdcore.runs.supervise._PAUSE", 0.0)
-    assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "train_process", "cpu") == outcome
+    became = ""
+    while not became:
+        became = supervise(str(workspace.folder), workspace.tracking_uri, run.id, "cpu")
+        Reconciler(workspace).settle(run.id)  # queues it again
+    assert became == outcome
     assert len(child.told) == n_children
     assert child.told[0] == "" and "SIGKILL" in child.told[1]
-    assert child.told[1].endswith("It went on from its last checkpoint." if gets_on else "It began again.")
+    assert child.told[1].endswith("It begins again.")
     if not gets_on:
         message = read_note(folder).message
         assert "3 times before it got on" in message
@@ -109,4 +113,4 @@ def test_a_run_that_somebody_has_is_not_supervised_twice(workspace, monkeypatch)
     run = store.create(spec(3), workspace=workspace)
     monkeypatch.setattr("crowdcore.runs.supervise.leased", lambda folder, wait: leased(folder, 0))
     with leased(workspace.run_folder(run.id)):
-        assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "train_process", "cpu") == ""
+        assert supervise(str(workspace.folder), workspace.tracking_uri, run.id, "cpu") == ""

@@ -37,6 +37,8 @@ def test_a_run_records_the_tagger_and_how_many_spans_it_finds(
     for measure in ("precision", "recall", "f1"):
         assert found.scores[f"test_span_{measure}_selected"] == pytest.approx(spans[measure].mean())
         assert found.scores[f"test_span_{measure}_selected_std"] == pytest.approx(spans[measure].std())
+    valid = tagged_spans(dataset, result(run.id), "valid")
+    assert found.scores["valid_span_f1_selected"] == pytest.approx(valid["f1"].mean())
     last = tagged_spans(dataset, result(run.id), at="last")
     followed = curves(run.id, ["test_span_f1"])
     assert followed["epoch"].tolist() == [1, 2]

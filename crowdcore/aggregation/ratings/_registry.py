@@ -7,8 +7,6 @@ from typing import Any
 from crowdcore.aggregation.ratings.base import RatingAggregator
 from crowdcore.core.registry import Registry
 
-__all__ = ["get", "names", "rating_aggregators"]
-
 rating_aggregators: Registry[RatingAggregator] = Registry(
     __package__,
     RatingAggregator,  # type: ignore[type-abstract]

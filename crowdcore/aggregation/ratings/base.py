@@ -15,8 +15,6 @@ from crowdcore.core.settings import Settings
 from crowdcore.core.types import FloatArray
 from crowdcore.data.ratings import RatingDataset
 
-__all__ = ["RatingAggregator", "RatingResult"]
-
 
 @dataclass(frozen=True, eq=False)
 class RatingResult:

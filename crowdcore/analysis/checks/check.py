@@ -18,8 +18,6 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["Check", "Outcome", "Verdict", "check"]
-
 Verdict: TypeAlias = Literal["pass", "fail", "underpowered"]
 _MEASURES = {"class_percent": {"min": "smallest_class_percent", "max": "largest_class_percent"}}
 

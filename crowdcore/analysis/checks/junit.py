@@ -7,8 +7,6 @@ from xml.etree import ElementTree
 
 from crowdcore.analysis.checks.check import Check
 
-__all__ = ["junit_xml"]
-
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

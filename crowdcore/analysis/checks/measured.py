@@ -6,26 +6,31 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.special import kolmogi
 
 from crowdcore import aggregation
 from crowdcore.analysis.checks.rules import Rules
 from crowdcore.analysis.checks.speed import answer_seconds
+from crowdcore.analysis.coordinated.workers import PAIRS
 from crowdcore.analysis.evaluation.bootstrap import interval, weights
 from crowdcore.analysis.evaluation.gold_scores import judge
 from crowdcore.analysis.labels.agreement import Agreement, Coefficient, agreement
 from crowdcore.analysis.labels.noise import class_balance, correctness
 from crowdcore.analysis.mistakes.shared_mistakes import shared_mistakes
 from crowdcore.analysis.reference import Reference, resolve_reference
-from crowdcore.analysis.verdicts.workers import WorkerEvidence, WorkerVerdicts, worker_evidence
+from crowdcore.analysis.verdicts.drift import fall_limit
+from crowdcore.analysis.verdicts.workers import (
+    DRIFTING,
+    TOGETHER,
+    WorkerEvidence,
+    WorkerVerdicts,
+    worker_evidence,
+)
 from crowdcore.analysis.workers.quality import wilson
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["Measured", "Measures", "truth_of"]
-
 NOBODY: IntArray = np.empty(0, np.int64)
-_LEVEL = 0.05 / 3  # at which verdicts name a worker as guessing, copying or drifting
+_LEVEL = 0.05  # of verdicts
 _DEVIATION = 0.5  # the most that a right-or-wrong judgement can deviate
 
 
@@ -85,7 +90,7 @@ class Measures:
         pairs, found = self._evidence.pairs, self._verdicts
         tested = ~np.isnan(pairs.p_beyond)
         chance = np.clip(pairs.expected_agreed / np.maximum(pairs.both_labelled, 1), 0, 1 - 1e-9)
-        enough = np.log(_LEVEL / max(tested.sum(), 1)) / np.log(np.maximum(chance, 1e-9))
+        enough = np.log(PAIRS * TOGETHER * _LEVEL / max(tested.sum(), 1)) / np.log(np.maximum(chance, 1e-9))
         seen = np.zeros(self.dataset.n_workers, bool)
         able = tested & (pairs.both_labelled >= enough)
         seen[pairs.worker_a[able]] = seen[pairs.worker_b[able]] = True
@@ -113,7 +118,8 @@ class Measures:
         if found.drift is None:
             return _nothing("The labels have no times (column timestamp)")
         tested = found.drift.at >= 0
-        needed = (4 * _DEVIATION * float(kolmogi(_LEVEL / max(tested.sum(), 1))) / (self.rules.drift_points / 100)) ** 2
+        limit = fall_limit(DRIFTING * _LEVEL / max(tested.sum(), 1))
+        needed = float(4 * _DEVIATION * limit / (self.rules.drift_points / 100)) ** 2
         lacks = f"A fall of {self.rules.drift_points:g} points can be seen from about {needed:,.0f} labels of a worker"
         return self._share_of_workers(found.drifts, tested & (n >= needed), lacks, np.maximum(needed - n, 0))
 
@@ -183,7 +189,7 @@ class Measures:
 
     @cached_property
     def _verdicts(self) -> WorkerVerdicts:
-        return self._evidence.verdicts(remove=1 / 3, trust=1 / 2, confused=0.2, level=0.05)
+        return self._evidence.verdicts(remove=1 / 3, trust=1 / 2, confused=0.2)
 
     @cached_property
     def _class_tasks(self) -> FloatArray:

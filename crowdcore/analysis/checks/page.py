@@ -6,8 +6,6 @@ from html import escape
 
 from crowdcore.analysis.checks.check import Check, Outcome
 
-__all__ = ["check_page"]
-
 _STYLE = """
 :root { color-scheme: light dark; --pass: light-dark(#1a7f37, #4ac26b); --fail: light-dark(#b3261e, #ff8a80);
   --underpowered: light-dark(#8a5a00, #e3b341); --line: light-dark(#d0d7de, #3d444d) }

@@ -15,8 +15,6 @@ from pydantic import Field
 from crowdcore.core.errors import DataError, SettingError, need_extra
 from crowdcore.core.settings import Settings
 
-__all__ = ["LIMITS", "Rules", "example_rules", "parse_rules", "read_rules", "recommended", "rules_of", "rules_yaml"]
-
 _PLAIN = re.compile(r"[a-z][\w-]*")
 
 

@@ -8,8 +8,6 @@ from crowdcore.analysis.verdicts.drift import times
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["answer_seconds"]
-
 
 def answer_seconds(dataset: CrowdDataset) -> FloatArray | None:
     """(n_annotations,) the column ``seconds``, else the time since the worker's label before; None without any.

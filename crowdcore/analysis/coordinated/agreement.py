@@ -13,8 +13,6 @@ from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["agreement_beyond"]
-
 _FEWEST = 10  # shared tasks of a pair that is tested
 _SCATTER = 0.01  # variance beyond noise that a pair is granted in the fit, so that no pair outweighs many others
 _OUTLYING = 2.5  # standardised residual from which a pair does not tell of its workers

@@ -8,13 +8,10 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import gammaln
-from scipy.stats import hypergeom
 
 from crowdcore.analysis.coordinated.pushes import Pushes
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
-from crowdcore.core.types import BoolArray, FloatArray, IntArray
-
-__all__ = ["BEYOND", "PUSH", "REST", "Group", "joined", "linked_groups", "pushing_groups"]
+from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 
 BEYOND = "agree beyond skill and tasks"
 REST = "agree more than with the others"
@@ -38,6 +35,14 @@ class Group:
     p_value: float
     adjusted: float
     cells: IntArray
+
+
+def group_of(groups: tuple[Group, ...], n_workers: int) -> IntArray:
+    """(n_workers,) number of each worker's group, -1 for none."""
+    found = np.full(n_workers, -1)
+    for number, group in enumerate(groups):
+        found[group.members] = number
+    return found
 
 
 def linked_groups(
@@ -89,10 +94,16 @@ def _chances(made: BoolArray, n_mistakes: int) -> FloatArray:
         others = members[members != first]
         shared, k = (made[others] & made[first]).sum(1), len(members)
         among = max(n_mistakes, int(size[first]))
-        tails = hypergeom.sf(shared - 1, among, size[first], size[others])
-        ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+        common, drawn = np.arange(size[first] + 1), size[others][:, None]
+        log_chance = _log_binom(size[first], common) + _log_binom(among - size[first], drawn - common)
+        tails = (np.exp(log_chance - _log_binom(among, drawn)) * (common >= shared[:, None])).sum(1)
+        ways = _log_binom(n, k)
         chance[c] = np.exp(min(ways + np.log(n - 1) + np.log(np.maximum(tails, 1e-300)).sum(), 0.0))
     return chance
+
+
+def _log_binom(n: AnyArray | int, k: AnyArray | int) -> AnyArray:
+    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
 
 def joined(groups: list[Group]) -> list[Group]:

@@ -12,8 +12,6 @@ from crowdcore.analysis.workers.what_if import WhatIf
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["Influence", "influence", "pushed"]
-
 
 @dataclass(frozen=True, eq=False)
 class Influence:

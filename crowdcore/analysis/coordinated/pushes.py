@@ -5,21 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse
-from scipy.special import betainc
-from scipy.stats import norm
+from scipy.special import betainc, ndtri
 
 from crowdcore.analysis.mistakes.significance import benjamini_hochberg
 from crowdcore.analysis.verdicts.peers import Peers
+from crowdcore.core.kernels import vote_counts
 from crowdcore.core.types import FloatArray, IntArray
-
-__all__ = ["Pushes", "pushes"]
 
 _FLOOR = 0.05  # rate of a mistake that nobody needs to explain
 _FEWEST = 5.0  # labels on a class from which a worker's rate says how rates vary
 _KEPT = 0.6  # of the workers, by rate: those above may be the ones who push
-_Z = float(norm.ppf(_KEPT))
-_RATIO = float(norm.pdf(_Z)) / _KEPT  # a normal variable below z has mean -_RATIO, variance 1 - z _RATIO - _RATIO²
+_Z = float(ndtri(_KEPT))
+# A normal variable below z has mean -_RATIO and variance 1 - z _RATIO - _RATIO².
+_RATIO = float(np.exp(-(_Z**2) / 2) / np.sqrt(2 * np.pi)) / _KEPT
 _FENCE = 2.0  # standard deviations above the mean up to which workers are taken to vary
 
 
@@ -66,8 +64,12 @@ def pushes(peers: Peers, n_workers: int, level: float = 0.05) -> Pushes:
         peers: what is believed of each annotation's task without the annotation.
         level: share of mistakes within the limit among those named, on average.
     """
-    counts, by_others = _counts(peers, n_workers)
-    n_classes = counts.shape[1]
+    from crowdcore.core.kernels_pushes_numba import expected_labels  # compiled loops are loaded when needed
+
+    n_classes = peers.judge.shape[1]
+    votes = vote_counts(peers.task, peers.label, len(peers.crowd), n_classes)
+    task, worker, label = (numbers.astype(np.int64) for numbers in (peers.task, peers.worker, peers.label))
+    counts, by_others = expected_labels(task, worker, label, peers.judge, votes, n_workers)
     rows = counts.sum(2, keepdims=True)
     wrong = ~np.eye(n_classes, dtype=bool) if n_classes > 2 else np.zeros((n_classes, n_classes), bool)
     mistakes = counts * wrong
@@ -92,24 +94,6 @@ def pushes(peers: Peers, n_workers: int, level: float = 0.05) -> Pushes:
         q_value[found],
         _alike(rest.sum(0), tested.sum(0)),
     )
-
-
-def _counts(peers: Peers, n_workers: int) -> tuple[FloatArray, FloatArray]:
-    """(n_workers, C, C) expected labels b on tasks of class a; and the share of b among the others' on these tasks."""
-    judge = np.nan_to_num(peers.judge)
-    n_classes = judge.shape[1]
-    row, true = np.nonzero(judge > 1e-6)
-    weight, cell = judge[row, true], peers.worker[row].astype(np.int64) * n_classes + true
-    by_cell = scipy.sparse.csr_array((weight, (cell, row)), shape=(n_workers * n_classes, len(judge)))
-    own = scipy.sparse.csr_array((np.ones(len(judge)), (np.arange(len(judge)), peers.label)), shape=judge.shape)
-    on_task = scipy.sparse.csr_array((np.ones(len(judge)), (peers.task, np.arange(len(judge)))))
-    votes = (on_task @ own).toarray()[peers.task] - own.toarray()
-    others = votes / np.maximum(votes.sum(1, keepdims=True), 1)
-    shape = (n_workers, n_classes, n_classes)
-    counts = (by_cell @ own).toarray().reshape(shape)
-    seen = by_cell @ (votes.sum(1) > 0).astype(float)
-    share = (by_cell @ others) / np.maximum(seen, 1e-9)[:, None]
-    return counts, share.reshape(shape)
 
 
 def _fence(counts: FloatArray, rows: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from crowdcore.analysis.coordinated.groups import (
     BEYOND,
     REST,
     Group,
+    group_of,
     joined,
     linked_groups,
     pushing_groups,
@@ -21,7 +22,7 @@ from crowdcore.analysis.coordinated.pushes import pushes
 from crowdcore.analysis.evaluation.paired_tests import holm
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes, pair_mistakes
 from crowdcore.analysis.reference import ReferenceLike, resolve_reference
-from crowdcore.analysis.verdicts.copying import beyond
+from crowdcore.analysis.verdicts.copying import VOTE, beyond, copy_evidence
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
 from crowdcore.analysis.workers.confusion import worker_confusion
 from crowdcore.analysis.workers.what_if import what_if
@@ -29,13 +30,13 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["CoordinatedGroup", "CoordinatedWorkers", "coordinated_workers"]
-
-_TESTS = 3
+PAIRS, PUSHES = 0.2, 0.6
+"""Shares of the level for each of the two tests of pairs, and for pushed mistakes: with few classes few coincide."""
 _TESTED = (
     "Tested: do workers agree beyond what their skills and the tasks explain; do they agree with each other more than "
     "with the others; do they push the same mistake more than chance lets own mistakes coincide? The chance that any "
-    "group is named in an honest crowd is at most {level:g}."
+    "group is named in an honest crowd is at most {level:.1f} %. Not found is a group of half the crowd or more: "
+    "labels alone cannot tell it from workers who are right."
 )
 _TWO_CLASSES = "With two classes, pushing a mistake is not tested: a stricter worker looks the same."
 _WHY = (
@@ -45,6 +46,7 @@ _TOO_MANY = (
     "{n} workers, more than half of the crowd, agree more than the tests expect: the tests do not fit this crowd, or "
     "labels cannot say who is honest, so nobody of them is named."
 )
+_VOTED = "Without gold a majority vote judges pairs; of workers outside of a group, the vote without that group."
 _FIXED = "The reference {name!r} stays as it is when a group is left out, though the group's labels are in it."
 _COLUMNS = (
     *("group", "workers", "size", "found by", "p_value", "adjusted p", "shared tasks", "pushes"),
@@ -156,7 +158,7 @@ def coordinated_workers(
 ) -> CoordinatedWorkers:
     """Find workers who copy each other or push the same mistakes, and measure what they change.
 
-    Three tests, each at a third of ``level``:
+    Three tests, at a fifth, a fifth and three fifths of ``level``:
 
     - pairs who agree beyond what both skills, the tasks' difficulty and their foils explain (`pair_mistakes`), by
       Holm's correction and with twice the common mistakes expected;
@@ -171,7 +173,7 @@ def coordinated_workers(
     Args:
         dataset: the annotations; of a worker's repeats on a task the first one counts for the tests.
         reference: what to take for the truth.
-        pairs: `pair_mistakes` by this reference, where it is there already.
+        pairs: `copy_evidence` by this reference, where it is there already: without gold that of a majority vote.
         peers: `peer_beliefs` by this reference, where they are there already.
         level: chance that any group is named in an honest crowd.
 
@@ -193,36 +195,73 @@ def coordinated_workers(
             "Coordinated workers are not looked for; `crowdcore spans` says who makes which errors.",
         )
     truth = resolve_reference(dataset, reference)
-    pairs = pair_mistakes(dataset, truth) if pairs is None else pairs
+    pairs = copy_evidence(dataset, truth) if pairs is None else pairs
     peers = peer_beliefs(dataset, truth) if peers is None else peers
-    linked = _groups(dataset, pairs, peers, level / _TESTS)
-    most = int((dataset.labels_per_worker > 0).sum()) // 2
-    groups = [group for group in linked if len(group.members) <= most]
+    groups, too_large = linked_workers(dataset, pairs, peers, level)
     counts = worker_confusion(dataset, truth).counts if groups else None
     found = []
     for group in groups:
         assert counts is not None
         cells, shared = pushed(dataset, truth, group.members, group.cells)
         changes = influence(what_if(dataset, group.members, reference=truth), counts, truth)
-        adjusted = min(_TESTS * group.adjusted, 1.0)
+        adjusted = min(group.adjusted, 1.0)
         found.append(CoordinatedGroup(group.members, group.found_by, group.p_value, adjusted, shared, cells, changes))
     notes = (
-        _TESTED.format(level=level),
+        _TESTED.format(level=100 * level),
         *([_TWO_CLASSES] if dataset.n_classes == 2 else []),
-        *(_TOO_MANY.format(n=len(group.members)) for group in linked if len(group.members) > most),
+        *(_TOO_MANY.format(n=len(group.members)) for group in too_large),
         *([_WHY] if found else []),
+        *([_VOTED] if found and not truth.checked else []),
         *([_FIXED.format(name=truth.name)] if found and not truth.checked else []),
     )
     return CoordinatedWorkers(tuple(found), dataset.worker_ids, dataset.task_ids, dataset.classes, truth.name, notes)
 
 
-def _groups(dataset: CrowdDataset, pairs: PairMistakes, peers: Peers, level: float) -> list[Group]:
-    """What the three tests find, each at ``level``."""
-    named, adjusted = beyond(pairs, level)
-    groups = linked_groups(pairs, named, pairs.p_beyond, adjusted, BEYOND)
+def linked_workers(
+    dataset: CrowdDataset, pairs: PairMistakes, peers: Peers, level: float
+) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
+    """The groups that the three tests find; and those of more than half of the crowd, who are none.
+
+    Where a vote judges pairs, attackers who win it among foils make honest workers wrong alike. So once there is a
+    group, the other pairs are judged again, by the vote of the workers outside of it, and only who is named by both
+    votes stays named.
+
+    Args:
+        dataset: the annotations.
+        pairs: `copy_evidence` of them.
+        peers: what judges each label.
+        level: of the three tests together.
+    """
+    found, most = _joined_groups(dataset, pairs, peers, level), int((dataset.labels_per_worker > 0).sum()) // 2
+    out = _left_out(found)
+    if pairs.reference == VOTE and 0 < len(out) <= most:
+        vote = resolve_reference(dataset.without_workers(out), VOTE)
+        judged = _joined_groups(dataset, pair_mistakes(dataset, vote), peers, level)
+        named = group_of(tuple(found), dataset.n_workers) >= 0
+        again = (replace(group, members=group.members[named[group.members]]) for group in judged)
+        kept = [group for group in found if np.isin(group.members, out).all()]
+        found = joined([*kept, *(group for group in again if len(group.members) > 1)])
+    return (
+        tuple(group for group in found if len(group.members) <= most),
+        tuple(group for group in found if len(group.members) > most),
+    )
+
+
+def _left_out(groups: list[Group]) -> IntArray:
+    """Whose labels a second vote is taken without: the groups that tests without a vote found, else the largest."""
+    surely = [group for group in groups if set(group.found_by) - {BEYOND}]
+    largest = sorted(groups, key=lambda group: -len(group.members))[:1]
+    return np.concatenate([np.empty(0, np.int64), *(group.members for group in surely or largest)])
+
+
+def _joined_groups(dataset: CrowdDataset, pairs: PairMistakes, peers: Peers, level: float) -> list[Group]:
+    """What the three tests find."""
+    named, adjusted = beyond(pairs, PAIRS * level)
+    groups = linked_groups(pairs, named, pairs.p_beyond, adjusted / PAIRS, BEYOND)
     p_rest = agreement_beyond(pairs, dataset)
     adjusted = holm(p_rest)
-    groups += linked_groups(pairs, adjusted <= level, p_rest, adjusted, REST)
-    found = pushes(peers, dataset.n_workers, level)
-    groups += pushing_groups(found, dataset.n_classes, level)
+    groups += linked_groups(pairs, adjusted <= PAIRS * level, p_rest, adjusted / PAIRS, REST)
+    pushing = PUSHES * level
+    pushers = pushing_groups(pushes(peers, dataset.n_workers, pushing), dataset.n_classes, pushing)
+    groups += [replace(group, adjusted=group.adjusted / PUSHES) for group in pushers]
     return joined(groups)

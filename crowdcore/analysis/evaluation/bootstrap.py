@@ -7,8 +7,6 @@ import numpy as np
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["interval", "weights"]
-
 _MOST = 200_000_000  # weights held at once
 
 

@@ -12,8 +12,6 @@ from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Calibration", "calibration", "calibration_of_seeds"]
-
 
 @dataclass(frozen=True, eq=False)
 class Calibration:

@@ -11,8 +11,6 @@ import pandas as pd
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray
 
-__all__ = ["CriticalDifference", "critical_difference"]
-
 
 @dataclass(frozen=True, eq=False)
 class CriticalDifference:

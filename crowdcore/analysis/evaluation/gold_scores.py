@@ -14,8 +14,6 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset
 
-__all__ = ["Judgement", "judge", "show_gold"]
-
 NAN = float("nan")
 
 

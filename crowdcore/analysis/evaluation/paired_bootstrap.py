@@ -9,8 +9,6 @@ import numpy as np
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray
 
-__all__ = ["RESAMPLES", "PairedBootstrap", "paired_bootstrap"]
-
 RESAMPLES = 10_000
 _EXACT = 12  # decimals to which two gaps are the same number
 

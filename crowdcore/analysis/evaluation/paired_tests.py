@@ -13,8 +13,6 @@ import pandas as pd
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray
 
-__all__ = ["PairedTests", "holm", "paired_tests", "signed_rank"]
-
 LEVEL = 0.05  # up to which a p-value counts as significant
 _EXACT = 12  # decimals to which two differences tie
 

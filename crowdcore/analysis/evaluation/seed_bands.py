@@ -11,8 +11,6 @@ import pandas as pd
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 
-__all__ = ["Band", "band", "band_frame", "smoothed"]
-
 
 @dataclass(frozen=True, eq=False)
 class Band:

@@ -15,8 +15,6 @@ from crowdcore.analysis.labels.label_disagreement import mcnemar
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["SEEDS_AND_TASKS", "TaskTests", "task_tests"]
-
 SEEDS_AND_TASKS = (
     "Tests over seeds compare these runs, since seeds vary only the training on the same data. Tests over tasks "
     "compare the methods on data like this."

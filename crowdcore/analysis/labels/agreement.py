@@ -16,8 +16,6 @@ from crowdcore.core.kernels_mistakes import repeats
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["Agreement", "Coefficient", "agreement"]
-
 NAMES = {
     "raw": "Raw agreement",
     "alpha": "Krippendorff's α",

@@ -12,8 +12,6 @@ import scipy.sparse
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["PairKappa", "pair_kappa"]
-
 _MOST = 10_000_000  # entries of the (pairs, C) tables; pairs with most overlap come first
 _TABLE = 10_000_000  # pairs of workers up to which they are looked up in a table
 

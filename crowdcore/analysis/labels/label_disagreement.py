@@ -14,8 +14,6 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["LabelDisagreement", "label_difference", "label_disagreement", "mcnemar", "p_in_words"]
-
 _TINY = 1e-9
 
 

@@ -12,8 +12,6 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["MinimaxBound", "minimax_bound"]
-
 _BLOCK = 4_000_000  # entries of the (annotations, C, C) tables held at once
 
 

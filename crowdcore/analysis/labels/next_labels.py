@@ -17,8 +17,6 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset
 
-__all__ = ["FIT", "NextLabels", "next_labels"]
-
 _MOST_OUTCOMES = 64  # possible labels of planned assignments that are told apart for a task
 _BLOCK = 2_000_000  # numbers worked on at once
 FIT = {"max_iterations": 5}

@@ -14,16 +14,6 @@ from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_refer
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = [
-    "AnnotationEntropy",
-    "ClassBalance",
-    "NoiseRates",
-    "annotation_entropy",
-    "class_balance",
-    "correctness",
-    "noise_rates",
-]
-
 _BLOCK = 256  # true classes worked on at once
 
 

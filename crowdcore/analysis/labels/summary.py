@@ -22,8 +22,6 @@ from crowdcore.analysis.reference import ReferenceLike, default_reference, resol
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["Summary", "summary"]
-
 
 @dataclass(frozen=True, eq=False)
 class Summary:

@@ -11,8 +11,6 @@ from crowdcore.analysis.reference import ReferenceLike, resolve_reference
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["TaskDisagreement", "task_disagreement"]
-
 
 @dataclass(frozen=True, eq=False)
 class TaskDisagreement:

@@ -8,8 +8,6 @@ import scipy.sparse
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["majority_labels", "sparse_votes"]
-
 
 def sparse_votes(dataset: CrowdDataset) -> scipy.sparse.csr_array:
     """(n_tasks, C) how often each task got each label; entries in order of class, none stored that is 0."""

@@ -11,8 +11,6 @@ import pandas as pd
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["LargestConfusions", "confusion_error", "largest_confusions"]
-
 
 @dataclass(frozen=True, eq=False)
 class LargestConfusions:

@@ -13,8 +13,6 @@ from crowdcore.core.kernels_mistakes import mistake_triples
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["MistakeCell", "class_number", "mistake_cell", "mistake_list"]
-
 
 @dataclass(frozen=True, eq=False)
 class MistakeCell:

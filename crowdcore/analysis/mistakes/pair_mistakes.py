@@ -16,8 +16,6 @@ from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["NULL", "NULL_BEYOND", "PairMistakes", "pair_mistakes"]
-
 NULL_BEYOND = (
     "Tested: do two workers agree, right or wrong alike, more often than both workers' skills and the tasks explain? "
     "Tasks may differ in difficulty, and some mislead everyone to the same wrong class."

@@ -8,8 +8,6 @@ import numpy as np
 
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["ScoreSum"]
-
 _BUDGET = 30_000_000  # multiplications up to which the distribution is convolved exactly
 _STEPS = 40
 

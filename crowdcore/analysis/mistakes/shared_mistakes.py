@@ -23,8 +23,6 @@ from crowdcore.core.kernels_mistakes import (
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["MAX_CLASSES", "SharedMistakes", "shared_mistakes"]
-
 MAX_CLASSES = 2_000  # of a C x C result: 32 MB for each of its arrays
 
 TWO_CLASSES = (

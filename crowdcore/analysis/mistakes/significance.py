@@ -19,8 +19,6 @@ import numpy as np
 from crowdcore.analysis.mistakes.score_sum import ScoreSum
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["NULL", "SharingTest", "benjamini_hochberg", "sharing_p_values"]
-
 NULL = (
     "“By chance” means: every worker keeps how many mistakes they made on each true class, but which wrong class each "
     "went to is shuffled, separately for each worker; and tasks may mislead all their workers, each to a class of its "

@@ -15,8 +15,6 @@ from crowdcore.analysis.mistakes.significance import SharingTest
 from crowdcore.core.kernels_mistakes import CarriedSums
 from crowdcore.core.types import FloatArray
 
-__all__ = ["TaskEvidence", "task_evidence"]
-
 _LEAST = 1e-300  # smallest p-value that has a normal quantile
 
 

@@ -15,8 +15,6 @@ from scipy.special import expit, log_expit
 from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["ALONE", "DRAWN", "Labels", "TaskTypes", "fit_task_types"]
-
 ALONE = 0.15  # 1 - φ: how many of the wrong labels on a task with a foil are the worker's own
 DRAWN = 1.0  # labels by which a worker's shares of wrong labels are drawn to the crowd's
 _LEVELS = np.r_[np.linspace(-5, 5, 11), np.linspace(-2, 2, 5)]
@@ -90,7 +88,7 @@ def fit_task_types(labels: Labels) -> TaskTypes:
     given = of.task_start, of.row, of.wrong, of.label, hint
 
     def expected() -> tuple[FloatArray, FloatArray, FloatArray]:
-        chances, several = _log_chances(beta), n_ranges(len(of.row), n_rows * len(_LEVELS))
+        chances, several = _log_chances(beta), n_ranges(len(of.row) * len(_LEVELS), n_rows * len(_LEVELS))
 
         def part(_: int, first: int, last: int) -> tuple[FloatArray, FloatArray, FloatArray]:
             return fit_step(first, last, *given, chances, prior, _SLOPES, ALONE, n, level)

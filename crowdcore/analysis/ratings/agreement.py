@@ -13,8 +13,6 @@ from crowdcore.analysis.ratings.pairs import first_ratings, pair_moments
 from crowdcore.core.types import FloatArray
 from crowdcore.data.ratings import RatingDataset
 
-__all__ = ["RatingAgreement", "RatingCoefficient", "rating_agreement"]
-
 MOST_LEVELS = 30  # distinct ratings up to which they count as ordered classes
 MOST_CELLS = 20_000_000  # tasks x levels² up to which coefficients on levels are resampled
 

@@ -14,8 +14,6 @@ from crowdcore.analysis.ratings.truth import RatingTruth
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.ratings import RatingDataset
 
-__all__ = ["RatingPairs", "first_ratings", "pair_moments", "rating_pairs"]
-
 
 @dataclass(frozen=True, eq=False)
 class RatingPairs:

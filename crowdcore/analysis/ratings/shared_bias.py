@@ -14,8 +14,6 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.ratings import RatingDataset
 
-__all__ = ["SharedBias", "shared_bias"]
-
 FEW_WORKERS, FEW_TASKS = 5.0, 10  # below these nothing is said to be shared
 
 

@@ -10,8 +10,6 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray
 from crowdcore.data.ratings import RatingDataset
 
-__all__ = ["RatingTruth", "rating_truth"]
-
 
 @dataclass(frozen=True, eq=False)
 class RatingTruth:

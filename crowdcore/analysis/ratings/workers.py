@@ -12,8 +12,6 @@ from crowdcore.analysis.ratings.truth import RatingTruth
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.ratings import RatingDataset
 
-__all__ = ["RatingWorkers", "rating_workers"]
-
 
 @dataclass(frozen=True, eq=False)
 class RatingWorkers:

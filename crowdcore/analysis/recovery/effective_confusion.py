@@ -7,8 +7,6 @@ import numpy as np
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["effective_confusion", "names_at_risk"]
-
 
 def effective_confusion(
     dataset: CrowdDataset,

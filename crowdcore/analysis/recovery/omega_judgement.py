@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["OmegaJudgement", "judge_omega"]
-
 LEAST_SPREAD = 0.03  # standard deviation over annotations below which ω is one number
 GOOD, MODERATE = 0.8, 0.5  # rank correlation of ω̄ between seeds
 

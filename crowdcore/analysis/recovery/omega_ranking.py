@@ -17,8 +17,6 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["OmegaRanking", "omega_ranking"]
-
 
 @dataclass(frozen=True, eq=False)
 class OmegaRanking(FromSeeds):

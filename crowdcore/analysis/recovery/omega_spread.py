@@ -15,8 +15,6 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["QUANTILES", "OmegaSpread", "omega_spread"]
-
 By = Literal["class", "worker"]
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 

@@ -14,8 +14,6 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["OmegaTruth", "omega_truth"]
-
 
 @dataclass(frozen=True, eq=False)
 class OmegaTruth(FromSeeds):

@@ -12,8 +12,6 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["Planted", "planted"]
-
 
 @dataclass(frozen=True, eq=False)
 class Planted:

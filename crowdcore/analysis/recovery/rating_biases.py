@@ -11,8 +11,6 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.ratings import RatingDataset
 
-__all__ = ["RatingBiases", "rating_biases"]
-
 
 @dataclass(frozen=True, eq=False)
 class RatingBiases:

@@ -13,8 +13,6 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["RecoveredConfusion", "matrix_frame", "recovered_confusion"]
-
 
 @dataclass(frozen=True, eq=False)
 class RecoveredConfusion(FromSeeds):

@@ -10,8 +10,6 @@ import numpy as np
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray
 
-__all__ = ["FromSeeds", "OverSeeds", "over_seeds", "seed_words"]
-
 
 @dataclass(frozen=True, eq=False)
 class OverSeeds:

@@ -10,8 +10,6 @@ from scipy.optimize import linear_sum_assignment
 
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["SeedsComparable", "seeds_comparable"]
-
 FACTOR = 3  # between the epochs of two seeds
 LEAST_GAIN = 0.02  # of the squared distance of a row, from which on another order of the classes fits better
 

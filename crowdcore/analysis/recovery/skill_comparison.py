@@ -12,8 +12,6 @@ from crowdcore.analysis.recovery.seeds import FromSeeds, over_seeds, seed_rows
 from crowdcore.analysis.workers.confusion import WorkerConfusion
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["SkillComparison", "correlation", "ranks", "skill_comparison"]
-
 
 @dataclass(frozen=True, eq=False)
 class SkillComparison(FromSeeds):

@@ -14,8 +14,6 @@ from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.tags import need_tags, worker_sequences
 
-__all__ = ["BOUNDARY", "NOTHING", "span_crowd"]
-
 NOTHING = "(nothing)"
 BOUNDARY = ("exact", "starts early", "starts late", "ends early", "ends late", "both ends differ", NOTHING)
 

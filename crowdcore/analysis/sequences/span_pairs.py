@@ -9,8 +9,6 @@ import numpy as np
 from crowdcore.core.types import BoolArray, IntArray
 from crowdcore.data.tags import Spans, TagScheme, find_spans
 
-__all__ = ["SPAN_ERRORS", "SpanPairs", "pair_spans"]
-
 SPAN_ERRORS = ("missed", "both", "boundary", "type", "exact")
 """What became of a true span, worst first: nothing overlaps it, something of other extent and type does, something of
 other extent, something of the same extent and another type, or the very same span."""

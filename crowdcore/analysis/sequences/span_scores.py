@@ -16,8 +16,6 @@ from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.tags import TagScheme, need_tags, worker_sequences
 
-__all__ = ["SpanScores", "TaggingScores", "compare_tags", "span_scores", "tagging_scores"]
-
 
 @dataclass(frozen=True)
 class TaggingScores:

@@ -9,8 +9,6 @@ from scipy.special import stdtr, stdtrit
 
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Change", "Clusters", "worker_change"]
-
 _LEAST = 5  # tasks in each round below which nothing is tested
 
 

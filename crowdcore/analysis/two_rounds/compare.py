@@ -11,11 +11,9 @@ from crowdcore.analysis.mistakes.significance import benjamini_hochberg
 from crowdcore.analysis.reference import Reference, ReferenceLike, default_reference, resolve_reference
 from crowdcore.analysis.two_rounds.change import Change, Clusters, worker_change
 from crowdcore.analysis.two_rounds.split import HALVES, ROUND, in_second, join_rounds
-from crowdcore.analysis.verdicts.peers import BY_GOLD, peer_beliefs
+from crowdcore.analysis.verdicts.peers import by_gold, peer_beliefs
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
-
-__all__ = ["MEASURES", "Rounds", "compare_rounds", "rounds"]
 
 MEASURES = ("labels that are right", "agreement with the task's other labels")
 WITHIN = "Almost all labels come from workers of both rounds: each is compared with their own labels."
@@ -226,7 +224,7 @@ def _judged(dataset: CrowdDataset, truth: Reference, second: BoolArray) -> tuple
     if truth.checked:
         rows = np.flatnonzero(truth.labels[dataset.task] >= 0)
         judge = (np.arange(dataset.n_classes) == truth.labels[dataset.task[rows], None]).astype(np.float64)
-        return rows, judge, BY_GOLD.format(name=truth.name, tasks=int((truth.known & dataset.annotated).sum()))
+        return rows, judge, by_gold(dataset, truth)
     if len(np.unique(dataset.task.astype(np.int64) * dataset.n_workers + dataset.worker)) < dataset.n_annotations:
         ids = pd.RangeIndex(2 * dataset.n_workers).astype("str")  # both of a worker's answers to a task count
         dataset = replace(dataset, worker=2 * dataset.worker + second, worker_ids=ids, truth=None)

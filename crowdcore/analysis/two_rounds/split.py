@@ -12,8 +12,6 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["DATE", "HALVES", "ROUND", "in_second", "join_rounds"]
-
 ROUND, HALVES, DATE = "round", "halves", "date"
 
 

@@ -11,8 +11,6 @@ from crowdcore.analysis.mistakes.significance import benjamini_hochberg
 from crowdcore.analysis.verdicts.peers import Peers
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["Confused", "confused_cells"]
-
 _FLOOR = 0.02  # rate that is never worth training
 _TIMES = 2.5  # labels below which nobody speaks of "again and again"
 _TAIL = 0.05  # of the lower limit, one-sided
@@ -30,6 +28,8 @@ class Confused:
         low: one-sided 95 % Clopper–Pearson limit of the worker's rate.
         others: the rate of all other workers.
         q_value: after Benjamini–Hochberg over all workers' cells.
+        back: (expected) labels a on tasks of class b, where that is as large and sure, else NaN.
+        back_of: (expected) labels on tasks of class b.
     """
 
     true: IntArray
@@ -39,15 +39,17 @@ class Confused:
     low: FloatArray
     others: FloatArray
     q_value: FloatArray
+    back: FloatArray
+    back_of: FloatArray
 
 
-def confused_cells(peers: Peers, n_workers: int, least: float) -> Confused:
+def confused_cells(peers: Peers, n_workers: int, least: float, level: float) -> Confused:
     """Test every cell (a, b) of every worker: is it one mistake, made again and again, and not everyone's?
 
     With n_ab of n_a labels, ``p = P(Bin(n_a, p_0) >= n_ab)`` where p_0 is the largest of the others' rate in the same
     cell, the worker's rate of mistakes on the other classes divided by C - 1, and 0.02; expected counts where the
     truth is a belief. Cells that could not reach p <= 0.05 are not tested. A worker's cell is the least probable of
-    those with ``n_ab >= least · n_a``.
+    those with ``n_ab >= least · n_a``; ``level`` says which q-value makes the same the other way round sure.
     """
     known = ~np.isnan(peers.judge[:, 0])
     judge, n_classes = peers.judge[known], peers.judge.shape[1]
@@ -72,7 +74,8 @@ def confused_cells(peers: Peers, n_workers: int, least: float) -> Confused:
     flat = np.where(large, p_value, np.inf).reshape(n_workers, -1).argmin(1)
     true, given = np.divmod(flat, n_classes)
     at = np.arange(n_workers), true, given
-    there = large[at]
+    there, turned = large[at], (np.arange(n_workers), given, true)
+    mutual = there & large[turned] & (q_value[turned] <= level)
     times = np.asarray(counts[at], np.float64)
     of = np.asarray(rows[np.arange(n_workers), true, 0], np.float64)
     low = np.where(times > 0, betaincinv(np.maximum(times, 1e-9), np.maximum(of - times, 0) + 1, _TAIL), 0.0)
@@ -84,4 +87,6 @@ def confused_cells(peers: Peers, n_workers: int, least: float) -> Confused:
         np.where(there, low, np.nan),
         others[at],
         np.where(there, q_value[at], np.nan),
+        np.where(mutual, counts[turned], np.nan),
+        np.where(mutual, rows[np.arange(n_workers), given, 0], np.nan),
     )

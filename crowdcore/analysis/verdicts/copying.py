@@ -12,8 +12,8 @@ from crowdcore.analysis.reference import Reference, ReferenceLike
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["Copies", "beyond", "copies", "copy_evidence", "copy_reference"]
-
+VOTE = "majority-vote"
+"""What judges pairs where there is neither gold nor marks."""
 _RATIO = 2.0  # times as many common mistakes as skills and tasks explain, before anyone is named
 
 
@@ -46,7 +46,7 @@ def copy_reference(truth: Reference) -> ReferenceLike:
     A model of the same labels takes two workers who always agree for two who are always right, and what it believes
     cannot speak against them. A vote gives each label the same weight, so that the others' labels still do.
     """
-    return truth if truth.checked else "majority-vote"
+    return truth if truth.checked else VOTE
 
 
 def copy_evidence(dataset: CrowdDataset, truth: Reference) -> PairMistakes:
@@ -54,14 +54,20 @@ def copy_evidence(dataset: CrowdDataset, truth: Reference) -> PairMistakes:
     return pair_mistakes(dataset, copy_reference(truth))
 
 
-def copies(found: PairMistakes, level: float = 0.05) -> Copies:
+def copies(found: PairMistakes, group: IntArray, level: float = 0.05) -> Copies:
     """Pairs who agree more often than their skills and the tasks explain (`pair_mistakes`), by Holm's correction.
 
     Holm keeps the chance that any pair of independent workers is named at ``level``; a named pair has besides at
-    least twice as many mistakes in common as expected. Any other test of pairs belongs here: what the pages show of
-    copying all comes from this function.
+    least twice as many mistakes in common as expected. Of these only pairs in one group of coordinated workers are
+    told of: the others the vote without that group has acquitted. What the pages show of copying all comes from here.
+
+    Args:
+        found: the pairs.
+        group: (n_workers,) number of the group of coordinated workers that each is in, -1 for none.
+        level: of the test.
     """
     named, adjusted = beyond(found, level)
+    named &= (group[found.worker_a] == group[found.worker_b]) & (group[found.worker_a] >= 0)
     order = np.flatnonzero(named)[np.argsort(-found.p_beyond[named], kind="stable")]  # the surest is written last
     n = len(found.worker_ids)
     partner, both, alike, agreed = (np.full(n, -1) for _ in range(4))

@@ -13,11 +13,10 @@ from crowdcore.analysis.verdicts.peers import Peers
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["TIME", "Drift", "change_points", "drift", "times"]
-
 TIME = "timestamp"
 """The column of `CrowdDataset.extra` that says when a label was given."""
 _LEAST = 20  # labels below which a worker is not tested
+_STEP = 0.583  # deviations by which a walk in steps passes a limit on average (Siegmund 1985)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +24,10 @@ class Drift:
     """The most probable change of each worker's accuracy; arrays (n_workers,), NaN and -1 where it is not tested.
 
     Attributes:
-        p_value: of as large a change by chance, both directions.
+        p_value: of as large a change by chance.
         adjusted: after Holm over the workers tested.
         at: labels before the change.
-        before: mean belief in the worker's labels up to there, relative to the other workers on the same tasks.
+        before: the worker's mean up to there.
         after: the same from there on.
     """
 
@@ -52,12 +51,11 @@ def times(dataset: CrowdDataset) -> FloatArray | None:
 
 
 def drift(dataset: CrowdDataset, peers: Peers) -> Drift | None:
-    """Test each worker's accuracy for one change in time; None without times.
+    """Test whether each worker's accuracy falls at one moment; None without times.
 
     ``e_j`` is the belief in a worker's j-th label less the mean belief in the other workers' labels on the same
-    task, so that hard tasks that come late are nobody's fault. With S_t the partial sums of ``e_j - mean(e)`` and s
-    its deviation, ``max_t |S_t| / (s √n)`` follows Kolmogorov's distribution as n grows if nothing changes, and stays
-    below it for finite n.
+    task, so that hard tasks that come late are nobody's fault; of each belief its worker's mean is taken away first, so
+    that it does not matter who the others are.
     """
     moment = times(dataset)
     if moment is None:
@@ -66,16 +64,31 @@ def drift(dataset: CrowdDataset, peers: Peers) -> Drift | None:
     when = moment[peers.row]
     belief = peers.judge[np.arange(len(peers.label)), peers.label]
     known = ~np.isnan(belief)
-    filled = np.where(known, belief, 0.0)
+    mean = np.bincount(peers.worker[known], belief[known], n_workers) / np.maximum(
+        np.bincount(peers.worker[known], minlength=n_workers), 1
+    )
+    filled = np.where(known, belief - mean[peers.worker], 0.0)
     others = np.bincount(peers.task, known, dataset.n_tasks)[peers.task] - known
     total = np.bincount(peers.task, filled, dataset.n_tasks)[peers.task] - filled
     kept = np.flatnonzero(known & (others > 0) & ~np.isnan(when))
     e = filled[kept] - total[kept] / others[kept]
-    return change_points(e, peers.worker[kept], when[kept], n_workers)
+    return change_points(e, peers.worker[kept], when[kept], n_workers, falls=True)
 
 
-def change_points(value: FloatArray, worker: IntArray, when: FloatArray, n_workers: int) -> Drift:
-    """Test the mean of each worker's values (E,), in the order of time, for one change; see `drift`."""
+def fall_limit(p: float) -> float:
+    """The x of `change_points` that a fall by chance exceeds with probability p."""
+    return float(np.sqrt(-np.log(p) / 2))
+
+
+def change_points(
+    value: FloatArray, worker: IntArray, when: FloatArray, n_workers: int, *, falls: bool = False
+) -> Drift:
+    """Test the mean of each worker's values (E,), in the order of time, for one change, or one fall.
+
+    With S_t the partial sums of ``e_j - mean(e)`` and s their deviation, ``x = (max_t |S_t| / s + 0.583) / √n`` follows
+    Kolmogorov's distribution if nothing changes; for a fall ``x = (max_t S_t / s + 0.583) / √n`` has the tail
+    ``exp(-2 x²)``. The 0.583 is what a walk in n steps stays below the continuous one.
+    """
     order = np.lexsort((when, worker))
     worker, e = worker[order], value[order]
     n = np.bincount(worker, minlength=n_workers)
@@ -86,13 +99,15 @@ def change_points(value: FloatArray, worker: IntArray, when: FloatArray, n_worke
     sums = np.cumsum(centred)
     sums -= np.where(start > 0, sums[start - 1], 0.0)[worker] if len(sums) else 0.0
     largest = np.zeros(n_workers)
-    np.maximum.at(largest, worker, np.abs(sums))
+    sums = sums if falls else np.abs(sums)
+    np.maximum.at(largest, worker, sums)
     tested = (n >= _LEAST) & (deviation > 1e-9)
     with np.errstate(divide="ignore", invalid="ignore"):
-        p_value = np.where(tested, kolmogorov(largest / (deviation * np.sqrt(n))), np.nan)
+        x = (largest / deviation + _STEP) / np.sqrt(n)
+    p_value = np.where(tested, np.exp(-2 * x**2) if falls else kolmogorov(x), np.nan)
     place = np.arange(len(e)) - start[worker]
     at = np.full(n_workers, -1)
-    peak = np.flatnonzero(np.abs(sums) >= largest[worker])[::-1]
+    peak = np.flatnonzero(sums >= largest[worker])[::-1]
     at[worker[peak]] = place[peak] + 1
     early = place < at[worker]
 

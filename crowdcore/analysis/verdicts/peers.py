@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import softmax
 
 from crowdcore.analysis.reference import Reference
 from crowdcore.analysis.workers.confusion import refuse_beyond, row_shares, worker_confusion
+from crowdcore.core.kernels import softmax_rows
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["BY_GOLD", "BY_PEERS", "Peers", "peer_beliefs"]
-
-BY_GOLD = "The truth is {name}, on {tasks:,} tasks."
 BY_PEERS = (
     "There is no gold here: a label is judged by the labels of the other workers on its task (one step of "
     "Dawid–Skene's model, with confusions counted against {name!r})."
@@ -83,9 +80,17 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference) -> Peers:
     if truth.checked:
         known = truth.labels[task]
         judge = np.where(known[:, None] >= 0, np.arange(n_classes) == known[:, None], np.nan)
-        sentence = BY_GOLD.format(name=truth.name, tasks=int((truth.known & dataset.annotated).sum()))
+        sentence = by_gold(dataset, truth)
     else:
         others = np.bincount(task, minlength=dataset.n_tasks)[task] > 1
-        judge = np.where(others[:, None], softmax(total[task] - own, axis=1), np.nan)
+        beliefs = total[task] - own
+        softmax_rows(beliefs)
+        judge = np.where(others[:, None], beliefs, np.nan)
         sentence = BY_PEERS.format(name=truth.name)
-    return Peers(first, task, worker, label, judge, softmax(total, axis=1), log_confusion, sentence)
+    softmax_rows(total)
+    return Peers(first, task, worker, label, judge, total, log_confusion, sentence)
+
+
+def by_gold(dataset: CrowdDataset, truth: Reference) -> str:
+    """What the truth is, and of how many labelled tasks it is known, in words."""
+    return f"The truth is {truth.name}, on {(truth.known & dataset.annotated).sum():,} {dataset.task_noun}s."

@@ -10,8 +10,6 @@ from scipy.special import ndtr, ndtri
 from crowdcore.analysis.verdicts.peers import Peers
 from crowdcore.core.types import AnyArray, FloatArray
 
-__all__ = ["SkillEvidence", "skill_evidence"]
-
 _LEAST = 1e-9  # evidence below which nothing is said
 
 
@@ -111,3 +109,10 @@ def skill_evidence(peers: Peers, n_workers: int) -> SkillEvidence:
         ]
     )
     return SkillEvidence(given.sum(1).astype(np.float64), per_worker(x), per_worker(g), variance)
+
+
+def labels_needed(evidence: SkillEvidence, low: FloatArray, high: FloatArray, below: float, above: float) -> FloatArray:
+    """(n_workers,) labels whose interval ends at ``above``, with a third to spare; its width falls as 1 / √n."""
+    gap = np.maximum(np.abs(evidence.skill - above), max((above - below) / 2, 1e-3))
+    reach = np.where(evidence.skill > above, evidence.skill - low, high - evidence.skill)
+    return np.asarray(evidence.n * (4 / 3 * reach / gap) ** 2)

@@ -18,8 +18,6 @@ from crowdcore.core.kernels import vote_counts
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["REASONS", "TASK_VERDICTS", "TaskVerdict", "TaskVerdicts", "task_verdicts"]
-
 TaskVerdict: TypeAlias = Literal["relabel", "ambiguous", "fine", "unlabelled"]
 TASK_VERDICTS: Mapping[TaskVerdict, str] = {
     "relabel": "its label is not sure, or contradicts gold",

@@ -9,6 +9,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
+from crowdcore.analysis.coordinated.groups import Group, group_of
+from crowdcore.analysis.coordinated.workers import PAIRS, linked_workers
 from crowdcore.analysis.evaluation.paired_tests import holm
 from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
@@ -16,29 +18,33 @@ from crowdcore.analysis.verdicts.confused import Confused, confused_cells
 from crowdcore.analysis.verdicts.copying import Copies, copies, copy_evidence
 from crowdcore.analysis.verdicts.drift import Drift, drift
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
-from crowdcore.analysis.verdicts.skill import SkillEvidence, skill_evidence
+from crowdcore.analysis.verdicts.skill import SkillEvidence, labels_needed, skill_evidence
 from crowdcore.analysis.workers.speed import WorkerSpeed, worker_speed
 from crowdcore.analysis.workers.what_if import WithoutEach, without_each
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["WORKER_VERDICTS", "WorkerEvidence", "WorkerVerdict", "WorkerVerdicts", "worker_evidence", "worker_verdicts"]
-
 WorkerVerdict: TypeAlias = Literal["remove", "check", "train", "underpowered", "trust"]
 WORKER_VERDICTS: Mapping[WorkerVerdict, str] = {
     "remove": "no better than guessing",
-    "check": "copies, drifts, or is weak",
+    "check": "copies or acts with others, drifts, or is weak",
     "train": "makes one mistake again and again",
     "underpowered": "too few labels to tell",
     "trust": "as good as the others, and surely so",
 }
 """Verdicts on workers, the most urgent first, with what they mean."""
+GUESSING, DRIFTING, TOGETHER = 2 / 9, 2 / 9, 5 / 9
+"""Shares of the level for each of what a worker may be named for: guessing, drifting, acting with others."""
 _KNOWS = 0.01  # p-value of guessing below which a worker shows some knowledge, and is not removed
 CONTROL = (
-    "The chance that any honest worker is named as guessing, copying or drifting is at most {level:g} in all (a third "
-    "for each, by Holm's method over workers or pairs). Of the confusions to train on, a share of at most {level:g} is "
+    "The chance that any honest worker is named as guessing, drifting, copying or acting with others is at most "
+    "{level:g} in all. Of the confusions to train on, a share of at most {level:g} is "
     "false on average (Benjamini–Hochberg)."
+)
+OF_TOKENS = (
+    "The tests, at {level:g}, count tokens as independent, though those of a sentence are not: take verdicts and "
+    "intervals as hints. For the same reason who acts together is not tested."
 )
 
 
@@ -62,6 +68,7 @@ class WorkerVerdicts:
         needed: labels with which the interval would be narrow enough, about; NaN for all but the underpowered.
         confused: the surest confusion of each worker, and ``train`` (n_workers,) where it is one to train on.
         copies: the most suspicious partner of each worker.
+        groups: workers who agree too much or push the same mistake (`coordinated_workers`).
         drift: changes over time; None without times.
         drifts: (n_workers,) bool, worse than before beyond chance.
         speed: seconds per answer; None without them. It gives reasons, not verdicts.
@@ -89,6 +96,7 @@ class WorkerVerdicts:
     confused: Confused
     train: BoolArray
     copies: Copies
+    groups: tuple[Group, ...]
     drift: Drift | None
     drifts: BoolArray
     speed: WorkerSpeed | None
@@ -101,9 +109,14 @@ class WorkerVerdicts:
     control: str
 
     @property
+    def together(self) -> BoolArray:
+        """(n_workers,) who copies, or is in a group that agrees too much or pushes the same mistake."""
+        return group_of(self.groups, len(self.verdict)) >= 0
+
+    @property
     def accused(self) -> BoolArray:
-        """(n_workers,) who is named as a spammer, a copier or drifting."""
-        return np.asarray((self.verdict == "remove") | (self.copies.partner >= 0) | self.drifts)
+        """(n_workers,) who is named as a spammer, as drifting, or as acting with others."""
+        return np.asarray((self.verdict == "remove") | self.together | self.drifts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,9 +129,11 @@ class WorkerEvidence:
         peers: what judges each label.
         skill: evidence of each worker's skill.
         pairs: agreement of every two workers.
+        groups: workers who agree too much or push the same mistake (`coordinated_workers`).
         drift: changes over time; None without times.
         speed: seconds per answer; None without them.
         without: what changes without each worker.
+        level: chance that any honest worker is named.
     """
 
     dataset: CrowdDataset
@@ -126,38 +141,39 @@ class WorkerEvidence:
     peers: Peers
     skill: SkillEvidence
     pairs: PairMistakes
+    groups: tuple[Group, ...]
     drift: Drift | None
     speed: WorkerSpeed | None
     without: WithoutEach
+    level: float
 
-    def verdicts(self, *, remove: float, trust: float, confused: float, level: float) -> WorkerVerdicts:
+    def verdicts(self, *, remove: float, trust: float, confused: float) -> WorkerVerdicts:
         """The verdicts at these thresholds, which `worker_verdicts` explains.
 
         Raises:
             SettingError: shares outside 0 … 1, or ``remove`` above ``trust``.
         """
-        _refuse(remove, trust, confused, level)
+        _refuse(remove=remove, trust=trust, confused=confused)
+        if remove > trust:
+            raise SettingError("remove", f"be at most `trust`, which is {trust:g}", remove)
         dataset, evidence, changes, without = self.dataset, self.skill, self.drift, self.without
-        n, third = dataset.n_workers, level / 3
-        typical = evidence.typical()
+        n, level = dataset.n_workers, self.level
+        typical, (low, high) = evidence.typical(), evidence.interval()
         remove_below, trust_above = remove * max(typical, 0.0), trust * max(typical, 0.0)
-        low, high = evidence.interval()
         p_remove = holm(evidence.below(remove_below)) if remove_below > 0 else np.full(n, np.nan)
-        removed = (p_remove <= third) & (evidence.above_chance() > _KNOWS)
-        cells = confused_cells(self.peers, n, confused)
+        removed = (p_remove <= GUESSING * level) & (evidence.above_chance() > _KNOWS)
+        cells = confused_cells(self.peers, n, confused, level)
         train = cells.q_value <= level
-        pairs = copies(self.pairs, third)
-        drifts = (
-            np.zeros(n, bool) if changes is None else (changes.adjusted <= third) & (changes.after < changes.before)
-        )
-        flagged = (pairs.partner >= 0) | drifts
+        drifts = np.zeros(n, bool) if changes is None else changes.adjusted <= DRIFTING * level
+        group = group_of(self.groups, n)
+        flagged = (group >= 0) | drifts
         reached = remove_below > 0
         verdict = np.select(
             [removed, flagged, train, reached & (low > trust_above), reached & (high < trust_above)],
             ["remove", "check", "train", "trust", "check"],
             "underpowered",
         )
-        needed = np.where(verdict == "underpowered", _needed(evidence, low, high, remove_below, trust_above), np.nan)
+        enough = labels_needed(evidence, low, high, remove_below, trust_above)
         given = np.zeros((n, dataset.n_classes))
         np.add.at(given, (dataset.worker, dataset.label), 1)
         total = dataset.labels_per_worker
@@ -175,10 +191,11 @@ class WorkerEvidence:
             p_remove,
             favourite,
             given.max(1) / np.maximum(total, 1),
-            needed,
+            np.where(verdict == "underpowered", enough, np.nan),
             cells,
             train,
-            pairs,
+            copies(self.pairs, group, PAIRS * TOGETHER * level),
+            self.groups,
             changes,
             drifts,
             self.speed,
@@ -188,7 +205,7 @@ class WorkerEvidence:
             dataset.classes,
             self.truth.name,
             self.peers.sentence,
-            CONTROL.format(level=level),
+            (CONTROL if dataset.sentences is None else OF_TOKENS).format(level=level),
         )
 
 
@@ -197,6 +214,8 @@ def worker_evidence(
     reference: ReferenceLike = "gold",
     pairs: PairMistakes | None = None,
     peers: Peers | None = None,
+    *,
+    level: float = 0.05,
 ) -> WorkerEvidence:
     """What verdicts on workers rest on: the costly part of `worker_verdicts`.
 
@@ -205,21 +224,29 @@ def worker_evidence(
         reference: as in `worker_verdicts`.
         pairs: `copy_evidence` by this reference, where it is there already.
         peers: `peer_beliefs` by this reference, where they are there already.
+        level: chance that any honest worker is named.
 
     Raises:
         DataError: no usable reference, or arrays too large.
+        SettingError: a level outside 0 … 1.
     """
+    _refuse(level=level)
     truth = resolve_reference(dataset, reference)
     peers = peer_beliefs(dataset, truth) if peers is None else peers
+    pairs = copy_evidence(dataset, truth) if pairs is None else pairs
+    independent = dataset.sentences is None  # tokens of a sentence are not
+    groups = linked_workers(dataset, pairs, peers, TOGETHER * level)[0] if independent else ()
     return WorkerEvidence(
         dataset,
         truth,
         peers,
         skill_evidence(peers, dataset.n_workers),
-        copy_evidence(dataset, truth) if pairs is None else pairs,
+        pairs,
+        groups,
         drift(dataset, peers),
         worker_speed(dataset),
         without_each(dataset, truth),
+        level,
     )
 
 
@@ -238,7 +265,7 @@ def worker_verdicts(
 
     - **remove**: ``κ >= remove · κ*`` is rejected after Holm's correction, and the labels show no sign of knowledge
       (p > 0.01 that a guesser agrees so much);
-    - **check**: copies (`copies`), or became worse (`drift`);
+    - **check**: copies (`copies`), is in a group that acts together (`coordinated_workers`), or became worse (`drift`);
     - **train**: a confusion of at least the share ``confused`` of a class, surely more frequent than among the others
       and than the worker's other mistakes (`confused_cells`);
     - **trust**: the interval of κ lies above ``trust · κ*``;
@@ -251,8 +278,8 @@ def worker_verdicts(
         remove: share of the typical skill below which labels are not worth having.
         trust: share of the typical skill above which a worker is as good as the others.
         confused: share of a class from which a confusion is worth training.
-        level: chance that any honest worker is named, a third for each of guessing, copying and drifting; and the
-            share of false confusions to train on.
+        level: chance that any honest worker is named: two ninths for guessing, two for drifting, five for
+            `coordinated_workers`; and the share of false confusions to train on.
 
     Raises:
         DataError: no usable reference, or arrays too large.
@@ -264,21 +291,10 @@ def worker_verdicts(
         >>> found.worker_ids[found.verdict == "remove"].tolist()
         ['w24', 'w35']
     """
-    _refuse(remove, trust, confused, level)
-    found = worker_evidence(dataset, reference)
-    return found.verdicts(remove=remove, trust=trust, confused=confused, level=level)
+    return worker_evidence(dataset, reference, level=level).verdicts(remove=remove, trust=trust, confused=confused)
 
 
-def _refuse(remove: float, trust: float, confused: float, level: float) -> None:
-    for name, share in (("remove", remove), ("trust", trust), ("confused", confused), ("level", level)):
+def _refuse(**shares: float) -> None:
+    for name, share in shares.items():
         if not 0 < share < 1:
             raise SettingError(name, "lie between 0 and 1", share)
-    if remove > trust:
-        raise SettingError("remove", f"be at most `trust`, which is {trust:g}", remove)
-
-
-def _needed(evidence: SkillEvidence, low: FloatArray, high: FloatArray, below: float, above: float) -> FloatArray:
-    """(n_workers,) labels whose interval ends at ``above``, with a third to spare; its width falls as 1 / √n."""
-    gap = np.maximum(np.abs(evidence.skill - above), max((above - below) / 2, 1e-3))
-    reach = np.where(evidence.skill > above, evidence.skill - low, high - evidence.skill)
-    return np.asarray(evidence.n * (4 / 3 * reach / gap) ** 2)

@@ -13,8 +13,6 @@ from crowdcore.core.kernels import confusion_counts, soft_confusion_counts
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["MOST_BYTES", "WorkerConfusion", "refuse_beyond", "row_shares", "worker_confusion"]
-
 MOST_BYTES = 4 * 2**30
 
 

@@ -11,13 +11,12 @@ from scipy.special import entr
 
 from crowdcore.analysis.reference import ReferenceLike
 from crowdcore.analysis.workers.confusion import WorkerConfusion, refuse_beyond, worker_confusion
+from crowdcore.analysis.workers.shrunken import shrunken_confusion
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["Distance", "WorkerDistance", "confusion_distance", "worker_distance"]
-
-Distance = Literal["mse", "shared-mse", "jensen-shannon"]
+Distance = Literal["shrunken-mse", "mse", "shared-mse", "jensen-shannon"]
 _BLOCK = 256  # workers compared with all others at a time
 
 
@@ -27,7 +26,7 @@ class WorkerDistance:
 
     Args:
         matrix: (n_workers, n_workers) float64, symmetric, zero diagonal; NaN where two workers share no evidenced
-            row (never for "mse").
+            row (never for "mse" and "shrunken-mse").
         overlap: (n_workers, n_workers) int, classes for which both workers have evidence.
         kind: which distance.
         worker_ids: (n_workers,) names.
@@ -78,12 +77,15 @@ def confusion_distance(confusion: WorkerConfusion, kind: Distance = "mse") -> Wo
     """Distances between confusion matrices, estimated from annotations or learnt by a model.
 
     - ``"mse"`` (CCC, Fig. 3): D[r, s] = mean over the C x C entries of (π^r - π^s)², rows without evidence set to 0.
-    - ``"shared-mse"``: the same mean over the rows for which both have evidence.
+    - ``"shrunken-mse"``: the same mean of confusions shrunken to the crowd's (`shrunken_confusion`): far apart are
+      workers whose labels show that they err differently, not those with few labels.
+    - ``"shared-mse"``: the mean of the first kind over the rows for which both have evidence.
     - ``"jensen-shannon"``: Σ_a w_a JS(π^r[a], π^s[a]) / Σ_a w_a over those rows, with JS the Jensen-Shannon
       distance (root of the divergence in bits, so between 0 and 1) and w_a = n_a^r n_a^s / (n_a^r + n_a^s) from the
       annotations behind the two rows, the inverse of the variance of their difference.
 
-    Workers with few labels are far from everyone by chance alone: read the distances beside the evidence.
+    By all but ``"shrunken-mse"``, workers with few labels are far from everyone by chance alone: read those distances
+    beside the evidence.
 
     Raises:
         DataError: the distances alone would be too large.
@@ -95,7 +97,7 @@ def confusion_distance(confusion: WorkerConfusion, kind: Distance = "mse") -> Wo
     evidence = confusion.evidence
     known = (evidence > 0).astype(np.float64)
     overlap = known.astype(np.float32) @ known.astype(np.float32).T  # exact up to 16 million classes
-    rows = np.nan_to_num(confusion.matrices)
+    rows = shrunken_confusion(confusion) if kind == "shrunken-mse" else np.nan_to_num(confusion.matrices)
     if kind == "jensen-shannon":
         matrix = _jensen_shannon(rows, evidence)
     else:

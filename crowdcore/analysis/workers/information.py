@@ -7,8 +7,6 @@ from scipy.special import entr, gammaincc, gammaln
 
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["independence_p_value", "information"]
-
 _SUMMED = 50.0  # mean count up to which an expectation is summed exactly
 
 

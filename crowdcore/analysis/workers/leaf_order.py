@@ -9,8 +9,6 @@ import numpy as np
 
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["optimal_leaves"]
-
 _AT_ONCE = 1_000_000  # sums formed in one array
 
 

@@ -11,8 +11,6 @@ from crowdcore.analysis.labels.votes import majority_labels, sparse_votes
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["Others", "majority_of_others"]
-
 _BLOCK = 500_000  # (task, worker) pairs voted on at a time
 
 

@@ -12,10 +12,9 @@ from crowdcore.analysis.workers.leaf_order import optimal_leaves
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["MOST_OPTIMAL", "WorkerOrder", "order_workers"]
-
 MOST_OPTIMAL = 1000  # workers up to which leaves are ordered optimally (cubic time)
 MOST_GROUPS = 10  # groups that are considered when their number is left open
+_AS_CLEAR = 0.8  # of the largest rise: a cut that rises so much is nearly as clear
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,13 +80,16 @@ def order_workers(distance: WorkerDistance, n_groups: int | None = None) -> Work
     tree = linkage(flat, "average")
     optimal = n <= MOST_OPTIMAL
     order = optimal_leaves(tree, matrix) if optimal else leaves_list(tree)
-    count = n_groups if n_groups is not None else _widest(tree)
+    widest, rival = _widest(tree)
+    count = widest if n_groups is None else n_groups
     words = "average linkage, " + (
         "optimal leaf order" if optimal else f"the tree's own order (optimal only up to {MOST_OPTIMAL:,} workers)"
     )
     words += f"; {count} groups" + (
         "" if n_groups is not None else ", cut below the merge that rises most above its sides"
     )
+    if n_groups is None and rival is not None:
+        words += f"; a cut into {rival} is nearly as clear: a few labels may decide between them"
     if n_unknown:
         words += f"; {n_unknown:,} unknown distances taken as the mean of their workers' mean known distances"
     return WorkerOrder(order, tree, _cut(tree, count, order), distance.worker_ids, words)
@@ -107,17 +109,23 @@ def _filled(matrix: FloatArray) -> tuple[FloatArray, int]:
     return filled, int(unknown.sum()) // 2
 
 
-def _widest(tree: FloatArray) -> int:
+def _widest(tree: FloatArray) -> tuple[int, int | None]:
     """Groups, at most `MOST_GROUPS`, just before the merge that stands highest above the merges of its two sides.
 
-    Merges of a single worker do not count: an outlier is no group.
+    And the groups of the second highest where it is nearly as high, else None. Merges of a single worker do not count:
+    an outlier is no group.
     """
     n = len(tree) + 1
     sides = tree[:, :2].astype(np.int64)
     height = np.concatenate([np.zeros(n), tree[:, 2]])
     size = np.concatenate([np.ones(n), tree[:, 3]])
     rise = np.where(size[sides].min(1) > 1, tree[:, 2] - height[sides].max(1), -1.0)[1 - MOST_GROUPS :]
-    return 1 + len(rise) - int(np.argmax(rise)) if rise.max() > 0 else 1
+    first = int(np.argmax(rise))
+    if rise[first] <= 0:
+        return 1, None
+    others = np.where(np.arange(len(rise)) == first, -1.0, rise)
+    second = int(np.argmax(others))
+    return 1 + len(rise) - first, 1 + len(rise) - second if others[second] >= _AS_CLEAR * rise[first] else None
 
 
 def _cut(tree: FloatArray, count: int, order: IntArray) -> IntArray:

@@ -14,8 +14,6 @@ from crowdcore.analysis.workers.quality import wilson
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["WorkerOverTime", "worker_over_time"]
-
 
 @dataclass(frozen=True, eq=False)
 class WorkerOverTime:

@@ -18,8 +18,6 @@ from crowdcore.analysis.workers.leave_one_out import majority_of_others
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["WorkerQuality", "wilson", "worker_quality"]
-
 _CONSENSUS = (
     "The reference {name!r} comes from the same labels, each worker's own among them: accuracy is too high, most of "
     "all where tasks have few labels. Agreement with others and with the others' majority does not use a worker's own "

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from crowdcore.aggregation import DawidSkene
+from crowdcore.analysis.workers.shared_prior import drawn_prior
 from crowdcore.analysis.workers.uncertainty import ConfusionIntervals
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
-
-__all__ = ["sampled_confusion"]
 
 _PRIOR = 0.5  # Jeffreys' weight of an entry, and of the rest of its row
 
@@ -26,10 +25,14 @@ def sampled_confusion(
 ) -> ConfusionIntervals:
     """Equal-tailed intervals of Dawid & Skene's confusions, with the true labels z drawn instead of fixed.
 
-    Gibbs sampling draws in turn ``z_i ~ ρ_c Π_r π^r[c, y_i^r]``, ``π^r[c, ·] ~ Dirichlet(n^r[c, ·] + 1 / C)`` and
-    ``ρ ~ Dirichlet(n + 1)``, with n the numbers of labels under the drawn z, from Dawid & Skene's fit on. Each kept
-    draw of z gives an entry the posterior ``Beta(n + 1/2, rest of the row + 1/2)`` of `credible_intervals`, of which
-    one draw is taken; the interval has the draws' quantiles. The time is that of ``n_samples + burn_in`` EM steps.
+    Gibbs sampling draws in turn ``z_i ~ ρ_c Π_r π^r[c, y_i^r]``, the crowd's prior a of all rows (`drawn_prior`),
+    ``π^r[c, ·] ~ Dirichlet(n^r[c, ·] + a[c, ·])`` and ``ρ ~ Dirichlet(n + 1)``, with n the numbers of labels under the
+    drawn z, from Dawid & Skene's fit on. What workers have in common so helps to tell z, but not to tell workers: each
+    kept draw of z gives an entry the posterior ``Beta(n + 1/2, rest of the row + 1/2)`` of `credible_intervals`, of
+    which one draw is taken, so that the interval of a worker unlike all others is as right as theirs. It has the draws'
+    quantiles. Where the label was probably never given to the class (in half of the draws of z) it begins at 0, and
+    where it was probably the only one it ends at 1, as Brown, Cai & DasGupta (2001) have it for Jeffreys' interval:
+    else rare mistakes would lie below all intervals. The time is that of ``n_samples + burn_in`` EM steps.
 
     Args:
         dataset: the annotations.
@@ -56,15 +59,17 @@ def sampled_confusion(
     n_tasks, n, shape = dataset.n_tasks, dataset.n_classes, (dataset.n_workers, dataset.n_classes, dataset.n_classes)
     z = _drawn(np.log(np.maximum(np.nan_to_num(first.posterior), 1e-300)), known, rng)
     labelled = np.flatnonzero(np.diff(dataset.task_start))
-    draws = np.empty((n_samples, *shape))
+    draws, never, always = np.empty((n_samples, *shape)), np.zeros(shape), np.zeros(shape)
     for step in range(burn_in + n_samples):
         cell = (dataset.worker.astype(np.int64) * n + z[dataset.task]) * n + dataset.label
         counts = np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
         if step >= burn_in:
+            never += counts == 0
+            always += counts == counts.sum(2, keepdims=True)
             entry = rng.standard_gamma(counts + _PRIOR)
             rest = rng.standard_gamma(counts.sum(2, keepdims=True) - counts + _PRIOR)
             draws[step - burn_in] = entry / (entry + rest)
-        confusion = np.log(np.maximum(rng.standard_gamma(counts + 1 / n), 1e-300))
+        confusion = np.log(np.maximum(rng.standard_gamma(counts + drawn_prior(counts, rng)), 1e-300))
         confusion -= np.logaddexp.reduce(confusion, axis=2, keepdims=True)
         scores = np.tile(np.log(rng.standard_gamma(np.bincount(z[labelled], minlength=n) + 1.0)), (n_tasks, 1))
         evidence = confusion[dataset.worker, :, dataset.label]
@@ -72,6 +77,8 @@ def sampled_confusion(
         z = _drawn(scores, known, rng)
     tails = (1 - level) / 2, (1 + level) / 2
     low, high = np.quantile(draws, tails, axis=0, method="weibull")  # another draw lies between them with `level`
+    low = np.where(never >= n_samples / 2, 0.0, low)
+    high = np.where(always >= n_samples / 2, 1.0, high)
     assert first.confusion is not None
     unseen = np.isnan(first.confusion)
     how = f"{n_samples} draws of the true labels and the confusions"

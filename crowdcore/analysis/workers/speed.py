@@ -11,8 +11,6 @@ from crowdcore.analysis.verdicts.drift import Drift, change_points, times
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["RULE", "WorkerSpeed", "worker_speed"]
-
 SECONDS = "seconds"
 """The column of `CrowdDataset.extra` that says how long a label took."""
 _FAST, _OFTEN, _LEAST, _OTHERS = 0.2, 0.3, 10, 2

@@ -12,8 +12,6 @@ from crowdcore.analysis.workers.speed import beside_others, timed_answers
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["WorkerSpeedOverTime", "worker_speed_over_time"]
-
 _LEAST = 5  # answers of a block
 _LEVEL = 0.05
 

@@ -13,7 +13,7 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["ConfusionIntervals", "bootstrap_confusion", "credible_intervals"]
+_NEVER = 1e-6  # expected labels below which an interval begins at 0, or ends at 1 (Brown, Cai & DasGupta 2001)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,9 @@ def credible_intervals(
     a = result.counts + concentration
     b = result.counts.sum(2, keepdims=True) - result.counts + concentration
     tail = (1 - level) / 2
-    low, high = (np.where(np.isnan(result.confusion), np.nan, betaincinv(a, b, p)) for p in (tail, 1 - tail))
+    low = np.where(a - concentration < _NEVER, 0.0, betaincinv(a, b, tail))
+    high = np.where(b - concentration < _NEVER, 1.0, betaincinv(a, b, 1 - tail))
+    low, high = (np.where(np.isnan(result.confusion), np.nan, end) for end in (low, high))
     how = "Dirichlet posterior of each entry against the rest of its row, given the true labels' posterior"
     return ConfusionIntervals(result.method, how, level, result.confusion, low, high)
 

@@ -16,8 +16,6 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["WhatIf", "WithoutEach", "what_if", "without_each"]
-
 
 @dataclass(frozen=True, eq=False)
 class WhatIf:

@@ -19,8 +19,6 @@ from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import JsonTable
 
-__all__ = ["Answers", "as_list", "left_out", "media_of", "need_records", "records", "text_of", "without_labels"]
-
 # Code of a finding -> what is left out and, after the number of them, why. Those in _BESIDE are no annotations.
 _REASONS: dict[str, tuple[str, str]] = {
     "several-choices": ("annotation", "with several choices"),
@@ -264,5 +262,4 @@ class Answers:
             if any(name in known for known in about.values())
         }
         escaped = bool(self.source.table and self.source.table.escaped)
-        media = {kind: part[kind] for kind in MEDIA if kind in part}
-        return RawTasks(encode(strings(about)), True, part.get("gold"), part.get("split"), media, escaped)
+        return RawTasks.of({**part, "task": encode(strings(about))}, True, escaped)

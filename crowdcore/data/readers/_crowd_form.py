@@ -6,8 +6,6 @@ from typing import Any
 
 from crowdcore.data.readers._answers import text_of
 
-__all__ = ["chosen"]
-
 _BUTTONS = "buttons"  # the question of all buttons with names of their own
 
 

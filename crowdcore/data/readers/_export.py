@@ -19,17 +19,6 @@ from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Table
 
-__all__ = [
-    "drop_flagged",
-    "input_roles",
-    "joined",
-    "listed",
-    "only_question",
-    "other_questions",
-    "read_export",
-    "read_labels",
-]
-
 
 def only_question(questions: Iterable[str], source: Source, settings: ReadSettings, roles: Mapping[str, str]) -> str:
     """The question named in the settings, or the only one.
@@ -177,11 +166,6 @@ def _without(raw: Raw, reasons: Mapping[str, BoolArray], column: str | None = No
     for what, codes in (("worker", raw.worker), ("task", raw.task)):
         idle = np.setdiff1d(codes.codes, codes.codes[rows])
         findings += without_labels(what, codes.values.take(pa.array(idle[idle >= 0])).to_pylist())
-    about = raw.tasks
-    if about is not None:
-        media = {kind: codes.take(rows) for kind, codes in about.media.items()}
-        gold, split = (codes and codes.take(rows) for codes in (about.gold, about.split))
-        about = replace(about, task=about.task.take(rows), gold=gold, split=split, media=media)
     return replace(
         raw,
         task=raw.task.take(rows),
@@ -189,6 +173,6 @@ def _without(raw: Raw, reasons: Mapping[str, BoolArray], column: str | None = No
         label=raw.label.take(rows),
         rows=raw.row_numbers(rows),
         extra=None if raw.extra is None else raw.extra.take(pa.array(rows)),
-        tasks=about,
+        tasks=raw.tasks and raw.tasks.take(rows),
         findings=tuple(findings),
     )

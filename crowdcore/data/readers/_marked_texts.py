@@ -12,15 +12,14 @@ import pandas as pd
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
-from crowdcore.data.dictionary import Codes, encode, strings
+from crowdcore.data.dictionary import Codes, compact, encode, strings
+from crowdcore.data.lookups import gather
 from crowdcore.data.readers._answers import Answers, left_out, text_of, without_labels
 from crowdcore.data.readers._sentences import token_ids
 from crowdcore.data.readers._spans import Marked, Span, Text, tag
 from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.sentences import Sentences, rows_of
-
-__all__ = ["MarkedTexts"]
 
 _FAULTS = {
     "span-malformed": "of unclear place or label",
@@ -146,12 +145,14 @@ class MarkedTexts(Answers):
             code[1 + 2 * self.types[kind] : 3 + 2 * self.types[kind]] = 1 + 2 * rank, 2 + 2 * rank
         code[-1] = -1
         text = place[np.array(self.of_text)]
-        token, of_row = rows_of(start, text), np.repeat(np.arange(len(text)), lengths[text])
-        tags = code[np.asarray(self.tags)]
-        rows = np.flatnonzero(tags >= 0)
+        token = rows_of(start, text).astype(np.int32)
+        of_row = np.repeat(np.arange(len(text), dtype=np.int32), lengths[text])
+        tags, self.tags = gather(code, np.asarray(self.tags, np.int32)), array("i")
+        given = tags >= 0
+        if not given.all():
+            token, of_row, tags = token[given], of_row[given], tags[given]
         workers = encode(strings(self.worker))
         gold = self._gold(code, start, place) if self.true_tags else None
-        label = Codes(strings(classes), tags)
         kept = set(self.worker)
         table = self.source.table
         noticed = (*table.findings, *table.repeated_headers(per_row=0)) if table else ()
@@ -160,20 +161,20 @@ class MarkedTexts(Answers):
             *without_labels("text", [tasks[number] for number in np.flatnonzero(place < 0)]),
         ]
         findings = (*noticed, *left, *idle, *self._noted(), *more.pop("findings", ()))
-        words = (word for number in known for word in self.texts[number].words())
+        words = strings(word for number in known for word in self.texts[number].words())
         return Raw(
             form,
-            every.take(token[rows]),
-            Codes(workers.values, workers.codes[of_row[rows]]).take(np.arange(len(rows))),
-            label.take(rows),
-            n_rows=len(rows) + sum(finding.left_out for finding in findings),
+            compact(ids, token),
+            compact(workers.values, gather(workers.codes, of_row)),
+            compact(strings(classes), tags),
+            n_rows=len(tags) + sum(finding.left_out for finding in findings),
             columns=more.pop("columns", tuple(self.columns.values())),
             roles=self.columns,
-            rows=self._file_rows(self.row)[of_row[rows]],
+            rows=gather(self._file_rows(self.row).astype(np.int32), of_row),
             encoding=table.encoding if table else None,
-            tasks=RawTasks(every, True, gold and gold.take(np.arange(len(ids)))),
+            tasks=RawTasks(every, True, gold),
             classes=classes,
-            sentences=Sentences(start, pd.Index(names.to_pandas()), pd.Index(strings(words).to_pandas())),
+            sentences=Sentences(start, pd.Index(names.to_pandas()), pd.Index(words.to_pandas())),
             findings=findings,
         )
 
@@ -183,7 +184,7 @@ class MarkedTexts(Answers):
         for number, given in self.true_tags.items():
             if all(tags == given[0][1] for _, tags in given):
                 true[start[place[number]] : start[place[number] + 1]] = code[np.array(given[0][1])]
-        return Codes(strings(("O", *(f"{part}-{kind}" for kind in sorted(self.types) for part in "BI"))), true)
+        return compact(strings(("O", *(f"{part}-{kind}" for kind in sorted(self.types) for part in "BI"))), true)
 
     def _left(self) -> list[Finding]:
         """What is left out and why; the unit is the tag."""

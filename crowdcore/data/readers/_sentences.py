@@ -11,14 +11,13 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, IntArray
-from crowdcore.data.dictionary import Codes, encode, strings
+from crowdcore.data.dictionary import Codes, compact, encode, strings
 from crowdcore.data.formulas import unescape
+from crowdcore.data.lookups import gather
 from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.sentences import Sentences, rows_of
 from crowdcore.data.tables.base import Arrow
-
-__all__ = ["are_tag_sequences", "by_tokens", "token_ids"]
 
 SECOND_TEST = "testb"
 """Split of a second test set, as CoNLL-2003 has one: not loaded."""
@@ -108,12 +107,8 @@ def _without_second_test(about: RawTasks) -> tuple[RawTasks, list[Finding]]:
     second = np.array([name == SECOND_TEST for name in names])[about.split.codes]
     if not second.any():
         return about, []
-    keep = np.flatnonzero(~second)
-    media = {role: codes.take(keep) for role, codes in about.media.items()}
-    gold = about.gold and about.gold.take(keep)
-    left = replace(about, task=about.task.take(keep), gold=gold, split=about.split.take(keep), media=media)
     said = f"{plural(int(second.sum()), 'sentence')} of a second test split, {SECOND_TEST!r}, are not loaded"
-    return left, [Finding("second-test", "note", said, int(second.sum()))]
+    return about.take(np.flatnonzero(~second)), [Finding("second-test", "note", said, int(second.sum()))]
 
 
 def _gold(about: RawTasks, lengths: IntArray, raw: Raw) -> tuple[Codes | None, list[Finding]]:
@@ -126,7 +121,7 @@ def _gold(about: RawTasks, lengths: IntArray, raw: Raw) -> tuple[Codes | None, l
     fits = given == lengths
     codes = np.full(int(lengths.sum()), -1, np.int32)
     codes[np.repeat(fits, lengths)] = tags.codes.codes[rows_of(tags.start, about.gold.codes[fits])]
-    gold = Codes(tags.codes.values, codes).take(np.arange(len(codes)))
+    gold = compact(tags.codes.values, codes)
     if not len(wrong):
         return gold, []
     said = f"{plural(len(wrong), 'sentence')} with another number of gold tags than tokens would have no gold"
@@ -154,14 +149,13 @@ def _annotations(raw: Raw, names: Arrow, ids: Arrow, findings: list[Finding]) ->
     rows = np.flatnonzero(fits)
     of_row = np.repeat(rows, n_tags[rows])
     token = rows_of(raw.sentences.start, place[rows]).astype(np.int32)
-    label = Codes(tags.codes.values, tags.codes.codes[rows_of(tags.start, raw.label.codes[rows])])
+    label = gather(tags.codes.codes, rows_of(tags.start, raw.label.codes[rows]))
     extra, noticed = _extra(raw.extra, n_tags, rows)
-    every = np.arange(len(of_row))
     return replace(
         raw,
-        task=Codes(ids, token).take(every),
+        task=compact(ids, token),
         worker=raw.worker.take(of_row),
-        label=label.take(every),
+        label=compact(tags.codes.values, label),
         n_rows=int(n_tags.sum()),
         rows=np.asarray(raw.row_numbers(of_row)),
         extra=extra,

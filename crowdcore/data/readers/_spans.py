@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 from crowdcore.data.readers._answers import text_of
 
-__all__ = ["Fault", "Marked", "Span", "Text", "is_span", "read_spans", "tag", "tokens_of"]
-
 _ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana and Han: no blanks between words
 _TOKEN = re.compile(rf"[{_ALONE}]|(?:[^\W{_ALONE}][\u0300-\u036f]*)+|[^\w\s]")
 _BLANKS = re.compile(r"\s+|\\n")  # a tool may write a line break as \n

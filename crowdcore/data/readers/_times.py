@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, timezone
 
-__all__ = ["iso_time"]
-
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _HOURS = {"UTC": 0, "GMT": 0, "PST": -8, "PDT": -7}
 _JAVA = re.compile(r"^\w{3} (\w{3}) +(\d+) (\d+):(\d+):(\d+) (\w{3}) (\d{4})$")  # Thu Jun 16 12:59:33 PDT 2011

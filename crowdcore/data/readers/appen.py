@@ -23,8 +23,6 @@ from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.report import make_finding, plural
 from crowdcore.data.settings import MEDIA, ReadSettings
 
-__all__ = ["Appen"]
-
 _ALWAYS = {"_unit_id", "_worker_id"}
 _OFTEN = {"_trust", "_tainted", "_golden", "_created_at"}
 _AGGREGATED = {"_unit_id", "_trusted_judgments"}

@@ -14,8 +14,6 @@ from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.report import Finding
 from crowdcore.data.settings import ReadSettings
 
-__all__ = ["Argilla"]
-
 _LEFT_OUT = {"draft": "draft", "discarded": "discarded", "pending": "draft"}
 _DATASETS = "Write dataset.records.to_datasets() to tell them apart."
 _FLAT = (".responses", ".responses.users", ".responses.status", ".suggestion", ".suggestion.score", ".suggestion.agent")

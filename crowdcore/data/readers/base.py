@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -17,8 +18,6 @@ from crowdcore.data.sentences import Sentences
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Content, Table
 from crowdcore.data.tables.base import Arrow
-
-__all__ = ["Raw", "RawTasks", "Reader", "Source", "read_annotations"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +69,18 @@ class RawTasks:
     split: Codes | None = None
     media: dict[str, Codes] = field(default_factory=dict)
     escaped: bool = False
+
+    @classmethod
+    def of(cls, part: Mapping[str, Codes], listed: bool, escaped: bool) -> RawTasks:
+        """From columns by role."""
+        media = {role: part[role] for role in MEDIA if role in part}
+        return cls(part["task"], listed, part.get("gold"), part.get("split"), media, escaped)
+
+    def take(self, rows: IntArray) -> RawTasks:
+        """Some rows of it."""
+        gold, split = (codes and codes.take(rows) for codes in (self.gold, self.split))
+        media = {role: codes.take(rows) for role, codes in self.media.items()}
+        return replace(self, task=self.task.take(rows), gold=gold, split=split, media=media)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +153,7 @@ def read_annotations(table: Table, settings: ReadSettings, form: str, about_task
     """
     columns = read_roles(table, settings, ("task", "worker", "label"), only_needed=not about_tasks)
     part = columns.codes
-    media = {role: part[role] for role in MEDIA if role in part}
-    about = RawTasks(part["task"], False, part.get("gold"), part.get("split"), media, table.escaped)
+    about = RawTasks.of(part, False, table.escaped)
     return Raw(
         form,
         part["task"],
@@ -158,7 +168,7 @@ def read_annotations(table: Table, settings: ReadSettings, form: str, about_task
         escaped=table.escaped,
         missing=settings.missing or (),
         extra=columns.extra,
-        tasks=about if about.gold or about.split or media else None,
+        tasks=about if about.gold or about.split or about.media else None,
         findings=(*columns.findings, *table.repeated_headers(per_row=1)),
     )
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -12,19 +14,19 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, IntArray
-from crowdcore.data.dictionary import Codes, distinct, encode, strings
+from crowdcore.data.dictionary import Codes, compact, strings
+from crowdcore.data.lookups import gather
 from crowdcore.data.readers._sentences import token_ids
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.sentences import Sentences
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables.base import Arrow
 
-__all__ = ["CoNLL", "looks_like_conll"]
-
 GOLD = "gold"
 TOKEN = "token"
 MISSING = ("?", "_", "-")
 _TAG = re.compile(r"^(O|[BI]-\S+|[?_-])$")
+BLOCK = 1 << 20  # letters that are split at once
 _LINES = 2000  # looked at to recognise the format
 
 
@@ -52,90 +54,133 @@ class CoNLL(Reader):
         return 0.95 if content is not None and content.kind == "text" and looks_like_conll(content.sample) else 0.0
 
     def read(self, source: Source, settings: ReadSettings) -> Raw:
-        """Read every tag of every worker."""
-        content = source.content
-        if content is None or content.encoding is None:
+        """Read every tag of every worker, block by block."""
+        if source.content is None or source.content.encoding is None:
             raise DataError("This is not a text of CoNLL columns", file=source.path)
-        text = content.path.read_text(content.encoding).removeprefix("\ufeff")
-        lines = pc.utf8_trim_whitespace(pa.array(text.split("\n"), pa.large_string()))
+        read = _Read(source, settings)
+        for first, lines in _blocks(source.content.path, source.content.encoding):
+            read.add(first, lines)
+        return read.raw(self.name)
+
+
+def _blocks(path: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
+    """Lines of a text, each block with the number of its first."""
+    number = 1
+    with path.open(encoding=encoding) as file:
+        while text := file.read(BLOCK) + file.readline():
+            lines = text.removeprefix("\ufeff" if number == 1 else "").removesuffix("\n").split("\n")
+            yield number, lines
+            number += len(lines)
+
+
+class _Read:
+    """What the lines said so far: tokens as numbers, tags as codes of those seen."""
+
+    def __init__(self, source: Source, settings: ReadSettings) -> None:
+        self.source, self.settings = source, settings
+        self.missing = settings.missing or MISSING
+        self.names: list[str] = []
+        self.gold_column: int | None = None
+        self.tags: dict[str, int] = {}
+        self.n_tokens = 0
+        self.words: list[Arrow] = []
+        self.lines, self.gold, self.token, self.worker, self.label = (
+            bytearray() for _ in range(5)
+        )  # int32, grow in place
+
+    def add(self, first: int, text: list[str]) -> None:
+        """Take the next lines, of which the first has this number."""
+        lines = pc.utf8_trim_whitespace(pa.array(text, pa.large_string()))
         filled = np.asarray(pc.greater(pc.binary_length(lines), 0))
+        number = np.flatnonzero(filled).astype(np.int32) + np.int32(first)
+        if not len(number):
+            return
         cells = pc.ascii_split_whitespace(lines.filter(pa.array(filled)))
-        number = np.flatnonzero(filled) + 1
         width = np.diff(np.asarray(cells.offsets, np.int64))
-        n_columns = int(width[0]) if len(width) else 0
+        header = not self.names and self._begin(cells[0].as_py())
+        n_columns = len(self.names)
         other = np.flatnonzero(width != n_columns)
         if len(other) or n_columns < 2:
             at = int(other[0]) if len(other) else 0
-            said = f"This line has {width[at] if len(width) else 0} columns, the first one has {n_columns}"
+            said = f"This line has {width[at]} columns, the first one has {n_columns}"
             remedy = "A line holds a token and one tag for each worker, ? where there is none."
-            raise DataError(said, remedy, file=source.path, row=int(number[at]) if len(number) else 1)
-        flat = cells.flatten()
-        columns = [flat.take(pa.array(np.arange(k, len(flat), n_columns))) for k in range(n_columns)]
-        names = [f"worker {k}" for k in range(n_columns)]
-        if settings.header or (settings.header is None and not all(_TAG.match(c[0].as_py()) for c in columns[1:])):
-            names = [column[0].as_py() for column in columns]
-            columns, number = [column[1:] for column in columns], number[1:]
-        return _raw(self.name, source, settings, names, columns, number)
+            raise DataError(said, remedy, file=self.source.path, row=int(number[at]))
+        flat = cells.flatten()[n_columns if header else 0 :]
+        number = number[header:]
+        if not len(number):
+            return
+        place = np.arange(len(flat)).reshape(-1, n_columns)
+        given = self._codes(flat.take(pa.array(place[:, 1:].ravel())), number)
+        self.words.append(flat.take(pa.array(place[:, 0])))
+        self.lines += number.data
+        if self.gold_column is not None:
+            self.gold += given[:, self.gold_column].copy().data
+            given = np.delete(given, self.gold_column, 1)
+        token, worker = np.nonzero(given >= 0)
+        self.label += given[token, worker].data
+        self.token += (token + self.n_tokens).astype(np.int32).data
+        self.worker += worker.astype(np.int32).data
+        self.n_tokens += len(number)
 
+    def _begin(self, cells: list[str]) -> bool:
+        """Name the columns by the cells of the first line; whether it holds names."""
+        header = self.settings.header
+        header = not all(map(_TAG.match, cells[1:])) if header is None else header
+        self.names = cells if header else [f"worker {k}" for k in range(len(cells))]
+        gold, tagged = self.settings.gold or GOLD, self.names[1:]
+        twice = next((name for name in tagged if tagged.count(name) > 1), None)
+        if twice is not None:
+            raise DataError(f"Two columns are called {twice!r}", "Rename one.", file=self.source.path, column=twice)
+        self.gold_column = tagged.index(gold) if gold in tagged else None
+        return header
 
-def _raw(
-    form: str, source: Source, settings: ReadSettings, names: list[str], columns: list[Arrow], number: IntArray
-) -> Raw:
-    if not len(number):
-        raise DataError("There are columns, but no tokens", file=source.path)
-    begins: BoolArray = np.diff(number, prepend=number[0] - 2) > 1  # a blank line before
-    sentence = np.cumsum(begins) - 1
-    start = np.append(np.flatnonzero(begins), len(number))
-    ids = strings(f"s{k}" for k in range(1, len(start)))
-    missing = settings.missing or MISSING
-    gold_column = settings.gold or GOLD
-    codes = {name: _given(column, missing) for name, column in zip(names[1:], columns[1:], strict=True)}
-    gold = codes.pop(gold_column, None)
-    for name, given in (*codes.items(), *([(gold_column, gold)] if gold else [])):
-        _refuse_others(name, given, number, source)
-    workers = list(codes)
-    rows = [np.flatnonzero(~given.missing) for given in codes.values()]
-    row = np.concatenate([*rows, np.empty(0, np.int64)])
-    worker = np.repeat(np.arange(len(workers)), [len(part) for part in rows])
-    tags = [given.values.take(pa.array(given.codes[at])) for given, at in zip(codes.values(), rows, strict=True)]
-    label = encode(pa.chunked_array(tags, pa.large_string()))
-    order = np.lexsort((worker, row))
-    tokens = token_ids(ids, sentence, start)
-    every = Codes(tokens, np.arange(len(tokens), dtype=np.int32))
-    return Raw(
-        form,
-        every.take(row[order]),
-        encode(strings(workers).take(pa.array(worker[order]))),
-        label.take(order),
-        tuple(names),
-        {"worker": f"{len(workers)} columns"} | ({"gold": gold_column} if gold else {}),
-        n_rows=len(row),
-        rows=number[row[order]],
-        encoding=source.content.encoding if source.content else None,
-        tasks=RawTasks(every, True, gold),
-        workers=tuple(workers),
-        classes=_classes([label, *([gold] if gold else [])]),
-        sentences=Sentences(start, pd.Index(ids.to_pandas()), pd.Index(columns[0].to_pandas())),
-    )
+    def _codes(self, cells: Arrow, number: IntArray) -> IntArray:
+        """(n_tokens, n_columns - 1) int32 tags, -1 where there is none.
 
+        Raises:
+            DataError: what is no IOB2 tag; says where.
+        """
+        encoded = cells.dictionary_encode()
+        indices = np.asarray(encoded.indices).reshape(len(number), -1)
+        codes = np.full(len(encoded.dictionary), -1, np.int32)
+        for index, tag in enumerate(encoded.dictionary.to_pylist()):
+            if tag in self.missing:
+                continue
+            if not _TAG.match(tag):
+                line, column = (int(at[0]) for at in np.nonzero(indices == index))
+                row, name = int(number[line]), self.names[1 + column]
+                remedy = "Tags are O, B-… and I-…; ? says that there is none."
+                raise DataError(f"{tag!r} is no IOB2 tag", remedy, file=self.source.path, row=row, column=name)
+            codes[index] = self.tags.setdefault(tag, len(self.tags))
+        return np.asarray(codes[indices])
 
-def _given(column: Arrow, missing: tuple[str, ...]) -> Codes:
-    void = pc.is_in(column, value_set=strings(missing))
-    codes = column.dictionary_encode()
-    kept = np.where(np.asarray(void), -1, np.asarray(codes.indices, np.int32)).astype(np.int32)
-    return distinct(codes.dictionary, kept).take(np.arange(len(kept)))
-
-
-def _refuse_others(name: str, given: Codes, number: IntArray, source: Source) -> None:
-    """Refuse what is no IOB2 tag."""
-    for code, tag in enumerate(given.values.to_pylist()):
-        if not _TAG.match(tag):
-            at = int(np.argmax(given.codes == code))
-            remedy = "Tags are O, B-… and I-…; ? says that there is none."
-            raise DataError(f"{tag!r} is no IOB2 tag", remedy, file=source.path, row=int(number[at]), column=name)
-
-
-def _classes(given: list[Codes]) -> tuple[str, ...]:
-    """``O``, then ``B-`` and ``I-`` of each type, in alphabetical order."""
-    types = sorted({tag[2:] for codes in given for tag in codes.values.to_pylist()} - {""})
-    return ("O", *(f"{part}-{kind}" for kind in types for part in "BI"))
+    def raw(self, form: str) -> Raw:
+        """All of it as the validation takes it; what was read is not kept a second time."""
+        if not self.n_tokens:
+            raise DataError("There are columns, but no tokens", file=self.source.path)
+        number, token = np.frombuffer(self.lines, np.int32), np.frombuffer(self.token, np.int32)
+        begins: BoolArray = np.diff(number, prepend=number[0] - 2) > 1  # a blank line before
+        start = np.append(np.flatnonzero(begins), len(number))
+        ids = strings(f"s{k}" for k in range(1, len(start)))
+        tokens = token_ids(ids, np.cumsum(begins) - 1, start)
+        words, self.words = pa.chunked_array(self.words, pa.large_string()).combine_chunks(), []
+        workers = [name for at, name in enumerate(self.names[1:]) if at != self.gold_column]
+        tags = strings(self.tags)
+        every = Codes(tokens, np.arange(len(tokens), dtype=np.int32))
+        gold = None if self.gold_column is None else compact(tags, np.frombuffer(self.gold, np.int32))
+        types = sorted({tag[2:] for tag in self.tags} - {""})
+        return Raw(
+            form,
+            compact(tokens, token),
+            compact(strings(workers), np.frombuffer(self.worker, np.int32)),
+            compact(tags, np.frombuffer(self.label, np.int32)),
+            columns=tuple(self.names),
+            roles={"worker": f"{len(workers)} columns"} | ({"gold": self.settings.gold or GOLD} if gold else {}),
+            n_rows=len(token),
+            rows=gather(number, token),
+            encoding=self.source.content.encoding if self.source.content else None,
+            tasks=RawTasks(every, True, gold),
+            workers=tuple(workers),
+            classes=("O", *(f"{part}-{kind}" for kind in types for part in "BI")),
+            sentences=Sentences(start, pd.Index(ids.to_pandas()), pd.Index(words.to_pandas())),
+        )

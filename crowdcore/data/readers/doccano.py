@@ -16,8 +16,6 @@ from crowdcore.data.report import Finding
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import JsonTable, identify, open_table
 
-__all__ = ["Doccano"]
-
 _SUFFIXES = (".jsonl", ".json", ".csv")
 _ITEM = {"text": "text", "data": "text", "filename": "image"}  # field -> what it is
 _GIVEN = ("label", "labels", "entities")

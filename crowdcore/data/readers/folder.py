@@ -16,7 +16,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
 from crowdcore.data.arrays import open_array, read_npz
 from crowdcore.data.columns import need_roles, read_roles
-from crowdcore.data.dataset import SimulatedTruth
+from crowdcore.data.dataset import TRUTH_ARRAYS, SimulatedTruth
 from crowdcore.data.dictionary import Codes, strings
 from crowdcore.data.formulas import unescape
 from crowdcore.data.readers._sentences import are_tag_sequences, by_tokens
@@ -26,13 +26,10 @@ from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Table, identify, open_table
 from crowdcore.data.tables.base import Arrow
 
-__all__ = ["DatasetFolder", "find_table", "is_dataset_folder", "read_class_list"]
-
 SUFFIXES = ("parquet", "csv", "tsv", "jsonl")
 Target = Literal["classes", "ratings", "sequences"]
 TARGETS: dict[str, Target] = {"# regression": "ratings", "# sequence": "sequences"}  # first line of classes.txt
 TARGET_MARKS = tuple(TARGETS)
-_TRUTH = ("worker_confusion", "common_confusion", "omega", "used_common", "group")
 
 
 def find_table(folder: Path, stem: str) -> Path | None:
@@ -133,10 +130,9 @@ def _with_tasks(raw: Raw, path: Path) -> Raw:
     table = open_table(identify(path), ReadSettings())
     columns = read_roles(table, ReadSettings(), ("task",), extra=False)
     part = {role: codes for role, codes in columns.codes.items() if role in ("task", "gold", "split", *MEDIA)}
-    media = {role: part[role] for role in MEDIA if role in part}
     return replace(
         raw,
-        tasks=RawTasks(part["task"], True, part.get("gold"), part.get("split"), media, table.escaped),
+        tasks=RawTasks.of(part, True, table.escaped),
         roles=raw.roles | {role: f"{path.name}: {columns.roles[role]}" for role in part if role != "task"},
         findings=(*raw.findings, *columns.findings, *table.repeated_headers(per_row=0)),
     )
@@ -187,7 +183,7 @@ def _read_truth(folder: Path, n_annotations: int) -> SimulatedTruth | None:
     path = folder / "truth.npz"
     if not path.is_file():
         return None
-    parts = read_npz(path, (*_TRUTH, "worker_role", "settings"))
+    parts = read_npz(path, (*TRUTH_ARRAYS, "worker_role", "settings"))
     for name in ("omega", "used_common"):
         if name in parts and parts[name].shape != (n_annotations,):
             raise DataError(f"`{name}` has the shape {parts[name].shape} for {n_annotations} annotations", file=path)

@@ -16,8 +16,6 @@ from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.readers.folder import is_dataset_folder
 from crowdcore.data.settings import ReadSettings
 
-__all__ = ["ImageFolder"]
-
 _SPLITS = {"train", "training", "valid", "validation", "val", "dev", "test", "testing"}
 
 

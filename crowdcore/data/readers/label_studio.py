@@ -16,8 +16,6 @@ from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import JsonTable
 
-__all__ = ["LabelStudio"]
-
 SPANS = "spans"  # kind of a control that marks texts
 _KINDS = ("choices", "pairwise", "rating")
 _ANSWERS = dict(zip(("choices", "selected", "rating"), _KINDS, strict=True))  # key of the value -> kind of control

@@ -11,8 +11,6 @@ from crowdcore.data.readers._answers import Answers, as_list, media_of, records,
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.settings import MEDIA, ReadSettings
 
-__all__ = ["LabelStudioTable"]
-
 _ALWAYS = {"id", "annotator", "annotation_id"}
 _TOOL = {*_ALWAYS, "created_at", "updated_at", "lead_time", "agreement"}
 

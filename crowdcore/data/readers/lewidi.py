@@ -13,8 +13,6 @@ from crowdcore.data.report import Finding
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import JsonTable
 
-__all__ = ["LeWiDi"]
-
 
 class LeWiDi(Reader):
     """``{"1": {"text", "annotators": "Ann1,Ann2", "annotations": "0,1", "split", …}}``; hard and soft labels are

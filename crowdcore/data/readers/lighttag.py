@@ -10,8 +10,6 @@ from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import JsonTable
 
-__all__ = ["LightTag"]
-
 
 class LightTag(Reader):
     """``examples``, each with ``classifications`` (``classname``, ``classified_by``) and ``seen_by``; no tags."""

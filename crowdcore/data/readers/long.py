@@ -9,8 +9,6 @@ from crowdcore.data.columns import assign_roles
 from crowdcore.data.readers.base import Raw, Reader, Source, read_annotations
 from crowdcore.data.settings import ReadSettings
 
-__all__ = ["LongTable"]
-
 NEEDED = ("task", "worker", "label")
 
 

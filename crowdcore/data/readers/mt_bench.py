@@ -9,8 +9,6 @@ from crowdcore.data.readers._answers import Answers, records, text_of
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.settings import ReadSettings
 
-__all__ = ["MTBench"]
-
 _ALWAYS = {"question_id", "model", "judge", "judgment", "score"}
 
 

@@ -23,8 +23,6 @@ from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import Table
 
-__all__ = ["MTurk"]
-
 _ALWAYS = ("HITId", "WorkerId")
 _FORM = "Answer.taskAnswers"  # all answers of a form of Crowd HTML Elements, as JSON
 _PRESSED = {"": -1, "false": 0, "true": 1}

@@ -13,8 +13,6 @@ from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import JsonTable
 
-__all__ = ["Prodigy"]
-
 _WHO = ("_annotator_id", "_session_id")
 _SUGGESTIONS = ("classification", "ner", "spans", "pos", "dep", "image", "audio", "text", "html", "compare", "diff")
 SPANS = "spans"  # the field of what workers mark in a text

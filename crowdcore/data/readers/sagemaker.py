@@ -15,8 +15,6 @@ from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import JsonTable, identify, open_table
 
-__all__ = ["SageMaker"]
-
 _OWN = "annotationsFromAllWorkers"  # in output.manifest, by AWS's sample of a post-annotation function
 _PATTERNS = (
     "*/*.json",

@@ -19,8 +19,6 @@ from crowdcore.data.readers._export import (
 from crowdcore.data.readers.base import Raw, Reader, Source
 from crowdcore.data.settings import ReadSettings
 
-__all__ = ["Toloka"]
-
 _ALWAYS = {"ASSIGNMENT:assignment_id", "ASSIGNMENT:worker_id"}
 _TASK = "ASSIGNMENT:task_id"
 _TIMES = ("ASSIGNMENT:submitted", "ASSIGNMENT:started")  # of a page of tasks; the web page's file has the start only

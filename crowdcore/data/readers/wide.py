@@ -13,15 +13,14 @@ import pyarrow as pa
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
 from crowdcore.data.columns import ALIASES, alias_findings, plain
-from crowdcore.data.dictionary import Codes, Encoder, encode, strings
+from crowdcore.data.dictionary import Codes, Encoder, compact, encode, strings
+from crowdcore.data.lookups import counted
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.report import Finding, Level, plural
 from crowdcore.data.settings import MEDIA, RatingSettings, ReadSettings
 from crowdcore.data.tables import Table
 from crowdcore.data.tables.base import Arrow
 from crowdcore.data.worker_columns import find_workers
-
-__all__ = ["WideTable"]
 
 MINUS_ONE = ("-1", "-1.0")
 
@@ -66,7 +65,7 @@ class WideTable(Reader):
             twice = min(table.repeated)
             raise DataError(f"Two columns are called {twice!r}", "Rename one.", file=source.path, column=twice)
         about = {role: Encoder() for role in roles}
-        labels, rows, columns = Encoder(), [], []
+        labels, rows, columns = Encoder(), bytearray(), bytearray()  # int32, grow in place
         n = 0
         for chunk in table.stream(table.columns):
             for role, encoder in about.items():
@@ -74,26 +73,26 @@ class WideTable(Reader):
                     encoder.add(chunk[roles[role]])
             row, column, values = _melt(table, chunk, workers, missing)
             labels.add(values)
-            rows.append(row + n)
-            columns.append(column)
+            rows += (row + n).astype(np.int32).data
+            columns += column.data
             n += chunk.num_rows
         if n == 0:
             raise DataError("There are columns, but no rows", file=source.path)
         table.refuse_nested((*workers, *(column for role, column in roles.items() if role not in MEDIA)))
-        task_row, worker, label = np.concatenate(rows), np.concatenate(columns), labels.finish()
+        task_row, worker, label = np.frombuffer(rows, np.int32), np.frombuffer(columns, np.int32), labels.finish()
         cells = table.n_read * len(workers)
         empty, repeated = n * len(workers) - len(label), table.repeated_headers(per_row=len(workers))
         without, told = _without_minus_one(label, cells, settings)
-        task_row, worker, label = task_row[without], worker[without], label.take(without)
+        if without is not None:
+            task_row, worker, label = task_row[without], worker[without], label.take(without)
         part = {role: encoder.finish() for role, encoder in about.items()}
         ids = part.get("task") or Codes(strings(str(i + 1) for i in range(n)), np.arange(n, dtype=np.int32))
-        media = {role: part[role] for role in MEDIA if role in part}
-        counts = np.bincount(worker, minlength=len(workers))
+        counts = counted(worker, len(workers))
         findings = alias_findings({r: c for r, c in roles.items() if r in part}, (), settings)
         return Raw(
             self.name,
             ids.take(task_row),
-            encode(strings(workers).take(pa.array(worker))),
+            compact(strings(workers), worker),
             label,
             table.columns,
             {**roles, "worker": f"{len(workers)} columns"},
@@ -102,7 +101,7 @@ class WideTable(Reader):
             encoding=table.encoding,
             delimiter=table.delimiter,
             escaped=table.escaped,
-            tasks=RawTasks(ids, True, part.get("gold"), part.get("split"), media, table.escaped),
+            tasks=RawTasks.of({**part, "task": ids}, True, table.escaped),
             findings=(
                 *(*table.findings, *findings, *found.findings, *repeated),
                 *(*_empty_cells(empty, cells), *told, *_empty_columns(workers, counts)),
@@ -115,8 +114,8 @@ def _empty_cells(n: int, cells: int) -> list[Finding]:
     return [Finding("empty-cells", "note", sentence, n, left_out=n)] if n else []
 
 
-def _without_minus_one(label: Codes, cells: int, settings: ReadSettings) -> tuple[IntArray, list[Finding]]:
-    """The filled cells without those of -1 where that seems to mean missing, and what to say of it.
+def _without_minus_one(label: Codes, cells: int, settings: ReadSettings) -> tuple[IntArray | None, list[Finding]]:
+    """The filled cells (None: all) without those of -1 where that seems to mean missing, and what to say of it.
 
     That is so where the class list lacks -1, or where none is given and the other labels, two at least, are words or
     numbers from 0.
@@ -129,7 +128,7 @@ def _without_minus_one(label: Codes, cells: int, settings: ReadSettings) -> tupl
     else:
         kept = kept or len(others) < 2 or any(re.fullmatch(r"-[0-9.]+", name) for name in others)
     if kept:
-        return np.arange(len(label)), []
+        return None, []
     gone = np.append([name in MINUS_ONE for name in names], False)[label.codes]
     n = int(gone.sum())
     sentence = f"{n:,} of {plural(cells, 'cell')} hold -1 and would be read as missing"
@@ -178,7 +177,7 @@ def _melt(
         void = np.array([v.strip() in missing for v in codes.values.to_pylist()] + [True])
         filled = np.flatnonzero(~void[codes.codes])
         rows.append(filled)
-        columns.append(np.full(len(filled), number))
+        columns.append(np.full(len(filled), number, np.int32))
         texts.append(codes.values.take(pa.array(codes.codes[filled])))
     row, column = np.concatenate(rows), np.concatenate(columns)
     order = np.argsort(row, kind="stable")

@@ -15,8 +15,6 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset, SimulatedTruth
 
-__all__ = ["copy_leader", "imitate_common", "push_class"]
-
 
 def copy_leader(
     dataset: CrowdDataset, workers: Sequence[int], leader: int, rate: float = 0.8, seed: int = 0

@@ -5,24 +5,22 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from pydantic import Field
 from scipy.optimize import brentq
 from scipy.special import expit
 
 from crowdcore.core.errors import SettingError
+from crowdcore.core.settings import Share, setting
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset, SimulatedTruth
 from crowdcore.data.rows import Rows
 from crowdcore.data.simulate import _confusion as confusions
 from crowdcore.data.simulate._draw import assign, draw_labels
-from crowdcore.data.simulate.base import Crowd, Simulation
-
-__all__ = ["CommonNoise", "omega_bias"]
+from crowdcore.data.simulate.base import ClassSimulation, Crowd
 
 _BLOCK = 4096  # tasks whose features are projected at once
 
 
-class CommonNoise(Simulation):
+class CommonNoise(ClassSimulation):
     """Settings and equations of CoNAL's noise (Chu et al. 2021, "Synthesizing annotations").
 
     ``s_i^r ~ Bernoulli(ω_i^r)``; with s = 1 the label is drawn from row ``z_i`` of the common confusion π^g, with
@@ -32,67 +30,46 @@ class CommonNoise(Simulation):
     ``proportion``. Strength is the off-diagonal mass of every confused row; individual confusions are asymmetric.
     """
 
-    n_workers: int = Field(default=30, ge=1, title="Workers", description="Workers, R.")
-    per_task: float = Field(
-        default=3.0, gt=0, title="Labels per task (mean)", description="Labels per task on average."
+    n_workers: int = setting(30, "Workers", "Workers, R.", ge=1)
+    per_task: float = setting(3.0, "Labels per task (mean)", "Labels per task on average.", gt=0)
+    spread: Literal["even", "binomial"] = setting(
+        "even",
+        "Spread of labels over tasks",
+        "The same number of labels for each task, or binomial around the average.",
     )
-    spread: Literal["even", "binomial"] = Field(
-        default="even",
-        title="Spread of labels over tasks",
-        description="The same number of labels for each task, or binomial around the average.",
+    workload: Literal["equal", "beta"] = setting(
+        "equal",
+        "Spread of labels over workers",
+        "Workers label equally often, or ∝ Beta(1.5, 3) as in CCC, so that some label little.",
     )
-    workload: Literal["equal", "beta"] = Field(
-        default="equal",
-        title="Spread of labels over workers",
-        description="Workers label equally often, or ∝ Beta(1.5, 3) as in CCC, so that some label little.",
+    pattern: Literal["asymmetric", "symmetric"] = setting(
+        "asymmetric",
+        "Common confusion",
+        "Common confusion: each class to another one, or random pairs into each other.",
     )
-    pattern: Literal["asymmetric", "symmetric"] = Field(
-        default="asymmetric",
-        title="Common confusion",
-        description="Common confusion: each class to another one, or random pairs into each other.",
+    targets: tuple[int, ...] | None = setting(
+        None,
+        "Class that each class is taken for",
+        "The class that each class is taken for (itself: never confused), instead of a random pattern.",
     )
-    targets: tuple[int, ...] | None = Field(
-        default=None,
-        title="Class that each class is taken for",
-        description="The class that each class is taken for (itself: never confused), instead of a random pattern.",
+    common_strength: Share = setting(
+        0.4, "Common strength (share of wrong labels)", "Off-diagonal mass of a row of the common confusion."
     )
-    common_strength: float = Field(
-        default=0.4,
-        ge=0,
-        le=1,
-        title="Common strength (share of wrong labels)",
-        description="Off-diagonal mass of a row of the common confusion.",
+    individual_strength: Share = setting(
+        0.7, "Individual strength (share of wrong labels)", "Off-diagonal mass of a row of each worker's own confusion."
     )
-    individual_strength: float = Field(
-        default=0.7,
-        ge=0,
-        le=1,
-        title="Individual strength (share of wrong labels)",
-        description="Off-diagonal mass of a row of each worker's own confusion.",
+    strength_spread: Share = setting(
+        0.0,
+        "Spread of individual strength",
+        "Standard deviation of the workers' individual strengths, cut off at 0 and 1.",
     )
-    strength_spread: float = Field(
-        default=0.0,
-        ge=0,
-        le=1,
-        title="Spread of individual strength",
-        description="Standard deviation of the workers' individual strengths, cut off at 0 and 1.",
+    proportion: Share = setting(
+        0.5, "Proportion of common confusion (mean ω)", "Mean probability ω of using the common confusion."
     )
-    proportion: float = Field(
-        default=0.5,
-        ge=0,
-        le=1,
-        title="Proportion of common confusion (mean ω)",
-        description="Mean probability ω of using the common confusion.",
+    omega_spread: float = setting(
+        1.0, "Spread of ω (logits)", "Standard deviation of u·v, i.e. how much ω varies.", ge=0
     )
-    omega_spread: float = Field(
-        default=1.0,
-        ge=0,
-        title="Spread of ω (logits)",
-        description="Standard deviation of u·v, i.e. how much ω varies.",
-    )
-    embedding: int = Field(
-        default=20, ge=1, title="Embedding size", description="Dimension of the hidden embeddings u and v."
-    )
+    embedding: int = setting(20, "Embedding size", "Dimension of the hidden embeddings u and v.", ge=1)
 
     def _annotate(self, tasks: CrowdDataset, labelled: IntArray, rng: np.random.Generator) -> Crowd:
         common = confusions.flip(self._targets(tasks.n_classes, rng), self.common_strength)

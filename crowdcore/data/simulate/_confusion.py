@@ -6,8 +6,6 @@ import numpy as np
 
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["class_wise", "flip", "hammer_spammer", "next_class", "other_class", "paired_class", "symmetrical"]
-
 
 def flip(target: IntArray, strength: float) -> FloatArray:
     """Each class is given its ``target`` (C,) with probability ``strength``; a class that targets itself is never."""

@@ -7,8 +7,6 @@ import numpy as np
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = ["assign", "choose_workers", "draw_labels"]
-
 _BLOCK = 1 << 22  # elements of a temporary block
 
 

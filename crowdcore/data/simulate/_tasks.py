@@ -13,8 +13,6 @@ from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset
 from crowdcore.data.subset import take_tasks
 
-__all__ = ["TaskChoice"]
-
 
 class TaskChoice(Settings):
     """A part of a dataset; the default is all of it.

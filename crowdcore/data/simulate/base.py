@@ -1,4 +1,4 @@
-"""`Simulation`: labels from workers whose confusions are known, on tasks whose true classes are known."""
+"""`Simulation`: labels from workers whose mistakes are known, on tasks whose truth is known."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
 from crowdcore.core.errors import DataError, SettingError
-from crowdcore.core.settings import Settings
+from crowdcore.core.settings import Settings, setting
 from crowdcore.core.types import AnyArray, IntArray
-from crowdcore.data.dataset import NO_SPLIT, SPLITS, CrowdDataset, SimulatedTruth
+from crowdcore.data.dataset import SPLITS, CrowdDataset, SimulatedTruth
+from crowdcore.data.index_table import NO_SPLIT
+from crowdcore.data.ratings import Labelled
 from crowdcore.data.rows import Rows
-
-__all__ = ["Crowd", "Simulation", "TaskSource", "as_tasks", "numbered", "wrong_classes"]
 
 TaskSource: TypeAlias = CrowdDataset | tuple[AnyArray | None, AnyArray]
 
@@ -45,8 +44,7 @@ class Crowd:
 class Simulation(Settings):
     """Base of every simulated crowd: frozen settings, and `run`, which returns a dataset with its truth.
 
-    A subclass sets ``name`` (= its file's name, ``_`` as ``-``), ``title`` and ``paper``, declares its settings,
-    and implements ``_annotate``; one that makes its own tasks also overrides ``_tasks``.
+    A subclass sets ``name`` (= its file's name, ``_`` as ``-``), ``title`` and ``paper``, and declares its settings.
     """
 
     name: ClassVar[str]
@@ -54,7 +52,23 @@ class Simulation(Settings):
     paper: ClassVar[str]
     makes_tasks: ClassVar[bool] = False
 
-    seed: int = Field(default=0, ge=0, title="Seed", description="Seed of everything drawn at random.")
+    seed: int = setting(0, "Seed", "Seed of everything drawn at random.", ge=0)
+
+    @abstractmethod
+    def run(self, source: TaskSource | None = None) -> Labelled:
+        """Simulate the crowd, on the tasks of a source where the simulation does not make its own."""
+
+    def _check_source(self, source: TaskSource | None) -> None:
+        if (source is None) != self.makes_tasks:
+            must = "be left out: this simulation makes its own tasks" if self.makes_tasks else "hold tasks with gold"
+            raise SettingError("source", must, type(source).__name__)
+
+
+class ClassSimulation(Simulation):
+    """Base of crowds whose labels are classes or tags.
+
+    A subclass implements ``_annotate``; one that makes its own tasks also overrides ``_tasks``.
+    """
 
     def run(self, source: TaskSource | None = None) -> CrowdDataset:
         """Simulate the crowd.
@@ -68,9 +82,7 @@ class Simulation(Settings):
             SettingError: a source where none is taken, or none where one is needed.
             DataError: no task with a known true class.
         """
-        if (source is None) != self.makes_tasks:
-            must = "be left out: this simulation makes its own tasks" if self.makes_tasks else "hold tasks with gold"
-            raise SettingError("source", must, type(source).__name__)
+        self._check_source(source)
         rng = np.random.default_rng(self.seed)
         tasks = self._tasks(rng) if source is None else as_tasks(source)
         labelled = np.flatnonzero((tasks.gold >= 0) & (tasks.split <= SPLITS.index("train")))

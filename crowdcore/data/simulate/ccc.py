@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
 
+from crowdcore.core.settings import setting
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset, SimulatedTruth
 from crowdcore.data.simulate import _confusion as confusions
 from crowdcore.data.simulate._draw import choose_workers, draw_labels
-from crowdcore.data.simulate.base import Crowd, Simulation, TaskSource, wrong_classes
-
-__all__ = ["PATTERN_SETS", "Ccc", "ccc"]
+from crowdcore.data.simulate.base import ClassSimulation, Crowd, TaskSource, wrong_classes
 
 # Table 4. Correlated patterns start with the same word as in the paper's text.
 PATTERN_SETS: dict[str, tuple[str, str, str, str, str]] = {
@@ -30,7 +28,7 @@ _CORRELATED = ("copy", "supportive", "opposite")
 _Set = Literal["IND-I", "IND-II", "IND-III", "IND-IV", "COR-I", "COR-II", "COR-III", "COR-IV"]
 
 
-class Ccc(Simulation):
+class Ccc(ClassSimulation):
     """Five patterns with ``per_pattern`` workers each (CCC, "Generation of two confusions" and Table 4).
 
     Independent: *symmetrical ε* errs uniformly with probability ε; *pair ε* gives the next class with probability ε;
@@ -45,17 +43,11 @@ class Ccc(Simulation):
     title: ClassVar[str] = "Pattern sets IND and COR with few-label workers (CCC)"
     paper: ClassVar[str] = "Zhang et al.: Coupled Confusion Correction, AAAI 2024, Table 4"
 
-    patterns: _Set = Field(default="IND-I", title="Pattern set", description="Pattern set of Table 4 (10 classes).")
-    per_pattern: int = Field(
-        default=50, ge=1, title="Workers per pattern", description="Workers of each of the five patterns."
-    )
-    per_task: int = Field(default=3, ge=1, title="Labels per task", description="Labels per task, k.")
-    alpha: float = Field(
-        default=1.5, gt=0, title="α of the workload", description="α of the Beta distribution of the workers' weights."
-    )
-    beta: float = Field(
-        default=3.0, gt=0, title="β of the workload", description="β of the Beta distribution of the workers' weights."
-    )
+    patterns: _Set = setting("IND-I", "Pattern set", "Pattern set of Table 4 (10 classes).")
+    per_pattern: int = setting(50, "Workers per pattern", "Workers of each of the five patterns.", ge=1)
+    per_task: int = setting(3, "Labels per task", "Labels per task, k.", ge=1)
+    alpha: float = setting(1.5, "α of the workload", "α of the Beta distribution of the workers' weights.", gt=0)
+    beta: float = setting(3.0, "β of the workload", "β of the Beta distribution of the workers' weights.", gt=0)
 
     def _annotate(self, tasks: CrowdDataset, labelled: IntArray, rng: np.random.Generator) -> Crowd:
         if tasks.n_classes != 10:

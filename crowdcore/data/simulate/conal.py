@@ -8,8 +8,6 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.simulate._common_noise import CommonNoise
 from crowdcore.data.simulate.base import TaskSource
 
-__all__ = ["Conal", "conal"]
-
 
 class Conal(CommonNoise):
     """CoNAL's noise on tasks that are given; the equations are in `CommonNoise`."""

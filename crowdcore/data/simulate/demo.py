@@ -20,8 +20,6 @@ from crowdcore.data.simulate.base import as_tasks, numbered
 from crowdcore.data.simulate.conal import Conal
 from crowdcore.data.writers import write_folder
 
-__all__ = ["make", "write"]
-
 CLASSES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 N_WORKERS, N_VALID, N_TEST, N_UNKNOWN = 40, 200, 400, 40
 FEW = (3, 5, 8, 12, 16)  # labels left of the workers who gave the fewest

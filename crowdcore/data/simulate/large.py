@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
+from crowdcore.core.settings import setting
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset, SimulatedTruth
 from crowdcore.data.simulate._draw import choose_workers, draw_labels
-from crowdcore.data.simulate.base import Crowd, Simulation, as_tasks
-
-__all__ = ["Large", "large"]
+from crowdcore.data.simulate.base import ClassSimulation, Crowd, as_tasks
 
 
-class Large(Simulation):
+class Large(ClassSimulation):
     """Worker r is right on class c with probability ``a_rc ~ Beta(7, 3)``; half of the rest goes to one class of
     that worker's own, the other half uniformly to all others. 10⁷ annotations take seconds.
     """
@@ -25,10 +23,10 @@ class Large(Simulation):
     paper: ClassVar[str] = "-"
     makes_tasks: ClassVar[bool] = True
 
-    n_tasks: int = Field(default=2_000_000, ge=1, title="Tasks", description="Tasks, N.")
-    n_workers: int = Field(default=500, ge=1, title="Workers", description="Workers, R.")
-    n_classes: int = Field(default=10, ge=2, title="Classes", description="Classes, C.")
-    per_task: int = Field(default=5, ge=1, title="Labels per task", description="Labels per task.")
+    n_tasks: int = setting(2_000_000, "Tasks", "Tasks, N.", ge=1)
+    n_workers: int = setting(500, "Workers", "Workers, R.", ge=1)
+    n_classes: int = setting(10, "Classes", "Classes, C.", ge=2)
+    per_task: int = setting(5, "Labels per task", "Labels per task.", ge=1)
 
     def _tasks(self, rng: np.random.Generator) -> CrowdDataset:
         gold = rng.integers(self.n_classes, size=self.n_tasks, dtype=np.int32)

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from crowdcore.core.errors import SettingError
+from crowdcore.core.settings import Share, setting
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset, SimulatedTruth
 from crowdcore.data.simulate._draw import draw_labels
-from crowdcore.data.simulate.base import Crowd, Simulation, TaskSource, wrong_classes
-
-__all__ = ["Rodrigues", "rodrigues"]
-
-Share = Annotated[float, Field(ge=0, le=1)]
+from crowdcore.data.simulate.base import ClassSimulation, Crowd, TaskSource, wrong_classes
 
 
-class Rodrigues(Simulation):
+class Rodrigues(ClassSimulation):
     """Every worker r labels every task: 1 with probability α_r where z = 1, 0 with probability β_r where z = 0."""
 
     name: ClassVar[str] = "rodrigues"
     title: ClassVar[str] = "Binary annotators (crowd layer)"
     paper: ClassVar[str] = "Rodrigues, Pereira: Deep Learning from Crowds, AAAI 2018, Image classification"
 
-    sensitivity: tuple[Share, ...] = Field(
-        default=(0.6, 0.9, 0.5, 0.9, 0.9),
+    sensitivity: tuple[Share, ...] = setting(
+        (0.6, 0.9, 0.5, 0.9, 0.9),
+        "Sensitivity of each worker",
+        "α_r, P(label 1 | class 1) of each worker.",
         min_length=1,
-        title="Sensitivity of each worker",
-        description="α_r, P(label 1 | class 1) of each worker.",
     )
-    specificity: tuple[Share, ...] = Field(
-        default=(0.7, 0.8, 0.5, 0.2, 0.9),
+    specificity: tuple[Share, ...] = setting(
+        (0.7, 0.8, 0.5, 0.2, 0.9),
+        "Specificity of each worker",
+        "β_r, P(label 0 | class 0) of each worker.",
         min_length=1,
-        title="Specificity of each worker",
-        description="β_r, P(label 0 | class 0) of each worker.",
     )
 
     def _annotate(self, tasks: CrowdDataset, labelled: IntArray, rng: np.random.Generator) -> Crowd:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from crowdcore.core.errors import SettingError
+from crowdcore.core.settings import setting
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.simulate._common_noise import CommonNoise
 from crowdcore.data.simulate.base import as_tasks
-
-__all__ = ["Synthetic", "synthetic"]
 
 
 class Synthetic(CommonNoise):
@@ -27,16 +25,16 @@ class Synthetic(CommonNoise):
     paper: ClassVar[str] = "Chu, Ma, Wang: Learning from Crowds by Modeling Common Confusions, AAAI 2021"
     makes_tasks: ClassVar[bool] = True
 
-    n_tasks: int = Field(default=10_000, ge=3, title="Tasks", description="Tasks in all, N.")
-    n_valid: int = Field(default=1_000, ge=0, title="Validation tasks", description="Of these, for validation.")
-    n_test: int = Field(default=1_000, ge=0, title="Test tasks", description="Of these, for testing.")
-    n_classes: int = Field(default=6, ge=2, title="Classes", description="Classes, C.")
-    n_features: int = Field(default=20, ge=1, title="Features", description="Features of a task.")
-    separation: float = Field(
-        default=1.0,
+    n_tasks: int = setting(10_000, "Tasks", "Tasks in all, N.", ge=3)
+    n_valid: int = setting(1_000, "Validation tasks", "Of these, for validation.", ge=0)
+    n_test: int = setting(1_000, "Test tasks", "Of these, for testing.", ge=0)
+    n_classes: int = setting(6, "Classes", "Classes, C.", ge=2)
+    n_features: int = setting(20, "Features", "Features of a task.", ge=1)
+    separation: float = setting(
+        1.0,
+        "Separation of classes (noise deviations)",
+        "Standard deviation of the class means; 1 = that of the noise.",
         ge=0,
-        title="Separation of classes (noise deviations)",
-        description="Standard deviation of the class means; 1 = that of the noise.",
     )
 
     def _tasks(self, rng: np.random.Generator) -> CrowdDataset:

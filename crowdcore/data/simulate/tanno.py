@@ -5,23 +5,21 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
 
 from crowdcore.core.errors import SettingError
+from crowdcore.core.settings import Share, setting
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset, SimulatedTruth
 from crowdcore.data.simulate import _confusion as confusions
 from crowdcore.data.simulate._draw import assign, draw_labels
-from crowdcore.data.simulate.base import Crowd, Simulation, TaskSource, wrong_classes
-
-__all__ = ["Tanno", "tanno"]
+from crowdcore.data.simulate.base import ClassSimulation, Crowd, TaskSource, wrong_classes
 
 # CIFAR-10's classes that look alike: airplane-ship, automobile-truck, bird-frog, cat-dog, deer-horse.
 _ALIKE = np.array([8, 9, 6, 5, 7, 3, 2, 4, 0, 1])
 _DIVERSE = ("hammer-spammer", "semantic confuser", "neighbour confuser", "adversary")
 
 
-class Tanno(Simulation):
+class Tanno(ClassSimulation):
     """A few annotators with confusions of one kind (section 3.1).
 
     Pairwise flippers are right with probability ``skill``, else they give one class that is theirs for each true
@@ -36,23 +34,13 @@ class Tanno(Simulation):
     title: ClassVar[str] = "Flippers, hammer-spammers, diverse annotators (trace regularisation)"
     paper: ClassVar[str] = "Tanno et al.: Learning from Noisy Labels by Regularized Estimation, CVPR 2019, section 3.1"
 
-    kind: Literal["pairwise-flipper", "hammer-spammer", "diverse"] = Field(
-        default="pairwise-flipper",
-        title="Kind of worker",
-        description="Kind of annotators; diverse = the four of Fig. 2, for 10 classes.",
+    kind: Literal["pairwise-flipper", "hammer-spammer", "diverse"] = setting(
+        "pairwise-flipper", "Kind of worker", "Kind of annotators; diverse = the four of Fig. 2, for 10 classes."
     )
-    skill: float = Field(
-        default=0.6,
-        ge=0,
-        le=1,
-        title="Skill (share of correct labels)",
-        description="p of flippers and hammer-spammers.",
-    )
-    n_workers: int | None = Field(
-        default=None, ge=1, title="Workers", description="Annotators; 5 if not given, and always 4 diverse ones."
-    )
-    labels: Literal["dense", "one"] = Field(
-        default="dense", title="Who labels a task", description="Everybody labels every task, or one label a task."
+    skill: Share = setting(0.6, "Skill (share of correct labels)", "p of flippers and hammer-spammers.")
+    n_workers: int | None = setting(None, "Workers", "Annotators; 5 if not given, and always 4 diverse ones.", ge=1)
+    labels: Literal["dense", "one"] = setting(
+        "dense", "Who labels a task", "Everybody labels every task, or one label a task."
     )
 
     def _annotate(self, tasks: CrowdDataset, labelled: IntArray, rng: np.random.Generator) -> Crowd:

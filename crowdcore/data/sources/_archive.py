@@ -10,8 +10,6 @@ from pathlib import Path, PurePosixPath
 from crowdcore.core.errors import DataError
 from crowdcore.data.unpack import leads_outside
 
-__all__ = ["unpack"]
-
 _CHUNK = 1 << 20
 
 

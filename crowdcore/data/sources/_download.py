@@ -15,8 +15,6 @@ from urllib.parse import urlsplit
 
 from crowdcore.core.errors import CrowdError
 
-__all__ = ["DownloadError", "Progress", "download", "file_sha256", "remember"]
-
 Progress = Callable[[str, int, int | None], None]
 """Called with the file's name, the bytes here so far and all of them (None = the server does not say)."""
 

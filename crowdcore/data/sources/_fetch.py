@@ -13,8 +13,6 @@ from crowdcore.data.sources._download import Progress, download, remember
 from crowdcore.data.sources.base import RemoteFile, Source
 from crowdcore.data.writers import write_folder
 
-__all__ = ["fetch_source"]
-
 
 def fetch_source(
     source: Source, *, url_base: str | None = None, force: bool = False, progress: Progress | None = None

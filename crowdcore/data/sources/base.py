@@ -13,8 +13,6 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["RemoteFile", "Source", "load_array", "need", "whole_numbers"]
-
 
 @dataclass(frozen=True)
 class RemoteFile:

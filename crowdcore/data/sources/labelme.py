@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import DataError
+from crowdcore.core.types import AnyArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset, Media
 from crowdcore.data.rows import Rows
 from crowdcore.data.sources._archive import unpack
@@ -44,23 +45,15 @@ class LabelMe(Source):
             return folder.joinpath(*inside) if wanted and len(inside) <= 2 else None
 
         unpack(files["deep_LabelMe.tar.gz"], place)
-        prepared = folder / "prepared"
-        gold = [
-            whole_numbers(
-                load_array(prepared / f"labels_{s}.npy", f"prepared/labels_{s}.npy", (None,)),
-                f"prepared/labels_{s}.npy",
-                0,
-                len(CLASSES),
-            )
-            for s in SPLITS
-        ]
+
+        def array(name: str, *shape: int | None) -> AnyArray:
+            return load_array(folder / name, name, shape)
+
+        named = [f"prepared/labels_{s}.npy" for s in SPLITS]
+        gold = [whole_numbers(array(name, None), name, 0, len(CLASSES)) for name in named]
         counts = [len(g) for g in gold]
-        features = [
-            load_array(prepared / f"data_{s}_vgg16.npy", f"prepared/data_{s}_vgg16.npy", (n, None, None, None)).reshape(
-                n, -1
-            )
-            for s, n in zip(SPLITS, counts, strict=True)
-        ]
+        sizes = zip(SPLITS, counts, strict=True)
+        features = [array(f"prepared/data_{s}_vgg16.npy", n, None, None, None).reshape(n, -1) for s, n in sizes]
         split = np.repeat(np.arange(len(SPLITS)), counts)
         task, worker, label, n_workers = _answers(need(folder / "answers.txt", "answers.txt"), counts[0])
         return CrowdDataset(

@@ -16,11 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
+from crowdcore.core.memory import release_memory
 from crowdcore.core.types import IntArray
 from crowdcore.data.dictionary import Codes, Encoder
 from crowdcore.data.report import Finding, make_finding, plural
-
-__all__ = ["MAX_ROWS", "Arrow", "Table"]
 
 Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
 
@@ -209,10 +208,10 @@ class Table(ABC):
                     spelled.append(column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column)
             kept.append(pa.table(spelled, names=list(keep)))
             del slab, spelled  # else they stay while the next one is read
-            pa.default_memory_pool().release_unused()
+            release_memory()
         codes = {}
         for name in columns:
             with self.naming(name):
                 codes[name] = encoders.pop(name).finish()
-        pa.default_memory_pool().release_unused()
+        release_memory()
         return codes, pa.concat_tables(kept, promote_options="permissive") if kept and keep else None

@@ -12,8 +12,6 @@ import numpy as np
 from crowdcore.core.errors import DataError
 from crowdcore.data.report import Finding
 
-__all__ = ["Content", "identify"]
-
 Kind = Literal["folder", "parquet", "text", "json", "json-lines"]
 SAMPLE = 1 << 18
 CHUNK = 8 << 20

@@ -21,8 +21,6 @@ from crowdcore.data.tables.base import Arrow, Table
 from crowdcore.data.tables.content import Content
 from crowdcore.data.tables.quotes import CELL_LIMIT, check_quotes
 
-__all__ = ["DelimitedTable"]
-
 BLOCK = CELL_LIMIT  # no single row may be longer
 _DELIMITERS = (",", "\t", ";", "|", " ")
 _LINE_END = re.compile(r"\r\n|\r|\n")

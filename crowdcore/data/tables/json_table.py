@@ -16,8 +16,6 @@ from crowdcore.core.errors import DataError
 from crowdcore.data.tables.base import Arrow, Table
 from crowdcore.data.tables.content import Content
 
-__all__ = ["JsonTable"]
-
 MAX_JSON = 256 << 20  # a JSON document has to be held as a whole
 MAX_LINE = 16 << 20
 BATCH = 1 << 16

@@ -11,8 +11,6 @@ import pyarrow as pa
 from crowdcore.core.errors import DataError
 from crowdcore.data.tables.base import Arrow, Table
 
-__all__ = ["FrameTable"]
-
 
 class FrameTable(Table):
     """A pandas frame; each level of its index is a column of its own if it has a name or does not hold numbers."""

@@ -14,8 +14,6 @@ from crowdcore.core.memory import available_memory
 from crowdcore.data.tables import base
 from crowdcore.data.tables.base import Arrow, Table
 
-__all__ = ["ParquetTable"]
-
 BATCH_CELLS = 3 << 20
 CELL = 24  # bytes that reading takes for every cell, names included: measured on five labels a task
 MAX_TEXT = 4 << 30  # bytes of text that a column of a batch may expand to

@@ -13,8 +13,6 @@ import numpy as np
 from crowdcore.core.errors import DataError
 from crowdcore.data.report import Finding, make_finding, plural
 
-__all__ = ["CELL_LIMIT", "check_quotes"]
-
 CELL_LIMIT = 8 << 20  # characters of one cell
 CHUNK = 1 << 18
 KNOWN_ROWS = 1000  # rows whose cells are remembered, to recognise rows within a cell

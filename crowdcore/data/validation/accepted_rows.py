@@ -12,9 +12,6 @@ from crowdcore.data.dictionary import Codes
 from crowdcore.data.readers.base import Raw
 from crowdcore.data.report import Finding, make_finding, plural
 
-__all__ = ["accepted_rows"]
-
-
 OUTSIDE = -2  # the class of a label that is in no class
 
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from crowdcore.core.types import IntArray
 
-__all__ = ["Annotations"]
-
 
 @dataclass(frozen=True, eq=False)
 class Annotations:

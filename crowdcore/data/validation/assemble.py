@@ -9,33 +9,24 @@ import numpy as np
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset
-from crowdcore.data.dictionary import Codes, Whole, strings
+from crowdcore.data.dictionary import Codes, Whole
 from crowdcore.data.readers.base import Raw
 from crowdcore.data.report import Finding, ImportReport, Level, make_finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.splitting import split_tasks
 from crowdcore.data.validation.accepted_rows import accepted_rows
 from crowdcore.data.validation.annotations import Annotations
-from crowdcore.data.validation.attach import (
-    attach_extra,
-    attach_file_row,
-    attach_media,
-    attach_rows,
-    attach_truth,
-)
+from crowdcore.data.validation.attach import attach_truth
 from crowdcore.data.validation.classes import ClassList, class_findings, outside, resolve_classes, to_classes
 from crowdcore.data.validation.crowd import crowd_findings, tally
 from crowdcore.data.validation.multi_select import multi_selects
-from crowdcore.data.validation.names import clean_names, row_numbers, string_index
-from crowdcore.data.validation.repeats import Repeats, find_repeats, reduce_repeats
-from crowdcore.data.validation.tasks import TaskList, media_columns, number_tasks, per_task, split_codes
+from crowdcore.data.validation.names import clean_names, row_numbers
+from crowdcore.data.validation.numbered import by_level, dataset_parts, make_report, one_gold, without_repeats
+from crowdcore.data.validation.tasks import TaskList, number_tasks, split_codes
 from crowdcore.data.validation.variants import Merged, merge_variants, rename
 from crowdcore.data.validation.workers import listed_workers, number_workers
 
-__all__ = ["RANK", "about_repeats", "assemble"]
-
 MINUS_ONE = ("-1", "-1.0")
-RANK = {"change": 0, "warning": 1, "note": 2}
 
 
 def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport, CrowdDataset]:
@@ -61,61 +52,35 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
     workers, number, noticed = number_workers(raw, columns.names["worker"], keep, merged["worker"].became)
     findings += noticed
     given = Annotations(None, tasks.task, number, label).at(keep).sorted(len(tasks.ids))
-    repeats = find_repeats(given.task, given.worker, given.label, len(workers))
-    findings += about_repeats(repeats, raw, given, settings)
-    if settings.repeats != "keep" and repeats.n_repeats:
-        stay = np.ones(len(given.task), bool)
-        stay[reduce_repeats(repeats, given.label, settings.repeats)] = False
-        given = given.at(np.flatnonzero(stay))
+    given, repeats, noticed = without_repeats(given, len(workers), raw, settings)
+    findings += noticed
     gold, split, noticed = _about_tasks(raw, columns, tasks, classes)
     findings += noticed
     counts = tally(given.worker, given.label, len(workers), len(classes.names))
     findings += class_findings(classes, counts.per_class)
     findings += crowd_findings(counts, np.bincount(given.task, minlength=len(tasks.ids)), tasks.ids, workers)
-    findings.sort(key=lambda finding: RANK[finding.level])
-    images = attach_rows(raw.arrays, "images", split, tasks.n_listed)
+    findings = by_level(findings)
     dataset = CrowdDataset(
         settings.name or name,
         classes.names,
-        string_index(tasks.ids),
-        string_index(strings(workers)),
-        given.task,
-        given.worker,
-        given.label,
+        label=given.label,
         gold=gold,
-        split=split,
-        features=attach_rows(raw.arrays, "features", split, tasks.n_listed),
-        media=attach_media(raw.path, images, media_columns(raw.tasks, tasks)),
-        extra=attach_extra(raw.extra, given.rows, raw.escaped),
         truth=attach_truth(raw.truth, given.rows, len(workers), raw.path),
-        file_row=attach_file_row(raw, given.rows),
         notes=tuple(str(finding) for finding in findings),
         sentences=raw.sentences,
+        **dataset_parts(raw, tasks, workers, given, split),
     )
     if settings.valid_share or settings.test_share:
         dataset, noticed = _divided(dataset, settings)
         findings += noticed
-    report = ImportReport(
-        source=name,
-        format=raw.format,
-        encoding=raw.encoding,
-        delimiter=raw.delimiter,
-        columns=raw.columns,
-        roles=raw.roles,
-        classes=classes.names,
-        classes_from=classes.source,
-        n_rows=raw.n_rows,
-        n_tasks=dataset.n_tasks,
-        n_workers=dataset.n_workers,
-        n_annotations=dataset.n_annotations,
-        n_gold=int((gold >= 0).sum()),
-        n_repeats=repeats.n_repeats,
-        n_contradicting=int(repeats.contradicting.sum()),
-        findings=tuple(findings),
-        variants=tuple(variants for part in merged.values() for variants in part.variants),
-        n_sentences=0 if raw.sentences is None else len(raw.sentences),
-    )
-    return report, dataset
+    about = {
+        "classes": classes.names,
+        "classes_from": classes.source,
+        "n_gold": int((gold >= 0).sum()),
+        "variants": tuple(variants for part in merged.values() for variants in part.variants),
+        "n_sentences": 0 if raw.sentences is None else len(raw.sentences),
+    }
+    return make_report(raw, name, dataset, repeats, findings, **about), dataset
 
 
 def _divided(dataset: CrowdDataset, settings: ReadSettings) -> tuple[CrowdDataset, list[Finding]]:
@@ -202,20 +167,8 @@ def _about_tasks(
     if columns.gold is not None:
         numbers = to_classes(columns.gold, classes)
         findings += outside(columns.gold, numbers, "gold", raw, classes, raw.tasks)
-        gold, rows = per_task(tasks, numbers, n)
-        if len(rows):
-            wrong = np.unique(tasks.listed[rows])
-            gold[wrong] = -1
-            sentence = f"{plural(len(wrong), 'task')} with contradicting gold would count as unknown"
-            findings.append(
-                make_finding(
-                    "gold-contradicts", "change", sentence, row_numbers(raw, rows, raw.tasks), count=len(wrong)
-                )
-            )
-        known = int((gold >= 0).sum())
-        if 0 < known < n:
-            sentence = f"Gold is known for {known:,} of {plural(n, 'task')}"
-            findings.append(Finding("partial-gold", "note", sentence, n - known, column=raw.roles.get("gold")))
+        gold, noticed = one_gold(raw, tasks, numbers)
+        findings += noticed
     if columns.split is not None:
         split, noticed = split_codes(columns.split, raw, tasks)
         findings += noticed
@@ -238,21 +191,3 @@ def _merge(
     gold = None if columns.gold is None else rename(columns.gold, of_label.became)
     merged = {"label": of_label, "worker": of_worker}
     return replace(columns, names=names, gold=gold), classes.renamed(of_label.became), merged
-
-
-def about_repeats(repeats: Repeats, raw: Raw, given: Annotations, settings: ReadSettings) -> list[Finding]:
-    """The note about a worker's repeats on a task."""
-    if not repeats.n_repeats:
-        return []
-    n = int(repeats.contradicting.sum())
-    pairs = len(repeats.contradicting)
-    later = np.delete(repeats.rows, repeats.start[:-1])
-    done = "are kept and counted" if settings.repeats == "keep" else f"were reduced to the {settings.repeats}"
-    sentence = (
-        f"{plural(repeats.n_repeats, 'repeat')} of the same worker on the same task ({plural(pairs, 'pair')}, "
-        f"{n:,} of them contradicting) {done}"
-    )
-    remedy = "Pass repeats='first', 'last' or 'majority' to reduce them." if settings.repeats == "keep" else ""
-    shown = np.sort(raw.row_numbers(later if given.rows is None else given.rows[later]))
-    left_out = 0 if settings.repeats == "keep" else repeats.n_repeats
-    return [make_finding("repeats", "note", sentence, shown, left_out=left_out, remedy=remedy)]

@@ -18,8 +18,6 @@ from crowdcore.data.readers.base import Raw
 from crowdcore.data.rows import Rows
 from crowdcore.data.tables.base import Arrow
 
-__all__ = ["RESERVED", "attach_extra", "attach_file_row", "attach_media", "attach_rows", "attach_truth"]
-
 RESERVED = ("task", "worker", "label", "gold", "split", "file_row")  # columns of the tables that we write
 
 _FILES = {"features": ("features{}.npy",), "images": ("images{}.npy", "images{}.npz", "jpeg{}.npz")}
@@ -109,7 +107,9 @@ def attach_file_row(raw: Raw, rows: IntArray | None) -> IntArray | None:
     """1-based row of the file for each annotation that was taken in; None for a folder that does not say."""
     if raw.arrays is not None and raw.rows is None:
         return None
-    return np.asarray(raw.row_numbers(np.arange(len(raw.task)) if rows is None else rows), np.int32)
+    if rows is None:
+        return np.arange(1, len(raw.task) + 1, dtype=np.int32) if raw.rows is None else np.asarray(raw.rows, np.int32)
+    return np.asarray(raw.row_numbers(rows), np.int32)
 
 
 def attach_truth(
@@ -122,7 +122,7 @@ def attach_truth(
     """
     if truth is None:
         return None
-    for name in ("worker_confusion", "group", "worker_role"):
+    for name in ("worker_confusion", "group", "worker_bias", "worker_scale", "worker_noise", "worker_role"):
         part = getattr(truth, name)
         if part is not None and len(part) not in (0, n_workers):
             raise DataError(

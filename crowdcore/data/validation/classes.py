@@ -13,12 +13,11 @@ import pyarrow.compute as pc
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dictionary import Codes, clean, encode, natural_order, strings
+from crowdcore.data.lookups import renumber
 from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.validation.names import row_numbers
-
-__all__ = ["ClassList", "class_findings", "outside", "resolve_classes", "to_classes"]
 
 RATING_VALUES = 20  # more distinct fractional numbers than this are ratings, not names of classes
 LOOKS_MISSING = ("-1", "na", "n/a", "nan", "null", "none", "?")
@@ -96,8 +95,7 @@ def to_classes(codes: Codes, classes: ClassList) -> IntArray:
     if place.null_count:
         whole = pc.index_in(_whole(codes.values), value_set=_whole(listed))
         place = pc.coalesce(place, whole)
-    target = np.append(np.asarray(place.fill_null(-2), np.int32), np.int32(-1))
-    return np.asarray(target[codes.codes])
+    return renumber(codes.codes, np.asarray(place.fill_null(-2)))
 
 
 def _whole(values: pa.Array) -> pa.Array:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdcore.core.types import BoolArray, IntArray
+from crowdcore.data.lookups import counted
 from crowdcore.data.report import Finding, Level, plural
 from crowdcore.data.tables.base import Arrow
-
-__all__ = ["Tally", "crowd_findings", "tally"]
 
 ENOUGH = 10  # labels after which always the same answer is worth a word
 
@@ -26,12 +25,12 @@ class Tally:
 
 def tally(worker: IntArray, label: IntArray, n_workers: int, n_classes: int) -> Tally:
     """Count once; O(annotations) memory however many workers and classes."""
+    if n_workers * n_classes <= len(label):
+        counts = counted(worker * np.int32(n_classes) + label, n_workers * n_classes).reshape(n_workers, n_classes)
+        return Tally(counts.sum(1), counts.sum(0), np.count_nonzero(counts, axis=1))
     cell = worker.astype(np.int64)
     cell *= n_classes
     cell += label
-    if n_workers * n_classes <= len(label):
-        counts = np.bincount(cell, minlength=n_workers * n_classes).reshape(n_workers, n_classes)
-        return Tally(counts.sum(1), counts.sum(0), np.count_nonzero(counts, axis=1))
     cell.sort()  # in place, where `unique` would take twice the memory
     new = np.append(True, cell[1:] != cell[:-1])[: len(cell)]
     return Tally(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from crowdcore.core.errors import DataError
+from crowdcore.core.memory import release_memory
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.readers import Raw, Source, find_reader
 from crowdcore.data.readers.conll import looks_like_conll
@@ -18,20 +17,11 @@ from crowdcore.data.settings import ReadSettings
 from crowdcore.data.tables import identify, open_table
 from crowdcore.data.validation.assemble import assemble
 
-__all__ = [
-    "Import",
-    "check_count",
-    "examine",
-    "examine_source",
-    "open_source",
-    "read_dataset",
-    "read_source",
-    "refuse_changes",
-]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class Import:
+class Examined(Generic[T]):
     """An examined file, ready to be imported.
 
     Args:
@@ -39,9 +29,9 @@ class Import:
     """
 
     report: ImportReport
-    _dataset: CrowdDataset
+    _dataset: T
 
-    def dataset(self, accept: bool = False) -> CrowdDataset:
+    def dataset(self, accept: bool = False) -> T:
         """Take it in.
 
         Args:
@@ -50,26 +40,20 @@ class Import:
         Raises:
             DataError: something would be dropped or merged, and that was not accepted.
         """
-        if not accept:
-            refuse_changes(self.report)
+        changes = () if accept else self.report.changes
+        if changes:
+            others = len(changes) - 1
+            told = f"There {'is' if others == 1 else 'are'} {plural(others, 'more such finding')}"
+            more = f". {told}. Correct" if others else ": correct"
+            raise DataError(
+                f"{self.report.source}: {str(changes[0]).removesuffix('.')}",
+                f"Nothing was taken in{more} the file, or pass accept=True (--accept) to go on like this.",
+            )
         return self._dataset
 
 
-def refuse_changes(report: ImportReport) -> None:
-    """Refuse an import that would drop or merge something.
-
-    Raises:
-        DataError: it would; says what.
-    """
-    changes = report.changes
-    if changes:
-        others = len(changes) - 1
-        told = f"There {'is' if others == 1 else 'are'} {plural(others, 'more such finding')}"
-        more = f". {told}. Correct" if others else ": correct"
-        raise DataError(
-            f"{report.source}: {str(changes[0]).removesuffix('.')}",
-            f"Nothing was taken in{more} the file, or pass accept=True (--accept) to go on like this.",
-        )
+Import: TypeAlias = Examined[CrowdDataset]
+"""An examined crowd, ready to be imported."""
 
 
 def examine(path: str | Path, **mapping: Any) -> Import:
@@ -108,6 +92,7 @@ def examine_source(source: Source, settings: ReadSettings, adjust: Callable[[Raw
 def read_source(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] | None) -> Raw:
     """What an opened source holds, before cleaning."""
     raw = replace(find_reader(source, settings).read(source, settings), path=source.path)
+    release_memory()
     return raw if adjust is None else adjust(raw)
 
 
@@ -123,7 +108,7 @@ def check_count(report: ImportReport, path: Path | None) -> None:
             f"annotations and {report.n_left_out:,} are reported as left out"
         )
         raise DataError(sentence, "This is a fault of crowdcore, not of the file: please report it.", file=path)
-    pa.default_memory_pool().release_unused()
+    release_memory()
 
 
 def read_dataset(path: str | Path, *, accept: bool = False, **mapping: Any) -> CrowdDataset:

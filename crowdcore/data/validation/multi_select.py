@@ -17,8 +17,6 @@ from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.settings import ReadSettings
 from crowdcore.data.validation.classes import ClassList
 
-__all__ = ["find_multi_selects", "multi_selects"]
-
 _SEPARATORS = "|;,"
 
 

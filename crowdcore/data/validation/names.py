@@ -14,8 +14,6 @@ from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.tables.base import Arrow
 
-__all__ = ["clean_names", "row_numbers", "string_index"]
-
 MAX_NAME = 1 << 16  # bytes
 _SHOWN, _LOOKED_AT, _LONG = 3, 100, 60  # spellings in a sentence, rows in which they are looked for, letters of each
 

@@ -14,8 +14,6 @@ from crowdcore.data.readers import Raw
 from crowdcore.data.settings import RatingSettings
 from crowdcore.data.tables.base import Arrow
 
-__all__ = ["coded", "inside_range", "rating_numbers", "rating_range"]
-
 _NUMBER = r"^-?[0-9]+(\.[0-9]+)?([eE]-?[0-9]+)?$"  # as Arrow reads it; other ways to write one are left to pandas
 
 

@@ -12,8 +12,6 @@ from crowdcore.data.dictionary import clean
 from crowdcore.data.settings import RatingSettings
 from crowdcore.data.validation.examine import open_source, read_source
 
-__all__ = ["RatingValues", "rating_values"]
-
 _WORDS = 50  # more of them are no levels
 
 

@@ -3,53 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from crowdcore.core.types import FloatArray, IntArray
-from crowdcore.data.dictionary import Codes, clean, strings
+from crowdcore.data.dictionary import Codes, clean
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.readers import Raw, RawTasks, Source
 from crowdcore.data.report import Finding, ImportReport, make_finding, plural
 from crowdcore.data.settings import RatingSettings
 from crowdcore.data.validation.accepted_rows import accepted_rows
 from crowdcore.data.validation.annotations import Annotations
-from crowdcore.data.validation.assemble import RANK, about_repeats
-from crowdcore.data.validation.attach import attach_extra, attach_file_row, attach_media, attach_rows
+from crowdcore.data.validation.attach import attach_truth
 from crowdcore.data.validation.crowd import crowd_findings, tally
-from crowdcore.data.validation.examine import check_count, open_source, read_source, refuse_changes
-from crowdcore.data.validation.names import clean_names, row_numbers, string_index
+from crowdcore.data.validation.examine import Examined, check_count, open_source, read_source
+from crowdcore.data.validation.names import clean_names, row_numbers
+from crowdcore.data.validation.numbered import by_level, dataset_parts, make_report, one_gold, without_repeats
 from crowdcore.data.validation.rating_numbers import coded, inside_range, rating_numbers, rating_range
-from crowdcore.data.validation.repeats import find_repeats, reduce_repeats
-from crowdcore.data.validation.tasks import TaskList, media_columns, number_tasks, per_task, split_codes
+from crowdcore.data.validation.tasks import TaskList, number_tasks, split_codes
 from crowdcore.data.validation.workers import number_workers
 
-__all__ = ["RatingImport", "examine_rating_source", "examine_ratings", "read_ratings"]
-
-
-@dataclass(frozen=True, eq=False)
-class RatingImport:
-    """Examined ratings, ready to be imported.
-
-    Args:
-        report: what was understood, and what would be left out.
-    """
-
-    report: ImportReport
-    _dataset: RatingDataset
-
-    def dataset(self, accept: bool = False) -> RatingDataset:
-        """Take them in; ``accept``: agree to everything in ``report.changes``.
-
-        Raises:
-            DataError: something would be left out, and that was not accepted.
-        """
-        if not accept:
-            refuse_changes(self.report)
-        return self._dataset
+RatingImport: TypeAlias = Examined[RatingDataset]
+"""Examined ratings, ready to be imported."""
 
 
 def examine_ratings(path: str | Path, **mapping: Any) -> RatingImport:
@@ -133,57 +111,26 @@ def _assemble(raw: Raw, settings: RatingSettings, name: str) -> tuple[ImportRepo
     workers, number, noticed = number_workers(raw, names["worker"], keep, {})
     findings += noticed
     given = Annotations(None, tasks.task, number, code).at(keep).sorted(len(tasks.ids))
-    repeats = find_repeats(given.task, given.worker, given.label, len(workers))
-    findings += about_repeats(repeats, raw, given, settings)
-    if settings.repeats != "keep" and repeats.n_repeats:
-        stay = np.ones(len(given.task), bool)
-        stay[reduce_repeats(repeats, given.label, settings.repeats)] = False
-        given = given.at(np.flatnonzero(stay))
+    given, repeats, noticed = without_repeats(given, len(workers), raw, settings)
+    findings += noticed
     gold, split, noticed = _about_tasks(raw, tasks, settings, (low, high))
     findings += noticed
-    per_task_counts = np.bincount(given.task, minlength=len(tasks.ids))
     counts = tally(given.worker, given.label, len(workers), len(values))
-    findings += crowd_findings(counts, per_task_counts, tasks.ids, workers)
-    findings.sort(key=lambda finding: RANK[finding.level])
-    images = attach_rows(raw.arrays, "images", split, tasks.n_listed)
+    findings += crowd_findings(counts, np.bincount(given.task, minlength=len(tasks.ids)), tasks.ids, workers)
+    findings = by_level(findings)
     dataset = RatingDataset(
         settings.name or name,
         low,
         high,
-        string_index(tasks.ids),
-        string_index(strings(workers)),
-        given.task,
-        given.worker,
-        values[given.label],
+        rating=values[given.label],
         gold=gold,
-        split=split,
-        features=attach_rows(raw.arrays, "features", split, tasks.n_listed),
-        media=attach_media(raw.path, images, media_columns(raw.tasks, tasks)),
-        extra=attach_extra(raw.extra, given.rows, raw.escaped),
-        file_row=attach_file_row(raw, given.rows),
         notes=tuple(finding.done for finding in findings),
         levels=settings.levels or raw.levels,
+        truth=attach_truth(raw.truth, given.rows, len(workers), raw.path),
+        **dataset_parts(raw, tasks, workers, given, split),
     )
-    report = ImportReport(
-        source=name,
-        format=raw.format,
-        encoding=raw.encoding,
-        delimiter=raw.delimiter,
-        columns=raw.columns,
-        roles=raw.roles,
-        classes=(),
-        classes_from="",
-        n_rows=raw.n_rows,
-        n_tasks=dataset.n_tasks,
-        n_workers=dataset.n_workers,
-        n_annotations=dataset.n_annotations,
-        n_gold=int((~np.isnan(gold)).sum()),
-        n_repeats=repeats.n_repeats,
-        n_contradicting=int(repeats.contradicting.sum()),
-        findings=tuple(findings),
-        rating_range=(low, high),
-    )
-    return report, dataset
+    about = {"classes": (), "classes_from": "", "n_gold": int((~np.isnan(gold)).sum()), "rating_range": (low, high)}
+    return make_report(raw, name, dataset, repeats, findings, **about), dataset
 
 
 def _outside(
@@ -246,18 +193,9 @@ def _about_tasks(
         numbers = rating_numbers(column, settings, *bounds)
         findings += _outside(numbers, column, "gold", bounds, raw, about, settings)
         values, code = coded(numbers, column)
-        first, rows = per_task(tasks, np.where(inside_range(values, *bounds)[code], code, np.int32(-1)), n)
-        gold = np.append(values, np.nan)[first]
-        if len(rows):
-            wrong = np.unique(tasks.listed[rows])
-            gold[wrong] = np.nan
-            sentence = f"{plural(len(wrong), 'task')} with contradicting gold would count as unknown"
-            where = row_numbers(raw, rows, about)
-            findings.append(make_finding("gold-contradicts", "change", sentence, where, count=len(wrong)))
-        known = int((~np.isnan(gold)).sum())
-        if 0 < known < n:
-            sentence = f"Gold is known for {known:,} of {plural(n, 'task')}"
-            findings.append(Finding("partial-gold", "note", sentence, n - known, column=raw.roles.get("gold")))
+        agreed, noticed = one_gold(raw, tasks, np.where(inside_range(values, *bounds)[code], code, np.int32(-1)))
+        gold = np.append(values, np.nan)[agreed]
+        findings += noticed
     if about is not None and about.split is not None:
         column, noticed = clean_names(about.split, "split", raw, about=about)
         split, told = split_codes(column, raw, tasks)

@@ -9,8 +9,6 @@ import numpy as np
 
 from crowdcore.core.types import IntArray
 
-__all__ = ["Repeats", "find_repeats", "reduce_repeats"]
-
 
 @dataclass(frozen=True, eq=False)
 class Repeats:
@@ -34,7 +32,8 @@ class Repeats:
 
 def find_repeats(task: IntArray, worker: IntArray, label: IntArray, n_workers: int) -> Repeats:
     """Find repeats among annotations sorted by task."""
-    key = task.astype(np.int64)
+    largest = (int(task[-1]) + 1) * n_workers if len(task) else 0
+    key: IntArray = task.astype(np.int32) if largest < 2**31 else task.astype(np.int64)
     key *= n_workers
     key += worker
     key.sort()

@@ -12,16 +12,16 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
-from crowdcore.data.dataset import NO_SPLIT, SPLITS
+from crowdcore.data.dataset import SPLITS
 from crowdcore.data.dictionary import Codes
 from crowdcore.data.formulas import unescape
 from crowdcore.data.images import SUFFIXES
+from crowdcore.data.index_table import NO_SPLIT
+from crowdcore.data.lookups import renumber
 from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.tables.base import Arrow
 from crowdcore.data.validation.names import row_numbers
-
-__all__ = ["TaskList", "media_columns", "number_tasks", "per_task", "split_codes"]
 
 _SPLIT_WORDS = {"train": 0, "training": 0, "valid": 1, "validation": 1, "val": 1, "dev": 1, "test": 2, "testing": 2}
 _IMAGE = f"(?i)({'|'.join(map(re.escape, SUFFIXES))})$"
@@ -53,8 +53,11 @@ def number_tasks(raw: Raw, task: Codes, listed: Codes | None) -> tuple[TaskList,
     if listed is None:
         return TaskList(task.values, task.codes, task.codes, 0), []
     _refuse_bad_list(listed, raw)
-    ids = listed.values.take(pa.array(listed.codes))
-    place = np.array(pc.index_in(task.values, value_set=ids).fill_null(-1), np.int32)
+    if task.values is listed.values:
+        ids, place = listed.values, np.arange(len(listed), dtype=np.int32)  # named in order of first appearance
+    else:
+        ids = listed.values.take(pa.array(listed.codes))
+        place = np.array(pc.index_in(task.values, value_set=ids).fill_null(-1), np.int32)
     new = np.flatnonzero(place < 0)
     findings = []
     if len(new):
@@ -65,7 +68,7 @@ def number_tasks(raw: Raw, task: Codes, listed: Codes | None) -> tuple[TaskList,
         examples = tuple(extra[:5].to_pylist())
         findings.append(make_finding("tasks-not-listed", "warning", sentence, rows, count=len(new), examples=examples))
         ids = pa.concat_arrays([ids, extra])
-    numbers = np.append(place, np.int32(-1))[task.codes]
+    numbers = renumber(task.codes, place)
     n_listed = len(listed)
     return TaskList(ids, numbers, np.arange(n_listed, dtype=np.int32), n_listed), findings
 
@@ -74,9 +77,8 @@ def _refuse_bad_list(listed: Codes, raw: Raw) -> None:
     gone = np.flatnonzero(listed.missing)
     if len(gone):
         raise DataError("The list of tasks has a row without a task", file=raw.path, row=int(gone[0]) + 1)
-    counts = np.bincount(listed.codes, minlength=len(listed.values))
-    if (counts > 1).any():
-        code = int(np.argmax(counts > 1))
+    if len(listed) > len(listed.values):
+        code = int(np.argmax(listed.counts > 1))
         first, second = np.flatnonzero(listed.codes == code)[:2] + 1
         raise DataError(
             f"The list of tasks names {listed.values[code].as_py()!r} twice, in rows {first} and {second}",

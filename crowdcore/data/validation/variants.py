@@ -21,8 +21,6 @@ from crowdcore.data.report import Finding, Level, Role, Variants, make_finding
 from crowdcore.data.settings import Merge
 from crowdcore.data.tables.base import Arrow
 
-__all__ = ["Merged", "fold", "merge_variants", "rename"]
-
 _SETTING: dict[Role, str] = {"label": "merge_classes", "worker": "merge_workers"}
 _NOUN: dict[Role, str] = {"label": "classes", "worker": "workers"}
 
@@ -115,11 +113,9 @@ def rename(codes: Codes, became: Mapping[str, str]) -> Codes:
 
 def _spellings(written: Codes, read: Codes, others: Iterable[str], named: set[str]) -> list[_Spelling]:
     """Those that are not alone in their fold, or are named; others, if not in the column, count 0."""
-    number = np.full(len(written.values) + 1, -1, np.int32)
-    number[written.codes] = read.codes
-    count = np.bincount(written.codes + 1, minlength=len(written.values) + 1)[1:]
-    known = number[:-1] >= 0
-    names = read.values.take(pa.array(number[:-1][known]))
+    number, count = read.codes[written.first_rows], written.counts
+    known = number >= 0
+    names = read.values.take(pa.array(number[known]))
     more = strings(dict.fromkeys(others))
     more = more.filter(pc.invert(pc.is_in(more, value_set=read.values)))
     every = pa.concat_arrays([names, more])

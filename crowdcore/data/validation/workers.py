@@ -11,10 +11,9 @@ import pyarrow.compute as pc
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dictionary import Codes, clean, encode, natural_order, strings
+from crowdcore.data.lookups import counted, renumber
 from crowdcore.data.readers.base import Raw
 from crowdcore.data.report import Finding, plural
-
-__all__ = ["listed_workers", "number_workers"]
 
 
 def number_workers(
@@ -37,7 +36,7 @@ def number_workers(
     values = worker.values
     used = np.ones(len(values), bool)
     if keep is not None:
-        used = np.bincount(worker.codes[keep], minlength=len(values)) > 0
+        used = counted(worker.codes[keep], len(values)) > 0
     listed = list(dict.fromkeys(became.get(name, name) for name in listed_workers(raw)))
     known = np.asarray(pc.is_in(values, value_set=strings(listed)))
     findings = []
@@ -48,8 +47,8 @@ def number_workers(
         findings.append(Finding("workers-without-labels", "change", sentence, len(lost), examples=examples))
     others = values.filter(pa.array(used & ~known)).to_pylist()
     ids = listed + [others[i] for i in natural_order(others)]
-    place = pc.index_in(values, value_set=strings(ids)).fill_null(-1)
-    return ids, np.append(np.asarray(place, np.int32), np.int32(-1))[worker.codes], findings
+    place = np.asarray(pc.index_in(values, value_set=strings(ids)).fill_null(-1))
+    return ids, renumber(worker.codes, place), findings
 
 
 def listed_workers(raw: Raw) -> tuple[str, ...]:

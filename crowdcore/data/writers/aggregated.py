@@ -13,8 +13,6 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.dictionary import strings
 from crowdcore.data.writers.tables import check_names, names_column, write_table
 
-__all__ = ["write_aggregated"]
-
 
 def write_aggregated(
     dataset: CrowdDataset, labels: IntArray, path: str | Path, *, posterior: FloatArray | None = None

@@ -13,8 +13,6 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.dictionary import strings
 from crowdcore.data.writers.tables import replacing
 
-__all__ = ["write_conll"]
-
 _STEP = 1 << 24  # cells in memory at a time
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.dataset import SPLIT_ENDINGS, SPLITS, CrowdDataset, SimulatedTruth
+from crowdcore.data.dataset import SPLIT_ENDINGS, SPLITS, TRUTH_ARRAYS, CrowdDataset, SimulatedTruth
 from crowdcore.data.dictionary import natural_order, strings
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.readers.folder import TARGET_MARKS
@@ -20,8 +20,6 @@ from crowdcore.data.sentences import Sentences
 from crowdcore.data.tables.base import Arrow
 from crowdcore.data.writers.long import annotation_table, gold_column
 from crowdcore.data.writers.tables import TableFormat, beside, check_names, names_column, write_table
-
-__all__ = ["write_folder"]
 
 
 def write_folder(
@@ -100,7 +98,7 @@ def _fill(dataset: CrowdDataset | RatingDataset, folder: Path, table: TableForma
     if dataset.file_row is not None:
         np.save(folder / "file_row.npy", dataset.file_row, allow_pickle=False)
     _copy_media(dataset, folder)
-    if not isinstance(dataset, RatingDataset) and dataset.truth is not None:
+    if dataset.truth is not None:
         _write_truth(dataset.truth, folder / "truth.npz")
     text = readme or (
         f"# {dataset.name}\n\n{dataset.n_annotations:,} annotations by {dataset.n_workers:,} workers on "
@@ -174,9 +172,8 @@ def _copy_media(dataset: CrowdDataset | RatingDataset, folder: Path) -> None:
 
 
 def _write_truth(truth: SimulatedTruth, path: Path) -> None:
-    names = ("worker_confusion", "common_confusion", "omega", "used_common", "group")
     parts: dict[str, Any] = {
-        name: np.asarray(getattr(truth, name)) for name in names if getattr(truth, name) is not None
+        name: np.asarray(getattr(truth, name)) for name in TRUTH_ARRAYS if getattr(truth, name) is not None
     }
     settings = np.array(json.dumps(truth.settings, sort_keys=True))
     np.savez_compressed(path, **parts, settings=settings, worker_role=np.array(truth.worker_role, dtype=np.str_))

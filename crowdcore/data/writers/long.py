@@ -16,8 +16,6 @@ from crowdcore.data.tables.base import Arrow
 from crowdcore.data.validation.attach import RESERVED
 from crowdcore.data.writers.tables import check_names, names_column, write_table
 
-__all__ = ["annotation_table", "gold_column", "write_long"]
-
 
 def annotation_table(dataset: CrowdDataset | RatingDataset, complete: bool = False) -> Arrow:
     """A pyarrow table: task, worker, label or rating, extra columns; ``complete``: also gold, split, file row."""

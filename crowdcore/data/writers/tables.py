@@ -19,8 +19,6 @@ from crowdcore.data.formulas import escape
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.tables.base import Arrow
 
-__all__ = ["TableFormat", "beside", "check_names", "names_column", "replacing", "table_format", "write_table"]
-
 TableFormat = Literal["parquet", "csv"]
 
 

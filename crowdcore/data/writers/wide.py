@@ -14,8 +14,6 @@ from crowdcore.data.validation.attach import RESERVED
 from crowdcore.data.writers.long import gold_column
 from crowdcore.data.writers.tables import check_names, write_table
 
-__all__ = ["write_wide"]
-
 
 def write_wide(dataset: RatingDataset, path: str | Path) -> Path:
     """Write ratings as a wide CSV or Parquet file (by the ending of ``path``): a row a task, a column a worker.

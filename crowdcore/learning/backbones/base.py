@@ -9,8 +9,6 @@ from torch import Tensor, nn
 from crowdcore.core.errors import DataError
 from crowdcore.core.settings import Settings
 
-__all__ = ["Backbone", "image_channels"]
-
 
 class Backbone(nn.Module):
     """Base of every backbone: built from the shape of one input, the number of outputs and its settings."""

@@ -10,8 +10,6 @@ from torch import Tensor
 from crowdcore.learning.backbones.base import Backbone
 from crowdcore.learning.networks.layers import Linear
 
-__all__ = ["LinearBackbone"]
-
 
 class LinearBackbone(Backbone):
     """One linear layer on the flattened input."""

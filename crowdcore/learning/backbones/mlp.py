@@ -13,8 +13,6 @@ from crowdcore.core.settings import Settings
 from crowdcore.learning.backbones.base import Backbone
 from crowdcore.learning.networks.layers import Dropout, Linear
 
-__all__ = ["Mlp", "MlpSettings"]
-
 
 class MlpSettings(Settings):
     """Settings of the network with one hidden layer."""

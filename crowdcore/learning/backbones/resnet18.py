@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from crowdcore.learning.networks.residual import Residual
 
-__all__ = ["Resnet18"]
-
 
 class Resnet18(Residual):
     """ResNet-18 with a 3×3 stem and no first pooling."""

@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from crowdcore.learning.networks.residual import Residual
 
-__all__ = ["Resnet34"]
-
 
 class Resnet34(Residual):
     """ResNet-34 with a 3×3 stem and no first pooling."""

@@ -15,8 +15,6 @@ from crowdcore.learning.networks.layers import Dropout, Linear
 from crowdcore.learning.networks.word_sum import word_embedding
 from crowdcore.learning.training.words import BUCKETS
 
-__all__ = ["Tagger", "TaggerSettings"]
-
 _SHARES = {"word": 4, "prefix": 1, "suffix": 2, "shape": 1}  # eighths of the embedding
 _WIDTH = 5
 

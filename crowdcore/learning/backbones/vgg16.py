@@ -8,8 +8,6 @@ from torch import Tensor, nn
 
 from crowdcore.learning.backbones.base import Backbone, image_channels
 
-__all__ = ["Vgg16"]
-
 _WIDTHS = (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512)
 
 

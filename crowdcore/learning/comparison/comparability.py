@@ -12,8 +12,6 @@ from crowdcore.learning.comparison.judged import gold_on_test
 from crowdcore.learning.comparison.selected_by import WAYS, selected_by
 from crowdcore.learning.results.result import TrainingResult
 
-__all__ = ["NAMES", "common_seeds", "names_by", "shown_seed", "warnings"]
-
 NAMES = {"as-trained": "as trained", "validation-gold": "matched on validation gold"}
 """How latent classes were matched to labels, in words."""
 SELECTION = "what selected their epoch"

@@ -7,8 +7,6 @@ from typing import Literal
 
 from crowdcore.learning.results.result import TrainingResult
 
-__all__ = ["SEEN", "Seen", "apart", "features_seen"]
-
 Seen = Literal["no", "validation", "all"]
 SEEN: Mapping[Seen, str] = {
     "no": "none",

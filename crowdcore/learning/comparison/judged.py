@@ -10,9 +10,8 @@ from typing import Literal
 import numpy as np
 
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results.result import TrainingResult
-
-__all__ = ["TEST", "JudgedTasks", "Kept", "basis", "ensemble", "gold_on_test", "judge_tasks"]
 
 TEST = 2
 """The test split among the splits of a result."""
@@ -60,19 +59,21 @@ def judge_tasks(results: Mapping[str, TrainingResult], at: Kept | Mapping[str, K
     return JudgedTasks(shared, right, together)
 
 
-def gold_on_test(result: TrainingResult) -> IntArray:
+def gold_on_test(result: TrainingResult | RatingsResult) -> IntArray | FloatArray:
     """(n,) gold of the test tasks that have it."""
-    return np.asarray(result.gold[(result.split == TEST) & (result.gold >= 0)])
+    known = ~np.isnan(result.gold) if isinstance(result, RatingsResult) else result.gold >= 0
+    return np.asarray(result.gold[(result.split == TEST) & known])
 
 
-def basis(results: Sequence[TrainingResult]) -> str:
-    """Why nothing can be said of these results' test accuracy, one sentence; "" where it can."""
+def basis(results: Sequence[TrainingResult | RatingsResult]) -> str:
+    """Why nothing can be said of these results' test accuracy or error, one sentence; "" where it can."""
     if any(len(gold_on_test(r)) for r in results):
         return ""
     names = ", ".join(dict.fromkeys(r.dataset for r in results))
+    what = "error" if any(isinstance(r, RatingsResult) for r in results) else "accuracy"
     if any((r.split == TEST).any() for r in results):
-        return f"The test split of {names} has no gold labels, so accuracy cannot be measured."
-    return f"{names} has no test split, so accuracy cannot be measured. Give some tasks with gold the split 'test'."
+        return f"The test split of {names} has no gold labels, so {what} cannot be measured."
+    return f"{names} has no test split, so {what} cannot be measured. Give some tasks with gold the split 'test'."
 
 
 def _judged(result: TrainingResult) -> IntArray:

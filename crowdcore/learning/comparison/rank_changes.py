@@ -17,8 +17,6 @@ from crowdcore.learning.comparison.judged import Kept, gold_on_test, judge_tasks
 from crowdcore.learning.comparison.selected_by import WAYS, Way, selected_by
 from crowdcore.learning.results.result import TrainingResult
 
-__all__ = ["RankChanges", "rank_changes"]
-
 _OF_SELECTION = ("select_on", "holdout", "holdout_seed")  # settings in which runs selected in two ways differ
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-__all__ = ["WAYS", "Way", "selected_by"]
-
 Way = Literal["gold", "crowd", "none"]
 WAYS: Mapping[Way, str] = {
     "gold": "gold of validation",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,36 +16,15 @@ from crowdcore.analysis.recovery.recovered import recovered_confusion
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.learning.comparison.comparability import NAMES, common_seeds, names_by, shown_seed, warnings
+from crowdcore.learning.comparison.comparability import common_seeds, names_by, shown_seed
 from crowdcore.learning.comparison.features_seen import features_seen
 from crowdcore.learning.comparison.judged import TEST, Kept, ensemble
 from crowdcore.learning.comparison.selected_by import selected_by
 from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results.result import At, TrainingResult
+from crowdcore.learning.results.tagged import found_spans
+from crowdcore.learning.selection_score import ACCURACY, RMSE, SPAN_F1, SelectionScore
 from crowdcore.learning.training import metrics
-
-__all__ = [
-    "AT",
-    "AT_WORDS",
-    "EPOCHS",
-    "NAMES",
-    "TEST",
-    "accuracies",
-    "class_bands",
-    "common_seeds",
-    "cost",
-    "curve_bands",
-    "deviation",
-    "names_by",
-    "recovered",
-    "recovery",
-    "row",
-    "same_seeds",
-    "scores",
-    "together",
-    "together_name",
-    "warnings",
-]
 
 AT_WORDS: Mapping[At, str] = {
     "selected": "Selected on validation",
@@ -64,6 +43,31 @@ def accuracies(result: TrainingResult) -> dict[At, FloatArray]:
         return {at: result.accuracy("test", at=at) for at in AT}
     except DataError:
         return {at: np.full(len(result.seeds), np.nan) for at in AT}
+
+
+def errors(result: RatingsResult) -> dict[At, FloatArray]:
+    """(S,) test RMSE in the same three columns; NaN without gold on the test split."""
+    try:
+        return {at: result.score("rmse", at=at) for at in AT}
+    except DataError:
+        return {at: np.full(len(result.seeds), np.nan) for at in AT}
+
+
+def spans(result: TrainingResult) -> dict[At, FloatArray]:
+    """(S,) F1 of spans on test in the same three columns; of taggers."""
+    found: dict[At, FloatArray] = {at: found_spans(result, "test", at)["f1"].to_numpy() for at in EPOCHS}
+    return {**found, "best": np.nanmax(result.curves[SPAN_F1.on_test], 0)}
+
+
+def judged(results: Sequence[TrainingResult | RatingsResult]) -> tuple[SelectionScore, list[dict[At, FloatArray]]]:
+    """What results that stand together are judged by on test, and how each did.
+
+    RMSE of ratings, F1 of spans where all are of taggers, else accuracy.
+    """
+    rated = any(isinstance(r, RatingsResult) for r in results)
+    tagged = bool(results) and all(SPAN_F1.on_test in r.curves for r in results)
+    found = [errors(r) if isinstance(r, RatingsResult) else spans(r) if tagged else accuracies(r) for r in results]
+    return RMSE if rated else SPAN_F1 if tagged else ACCURACY, found
 
 
 def row(result: TrainingResult) -> dict[str, Any]:

@@ -12,8 +12,6 @@ from crowdcore.learning.comparison.judged import Kept, basis, gold_on_test, judg
 from crowdcore.learning.comparison.summary import same_seeds
 from crowdcore.learning.results.result import At, TrainingResult
 
-__all__ = ["over_seeds", "over_tasks", "seed_blocks"]
-
 _ALONE = "Choose at least two runs to test whether they differ."
 _NO_TASK = "These runs share no test task, so they cannot be compared task by task."
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -18,19 +18,19 @@ from crowdcore.analysis.evaluation.seed_bands import Band, band
 from crowdcore.core.types import FloatArray
 from crowdcore.data import simulate
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.ratings import Labelled
 from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results.result import TrainingResult
 
-__all__ = ["Facts", "along", "axes", "facts", "in_words", "names", "varying"]
-
 Facts: TypeAlias = Mapping[str, Any]
+R = TypeVar("R", bound=TrainingResult | RatingsResult)
 
 _CROWD, _NAME = "crowd: ", "name: "  # heads of the facts about a simulation, and about numbers in a dataset's name
 _COUNTS = ("workers", "labels per task")
 _IDENTITY = ("dataset", "fingerprint")
 
 
-def facts(result: TrainingResult | RatingsResult, dataset: CrowdDataset | None = None) -> dict[str, Any]:
+def facts(result: TrainingResult | RatingsResult, dataset: Labelled | None = None) -> dict[str, Any]:
     """Properties of a run: method, settings, and its crowd.
 
     Args:
@@ -42,10 +42,22 @@ def facts(result: TrainingResult | RatingsResult, dataset: CrowdDataset | None =
     numbers = re.findall(r"\d+(?:\.\d+)?", result.dataset)
     properties |= {f"{_NAME}number {k}": float(n) for k, n in enumerate(numbers, 1)}
     if dataset is not None:
-        properties |= {f"{_CROWD}{key.replace('_', ' ')}": value for key, value in _simulated(dataset).items()}
+        simulated = _simulated(dataset) if isinstance(dataset, CrowdDataset) else {}
+        properties |= {f"{_CROWD}{key.replace('_', ' ')}": value for key, value in simulated.items()}
         properties["workers"] = dataset.n_workers
         properties["labels per task"] = round(dataset.n_annotations / max(int(dataset.annotated.sum()), 1), 3)
     return properties
+
+
+def known(results: Sequence[R], crowds: Iterable[Labelled]) -> list[dict[str, Any]]:
+    """The `facts` of each run, with those of its crowd where that is among these."""
+    by_print = {crowd.fingerprint: crowd for crowd in crowds}
+    return [facts(result, by_print.get(result.fingerprint)) for result in results]
+
+
+def named(results: Sequence[R], given: Sequence[str] = ()) -> dict[str, R]:
+    """Runs by their `names`, in their order."""
+    return dict(zip(names([facts(result) for result in results], given), results, strict=True))
 
 
 def _simulated(dataset: CrowdDataset) -> dict[str, Any]:
@@ -109,10 +121,8 @@ def names(known: Sequence[Facts], given: Sequence[str] = ()) -> list[str]:
     return short_names
 
 
-def along(
-    results: Sequence[TrainingResult], known: Sequence[Facts], x: str, accuracy: Sequence[FloatArray]
-) -> list[Band]:
-    """Accuracy along a fact: one curve for each method, crowd and setting of everything else that varies.
+def along(results: Sequence[R], known: Sequence[Facts], x: str, score: Sequence[FloatArray]) -> list[Band]:
+    """A score along a fact: one curve for each method, crowd and setting of everything else that varies.
 
     Simulated crowds that differ only in their seed are draws of the same: their seeds come together in one point.
 
@@ -120,7 +130,7 @@ def along(
         results: the runs.
         known: from `facts`, of each run.
         x: the fact on the axis; runs without it are left out.
-        accuracy: (S,) of each run.
+        score: (S,) of each run.
     """
     varied = [key for key in varying(known) if key != x and not _of_crowd(key) and key != "method"]
     lines: dict[tuple[str, ...], list[int]] = {}
@@ -131,19 +141,19 @@ def along(
     bands = []
     for words, members in lines.items():
         places = sorted({known[k][x] for k in members}, key=_order)
-        values = [_once(results, accuracy, [k for k in members if known[k][x] == place]) for place in places]
+        values = [_once(results, score, [k for k in members if known[k][x] == place]) for place in places]
         rivals = [set(other) for other in lines if other[0] == words[0]]
         telling = [word for word in words[1:] if not all(word in rival for rival in rivals)]
         bands.append(band(", ".join([words[0], *telling]), words[0], places, values))
     return bands
 
 
-def _once(results: Sequence[TrainingResult], accuracy: Sequence[FloatArray], runs: Sequence[int]) -> FloatArray:
-    """The accuracies of runs in one point; a seed that was trained twice on the same crowd counts once."""
+def _once(results: Sequence[R], score: Sequence[FloatArray], runs: Sequence[int]) -> FloatArray:
+    """The scores of runs in one point; a seed that was trained twice on the same crowd counts once."""
     levels = {
         (results[k].fingerprint, seed): value
         for k in reversed(runs)
-        for seed, value in zip(results[k].seeds, accuracy[k], strict=True)
+        for seed, value in zip(results[k].seeds, score[k], strict=True)
     }
     return np.array(list(levels.values()))
 

@@ -20,8 +20,6 @@ from crowdcore.learning.training.loop import Replica
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.trainer import train_stack
 
-__all__ = ["fit_alternating", "without_last_layer"]
-
 
 class _OnTargets(CrowdMethod):
     """A network alone, on given targets."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["Blocks", "Classes", "fit_classes"]
-
 _RARE = 1e-2  # weight that every class has at least
 _RIDGE = 1e-9  # shrinkage at least, so that collinear coordinates have an inverse
 _UNUSED = 1e6  # offset of a class without any weight: its probability is 0

@@ -11,9 +11,7 @@ from torch import Tensor
 from crowdcore.core.settings import Settings
 from crowdcore.learning.gaussian.classes import Blocks, Classes
 from crowdcore.learning.gaussian.evidence import Annotations
-from crowdcore.learning.networks.likelihood import log_softmax, softmax
-
-__all__ = ["EmOptions", "GaussianFit", "fit_gaussians"]
+from crowdcore.learning.networks.rows import log_softmax, softmax
 
 _TEMPERATURES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 _BALANCING = 15  # steps of the biases towards the wanted class shares
@@ -29,7 +27,8 @@ class EmOptions(Settings):
         ge=0,
         le=1,
         title="Balance, ρ",
-        description="How far class shares are pulled to equal ones; 0 = not at all; empty: 0, 0.3 and 0.5 are tried.",
+        description="How far class shares are pulled to equal ones; 0 = not at all; empty: 0.3, 0.5 and 0 are tried, "
+        "without validation labels 0.15 instead of 0.",
     )
     sharpening: float | None = Field(
         default=None,

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from crowdcore.learning.networks.likelihood import expected_counts
 
-__all__ = ["Annotations"]
-
 _LIKELY = 16  # classes of a task that the expected agreement looks at
 _CELLS = 1 << 21  # cells of confusions that it holds at once
 _CHUNK = 2**18  # annotations at a time

@@ -16,20 +16,20 @@ from crowdcore.aggregation._class_names import new_names
 from crowdcore.aggregation._decomposition import Decomposition
 from crowdcore.aggregation.conal_em import ConalEM
 from crowdcore.core.types import AnyArray, IntArray
-from crowdcore.learning.gaussian.calibration import posterior_power
+from crowdcore.learning.gaussian.calibration import gold_power, posterior_power
 from crowdcore.learning.gaussian.classes import Blocks
 from crowdcore.learning.gaussian.em import EmOptions, GaussianFit, fit_gaussians
 from crowdcore.learning.gaussian.evidence import Annotations
 from crowdcore.learning.gaussian.space import Space, fit_space
-from crowdcore.learning.networks.likelihood import softmax
+from crowdcore.learning.networks.rows import softmax
 from crowdcore.learning.training.inputs import refuse_not_finite
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["Chosen", "GaussianSettings", "choose_gaussians"]
-
 _SPLITS = ConalEM()  # splits counts and names classes with its default priors
 _BALANCES, _SHARPENINGS = (0.0, 0.3, 0.5), (1.0, 1.5)
+_UNJUDGED = (0.15, 0.3, 0.5)  # balances where only labels choose: shares that drift foretell shared mistakes
 _ENOUGH, _NUMBERS, _FEWEST = 10_000, 20_000_000, 2_000  # tasks, or numbers in them, that the space is found from
+_CALIBRATING = 20  # annotated tasks with gold, at least, that say how sure the posterior should be
 _CHUNK = 4096  # tasks at a time
 
 
@@ -61,7 +61,7 @@ class Chosen:
     Args:
         space: where its classes are.
         fit: classes, posterior, confusions.
-        power: β of the posterior q^β that is as sure as labels it has not seen allow.
+        power: β of the posterior q^β that is as sure as gold or labels that it has not seen allow.
         split: the workers' confusions as a common one and their own.
         notes: what chose it, and which classes have other names than the votes give, one sentence each.
         network: what makes the features of the space from inputs; None: inputs are the features.
@@ -96,18 +96,16 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings, network: nn.M
     Raises:
         DataError: features hold NaN or infinite values.
     """
-    n, n_annotations, device = problem.n_train, problem.n_train_annotations, problem.device
+    n, device = problem.n_train, problem.device
     network = None if network is None else network.to(device)
     space = _space(problem, settings, network)
     valid, judged = problem.splits["valid"], bool(problem.validated_on) and bool((problem.valid_label >= 0).any())
     seen = {"no": n, "validation": valid.stop, "all": len(problem.order)}[settings.unlabelled]
     x = _coordinates(space, problem, network, max(seen, valid.stop if judged else 0))
-    columns = (problem.task, problem.worker, problem.label)
-    task, worker, label = (torch.from_numpy(np.ascontiguousarray(c[:n_annotations])).to(device) for c in columns)
-    annotations = Annotations(task, worker, label, n, problem.n_workers, problem.n_classes)
+    annotations = _annotations(problem, problem.splits["train"])
     labelled, everything = Blocks(x[:n]), Blocks(x[:seen]) if seen > n else None
     checked = torch.from_numpy(problem.valid_label).to(device)
-    balances = _BALANCES if settings.balance is None else (settings.balance,)
+    balances = (_BALANCES if judged else _UNJUDGED) if settings.balance is None else (settings.balance,)
     sharpenings = (_SHARPENINGS if judged else (1.0,)) if settings.sharpening is None else (settings.sharpening,)
     best: tuple[float, float] = (-np.inf, -np.inf)
     for balance, sharpening in itertools.product(balances, sharpenings):
@@ -129,14 +127,26 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings, network: nn.M
     notes = [f"{chosen} were chosen among {n_fits} fits by {by}. {shared}"]
     if moved is not None:
         notes.append(new_names(problem.dataset.classes, moved))
-    power = posterior_power(found, annotations, settings)
+    held_out = _annotations(problem, valid)
+    both = torch.where(torch.bincount(held_out.task, minlength=held_out.n_tasks) > 0, checked, -1)
+    if "gold" in problem.validated_on and (n_gold := int((both >= 0).sum())) >= _CALIBRATING:
+        power = gold_power(found, found.log_probs(x[valid]), held_out, both)
+        allowing = f"the gold of {n_gold:,} annotated validation tasks allows"
+    else:
+        power, allowing = posterior_power(found, annotations, settings), "labels that it has not seen allow"
     if power < 1:
-        notes.append(
-            f"The posterior shown is q to the power of {power:g}: so sure do labels allow that it has not seen."
-        )
+        notes.append(f"The posterior shown is q to the power of {power:g}: it is as sure as {allowing}.")
     found = _on_host(found)
     split = _SPLITS.decompose(annotations.counts(found.posterior.to(device)).cpu().numpy())
     return Chosen(space.cpu(), found, power, split, tuple(notes), None if network is None else network.cpu())
+
+
+def _annotations(problem: Problem, tasks: slice) -> Annotations:
+    """Those of some tasks, which are numbered from 0."""
+    some = slice(*np.searchsorted(problem.task, (tasks.start, tasks.stop)))
+    columns = (problem.task[some] - tasks.start, problem.worker[some], problem.label[some])
+    task, worker, label = (torch.from_numpy(np.ascontiguousarray(column)).to(problem.device) for column in columns)
+    return Annotations(task, worker, label, tasks.stop - tasks.start, problem.n_workers, problem.n_classes)
 
 
 def _names(annotations: Annotations, fit: GaussianFit, settings: EmOptions) -> IntArray | None:

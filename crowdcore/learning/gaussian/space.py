@@ -10,8 +10,6 @@ from torch import Tensor, nn
 
 from crowdcore.core.errors import DataError
 
-__all__ = ["Space", "fit_space"]
-
 _EXACT = 1500  # training tasks up to which kernel principal components are exact, and landmarks beyond
 _QUANTILES = 1000
 _SAMPLE = 1000  # tasks that the median distance is measured on

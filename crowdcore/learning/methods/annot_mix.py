@@ -15,8 +15,6 @@ from crowdcore.learning.networks.task_confusion import TaskConfusion, TaskConfus
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["AnnotMix", "AnnotMixSettings"]
-
 
 class AnnotMixSettings(TaskConfusionSettings):
     """Settings of Annot-Mix."""

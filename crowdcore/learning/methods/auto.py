@@ -15,8 +15,6 @@ from crowdcore.learning.base import CrowdMethod, Network
 from crowdcore.learning.networks.blend import Blend
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["Auto", "AutoSettings"]
-
 
 class AutoSettings(Settings):
     """Settings of auto."""
@@ -25,7 +23,8 @@ class AutoSettings(Settings):
         default="",
         title="Chosen method",
         description="A method with its settings, as in 'gaussian-em balance=0.3', or several with their weights, as in "
-        "'0.7 gaussian-em + 0.3 dl-em', to train without trials; empty: trials choose.",
+        "'0.7 gaussian-em + 0.3 dl-em^0.6' (^ is a power of its probabilities), to train without trials; empty: trials "
+        "choose.",
     )
     unlabelled: Literal["no", "validation", "all"] = Field(
         default="no",
@@ -59,7 +58,8 @@ class Auto(CrowdMethod):
         """That of the chosen method, or the mean of several."""
         chosen = _chosen(settings)
         parts = [method.make_classifier(network, n_classes, n_workers, own) for _, method, own in chosen]
-        return parts[0] if len(parts) == 1 else Blend(parts, [weight for weight, _, _ in chosen], n_classes)
+        weights, powers = zip(*((part.weight, part.power) for part, _, _ in chosen), strict=True)
+        return parts[0] if len(parts) == 1 else Blend(parts, weights, powers, n_classes)
 
     @classmethod
     def targets(cls, problem: Problem, settings: Any) -> AnyArray | None:
@@ -68,12 +68,12 @@ class Auto(CrowdMethod):
         return method.targets(problem, own)
 
 
-def _chosen(settings: Any) -> list[tuple[float, type[CrowdMethod], Settings]]:
-    """Weight, method and settings of what was chosen, the first candidate before trials."""
+def _chosen(settings: Any) -> list[tuple[method_string.Part, type[CrowdMethod], Settings]]:
+    """Parts with methods and settings of what was chosen, the first candidate before trials."""
     found = []
-    for weight, line in method_string.read_mean(settings.chosen or Auto.candidates[0]):
-        name, own = method_string.read(line)
+    for part in method_string.read_mean(settings.chosen or Auto.candidates[0]):
+        name, own = method_string.read(part.line)
         method = methods.get(name)
         known = {k: v for k, v in own.items() if k in method.Settings.model_fields}
-        found.append((weight, method, method.Settings(**known)))
+        found.append((part, method, method.Settings(**known)))
     return found

@@ -15,15 +15,14 @@ from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, EpochContext, Network, Recovered, swept
 from crowdcore.learning.networks.clusters import KMeans
 from crowdcore.learning.networks.layers import Random
-from crowdcore.learning.networks.likelihood import gather_rows, log_label, log_softmax, softmax
+from crowdcore.learning.networks.likelihood import gather_rows, log_label
 from crowdcore.learning.networks.ops import worker_product
+from crowdcore.learning.networks.rows import log_softmax, softmax
 from crowdcore.learning.training.cross_fitting import CrossFitted
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.optimiser import learning_rate
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.start import DirectStartSettings
-
-__all__ = ["Ccc", "CccSettings"]
 
 _MODELS = 2
 _FLOOR = 1e-5  # what the authors' code adds to probabilities of labels

@@ -18,8 +18,6 @@ from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.worker_model import WorkerModel, WorkerModelSettings
 
-__all__ = ["CoinNet", "CoinNetSettings"]
-
 _LEAST = 1e-10
 
 

@@ -17,8 +17,6 @@ from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.start import StartSettings
 
-__all__ = ["CrowdLayer", "CrowdLayerSettings"]
-
 
 class CrowdLayerSettings(StartSettings):
     """Settings of the crowd layer."""

@@ -9,13 +9,12 @@ from torch import Tensor
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered
-from crowdcore.learning.networks.likelihood import gather_rows, log_label, softmax
+from crowdcore.learning.networks.likelihood import gather_rows, log_label
 from crowdcore.learning.networks.noise_layers import WorkerMatrices
+from crowdcore.learning.networks.rows import softmax
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.start import StartSettings
-
-__all__ = ["CrowdLayerOver"]
 
 
 class CrowdLayerOver(CrowdMethod):

@@ -13,14 +13,13 @@ from torch.nn.functional import logsigmoid, softplus
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
 from crowdcore.learning.networks.layers import Linear
-from crowdcore.learning.networks.likelihood import gather_rows, log_softmax
+from crowdcore.learning.networks.likelihood import gather_rows
 from crowdcore.learning.networks.noise_layers import WorkerMatrices
+from crowdcore.learning.networks.rows import log_softmax
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.inputs import refuse_words
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.start import StartSettings
-
-__all__ = ["CrowdAr", "CrowdArSettings"]
 
 _RELIABILITY = ("difficulty.", "expertise", "slope", "offset")
 

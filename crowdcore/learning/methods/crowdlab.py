@@ -16,8 +16,6 @@ from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.posterior_trained import FoldSettings, PosteriorTrained
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["Crowdlab", "CrowdlabSettings"]
-
 _LEAST = 1e-6  # weight of the worst worker, and of the worst network
 
 

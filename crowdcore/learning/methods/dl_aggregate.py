@@ -9,8 +9,6 @@ from pydantic import Field
 from crowdcore.core.settings import Settings
 from crowdcore.learning.networks.targets import AggregateSettings, AggregateThenTrain
 
-__all__ = ["DlAggregate", "DlAggregateSettings"]
-
 
 class DlAggregateSettings(AggregateSettings):
     """Settings of aggregate-then-train with any aggregator."""

@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from crowdcore.learning.networks.targets import AggregateThenTrain
 
-__all__ = ["DlDs"]
-
 
 class DlDs(AggregateThenTrain):
     """Cross-entropy with the posterior of Dawid & Skene's EM, whose confusions it exposes."""

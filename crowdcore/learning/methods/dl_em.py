@@ -15,8 +15,6 @@ from crowdcore.learning.networks.likelihood import expected_counts, posterior
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["DlEm", "DlEmSettings"]
-
 
 class DlEmSettings(EmSettings):
     """Settings of DL-EM."""

@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from crowdcore.learning.networks.targets import AggregateThenTrain
 
-__all__ = ["DlGlad"]
-
 
 class DlGlad(AggregateThenTrain):
     """Cross-entropy with the posterior of GLAD (worker ability, task difficulty)."""

@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from crowdcore.learning.networks.targets import AggregateThenTrain
 
-__all__ = ["DlMv"]
-
 
 class DlMv(AggregateThenTrain):
     """Cross-entropy with the workers' vote shares (soft) or the most voted class (hard)."""

@@ -13,8 +13,6 @@ from crowdcore.learning.networks.targets import cross_entropy
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["DlTrue"]
-
 
 class DlTrue(CrowdMethod):
     """Cross-entropy with the true class; training tasks without gold do not count."""

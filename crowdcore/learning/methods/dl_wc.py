@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from crowdcore.learning.networks.targets import AggregateThenTrain
 
-__all__ = ["DlWc"]
-
 
 class DlWc(AggregateThenTrain):
     """Cross-entropy with the posterior of worker clustering (workers of a cluster share a confusion)."""

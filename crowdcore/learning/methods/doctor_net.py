@@ -10,8 +10,6 @@ from crowdcore.learning.base import CrowdMethod, Network
 from crowdcore.learning.networks.worker_heads import WorkerHeads
 from crowdcore.learning.training.data import Batch
 
-__all__ = ["DoctorNet"]
-
 
 class DoctorNet(CrowdMethod):
     """``-mean log p_i^r(y_i^r)`` with a softmax head ``p_i^r`` per worker; the prediction is ``Σ_r p_i^r / R``."""

@@ -15,13 +15,11 @@ from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.gaussian.alternate import fit_alternating, without_last_layer
 from crowdcore.learning.gaussian.fit import Chosen, GaussianSettings
 from crowdcore.learning.gaussian.space import Space
-from crowdcore.learning.networks.likelihood import log_softmax, softmax
+from crowdcore.learning.networks.rows import log_softmax, softmax
 from crowdcore.learning.networks.targets import cross_entropy
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.inputs import refuse_words
 from crowdcore.learning.training.problem import Problem
-
-__all__ = ["GaussianEm", "GaussianEmSettings", "WithGaussians"]
 
 _SMALLEST = 1e-9  # probability, before both are mixed
 _EDGE = 1e-6  # ω stays as far from 0 and 1
@@ -52,9 +50,17 @@ class WithGaussians(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """log of the mean probability, (B, *input shape) -> (B, C)."""
+        return self.beside(x, self.of_gaussians(x))
+
+    def of_gaussians(self, x: Tensor) -> Tensor:
+        """The Gaussians' probabilities, (B, *input shape) -> (B, C)."""
+        return softmax(self.gaussians(self.features(x)))
+
+    def beside(self, x: Tensor, of_gaussians: Tensor) -> Tensor:
+        """log of the mean of the network's probabilities and these."""
         smoothed = softmax(self.network(x))
         p = ((smoothed - self.spread / smoothed.shape[1]) / (1 - self.spread)).clamp_min(_SMALLEST)
-        both: Tensor = p / p.sum(1, keepdim=True) + softmax(self.gaussians(self.features(x)))
+        both: Tensor = p / p.sum(1, keepdim=True) + of_gaussians
         return (both / 2).log()
 
 
@@ -110,6 +116,14 @@ class GaussianEm(CrowdMethod):
             f"On {against.sum():,} of {len(votes):,} training tasks the features decided for a label of no worker."
         )
         return (*found.notes, decided)
+
+    def fixed(self, features: Tensor) -> Tensor:
+        """The Gaussians' probabilities."""
+        return self.classifier.of_gaussians(features)  # type: ignore[operator,no-any-return]
+
+    def log_probs_beside(self, features: Tensor, fixed: Tensor) -> Tensor:
+        """log of the mean probability."""
+        return log_softmax(self.classifier.beside(features, fixed))  # type: ignore[operator]
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """Cross-entropy of the network with the targets."""

@@ -10,8 +10,6 @@ from torch import Tensor
 from crowdcore.learning.networks.em import ExpectationMaximisation
 from crowdcore.learning.training.data import Batch
 
-__all__ = ["GeneralizedEm"]
-
 
 class GeneralizedEm(ExpectationMaximisation):
     """``-mean_i log Σ_c p_i(c) Π_r π^r[c, y_i^r]``, the likelihood of all labels of a task together.

@@ -14,8 +14,6 @@ from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.worker_model import WorkerModel, WorkerModelSettings
 
-__all__ = ["GeoCrowdNet", "GeoCrowdNetSettings"]
-
 
 class GeoCrowdNetSettings(WorkerModelSettings):
     """Settings of GeoCrowdNet."""

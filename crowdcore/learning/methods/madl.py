@@ -16,8 +16,6 @@ from crowdcore.learning.networks.task_confusion import TaskConfusion, TaskConfus
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["Madl", "MadlSettings"]
-
 _ALPHA, _BETA = 1.25, 0.25  # of the bandwidth's Gamma prior, whose mode is 1
 
 

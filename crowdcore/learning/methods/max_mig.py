@@ -11,12 +11,11 @@ from torch import Tensor, nn
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network, Recovered, swept
-from crowdcore.learning.networks.likelihood import log_evidence, log_softmax
+from crowdcore.learning.networks.likelihood import log_evidence
+from crowdcore.learning.networks.rows import log_softmax
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.start import StartSettings
-
-__all__ = ["MaxMig", "MaxMigSettings"]
 
 
 class MaxMigSettings(StartSettings):

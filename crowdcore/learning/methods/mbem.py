@@ -16,8 +16,6 @@ from crowdcore.learning.networks.likelihood import expected_counts, posterior
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["Mbem", "MbemSettings"]
-
 
 class MbemSettings(EmSettings):
     """Settings of MBEM."""

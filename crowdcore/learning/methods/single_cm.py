@@ -16,8 +16,6 @@ from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.start import NoiseLayerSettings
 
-__all__ = ["SingleCm", "SingleCmSettings"]
-
 
 class SingleCmSettings(NoiseLayerSettings):
     """Settings of the single confusion matrix."""

@@ -14,8 +14,6 @@ from crowdcore.learning.base import CrowdMethod, Network, swept
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["SoftBootstrap", "SoftBootstrapSettings"]
-
 
 class SoftBootstrapSettings(Settings):
     """Settings of soft bootstrapping."""

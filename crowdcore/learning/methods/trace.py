@@ -10,8 +10,6 @@ from crowdcore.core.settings import Settings
 from crowdcore.learning.base import swept
 from crowdcore.learning.training.worker_model import WorkerModel, WorkerModelSettings
 
-__all__ = ["Trace", "TraceSettings"]
-
 
 class TraceSettings(WorkerModelSettings):
     """Settings of trace regularisation."""

@@ -15,8 +15,6 @@ from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.start import StartSettings
 
-__all__ = ["UnionNet", "UnionNetSettings"]
-
 
 class UnionNetSettings(StartSettings):
     """Settings of UnionNet."""

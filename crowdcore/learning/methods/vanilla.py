@@ -10,8 +10,6 @@ from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.networks.likelihood import gather_rows, log_label
 from crowdcore.learning.training.data import Batch
 
-__all__ = ["Vanilla"]
-
 
 class Vanilla(CrowdMethod):
     """``-mean over annotations of log p_i(y_i^r)``."""

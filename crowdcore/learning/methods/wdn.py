@@ -10,13 +10,11 @@ from torch import Tensor, nn
 
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, EpochContext, Network, Recovered
-from crowdcore.learning.networks.likelihood import softmax
 from crowdcore.learning.networks.ops import take_rows
+from crowdcore.learning.networks.rows import softmax
 from crowdcore.learning.networks.worker_heads import WorkerHeads
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
-
-__all__ = ["Wdn", "WdnSettings"]
 
 
 class WdnSettings(Settings):

@@ -1,4 +1,4 @@
-"""The mean of several classifiers' probabilities."""
+"""The mean of several classifiers' probabilities, each as sure as it may be."""
 
 from __future__ import annotations
 
@@ -7,32 +7,33 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from crowdcore.learning.networks.likelihood import log_softmax
-
-__all__ = ["Blend"]
+from crowdcore.learning.networks.rows import log_softmax
 
 
 class Blend(nn.Module):
-    """``log Σ_k w_k softmax(f_k(x))``, each classifier's classes in an order of its own.
+    """``log Σ_k w_k softmax(β_k f_k(x))``, each classifier's classes in an order of its own.
 
     Args:
         parts: classifiers f, from inputs to (B, C) logits.
         weights: w, sum 1.
+        powers: β.
         n_classes: C.
     """
 
     order: Tensor
 
-    def __init__(self, parts: Sequence[nn.Module], weights: Sequence[float], n_classes: int) -> None:
+    def __init__(
+        self, parts: Sequence[nn.Module], weights: Sequence[float], powers: Sequence[float], n_classes: int
+    ) -> None:
         super().__init__()
-        self.parts, self.weights = nn.ModuleList(parts), tuple(weights)
+        self.parts, self.weights, self.powers = nn.ModuleList(parts), tuple(weights), tuple(powers)
         self.register_buffer("order", torch.arange(n_classes).repeat(len(parts), 1))
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, *input shape) -> (B, C)."""
         weights = self.order.new_tensor(self.weights, dtype=torch.float32).log()
         each = [
-            weight + log_softmax(part(x)).index_select(-1, order)
-            for part, weight, order in zip(self.parts, weights, self.order, strict=True)
+            weight + log_softmax(power * part(x)).index_select(-1, order)
+            for part, weight, power, order in zip(self.parts, weights, self.powers, self.order, strict=True)
         ]
         return torch.logsumexp(torch.stack(each), 0)

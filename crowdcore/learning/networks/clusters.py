@@ -7,8 +7,6 @@ from torch import Tensor
 
 from crowdcore.learning.networks.layers import Random
 
-__all__ = ["KMeans"]
-
 
 class KMeans(Random):
     """K-means from k-means++ (Arthur and Vassilvitskii 2007): Lloyd's rounds from centres drawn far from each other.

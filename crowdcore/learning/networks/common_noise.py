@@ -14,8 +14,6 @@ from crowdcore.learning.networks.omega import OmegaNetwork
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.start import StartSettings
 
-__all__ = ["CommonNoise", "CommonNoiseSettings"]
-
 
 class CommonNoiseSettings(StartSettings):
     """Settings of methods with common and individual matrices."""

@@ -21,8 +21,6 @@ from crowdcore.learning.networks.likelihood import (
 from crowdcore.learning.training.posterior_trained import FoldSettings, PosteriorTrained
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["EmSettings", "ExpectationMaximisation"]
-
 
 class EmSettings(FoldSettings):
     """Settings of EM."""

@@ -7,8 +7,6 @@ import math
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Dropout", "Linear", "Random", "own_dropout"]
-
 # A 32-bit finaliser (xor-shift-multiply); constants as signed 32-bit integers.
 _STRIDE, _STEP = -1640531527, -2048144777
 _ROUNDS = ((16, 0xFFFF, 0x7FEB352D), (15, 0x1FFFF, -2073254261))

@@ -12,18 +12,6 @@ from torch import Tensor
 from crowdcore.learning.networks.ops import take_rows
 from crowdcore.learning.networks.rows import log_softmax, softmax
 
-__all__ = [
-    "expected_counts",
-    "gather_rows",
-    "given_label",
-    "log_evidence",
-    "log_label",
-    "log_softmax",
-    "map_confusion",
-    "posterior",
-    "softmax",
-]
-
 
 def gather_rows(index: Tensor, *tables: Tensor) -> tuple[Tensor, ...]:
     """Rows ``index`` (A,) of several (n, k_j) tables, (A, k_j) each, in one lookup."""

@@ -15,8 +15,6 @@ from crowdcore.learning.base import Network
 from crowdcore.learning.networks.layers import Random
 from crowdcore.learning.settings import TrainSettings
 
-__all__ = ["Augment", "Augmentation", "Crop", "Reduced", "make_network"]
-
 _SHIFT, _SHEAR, _SCALE = 0.125, 0.1, 0.1
 
 

@@ -7,8 +7,6 @@ from torch import Tensor, nn
 
 from crowdcore.learning.networks.ops import worker_product
 
-__all__ = ["WorkerMatrices"]
-
 
 class WorkerMatrices(nn.Module):
     """``W^r`` for R workers; logits are ``p W^r`` (row = true class), ``scale·I`` at the start.

@@ -16,8 +16,6 @@ from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.inputs import refuse_words
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["OmegaNetwork", "centre_and_scale"]
-
 _REACH = 5.0  # standard deviation of the scaled features times the root of their number
 _SAMPLE = 4096  # training tasks that centre and scale are taken from
 _HIDDEN = 128  # of the authors' two linear layers

@@ -14,8 +14,6 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional
 
-__all__ = ["take_rows", "worker_product"]
-
 
 def take_rows(table: Tensor, index: Tensor) -> Tensor:
     """``table[index]``: (n, k), (A,) -> (A, k)."""

@@ -20,8 +20,6 @@ from crowdcore.data.rows import Rows
 from crowdcore.learning.networks.weights import weights_file
 from crowdcore.learning.training.device import resolve_device
 
-__all__ = ["vgg16_features"]
-
 _SIZE, _MEAN, _SCALE = 224, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _HASHED = 1000  # images that go into the cache's key
 

@@ -9,8 +9,6 @@ from torch import Tensor, nn
 
 from crowdcore.learning.backbones.base import Backbone, image_channels
 
-__all__ = ["Residual"]
-
 
 class _Block(nn.Module):
     """Two 3×3 convolutions around a shortcut."""

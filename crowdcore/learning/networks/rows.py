@@ -12,8 +12,6 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-__all__ = ["log_softmax", "normalise", "softmax"]
-
 
 def log_softmax(logits: Tensor) -> Tensor:
     """Along the last axis."""

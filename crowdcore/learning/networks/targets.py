@@ -15,8 +15,6 @@ from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["AggregateSettings", "AggregateThenTrain", "cross_entropy"]
-
 
 def cross_entropy(log_probs: Tensor, target: Tensor) -> Tensor:
     """Mean of ``-Σ_c t_c log p_c``; targets (B, C), or (B,) classes of which those below 0 do not count."""

@@ -11,12 +11,10 @@ from torch import Tensor, nn
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.learning.networks.layers import Linear
-from crowdcore.learning.networks.likelihood import log_softmax
 from crowdcore.learning.networks.omega import centre_and_scale
+from crowdcore.learning.networks.rows import log_softmax
 from crowdcore.learning.training.inputs import refuse_words
 from crowdcore.learning.training.problem import Problem
-
-__all__ = ["TaskConfusion", "TaskConfusionSettings"]
 
 _HIDDEN = 64
 

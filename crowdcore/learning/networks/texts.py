@@ -19,8 +19,6 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.rows import Rows
 from crowdcore.data.texts import given_texts
 
-__all__ = ["TextFeatures", "text_features"]
-
 
 @dataclass(frozen=True, eq=False)
 class TextFeatures:

@@ -8,8 +8,6 @@ from torch import Tensor
 from crowdcore.core.errors import SettingError
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["log_volume", "refuse_small_batches"]
-
 _RIDGE = 1e-4  # keeps the volume of fewer rows than classes, and its gradient, finite
 
 

@@ -7,8 +7,6 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["VGG16", "sentence_models", "weights_file"]
-
 VGG16 = "vgg16-397923af.pth"
 
 

@@ -7,8 +7,6 @@ from torch import Tensor, nn
 
 from crowdcore.learning.training.words import BUCKETS
 
-__all__ = ["WordSum", "word_embedding"]
-
 _SPREAD = 0.1  # standard deviation at the start: a word that training never showed says next to nothing
 
 

@@ -6,11 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from crowdcore.learning.base import Network
-from crowdcore.learning.networks.likelihood import log_label, log_softmax
+from crowdcore.learning.networks.likelihood import log_label
 from crowdcore.learning.networks.ops import take_rows
+from crowdcore.learning.networks.rows import log_softmax
 from crowdcore.learning.training.data import Batch
-
-__all__ = ["WorkerHeads"]
 
 
 class WorkerHeads(nn.Module):

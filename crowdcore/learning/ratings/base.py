@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from crowdcore.core.types import FloatArray
 from crowdcore.learning.base import CrowdMethod, Network
 from crowdcore.learning.ratings.problem import RatingProblem
-
-__all__ = ["RatingMethod"]
 
 
 class RatingMethod(CrowdMethod):
@@ -21,6 +18,8 @@ class RatingMethod(CrowdMethod):
     From 0, the workers' biases would learn a part of ȳ while the network does. `recovered` may give ``scale`` with
     ``bias``, ``precision`` and ``weight`` of the workers, (R,) each.
     """
+
+    learns_confusions: ClassVar[bool] = False
 
     def __init__(self, problem: RatingProblem, settings: Any, network: Network) -> None:
         super().__init__(problem, settings, network)
@@ -32,11 +31,6 @@ class RatingMethod(CrowdMethod):
     given: Tensor
     centre: Tensor
 
-    @classmethod
-    def target(cls, problem: RatingProblem) -> FloatArray | None:
-        """(n_train,) float32 that each batch shall carry as ``target``, NaN where a task does not count; or None."""
-        return None
-
     def predicted(self, features: Tensor) -> Tensor:
         """``μ``, (B, *input shape) -> (B,)."""
         return self.outputs(features).squeeze(-1)
@@ -45,6 +39,3 @@ class RatingMethod(CrowdMethod):
         """The network's outputs, (B, *input shape) -> (B, 1), or (B, R)."""
         outputs: Tensor = self.centre + self.classifier(features)
         return outputs
-
-    def e_step(self, mu: Tensor, task: Tensor, worker: Tensor, rating: Tensor) -> None:
-        """Called before every epoch but the first, if overridden, with ``μ`` (n_train,) and all training ratings."""

@@ -12,8 +12,6 @@ from crowdcore.analysis.evaluation.paired_tests import signed_rank
 from crowdcore.core.errors import SettingError
 from crowdcore.learning.ratings.result import RatingsResult
 
-__all__ = ["RATING_ROWS", "compare_ratings"]
-
 RATING_ROWS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "DL-MEAN": ("dl-mean", {}),
     "DL-EM": ("dl-em", {}),

@@ -16,8 +16,6 @@ from crowdcore.learning.ratings.base import RatingMethod
 from crowdcore.learning.ratings.problem import RatingProblem
 from crowdcore.learning.training.data import Batch
 
-__all__ = ["DoctorNet", "Wdn", "WdnSettings"]
-
 
 class DoctorNet(RatingMethod):
     """``mean (μ_i^r - y_i^r)²`` with an output ``μ_i^r`` per worker; the prediction is their mean.

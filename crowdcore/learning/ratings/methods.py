@@ -16,14 +16,13 @@ from torch import Tensor, nn
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import FloatArray
-from crowdcore.learning.base import Network, Recovered
+from crowdcore.learning.base import EpochContext, Network, Recovered
 from crowdcore.learning.networks.likelihood import gather_rows
 from crowdcore.learning.ratings.base import RatingMethod
 from crowdcore.learning.ratings.doctor_nets import DoctorNet, Wdn
 from crowdcore.learning.ratings.problem import RatingProblem
 from crowdcore.learning.training.data import Batch
-
-__all__ = ["METHODS", "RatingMethod", "find"]
+from crowdcore.learning.training.problem import Problem
 
 
 class RatingCrowdLayerSettings(Settings):
@@ -84,8 +83,9 @@ class DlMean(TargetMethod):
     paper: ClassVar[str] = "-"
 
     @classmethod
-    def target(cls, problem: RatingProblem) -> FloatArray:
+    def targets(cls, problem: Problem, settings: Any) -> FloatArray:
         """Mean ratings."""
+        assert isinstance(problem, RatingProblem)
         return problem.consensus[: problem.n_train]
 
 
@@ -97,12 +97,13 @@ class DlTrue(TargetMethod):
     paper: ClassVar[str] = "-"
 
     @classmethod
-    def target(cls, problem: RatingProblem) -> FloatArray:
+    def targets(cls, problem: Problem, settings: Any) -> FloatArray:
         """The training tasks' gold.
 
         Raises:
             DataError: none of them has any.
         """
+        assert isinstance(problem, RatingProblem)
         gold = problem.gold[: problem.n_train]
         if np.isnan(gold).all():
             raise DataError(f"No training task of {problem.dataset.name} has gold", "`dl-true` needs it.")
@@ -147,8 +148,12 @@ class DlEm(RatingMethod):
         self.register_buffer("precision", torch.full((self.n_workers,), 1 / max(spread, 1e-6)))
         self.state("gamma", torch.tensor(1 / max(float(first.var()), 1e-6)))
 
-    def e_step(self, mu: Tensor, task: Tensor, worker: Tensor, rating: Tensor) -> None:
-        """One E-step and one M-step."""
+    def start_epoch(self, context: EpochContext) -> None:
+        """One E-step and one M-step, not before the first epoch."""
+        epoch, mu, task, worker, label = context
+        if epoch == 0:
+            return
+        rating = label.to(mu.dtype)
         own = self.precision.index_select(0, worker)
         total = torch.zeros_like(mu).index_add(0, task, own)
         weighted = torch.zeros_like(mu).index_add(0, task, own * rating)

@@ -15,8 +15,6 @@ from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.inputs import prepare_on
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["RatingProblem", "mean_ratings", "rating_problem"]
-
 TRAIN, VALID, TEST, UNUSED = range(4)
 
 

@@ -11,9 +11,8 @@ import pandas as pd
 
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
+from crowdcore.learning.results.curve_metrics import curve_table
 from crowdcore.learning.results.parts import Parts
-
-__all__ = ["RatingsResult", "is_ratings_result", "load_ratings_result", "rating_scores"]
 
 _SPLITS = ("train", "valid", "test", "unlabelled")
 _METRICS = ("mae", "rmse", "r2")
@@ -66,8 +65,8 @@ class RatingsResult:
         split: (n,) index into train, valid, test, unlabelled: the role each task had.
         gold: (n,) true rating, NaN = unknown.
         validated_on: what selected the epoch, in words; "" where the last one counts.
-        curves: loss (on a scale from 0 to 1), and ``{train,valid,test}_{mae,rmse,r2}`` in the dataset's unit ->
-            (epochs, S); valid is against what selects, train and test against gold; NaN after an early stop.
+        curves: loss and its terms (on a scale from 0 to 1), and ``{train,valid,test}_{mae,rmse,r2}`` in the dataset's
+            unit -> (epochs, S); valid is against what selects, train and test against gold; NaN after an early stop.
         selected_epoch: (S,) from 1: the lowest validation RMSE.
         last_epoch: (S,) from 1.
         predictions: "selected" and "last" -> (S, n) in the dataset's unit.
@@ -146,13 +145,7 @@ class RatingsResult:
     @property
     def history(self) -> pd.DataFrame:
         """The curves as a long table: seed, epoch (from 1), split, metric, value."""
-        frames = []
-        for name, rows in self.curves.items():
-            split, _, metric = name.rpartition("_")
-            epoch, s = (index.ravel() for index in np.indices(rows.shape))
-            of = {"seed": np.asarray(self.seeds)[s], "epoch": epoch + 1, "split": split or "train", "metric": metric}
-            frames.append(pd.DataFrame({**of, "value": rows.ravel()}))
-        return pd.concat(frames, ignore_index=True).dropna(subset="value", ignore_index=True)
+        return curve_table(self.curves, self.seeds)
 
     def save(self, folder: Path | str) -> Path:
         """Write the result to a folder as JSON, Parquet and safetensors; returns the folder."""

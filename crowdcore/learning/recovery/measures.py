@@ -17,21 +17,6 @@ from crowdcore.learning.comparison import summary as comparison
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.training import metrics
 
-__all__ = [
-    "BOUNDS",
-    "MEASURES",
-    "NOTES",
-    "Learnt",
-    "assembled",
-    "bounds",
-    "facts",
-    "judge",
-    "learnt_of",
-    "spelled",
-    "summary",
-    "true_effective",
-]
-
 BOUNDS = ("identity", "counted with gold")
 """What every method should be better than, and what those reach who count with the truth at hand."""
 _PARTS: Mapping[str, Literal["worker_confusion", "common_confusion"]] = {

@@ -13,9 +13,8 @@ from pydantic import Field, field_validator
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.data import CrowdDataset, load_dataset, read_dataset, simulate
+from crowdcore.data.ratings import Labelled
 from crowdcore.data.simulate import TaskChoice
-
-__all__ = ["PRESETS", "Candidate", "Point", "RecoveryPlan", "plant", "preset"]
 
 
 class Candidate(Settings):
@@ -97,7 +96,7 @@ class Point:
         return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in self.varied.items())
 
 
-def plant(plan: RecoveryPlan, point: Point, crowd: int = 0, source: CrowdDataset | None = None) -> CrowdDataset:
+def plant(plan: RecoveryPlan, point: Point, crowd: int = 0, source: CrowdDataset | None = None) -> Labelled:
     """One crowd of a plan, with what generated it in ``truth``.
 
     Args:

@@ -10,11 +10,11 @@ from typing import Any
 import pandas as pd
 
 from crowdcore.core.errors import DataError
+from crowdcore.data import CrowdDataset
+from crowdcore.data.ratings import Labelled
 from crowdcore.learning.recovery.measures import Learnt, assembled, bounds, facts, judge, learnt_of, spelled, summary
 from crowdcore.learning.recovery.plan import Candidate, Point, RecoveryPlan, plant
 from crowdcore.learning.training.events import EpochEvent, Event
-
-__all__ = ["RecoveryStudy", "Trained", "study_recovery"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ def study_recovery(
             break
         head = {**spelled(point.varied), "crowd": k}
         if candidate is plan.methods[0]:
-            crowd = plant(plan, point, k)
+            crowd = _of_classes(plant(plan, point, k))
             crowds.append(head | facts(crowd))
             rows.append(bounds(crowd).assign(**head))
         words = " · ".join(filter(None, [candidate.name, point.words]))
@@ -138,6 +138,15 @@ def study_recovery(
         raise DataError("The study was stopped before the first crowd was simulated", "Let it run longer.")
     table = assembled(rows, list(spelled(plan.over)))
     return RecoveryStudy(plan, table, pd.DataFrame(crowds), tuple(trained), tuple(notes), stop())
+
+
+def _of_classes(crowd: Labelled) -> CrowdDataset:
+    if isinstance(crowd, CrowdDataset):
+        return crowd
+    raise DataError(
+        f"The labels of {crowd.name} are numbers, and a study compares confusions of classes or tags",
+        "Leave the methods out to see which aggregators recover what.",
+    )
 
 
 def _check(plan: RecoveryPlan) -> None:

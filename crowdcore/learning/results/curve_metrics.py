@@ -1,10 +1,15 @@
-"""Names of the metrics measured after every epoch."""
+"""The metrics measured after every epoch: their names, and a table of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["curve_metrics", "in_words", "is_share"]
+import numpy as np
+import pandas as pd
+
+from crowdcore.core.types import FloatArray
+from crowdcore.data.dataset import SPLITS
+from crowdcore.learning.selection_score import SCORES
 
 _WORDS = {
     "test_span_f1": "F1 of spans, test",
@@ -30,11 +35,13 @@ _WORDS = {
     "train_mae": "Mean absolute error, training",
     "train_r2": "R², training",
     "train_nll": "Negative log-likelihood, training",
+    "squared_error": "Squared error of the ratings",
+    "mixing": "Squared error of what the other workers make of them",
     "cross_entropy": "Cross-entropy of the labels",
     "likelihood": "Negative log-likelihood of the labels",
     "distance": "Penalty on distances between confusions",
     "trace": "Penalty on the trace of the confusions",
-    "best_valid_accuracy": "Best validation accuracy so far",
+    **{f"best_{score.metric}": f"Best {score.words} so far" for score in SCORES.values()},
 }
 
 
@@ -54,3 +61,15 @@ def in_words(metric: str) -> str:
 def is_share(metric: str) -> bool:
     """Whether a metric is a share of tasks, written as a percentage."""
     return metric.endswith(("_accuracy", "_f1"))
+
+
+def curve_table(curves: Mapping[str, FloatArray], seeds: Sequence[int]) -> pd.DataFrame:
+    """(epochs, S) curves as a long table: seed, epoch (from 1), split, metric, value."""
+    frames = []
+    for name, rows in curves.items():
+        head, _, tail = name.partition("_")
+        split, metric = (head, tail) if head in SPLITS else ("train", name)
+        epoch, s = (index.ravel() for index in np.indices(rows.shape))
+        of = {"seed": np.asarray(seeds)[s], "epoch": epoch + 1, "split": split, "metric": metric}
+        frames.append(pd.DataFrame({**of, "value": rows.ravel()}))
+    return pd.concat(frames, ignore_index=True).dropna(subset="value", ignore_index=True)

@@ -18,8 +18,6 @@ from crowdcore.learning.networks.network import Reduced
 from crowdcore.learning.results.predictor import classifiers
 from crowdcore.learning.results.result import TrainingResult
 
-__all__ = ["Kind", "export_model"]
-
 Kind = Literal["torch", "onnx"]
 
 _SCRIPT = Path(__file__).with_name("export_script.txt")

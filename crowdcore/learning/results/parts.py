@@ -12,8 +12,6 @@ import pandas as pd
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray
 
-__all__ = ["Parts"]
-
 
 class Parts(NamedTuple):
     """What is written, one file each; nothing is pickled.

@@ -11,8 +11,6 @@ from crowdcore.core.types import BoolArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.learning.results.result import TrainingResult
 
-__all__ = ["GOLD", "gold_of", "labellings"]
-
 GOLD = "gold"
 _SPLITS = ("train", "valid", "test", "unlabelled")
 

@@ -18,8 +18,6 @@ from crowdcore.learning.settings import TrainSettings
 if TYPE_CHECKING:
     from crowdcore.learning.results.result import TrainingResult
 
-__all__ = ["classifiers", "predict_proba"]
-
 _CHUNK = 4096
 _PREFIX = "classifier."
 

@@ -11,10 +11,9 @@ import pandas as pd
 
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
+from crowdcore.learning.results.curve_metrics import curve_table
 from crowdcore.learning.training import metrics, naming
 from crowdcore.learning.training.inputs import Preparation
-
-__all__ = ["At", "RecoveredAt", "TrainingResult"]
 
 At = Literal["selected", "last", "best"]
 
@@ -229,23 +228,7 @@ class TrainingResult:
     @property
     def history(self) -> pd.DataFrame:
         """The curves as a long table: seed, epoch (from 1), split, metric, value."""
-        frames = []
-        for name, rows in self.curves.items():
-            head, _, tail = name.partition("_")
-            split, metric = (head, tail) if head in _SPLITS else ("train", name)
-            epoch, s = np.indices(rows.shape)
-            frames.append(
-                pd.DataFrame(
-                    {
-                        "seed": np.asarray(self.seeds)[s.ravel()],
-                        "epoch": epoch.ravel() + 1,
-                        "split": split,
-                        "metric": metric,
-                        "value": rows.ravel(),
-                    }
-                )
-            )
-        return pd.concat(frames, ignore_index=True).dropna(subset="value", ignore_index=True)
+        return curve_table(self.curves, self.seeds)
 
     def predict_proba(self, features: AnyArray) -> FloatArray:
         """(S, n, C) class probabilities of other tasks, from rows like those of the dataset.

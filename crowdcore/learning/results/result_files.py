@@ -14,8 +14,6 @@ from crowdcore.learning.results.parts import Parts
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.training.inputs import Preparation
 
-__all__ = ["load_result", "save_result"]
-
 _FORMAT = 1
 _ARRAYS = (
     "task",

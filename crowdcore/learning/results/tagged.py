@@ -13,8 +13,6 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.tags import TagScheme
 from crowdcore.learning.results.result import TrainingResult
 
-__all__ = ["found_spans", "tagged_spans"]
-
 
 def tagged_spans(
     dataset: CrowdDataset, result: TrainingResult, split: str = "test", at: Literal["selected", "last"] = "selected"

@@ -21,8 +21,6 @@ from crowdcore.data.ratings import RatingDataset
 from crowdcore.learning.topics.documents import Documents
 from crowdcore.learning.topics.inference import Priors, Topics, divergence, expected_log
 
-__all__ = ["ClassTopics", "Crowd"]
-
 _ROUNDS = 10  # rounds of L-BFGS per iteration
 
 

@@ -9,8 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["Documents", "batches"]
-
 _CELLS = 2**16  # distinct words, padding included, in one batch
 _CELLS_IN_CACHE = 2**12  # the same on a processor, where batches that fit its cache are twice as fast
 

@@ -21,8 +21,6 @@ from crowdcore.data.texts import given_texts
 from crowdcore.learning.topics.documents import batches
 from crowdcore.learning.topics.inference import Priors, Topics, expected_log
 
-__all__ = ["FittedTopics", "Fitting", "Words", "best_of_starts", "count_words"]
-
 _SWEEPS = 30  # over a new document
 _LEAST = 20  # iterations
 

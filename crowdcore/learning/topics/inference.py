@@ -19,8 +19,6 @@ from torch import Tensor
 
 from crowdcore.learning.topics.documents import Documents
 
-__all__ = ["Priors", "Topics", "divergence", "expected_log"]
-
 _HALVINGS = 5  # of the step of a document whose bound would fall
 _ROUNDING = 1e-12  # relative
 

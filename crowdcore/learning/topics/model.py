@@ -19,8 +19,6 @@ from crowdcore.learning.topics.documents import batches
 from crowdcore.learning.topics.fitting import FittedTopics, Fitting, best_of_starts, count_words
 from crowdcore.learning.training.device import resolve_device
 
-__all__ = ["TopicModel", "TopicSettings", "fit_topics"]
-
 
 class TopicSettings(Fitting):
     """Settings of MA-sLDAc."""

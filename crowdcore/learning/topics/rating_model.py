@@ -18,8 +18,6 @@ from crowdcore.learning.topics.fitting import FittedTopics, Fitting, best_of_sta
 from crowdcore.learning.topics.ratings import RatingTopics
 from crowdcore.learning.training.device import resolve_device
 
-__all__ = ["RatingTopicModel", "RatingTopicSettings", "fit_rating_topics"]
-
 
 class RatingTopicSettings(Fitting):
     """Settings of MA-sLDAr; K, α, τ and the ridge are those of the authors' example."""

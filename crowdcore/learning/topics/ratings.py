@@ -19,8 +19,6 @@ from crowdcore.learning.topics.classes import Crowd
 from crowdcore.learning.topics.documents import Documents
 from crowdcore.learning.topics.inference import Priors, Topics
 
-__all__ = ["RatingTopics"]
-
 _LOG_2PI = math.log(2 * math.pi)
 
 

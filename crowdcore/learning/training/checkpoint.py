@@ -24,8 +24,6 @@ from crowdcore.learning.training.optimiser import Optimiser
 from crowdcore.learning.training.replicas import Replicas
 from crowdcore.learning.training.selection import Selection
 
-__all__ = ["GENERATIONS", "Checkpoint", "read_checkpoint"]
-
 GENERATIONS = "epoch-*.safetensors"
 """Pattern of the files in a checkpoint's folder."""
 _KEPT = 2  # generations
@@ -167,8 +165,10 @@ def _flush(path: Path) -> None:
 
 
 def _scores(selection: Selection) -> dict[str, Any]:
-    """(S,) arrays, which the selection keeps."""
-    return {name: getattr(selection, name) for name in ("accuracy", "nll", "epoch", "last", "active")}
+    """(S,) arrays, which the selection keeps; the score has the name that it has in older checkpoints."""
+    return {"accuracy": selection.score} | {
+        name: getattr(selection, name) for name in ("nll", "epoch", "last", "active")
+    }
 
 
 def _tensors(replicas: Replicas, optimiser: Optimiser, selection: Selection) -> dict[str, Tensor]:

@@ -20,8 +20,6 @@ from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.schedule import Session
 from crowdcore.learning.training.versions import versions
 
-__all__ = ["conclude"]
-
 
 def conclude(
     problem: Problem,
@@ -66,7 +64,7 @@ def conclude(
         curves=outcome.history,
         selected_epoch=outcome.selected_epoch + 1,
         last_epoch=outcome.last_epoch + 1,
-        probabilities=outcome.probabilities,
+        probabilities=outcome.predicted,
         model=outcome.model,
         preparation=problem.preparation,
         input_shape=problem.input_shape,

@@ -8,9 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from crowdcore.learning.base import Network
-from crowdcore.learning.networks.likelihood import log_softmax
-
-__all__ = ["CrossFitted"]
+from crowdcore.learning.networks.rows import log_softmax
 
 
 class CrossFitted(nn.Module):

@@ -13,8 +13,6 @@ from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.learning.training.inputs import refuse_not_finite
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["Batch", "Data", "Feed", "Index"]
-
 _RESIDENT_SHARE = 0.4  # of the device's free memory that inputs may take before they are streamed
 
 

@@ -10,8 +10,6 @@ import torch
 
 from crowdcore.core.errors import SettingError
 
-__all__ = ["deterministic_kernels", "is_out_of_memory", "resolve_device"]
-
 
 def resolve_device(name: str) -> torch.device:
     """``"auto"`` (CUDA where there is one), ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.

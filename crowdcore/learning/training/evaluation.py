@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -9,30 +12,41 @@ from torch import Tensor
 from crowdcore.analysis.sequences.span_scores import compare_tags
 from crowdcore.core.types import FloatArray
 from crowdcore.data.tags import TagScheme
+from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.kept_epochs import omega_of
 from crowdcore.learning.training.naming import match_names
 from crowdcore.learning.training.replicas import Replicas
 
-__all__ = ["Evaluation", "predict"]
-
-_CHUNK = 4096
+_CHUNK, _CACHED = 4096, 64  # tasks at once; images whose layers stay in a processor's cache
 _FOLLOWED = 10_000  # training tasks up to which their accuracy is worth the time of another pass
 _MEASURED = 4_000_000  # numbers in all confusions up to which distances are worth it
 
 
 @torch.no_grad()
 def predict(replicas: Replicas, data: Data, tasks: slice, training_tasks: bool = False) -> Tensor:
-    """log p (or `train_log_probs`) of a range of tasks, (S, n, C) on the device, in evaluation mode."""
+    """`predicted` (or `train_log_probs`) of a range of tasks, (S, n, C) or (S, n) on the device, in evaluation mode."""
     replicas.train(False)
     parts = []
-    for piece in data.chunks(tasks, _CHUNK):
+    images = data.device.type == "cpu" and len(data.problem.rows.shape) > 2
+    for piece in data.chunks(tasks, _CACHED if images else _CHUNK):
         if training_tasks:
             task = torch.arange(piece.start, piece.stop, device=data.device)
             parts.append(replicas.call("train_log_probs", data.inputs(piece), task))
         else:
-            parts.append(replicas.call("log_probs", data.inputs(piece)))
+            parts.append(_predicted(replicas, data, piece))
     return torch.cat(parts, 1)
+
+
+def _predicted(replicas: Replicas, data: Data, piece: slice) -> Any:
+    """`predicted` of some tasks; what training does not change is computed once."""
+    inputs = data.inputs(piece)
+    if replicas.method.fixed is CrowdMethod.fixed:
+        return replicas.call("predicted", inputs)
+    key = piece.start, piece.stop
+    if key not in replicas.fixed:
+        replicas.fixed[key] = replicas.call("fixed", inputs)
+    return replicas.call("log_probs_beside", inputs, replicas.fixed[key], in_dims=(None, 0))
 
 
 class Evaluation:
@@ -47,11 +61,17 @@ class Evaluation:
         replicas: whose predictions and confusions.
         data: where the tasks are.
         match: name latent classes by the validation split's gold before anything is compared.
+        start: distances are measured from these confusions, (S, ...) each.
     """
 
-    def __init__(self, replicas: Replicas, data: Data, match: bool = False) -> None:
+    def __init__(self, replicas: Replicas, data: Data, match: bool, start: Mapping[str, FloatArray]) -> None:
         self.replicas, self.data, self.match = replicas, data, match
-        self._start: dict[str, Tensor] = {}
+        confusions = {kind: start.get(f"{kind}_confusion") for kind in ("worker", "common")}
+        self._start = {
+            kind: torch.from_numpy(value).to(data.device)
+            for kind, value in confusions.items()
+            if value is not None and value.size <= _MEASURED
+        }
         problem = data.problem
         train, test = problem.splits["train"], problem.splits["test"]
         labels = {"valid": problem.valid_label, "test": problem.gold[test]}
@@ -65,15 +85,6 @@ class Evaluation:
         self._has_recovery = bool(self._truth(data))
         worker = data.problem.worker[: data.problem.n_train_annotations]
         self._labelled = torch.from_numpy(np.unique(worker)).to(data.device)
-
-    def begin_at(self, start: dict[str, FloatArray]) -> None:
-        """Distances are measured from these confusions, (S, ...) each."""
-        confusions = {kind: start.get(f"{kind}_confusion") for kind in ("worker", "common")}
-        self._start = {
-            kind: torch.from_numpy(value).to(self.data.device)
-            for kind, value in confusions.items()
-            if value is not None and value.size <= _MEASURED
-        }
 
     def _truth(self, data: Data) -> dict[str, Tensor]:
         truth = data.problem.dataset.truth

@@ -8,8 +8,6 @@ from typing import TypeAlias
 
 from crowdcore.core.types import FloatArray
 
-__all__ = ["EpochEvent", "Event", "Listener", "NoteEvent", "epoch_words"]
-
 
 @dataclass(frozen=True, eq=False)
 class EpochEvent:

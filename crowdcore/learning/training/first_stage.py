@@ -26,8 +26,6 @@ from crowdcore.learning.training.start import (
 from crowdcore.learning.training.vote_stage import learn_votes, vote_epochs
 from crowdcore.learning.training.worker_model import WorkerModel
 
-__all__ = ["first_stage_epochs", "start_modules"]
-
 _STRENGTH = {"dawid-skene": 0.0, "trace": 0.01}  # λ of the trace
 _CLASSIFIER = "classifier."
 

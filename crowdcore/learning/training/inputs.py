@@ -19,8 +19,6 @@ from crowdcore.learning.training.words import word_rows
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Preparation", "input_rows", "prepare_on", "refuse_not_finite", "refuse_words", "with_inputs"]
-
 _SAMPLE = 2e7  # numbers from which mean and scale are estimated
 
 

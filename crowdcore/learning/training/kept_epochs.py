@@ -13,8 +13,6 @@ from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.replicas import Replicas
 
-__all__ = ["Kept", "omega_of", "recovered_of"]
-
 _MATRICES = ("worker_confusion", "common_confusion")
 _EPOCHS = 9  # kept at most, the start and the last among them
 _BYTES = 64 << 20  # that all kept epochs of a stack may take

@@ -16,6 +16,9 @@ from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.learning.base import CrowdMethod, EpochContext
 from crowdcore.learning.networks.network import make_network
+from crowdcore.learning.ratings.evaluation import RatingEvaluation
+from crowdcore.learning.ratings.problem import RatingProblem
+from crowdcore.learning.selection_score import selecting
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.checkpoint import Checkpoint
 from crowdcore.learning.training.data import Data
@@ -27,19 +30,6 @@ from crowdcore.learning.training.replicas import Replicas
 from crowdcore.learning.training.selection import Selection
 from crowdcore.learning.training.sentence_feed import make_feed
 from crowdcore.learning.training.steps import Steps
-
-__all__ = [
-    "DivergedError",
-    "OnEpoch",
-    "Replica",
-    "Trained",
-    "make_replicas",
-    "may_record",
-    "mean_loss",
-    "refuse_divergence",
-    "run_epochs",
-    "start_epoch",
-]
 
 _DIVERGED = 1e6  # a mean loss beyond this is no longer learning
 _WORTH_RECORDING = 100  # steps
@@ -118,11 +108,11 @@ def run_epochs(
     optimiser = Optimiser(list(replicas.parameters.values()), training, rates)
     kept = Kept(replicas, data, training.epochs)
     kept.keep(0)
-    evaluation = Evaluation(replicas, data, training.names == "validation-gold")
     steps, selection = Steps(replicas, optimiser, feed, record), Selection(replicas, training.patience)
     history: dict[str, list[FloatArray]] = {}
     start = 0 if checkpoint is None else checkpoint.read(replicas, optimiser, selection, history, kept)
-    evaluation.begin_at(kept.at.get(0, {}))
+    rated, match = isinstance(problem, RatingProblem), training.names == "validation-gold"
+    evaluation = RatingEvaluation(replicas, data) if rated else Evaluation(replicas, data, match, kept.at.get(0, {}))
     saved = time.perf_counter()
     for epoch in range(start, training.epochs):
         if not selection.active.any() or (epoch == start and (start > 0 or started) and should_stop()):
@@ -139,8 +129,7 @@ def run_epochs(
         seconds = time.perf_counter() - began
         refuse_divergence(metrics["loss"], selection.active, epoch, stack, training)
         row = {name: np.where(selection.active, value, np.nan) for name, value in metrics.items()}
-        scores = metrics if problem.validated_on else {}
-        selection.update(epoch, scores.get("valid_accuracy"), scores.get("valid_nll"))
+        selection.update(epoch, *selecting(metrics if problem.validated_on else {}))
         for name, value in {**row, "seconds": np.full(len(stack), seconds)}.items():
             history.setdefault(name, []).append(value)
         stop = on_epoch(epoch, row, seconds)

@@ -6,17 +6,6 @@ import numpy as np
 
 from crowdcore.core.types import FloatArray, IntArray
 
-__all__ = [
-    "accuracy",
-    "calibration_error",
-    "class_accuracy",
-    "macro_f1",
-    "negative_log_likelihood",
-    "omega_correlation",
-    "recovery_error",
-    "skill_correlation",
-]
-
 _SMALLEST = 1e-12
 
 

@@ -7,8 +7,6 @@ from scipy.optimize import linear_sum_assignment
 
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 
-__all__ = ["as_trained", "match_names", "named_by_others", "renamed"]
-
 
 def match_names(probabilities: FloatArray, gold: IntArray) -> IntArray:
     """The latent class behind each name, by the Hungarian method.

@@ -11,8 +11,6 @@ from torch import Tensor
 
 from crowdcore.learning.settings import TrainSettings
 
-__all__ = ["Optimiser", "learning_rate"]
-
 
 def learning_rate(training: TrainSettings, epoch: int) -> float:
     """Learning rate of an epoch (from 0) by the schedule."""

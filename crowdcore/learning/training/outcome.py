@@ -9,8 +9,6 @@ import numpy as np
 
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 
-__all__ = ["Outcome"]
-
 Parts = dict[str, AnyArray]
 
 
@@ -22,10 +20,12 @@ class Outcome:
         history: metric -> (epochs, S), NaN after a replica's last epoch.
         selected_epoch: (S,) from 0.
         last_epoch: (S,) from 0.
-        probabilities: "selected" and "last" -> (S, n, C) float32, tasks in the problem's order.
+        predicted: "selected" and "last" -> (S, n, C) float32 probabilities, tasks in the problem's order; of ratings
+            (S, n) on their scale from 0 to 1.
         recovered: "selected" and "last" -> part -> (S, ...) float64; see `base.Recovered`, and ``omega`` (S, A) in the
             problem's order.
-        names: "selected" and "last" -> (S, C) the latent class behind each class; see `naming.match_names`.
+        names: "selected" and "last" -> (S, C) the latent class behind each class, see `naming.match_names`; of ratings
+            nothing.
         kept_epochs: (K,) epochs whose matrices and ω were kept, 0 = the start.
         kept: part -> (K, S, ...) float32, classes named as in the selected model.
         final_loss: (S,) mean negative log-likelihood of the training annotations under the last model.
@@ -36,7 +36,7 @@ class Outcome:
     history: dict[str, FloatArray]
     selected_epoch: IntArray
     last_epoch: IntArray
-    probabilities: dict[str, FloatArray]
+    predicted: dict[str, FloatArray]
     recovered: dict[str, Parts]
     names: dict[str, IntArray]
     kept_epochs: IntArray
@@ -56,7 +56,7 @@ class Outcome:
             {name: rows[:, one] for name, rows in self.history.items()},
             self.selected_epoch[one],
             self.last_epoch[one],
-            of(self.probabilities),
+            of(self.predicted),
             {at: of(parts) for at, parts in self.recovered.items()},
             of(self.names),
             self.kept_epochs,
@@ -88,7 +88,7 @@ class Outcome:
             joined([{k: filled(v) for k, v in o.history.items()} for o in outcomes], 1),
             np.concatenate([o.selected_epoch for o in outcomes]),
             np.concatenate([o.last_epoch for o in outcomes]),
-            joined([o.probabilities for o in outcomes]),
+            joined([o.predicted for o in outcomes]),
             {at: joined([o.recovered[at] for o in outcomes]) for at in outcomes[0].recovered},
             joined([o.names for o in outcomes]),
             shared,

@@ -16,8 +16,6 @@ from crowdcore.learning.training.cross_fitting import CrossFitted
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
-__all__ = ["FoldSettings", "PosteriorTrained"]
-
 
 class FoldSettings(Settings):
     """Settings of methods that may predict out of fold."""

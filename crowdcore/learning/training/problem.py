@@ -18,8 +18,6 @@ from crowdcore.data.rows import Rows
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.inputs import Preparation, input_rows, prepare_on
 
-__all__ = ["Problem", "make_problem"]
-
 TRAIN, VALID, TEST = range(3)
 T = TypeVar("T")
 

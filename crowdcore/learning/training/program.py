@@ -13,13 +13,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._guards import TracingContext, tracing
+from torch._subclasses import FakeTensorMode
 from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.node import map_arg
 
 from crowdcore.learning.training.recording import put_back
-
-__all__ = ["Program"]
 
 _UNDECLARED_VIEWS = {"aten::_unsafe_view"}
 _COPIES = {"aten::clone", "aten::_to_copy"}
@@ -51,7 +51,9 @@ class Program:
         def plain() -> Tensor:  # the tracer miscounts the arguments of a bound method
             return function()
 
-        recorded = make_fx(plain)()
+        # The tracer notes every value's shape in a fake tensor: with one mode for all, and not one made for each.
+        with tracing(TracingContext(FakeTensorMode(allow_fallback_kernels=True))):
+            recorded = make_fx(plain)()
         put_back(state, before)
         with torch.no_grad():
             compiler = _Compiler(recorded, memory)

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-__all__ = ["CudaGraph", "put_back"]
-
 _WARM_UP = 3  # runs before a CUDA graph is recorded, as CUDA's libraries need
 
 

@@ -12,8 +12,6 @@ from torch.utils._pytree import tree_map
 
 from crowdcore.learning.base import CrowdMethod
 
-__all__ = ["Replicas"]
-
 
 class _Dispatch(nn.Module):
     """Lets `functional_call` reach any method of the module."""
@@ -41,6 +39,7 @@ class Replicas:
         parameters: name -> (S, ...) leaf tensors.
         buffers: name -> (S, ...).
         model: names of the tensors that make up the model (what re-estimation keeps for itself left out).
+        fixed: first and last of some tasks -> (S, n, ...) what training does not change of their predictions.
     """
 
     def __init__(self, methods: Sequence[CrowdMethod], device: torch.device) -> None:
@@ -57,6 +56,7 @@ class Replicas:
         self.buffers = {
             name: torch.stack([m.get_buffer(name) for m in methods]).to(device) for name, _ in template.named_buffers()
         }
+        self.fixed: dict[tuple[int, int], Tensor] = {}
         self._dispatch = _Dispatch(template)
 
     def tensors(self) -> dict[str, Tensor]:

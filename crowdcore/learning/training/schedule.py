@@ -13,7 +13,7 @@ import torch
 
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.core.types import AnyArray, FloatArray
-from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.ratings import Labelled
 from crowdcore.learning import backbones
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.settings import TrainSettings
@@ -26,8 +26,6 @@ from crowdcore.learning.training.loop import Replica
 from crowdcore.learning.training.outcome import Outcome
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.trainer import train_stack
-
-__all__ = ["Job", "Session", "run_jobs"]
 
 _CPU_STACK = 256  # tasks per step up to which stacking pays on a CPU (measured: benchmarks/learning_speed.py)
 
@@ -54,7 +52,7 @@ class Session:
         checkpoint: folder and epochs between writes, or None.
     """
 
-    dataset: CrowdDataset
+    dataset: Labelled
     method: type[CrowdMethod]
     device: torch.device
     listen: Listener

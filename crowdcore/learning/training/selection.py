@@ -9,20 +9,20 @@ from torch import Tensor
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.learning.training.replicas import Replicas
 
-__all__ = ["Selection"]
-
 
 class Selection:
     """Keeps the model of each replica's best epoch and, once stopped, of its last.
 
-    Best is the highest validation accuracy; among equals, the lowest validation NLL (small validation sets tie often).
+    Best is the highest validation score: accuracy, of taggers the F1 of spans (nearly all tokens are outside of spans,
+    so that accuracy hardly tells taggers apart), of ratings minus the RMSE; among equals, the lowest NLL (small
+    validation sets tie often).
 
     Args:
         replicas: whose models.
         patience: epochs without a better score after which a replica stops, or None.
 
     Attributes:
-        accuracy: (S,) best accuracy so far, -inf at first.
+        score: (S,) best score so far, -inf at first.
         nll: (S,) NLL of that epoch.
         epoch: (S,) its epoch, from 0.
         last: (S,) last epoch of each replica.
@@ -32,7 +32,7 @@ class Selection:
     def __init__(self, replicas: Replicas, patience: int | None) -> None:
         self.replicas, self.patience = replicas, patience
         n = replicas.size
-        self.accuracy: FloatArray = np.full(n, -np.inf)
+        self.score: FloatArray = np.full(n, -np.inf)
         self.nll: FloatArray = np.full(n, np.inf)
         self.epoch: IntArray = np.zeros(n, np.int64)
         self.last: IntArray = np.full(n, -1, np.int64)
@@ -47,15 +47,15 @@ class Selection:
     def _copy(self) -> dict[str, Tensor]:
         return {name: value.clone() for name, value in self._current().items()}
 
-    def update(self, epoch: int, accuracy: FloatArray | None, nll: FloatArray | None) -> None:
+    def update(self, epoch: int, score: FloatArray | None, nll: FloatArray | None) -> None:
         """Take note of an epoch's validation scores (S,); None where nothing selects: the last epoch is the best."""
         self.last[self.active] = epoch
-        if accuracy is None or nll is None:
+        if score is None or nll is None:
             self.epoch[:] = self.last
             return
-        better = self.active & ((accuracy > self.accuracy) | ((accuracy == self.accuracy) & (nll < self.nll)))
+        better = self.active & ((score > self.score) | ((score == self.score) & (nll < self.nll)))
         self._keep(self.best, better)
-        self.epoch[better], self.accuracy[better], self.nll[better] = epoch, accuracy[better], nll[better]
+        self.epoch[better], self.score[better], self.nll[better] = epoch, score[better], nll[better]
         if self.patience is not None:
             stopping = self.active & (epoch - self.epoch >= self.patience)
             self._keep(self.final, stopping)
@@ -71,7 +71,7 @@ class Selection:
 
     def best_model(self) -> dict[str, Tensor]:
         """name -> (S, ...): each replica's model of its best epoch."""
-        return self.last_model() if np.isneginf(self.accuracy).all() else self.best
+        return self.last_model() if np.isneginf(self.score).all() else self.best
 
     def last_model(self) -> dict[str, Tensor]:
         """name -> (S, ...): each replica's model after its last epoch."""

@@ -10,8 +10,6 @@ import torch
 from crowdcore.data.sentences import rows_of
 from crowdcore.learning.training.data import Data, Feed, Index
 
-__all__ = ["SentenceFeed", "make_feed"]
-
 _POOL = 16  # batches within which sentences of similar length come together
 
 

@@ -13,14 +13,6 @@ from crowdcore.core.types import FloatArray
 from crowdcore.learning.base import swept
 from crowdcore.learning.training.problem import Problem
 
-__all__ = [
-    "DirectStartSettings",
-    "NoiseLayerSettings",
-    "StartSettings",
-    "counted_confusion",
-    "split_confusion",
-]
-
 _POOLED = 1.0  # annotations per row that the pooled confusion counts for
 _SMALLEST = 1e-3  # entries of a start are at least this, so that gradients reach them
 

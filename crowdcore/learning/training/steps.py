@@ -15,8 +15,6 @@ from crowdcore.learning.training.program import Program
 from crowdcore.learning.training.recording import CudaGraph
 from crowdcore.learning.training.replicas import Replicas
 
-__all__ = ["Steps"]
-
 
 class Steps:
     """Gradient steps of one stack of replicas.

@@ -8,6 +8,7 @@ import numpy as np
 
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.learning.base import CrowdMethod
+from crowdcore.learning.ratings.problem import RatingProblem
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.checkpoint import Checkpoint
 from crowdcore.learning.training.data import Data
@@ -17,8 +18,6 @@ from crowdcore.learning.training.kept_epochs import omega_of, recovered_of
 from crowdcore.learning.training.loop import OnEpoch, Replica, Trained, make_replicas, mean_loss, run_epochs
 from crowdcore.learning.training.naming import match_names, renamed
 from crowdcore.learning.training.outcome import Outcome
-
-__all__ = ["train_stack"]
 
 _ROWS_ARE_CLASSES = ("worker_confusion", "common_confusion", "correction")
 
@@ -58,16 +57,19 @@ def train_stack(
 
 def _outcome(trained: Trained, data: Data, training: TrainSettings) -> Outcome:
     replicas, selection, kept = trained.replicas, trained.selection, trained.kept
-    probabilities: dict[str, FloatArray] = {}
+    predicted: dict[str, FloatArray] = {}
     recovered: dict[str, dict[str, AnyArray]] = {}
     names: dict[str, AnyArray] = {}
     best = selection.best_model()
     for at, model in (("last", selection.last_model()), ("selected", best)):
         selection.load(model)
-        p = predict(replicas, data, slice(0, len(data.problem.order))).softmax(-1).cpu().numpy()
-        names[at] = _names(p, data, training)
-        probabilities[at] = renamed(p, names[at], -1)
-        recovered[at] = _named(recovered_of(replicas), names[at])
+        found, parts = predict(replicas, data, slice(0, len(data.problem.order))), recovered_of(replicas)
+        if isinstance(data.problem, RatingProblem):
+            predicted[at], recovered[at] = found.cpu().numpy(), parts
+        else:
+            p = found.softmax(-1).cpu().numpy()
+            names[at] = _names(p, data, training)
+            predicted[at], recovered[at] = renamed(p, names[at], -1), _named(parts, names[at])
         omega = omega_of(replicas, data)
         if omega is not None:
             recovered[at]["omega"] = omega.double().cpu().numpy()
@@ -75,16 +77,15 @@ def _outcome(trained: Trained, data: Data, training: TrainSettings) -> Outcome:
             loss, *_ = (v.double().cpu().numpy() for k, v in mean_loss(replicas, data).items() if k != "loss")
     table = {name: np.stack(rows) for name, rows in trained.history.items()}
     seconds = table.pop("seconds")[:, 0]
-    order = names["selected"]
     return Outcome(
         table,
         selection.epoch.copy(),
         selection.last.copy(),
-        probabilities,
+        predicted,
         recovered,
         names,
         kept.epochs(),
-        {k: np.stack([_named({k: one}, order)[k] for one in v]) for k, v in kept.parts().items()},
+        {k: np.stack([_named({k: one}, names["selected"])[k] for one in v]) for k, v in kept.parts().items()},
         loss,
         {name: value.detach().cpu().numpy() for name, value in best.items()},
         seconds,

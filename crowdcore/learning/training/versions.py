@@ -9,8 +9,6 @@ import torch
 
 import crowdcore
 
-__all__ = ["versions"]
-
 
 def versions() -> dict[str, str]:
     """Package -> version."""

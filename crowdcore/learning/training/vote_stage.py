@@ -16,8 +16,6 @@ from crowdcore.learning.training.checkpoint import Checkpoint
 from crowdcore.learning.training.data import Data
 from crowdcore.learning.training.loop import OnEpoch, Replica, make_replicas, run_epochs
 
-__all__ = ["learn_votes", "vote_epochs"]
-
 _CLASSIFIER = "classifier."
 
 

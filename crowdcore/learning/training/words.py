@@ -10,8 +10,6 @@ from crowdcore.data.rows import Rows
 from crowdcore.data.sentences import Sentences
 from crowdcore.data.word_features import word_parts
 
-__all__ = ["BUCKETS", "word_rows"]
-
 BUCKETS = {"word": 2**14, "prefix": 2**11, "suffix": 2**11, "shape": 2**8}
 """Part of a word -> numbers that it is hashed to."""
 

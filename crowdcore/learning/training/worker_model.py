@@ -15,8 +15,6 @@ from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.start import DirectStartSettings
 
-__all__ = ["WorkerModel", "WorkerModelSettings"]
-
 
 class WorkerModelSettings(DirectStartSettings):
     """Settings of the methods that are a `WorkerModel`."""

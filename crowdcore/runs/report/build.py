@@ -26,8 +26,6 @@ from crowdcore.runs.report.rating_parts import RATING_DATA_PARTS, RATING_PARTS, 
 if TYPE_CHECKING:
     from crowdcore.learning.labels import Learnt
 
-__all__ = ["Report", "Section", "Trained", "build", "command_line", "parts_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Trained:
@@ -177,7 +175,7 @@ def command_line(
     words = ["crowdcore", "report", dataset, *(word for run in runs for word in ("--run", run))]
     words += [word for part in parts for word in ("--part", part)]
     words += ["--reference", reference] if reference else []
-    return shlex.join([*words, *(["--names"] if show_names else []), "--out", out])
+    return shlex.join([*words, *(["--names"] if show_names else []), "--accept", "--out", out])
 
 
 def _apart(

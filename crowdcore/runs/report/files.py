@@ -18,8 +18,6 @@ from crowdcore.figures import paper
 from crowdcore.runs.report.build import Report
 from crowdcore.runs.report.page import to_html
 
-__all__ = ["drawing_fault", "to_archive", "write_report"]
-
 Tell = Callable[[float, str], None]
 
 

@@ -21,8 +21,6 @@ from crowdcore.exhibits import Exhibit
 from crowdcore.figures import theme
 from crowdcore.runs.report.build import Report, Section
 
-__all__ = ["to_html"]
-
 ROWS = 100  # rows of a table that the page shows; the folder's CSV has all
 _FEW = 25  # rows up to which a table without a figure stands open
 _TITLE, _HEIGHT = 40, 450  # pixels of a figure's title, and of a figure that does not say

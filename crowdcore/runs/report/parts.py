@@ -35,8 +35,6 @@ from crowdcore.learning.comparison.comparability import shown_seed
 from crowdcore.learning.comparison.judged import basis
 from crowdcore.learning.results.result import TrainingResult
 
-__all__ = ["DATA_PARTS", "PARTS", "RUN_PARTS", "Material"]
-
 
 @dataclass(frozen=True, eq=False)
 class Material:
@@ -134,13 +132,12 @@ def cost(of: Material) -> Iterator[Exhibit]:
 
 def sweeps(of: Material) -> Iterator[Exhibit]:
     """Accuracy along every setting that varies, and along what other crowds differ in."""
-    known = [variation.facts(r, of.dataset) for r in of.results.values()]
-    crowds = {crowd.fingerprint: crowd for crowd in of.crowds}
-    known += [variation.facts(r, crowds[r.fingerprint]) for r in of.others]
+    results = [*of.results.values(), *of.others]
+    known = [variation.facts(r, of.dataset) for r in of.results.values()] + variation.known(of.others, of.crowds)
     names = ", ".join(dict.fromkeys(r.dataset for r in of.others))
     notes = (f"Runs on {names} take part here only.",) if names else ()
     for axis in () if basis([*of.results.values()]) else variation.axes(known):
-        drawn = exhibits.along([*of.results.values(), *of.others], known, axis)
+        drawn = exhibits.along(results, known, axis)
         yield replace(drawn, notes=(*drawn.notes, *notes))
 
 

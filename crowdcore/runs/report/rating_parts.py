@@ -9,9 +9,9 @@ from typing import TypeAlias
 from crowdcore.exhibits import Exhibit, comparison, rating_results, ratings
 from crowdcore.exhibits.rating_biases import rating_biases
 from crowdcore.exhibits.ratings import RatingView
+from crowdcore.learning.comparison import variation
+from crowdcore.learning.comparison.judged import basis
 from crowdcore.learning.ratings.result import RatingsResult
-
-__all__ = ["RATING_DATA_PARTS", "RATING_PARTS", "RATING_RUN_PARTS", "RatingMaterial"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +64,14 @@ def curves(of: RatingMaterial) -> Iterator[Exhibit]:
         yield comparison.curves(of.results, metric)
 
 
+def sweeps(of: RatingMaterial) -> Iterator[Exhibit]:
+    """RMSE along every setting that varies."""
+    results = [*of.results.values()]
+    known = variation.known(results, [of.view.dataset])
+    for axis in () if basis(results) else variation.axes(known):
+        yield comparison.along(results, known, axis)
+
+
 def biases(of: RatingMaterial) -> Iterator[Exhibit]:
     """Learnt and true biases of the runs that learn them."""
     for name, result in of.results.items():
@@ -86,6 +94,7 @@ RATING_DATA_PARTS: Mapping[str, tuple[str, Part]] = {
 RATING_RUN_PARTS: Mapping[str, tuple[str, Part]] = {
     "errors": ("Errors", errors),
     "curves": ("Learning curves", curves),
+    "sweeps": ("Along what varies", sweeps),
     "biases": ("Learnt biases", biases),
     "cost": ("Time and cost", cost),
 }

@@ -7,11 +7,9 @@ import streamlit as st
 from crowdcore import exhibits
 from dashboard import state
 from dashboard.components.exhibit import looked_at, show
-from dashboard.components.review_link import review_link
+from dashboard.components.link import link
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
-
-__all__ = ["coordinated"]
 
 
 def coordinated() -> None:
@@ -44,11 +42,10 @@ def one_group(view: exhibits.View, together: int) -> None:
     """Links to the group's labels, the change of the common confusion, and the labels that change."""
     members = exhibits.coordinated.members(view, together)
     with st.container(horizontal=True):
-        review_link("Review their labels against the reference", show="wrong", workers=list(members))
+        link("review", "Review their labels against the reference", show="wrong", workers=list(members))
         if len(members) == 2:
-            review_link("Where both are wrong alike", show="alike", workers=list(members))
-        there = state.address("annotators", view="Ranking", without=list(members))
-        st.page_link("views/annotators.py", label="Without them", query_params=there, icon=":material/person_off:")
+            link("review", "Where both are wrong alike", show="alike", workers=list(members))
+        link("annotators", "Without them", icon="person_off", view="Ranking", without=list(members))
     true, given = (state.one_of(key, view.classes) for key in ("true", "given"))
     cell = (view.class_number(true), view.class_number(given)) if true and given else None
     grid = st.grid(2, min_column_width=400, gap="small")
@@ -59,7 +56,7 @@ def one_group(view: exhibits.View, together: int) -> None:
             st.caption("Click a cell to go to the group's labels behind it.")
         else:
             label = as_text(f"The group's labels “{given}” on tasks that are {true}")
-            review_link(label, true=true, given=given, workers=list(members))
+            link("review", label, true=true, given=given, workers=list(members))
     with grid.cell():
         st.caption("Labels of the majority vote that change without the group:")
         show(exhibits.workers.what_if_tasks(view, members), "without-group", noun="task", rows=12)

@@ -9,15 +9,13 @@ import streamlit as st
 from crowdcore import exhibits
 from dashboard import state
 from dashboard.components.exhibit import looked_at, show
+from dashboard.components.link import link
 from dashboard.components.pickers import named, optional
-from dashboard.components.review_link import review_link
 from dashboard.components.text import as_text
 
 if TYPE_CHECKING:
     from crowdcore.analysis.workers.distance import Distance
     from crowdcore.exhibits import View
-
-__all__ = ["alike"]
 
 GROUPS = {"": "By the tree", **{str(n): str(n) for n in range(1, 13)}}
 LINKED = 100  # workers up to which each group has a link: an address must stay short
@@ -55,7 +53,7 @@ def alike() -> None:
         members = listed.table.groupby("group")["worker"].agg(list)
         with st.container(horizontal=True):
             for group, names in members.items() if len(view.workers) <= LINKED and len(members) <= len(GROUPS) else ():
-                review_link(f"Mistakes of group {group}", show="wrong", workers=names)
+                link("review", f"Mistakes of group {group}", show="wrong", workers=names)
 
 
 def both(view: View, kind: Distance, one: str, other: str) -> None:
@@ -67,7 +65,6 @@ def both(view: View, kind: Distance, one: str, other: str) -> None:
         st.markdown(f"**{as_text(one)}** and **{as_text(other)}**. {as_text(words)}")
     with st.container(horizontal=True):
         for name in dict.fromkeys((one, other)):
-            there = state.address("annotators", view="One worker", worker=name)
-            st.page_link("views/annotators.py", label=as_text(name), query_params=there, icon=":material/person:")
+            link("annotators", as_text(name), icon="person", view="One worker", worker=name)
         if one != other:
-            review_link("Where both are wrong alike", show="alike", workers=[one, other])
+            link("review", "Where both are wrong alike", show="alike", workers=[one, other])

@@ -8,12 +8,11 @@ from crowdcore import exhibits
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.text import count
 
-__all__ = ["pairs"]
-
 
 def pairs() -> None:
     """Pairs that agree beyond what skills and tasks explain, and those wrong alike."""
-    found = exhibits.workers.worker_pairs(looked_at())
+    view = looked_at()
+    found = exhibits.workers.worker_pairs(view)
     if not len(found.table):
         st.info(
             "Tested was agreement, right or wrong alike, given skill and difficulty: no pair stands out, and no two "
@@ -21,7 +20,13 @@ def pairs() -> None:
         )
         return
     beyond = int((found.table["q_beyond"] <= exhibits.workers.LEVEL).sum())
-    if beyond:
+    if view.dataset.sentences is not None:
+        st.info(
+            "Whether pairs agree more than by chance is not told here: the tokens of a sentence are no independent "
+            "tasks, so that all q values below are too small.",
+            icon=":material/info:",
+        )
+    elif beyond:
         st.warning(
             f"Tested was agreement, right or wrong alike, given skill and difficulty: **{count(beyond, 'pair')}** of "
             "annotators agree more than both explain (q ≤ 0.05). They may copy, have shared a teacher, or be one "

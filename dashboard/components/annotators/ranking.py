@@ -15,8 +15,6 @@ from dashboard.components.text import as_text, count, percent
 if TYPE_CHECKING:
     from crowdcore.exhibits import View
 
-__all__ = ["ranking"]
-
 
 def ranking() -> None:
     """The workers with their intervals, as a figure and as a table; then the what-if."""

@@ -9,8 +9,9 @@ import streamlit as st
 from crowdcore import exhibits
 from dashboard import state
 from dashboard.components.exhibit import looked_at, show
+from dashboard.components.link import REVIEW, link
+from dashboard.components.numbers import numbers
 from dashboard.components.pickers import picker
-from dashboard.components.review_link import review_link
 from dashboard.components.text import as_text, number, percent
 from dashboard.components.verdict import badge
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from crowdcore.exhibits import Exhibit, View
-
-__all__ = ["worker"]
 
 
 def worker() -> None:
@@ -36,17 +35,15 @@ def worker() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         badge(told["verdict"])
         st.markdown(as_text(told["reason"]), width="stretch")
-    grid = st.grid(5, min_column_width=130, gap="xsmall")
     low, high = percent(found["acc. low"], 0), percent(found["acc. high"], 0)
-    for label, value, hint in (
+    cells = (
         ("Annotations", f"{found['annotations']:,}", None),
         ("Accuracy", percent(found["accuracy"]), f"95 % interval {low} to {high}"),
         ("Balanced accuracy", percent(found["balanced accuracy"]), "Mean over the classes of the share that is right"),
         ("Bits per label", number(found["bits per label"], 2), f"Of {found['bits possible']:.2f} possible"),
         ("Agreement κ", number(found["agreement κ"], 2), "With the others on the same tasks, beyond chance"),
-    ):
-        with grid.cell():
-            st.metric(label, value, border=True, help=hint)
+    )
+    numbers(cells, 130)
     for note in exhibit.notes:
         st.warning(as_text(note), icon=":material/flag:")
     matrices(view, one)
@@ -64,23 +61,20 @@ def matrices(view: View, name: str) -> None:
     if cell is None:
         st.caption("Click a cell to go to the tasks behind it.")
         return
-    there = state.address("tasks", true=true, given=given, worker=name)
     label = as_text(f"Tasks that are {true} and that {name} labelled {given}")
-    st.page_link("views/tasks.py", label=label, query_params=there, icon=":material/list_alt:")
-    review_link(true=true, given=given, workers=[name])
+    link("tasks", label, true=true, given=given, worker=name)
+    link("review", REVIEW, true=true, given=given, workers=[name])
 
 
 def pace(view: View, name: str, speed: Exhibit) -> None:
     """How long the worker's answers take beside the others', in numbers and over time."""
     own: dict[Any, Any] = speed.table.loc[view.worker_number(name)].to_dict()
-    grid = st.grid(3, min_column_width=130, gap="xsmall")
-    for label, value, hint in (
+    cells = (
         ("Median answer", f"{own['seconds']:.3g} s", f"Of {own['n']:,.0f} answers that can be compared"),
         ("Beside the others", f"×{own['relative']:.2f}", "Median of the answer's seconds over the median of its task"),
-        ("Too fast", percent(own["fast"]), speed.notes[0]),
-    ):
-        with grid.cell():
-            st.metric(label, value, border=True, help=as_text(hint))
+        ("Too fast", percent(own["fast"]), as_text(speed.notes[0])),
+    )
+    numbers(cells, 130)
     over_time = exhibits.worker_page.worker_speed_over_time(view, name)
     if over_time.figure is not None:
         show(over_time, "speed")
@@ -93,7 +87,7 @@ def behind(view: View, name: str, told: pd.Series[Any]) -> None:
     with grid.cell():
         st.header("Confusions")
         show(made.worker_mistakes(view, name), "mistakes", noun="mistake", rows=6)
-        review_link("Review and mark all labels against the reference", show="wrong", workers=[name])
+        link("review", "Review and mark all labels against the reference", show="wrong", workers=[name])
     with grid.cell():
         st.header("Wrong alike with")
         show(made.worker_partners(view, name), "partners", noun="partner", rows=6, notes=False)
@@ -106,11 +100,12 @@ def behind(view: View, name: str, told: pd.Series[Any]) -> None:
         st.header("Speed")
         pace(view, name, speed)
     st.header("Without this annotator")
-    st.page_link(
-        "views/annotators.py",
-        label=as_text(f"Of the majority vote, {told['without']}: see which"),
-        query_params=state.address("annotators", view="Ranking", without=[name]),
-        icon=":material/person_off:",
+    link(
+        "annotators",
+        as_text(f"Of the majority vote, {told['without']}: see which"),
+        icon="person_off",
+        view="Ranking",
+        without=[name],
     )
     st.header("A message to send")
     st.code(told["message"], language=None, wrap_lines=True)

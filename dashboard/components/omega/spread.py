@@ -10,11 +10,10 @@ import streamlit as st
 from crowdcore import exhibits
 from dashboard import state
 from dashboard.components.exhibit import show
+from dashboard.components.link import link
 from dashboard.components.recovered import Choice
 from dashboard.components.table import table
 from dashboard.components.text import as_text
-
-__all__ = ["classes", "workers"]
 
 
 def classes(choice: Choice) -> None:
@@ -37,8 +36,7 @@ def _spread(choice: Choice, by: Literal["class", "worker"], names: Sequence[str]
     found = exhibits.omega.omega_spread(choice.view, by, chosen)
     if chosen is not None:
         label = as_text(f"Tasks {'of class' if by == 'class' else 'labelled by'} {names[chosen]}")
-        address = state.address("tasks", **{key: names[chosen]})
-        st.page_link("views/tasks.py", label=label, query_params=address, icon=":material/list_alt:")
+        link("tasks", label, **{key: names[chosen]})
     else:
         st.caption(f"Click a row to mark its {by} and to go to its tasks.")
     if choice.view.seed == "each":

@@ -7,17 +7,17 @@ import streamlit as st
 from crowdcore import exhibits
 from dashboard import services, state
 from dashboard.components.exhibit import show
+from dashboard.components.link import link
 from dashboard.components.media import cards
+from dashboard.components.numbers import numbers
 from dashboard.components.pickers import named, optional
 from dashboard.components.recovered import Choice
 from dashboard.components.text import as_text, count, number
 
-__all__ = ["tasks"]
-
 
 def tasks(choice: Choice) -> None:
     """How ω̄ spreads, and the halves of the ranking, a row for each seed shown; then the list."""
-    numbers(choice)
+    summary(choice)
     task = services.task_number(state.get("dataset"), state.get("task"))
     grid = st.grid(2, min_column_width=400, gap="small")
     for view in choice.view.one_by_one():
@@ -32,12 +32,11 @@ def tasks(choice: Choice) -> None:
     listing(choice)
 
 
-def numbers(choice: Choice) -> None:
+def summary(choice: Choice) -> None:
     """What sums ω up."""
     of = exhibits.omega.numbers(choice.view)
     agree = number(of.seed_correlation, 2) + (f" · {of.agreement}" if of.agreement else "")
-    grid = st.grid(4, min_column_width=160, gap="xsmall")
-    for label, value, hint in (
+    cells = (
         ("Mean ω", number(of.mean), "Mean over annotations: the share of labels attributed to the common confusion"),
         ("Spread of ω", number(of.spread), "Standard deviation over annotations; below 0.03 there is no ranking"),
         ("ω̄ and label entropy", number(of.task_correlation, 2), "Spearman's correlation over tasks"),
@@ -46,9 +45,8 @@ def numbers(choice: Choice) -> None:
             agree,
             "Mean rank correlation of the tasks' ω̄ between seeds: good from 0.8, poor below 0.5",
         ),
-    ):
-        with grid.cell():
-            st.metric(label, value, border=True, help=hint)
+    )
+    numbers(cells, 160)
     if of.words:
         st.warning(as_text(of.words), icon=":material/bar_chart_off:")
 
@@ -64,12 +62,7 @@ def one(choice: Choice) -> None:
     k, name = int(at[0]), state.get("task")
     known = found.classes[found.label[k]] if found.label[k] >= 0 else "unknown"
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.page_link(
-            "views/tasks.py",
-            label=as_text(f"Task {name}"),
-            icon=":material/list_alt:",
-            query_params=state.address("tasks", task=name),
-        )
+        link("tasks", as_text(f"Task {name}"), task=name)
         st.markdown(
             f"{as_text(known)} · rank **{k + 1:,}** of {len(found.task):,} · ω̄ **{number(found.omega[k])}** · "
             f"{count(found.n_workers[k], 'worker')} · entropy of the labels {number(found.entropy[k], 2)}"

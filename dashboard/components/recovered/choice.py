@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import streamlit as st
 
 from crowdcore import exhibits
 from dashboard import services, state
 from dashboard.components.frame import hidden_names
+from dashboard.components.link import link
 from dashboard.components.pickers import named
 from dashboard.components.run_picker import pick_runs
 from dashboard.components.text import as_text
@@ -18,12 +19,10 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from crowdcore.exhibits import Exhibit
-    from crowdcore.exhibits.recovered import RunView
+    from crowdcore.exhibits.recovered import Epoch, RunView, Seed
     from crowdcore.runs import Run
 
-__all__ = ["Choice", "choose", "choose_omega", "epochs"]
-
-PARTS = {"": "All labels of a worker", "own": "The worker's own part"}
+PARTS: dict[Literal["", "own"], str] = {"": "All labels of a worker", "own": "The worker's own part"}
 
 
 class Choice(NamedTuple):
@@ -58,14 +57,15 @@ def choose() -> Choice | None:
         _lacks(recovered.without(run.spec.method, "worker_confusion"))
         return None
     others = {other.id: other for other in _runs(parts) if other.id != run.id}
-    options = recovered.besides(dataset, list(others.values()))
+    labels = services.run_labels(services.runs_of(dataset))
+    options = {"": "Nothing", **{other: labels[other] for other in others}}
     second = next((name for name in state.get_many("runs")[1:] if name in options), "")
     if second:  # a link that names two runs
         state.put(runs=run.id, beside=state.get("beside") or second)
     with bar:
         seed = _seed(view)
         beside = named("Compare with", "beside", options) if len(options) > 1 else ""
-        part = ""
+        part: Literal["", "own"] = ""
         if view.result.omega is not None:
             part = named("A worker's matrix", "part", PARTS, width=220)
     view = _view(run, seed, part)
@@ -93,7 +93,7 @@ def choose_omega() -> Choice | None:
 def epochs(choice: Choice) -> None:
     """The slider over the epochs that were kept, and what to know of those on screen."""
     view = choice.view
-    options = recovered.epoch_names(choice.run)
+    options = {str(key): words for key, words in exhibits.recovered.epochs(view.result).items()}
     if len(options) > 1:
         st.select_slider("Epoch", list(options), format_func=options.__getitem__, **state.bind("epoch", str(view.at)))
     st.caption(as_text(f"{exhibits.recovered.epoch_in_words(view)} {exhibits.recovered.why_no_mean(view)}"))
@@ -106,15 +106,19 @@ def epochs(choice: Choice) -> None:
         st.caption(as_text(note))
 
 
-def _view(run: Run, seed: str = "", part: str = "", other: str = "") -> RunView:
-    """The run at the epoch that the address names, if it kept that."""
-    names = state.get("dataset"), state.get("reference"), hidden_names()
-    return recovered.run_view(*names, run, seed, state.get("epoch"), part, other)
+def _view(run: Run, seed: Seed = None, part: Literal["", "own"] = "", other: str = "") -> RunView:
+    """The run at the epoch that the address names, if it kept that; ``other`` is what the run beside it is called."""
+    seen = services.view(state.get("dataset"), state.get("reference"), hidden_names())
+    title, at = services.run_title(run), state.get("epoch")
+    called = f"{title} ({run.id[:4]})" if title == other else title
+    epoch: Epoch = int(at) if at.isdecimal() else "last" if at == "last" else "selected"
+    return exhibits.recovered.of_run(seen, services.result(run.id), called, seed=seed, at=epoch, part=part)
 
 
-def _seed(view: RunView) -> str:
-    """The seed to show: a key of `recovered.seed_names`."""
-    return named("Seeds", "seed", recovered.seed_names(view), width=220)
+def _seed(view: RunView) -> Seed:
+    """The seed to show; in addresses their mean is ""."""
+    offered = {"" if key is None else str(key): (key, words) for key, words in exhibits.recovered.seeds(view).items()}
+    return offered[named("Seeds", "seed", {key: words for key, (_, words) in offered.items()}, width=220)][0]
 
 
 def _runs(parts: tuple[str, ...]) -> list[Run]:
@@ -145,4 +149,4 @@ def _able(run: Run, parts: tuple[str, ...]) -> bool:
 def _lacks(words: str) -> None:
     """What a method does not have, and where to train one that has it."""
     st.info(as_text(words), icon=":material/info:")
-    st.page_link("views/train.py", label="Train", icon=":material/model_training:", query_params=state.address("train"))
+    link("train")

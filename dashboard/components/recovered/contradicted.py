@@ -6,13 +6,11 @@ import streamlit as st
 
 from crowdcore import exhibits
 from dashboard import state
+from dashboard.components.link import link
 from dashboard.components.media import cards
 from dashboard.components.recovered.choice import Choice
-from dashboard.components.review_link import review_link
 from dashboard.components.table import table
 from dashboard.components.text import as_text, percent
-
-__all__ = ["contradicted"]
 
 
 def contradicted(choice: Choice) -> None:
@@ -26,5 +24,5 @@ def contradicted(choice: Choice) -> None:
     rows = zip(found.table["class by the run"], found.table["probability"], found.table["most given"], strict=True)
     captions = [f"{name} ({percent(p, 0)}), labelled {given}" for name, p, given in rows]
     cards(state.get("dataset"), found.table.index.tolist(), captions, "contradicted")
-    review_link("Review and mark the tasks of another class by this run", by="task", against=f"run:{choice.run}")
+    link("review", "Review and mark the tasks of another class by this run", by="task", against=f"run:{choice.run}")
     table(found.table, "contradicted", name=choice.file(found), noun="task", rows=14)

@@ -9,6 +9,7 @@ import streamlit as st
 from crowdcore import exhibits
 from dashboard import state
 from dashboard.components.exhibit import show
+from dashboard.components.link import link
 from dashboard.components.pickers import named, picker
 from dashboard.components.recovered.choice import Choice
 from dashboard.components.text import as_text, count, number, percent
@@ -16,8 +17,6 @@ from dashboard.components.text import as_text, count, number, percent
 if TYPE_CHECKING:
     from crowdcore.exhibits.recovered import RunView
     from crowdcore.figures.colors import Scale
-
-__all__ = ["matrices"]
 
 WIDE = 12  # classes from which small matrices take the page's whole width
 
@@ -131,8 +130,7 @@ def tasks(view: RunView, who: int, name: str, marked: tuple[int, int] | None) ->
     n = len(exhibits.confusions.tasks_behind(view, *marked, who if who >= 0 else None))
     by = f"{name} labelled" if who >= 0 else "somebody labelled"
     label = as_text(f"{count(n, 'task')} that {'is' if n == 1 else 'are'} {true} and {by} {given}")
-    address = state.address("tasks", true=true, given=given, worker=name if who >= 0 else None)
-    st.page_link("views/tasks.py", label=label, query_params=address, icon=":material/list_alt:")
+    link("tasks", label, true=true, given=given, worker=name if who >= 0 else None)
 
 
 def _in_numbers(view: RunView, worker: int) -> str:

@@ -12,8 +12,6 @@ from dashboard.components.recovered.choice import Choice
 from dashboard.components.table import table
 from dashboard.components.text import as_text
 
-__all__ = ["ranking"]
-
 
 def ranking(choice: Choice) -> None:
     """Skills, what they say together, and the sortable table; a row leads to the worker's matrix."""

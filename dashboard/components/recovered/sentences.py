@@ -7,11 +7,9 @@ from typing import Any
 import streamlit as st
 
 from crowdcore import exhibits
-from dashboard import state
+from dashboard.components.link import link
 from dashboard.components.recovered.choice import Choice
 from dashboard.components.text import as_text, count, percent
-
-__all__ = ["sentences"]
 
 
 def sentences(choice: Choice) -> None:
@@ -39,10 +37,10 @@ def _line(row: dict[Any, Any]) -> None:
     if row["observed share"] >= 0:
         words.append(f"observed: {percent(row['observed share'])} of the labels on {row['true']} tasks")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.page_link(
-            "views/tasks.py",
-            label=as_text(f"{row['true']} → {row['given']} ({count(row['tasks'], 'task')})"),
-            query_params=state.address("tasks", true=row["true"], given=row["given"]),
-            icon=":material/list_alt:",
+        link(
+            "tasks",
+            as_text(f"{row['true']} → {row['given']} ({count(row['tasks'], 'task')})"),
+            true=row["true"],
+            given=row["given"],
         )
         st.markdown(" · ".join([f"**{percent(row['share'])}**", *map(as_text, words)]))

@@ -7,15 +7,16 @@ from typing import Any
 
 import streamlit as st
 
+from crowdcore.core.errors import SettingError
 from dashboard import services, state
 from dashboard.components.method_form import method_form
 from dashboard.components.text import as_text
 from dashboard.services import sandbox
 
-__all__ = ["crowd_form"]
-
 Wanted = tuple[str, list[str], str, int]
 FIRST = (
+    "shared_low", "shared_high", "bias_sd", "scale_sd", "noise", "spammers", "copiers",
+    "shared_confusion", "missed", "boundary", "confused", "careless", "n_sentences", "per_sentence",
     "pattern", "common_strength", "individual_strength", "proportion", "omega_spread", "kind", "skill", "labels",
     "patterns", "n_workers", "per_task", "per_pattern", "seed",
 )  # fmt: skip
@@ -29,16 +30,19 @@ READINGS = (
 
 def crowd_form(dataset: str) -> Wanted:
     """Draw the form; returns the simulator's line, what varies, the tasks' line and how many crowds."""
-    line = state.get("crowd") or "synthetic"
+    usual, titles = sandbox.usual_simulator(dataset), sandbox.simulators(dataset)
+    line = state.get("crowd") or usual
     try:
         name, settings = sandbox.read_crowd(line)
+        if services.kind(dataset) == "ratings" and name not in titles:
+            raise SettingError("crowd", f"be one of {', '.join(titles)}, as {dataset} has ratings and no classes", name)
     except services.Refusal as refusal:
         st.error(as_text(refusal), icon=":material/block:")
-        line, name, settings = "synthetic", "synthetic", {}
+        line, name, settings = usual, usual, {}
     if st.session_state.get("sandbox-drawn") != line:  # an address led here: new fields with its values
         st.session_state["sandbox-filled"] = st.session_state.get("sandbox-filled", 0) + 1
     key = f"crowd-{st.session_state['sandbox-filled']}"
-    about, titles = sandbox.about_simulator(name), sandbox.simulators()
+    about = sandbox.about_simulator(name)
     st.selectbox(
         "Simulator",
         list(titles) if name in titles else [name, *titles],
@@ -83,7 +87,7 @@ def crowd_form(dataset: str) -> Wanted:
     said: dict[str, Any] = {"crowd": now, "vary": vary, "tasks": tasks, "repeats": str(repeats) if repeats > 1 else ""}
     before = {"crowd": state.get("crowd"), "vary": state.get_many("vary")}
     before |= {"tasks": state.get("tasks"), "repeats": state.get("repeats")}
-    if said != before and (before["crowd"] or now != "synthetic" or vary or repeats > 1):
+    if said != before and (before["crowd"] or now != usual or vary or repeats > 1):
         state.put(**said)
     return now, vary, tasks, repeats
 

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 
 from crowdcore import analysis, exhibits
+from crowdcore.core.method_string import spell, spell_settings
+from crowdcore.data import RatingDataset
+from crowdcore.learning.recovery.plan import PRESETS, preset
 from dashboard import services, state
 from dashboard.components.exhibit import show
 from dashboard.components.guard import fragment, refusals, refused_before
+from dashboard.components.numbers import numbers
+from dashboard.components.sandbox.aggregators import aggregators
 from dashboard.components.sandbox.crowd_form import crowd_form
 from dashboard.components.text import as_text, count, number, percent
 from dashboard.services import sandbox
 
 if TYPE_CHECKING:
+    from crowdcore.data.ratings import Labelled
     from crowdcore.learning.recovery.plan import RecoveryPlan
-
-__all__ = ["planting"]
 
 MANY = 40  # crowds from which planting is refused: nobody waits for so many trainings
 
@@ -30,18 +35,23 @@ def planting() -> None:
     grid = st.grid(2, min_column_width=420, gap="medium")
     with grid.cell():
         wanted = crowd_form(dataset)
+    crowd = None
     with grid.cell(), refusals():
         found = sandbox.plan(dataset, *wanted)
-        _preview(dataset, found)
+        with st.spinner("Planting …"):
+            crowd = sandbox.preview(dataset, found)
+        _preview(crowd)
         _button(dataset, found)
+    if crowd is not None:
+        with refusals():
+            aggregators(crowd)
 
 
 def _presets() -> None:
     """The documented tables, each by one click."""
-    titles = sandbox.presets()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.caption("Presets", width="content", help="Each fills in the form for a documented simulated table.")
-        for name, title in titles.items():
+        for name, (title, _) in PRESETS.items():
             st.button(
                 name.capitalize(), key=f"preset-{name}", help=title, type="tertiary", on_click=_fill, args=(name,)
             )
@@ -49,7 +59,7 @@ def _presets() -> None:
 
 def _fill(name: str) -> None:
     """Have the address say what a preset plants and trains."""
-    found = sandbox.preset(name)
+    found = preset(name)
     if found.dataset and found.dataset != state.get("dataset"):
         if found.dataset not in services.names():
             st.session_state["refused"] = (
@@ -64,33 +74,44 @@ def _fill(name: str) -> None:
         vary=[sandbox.spell_vary(setting, values) for setting, values in found.over.items()],
         tasks=sandbox.spell_tasks(settings),
         repeats=str(found.crowds) if found.crowds > 1 else None,
-        methods=sandbox.spell_methods(found),
-        training=sandbox.spell_training({**found.training, "seeds": found.seeds}),
+        methods=[spell(c.method, c.settings) for c in found.methods],
+        settings=spell_settings({"seeds": found.seeds, **found.training}),
         planted=None,
     )
 
 
-def _preview(dataset: str, found: RecoveryPlan) -> None:
-    """The first crowd: numbers, a sentence, matrices."""
-    with st.spinner("Planting …"):
-        crowd = sandbox.preview(dataset, found)
+def _preview(crowd: Labelled) -> None:
+    """The first crowd: numbers, a sentence, matrices; of ratings the shared bias."""
+    if isinstance(crowd, RatingDataset):
+        _preview_ratings(crowd)
+        return
     judged, shown = analysis.planted(crowd), exhibits.planted.planted_crowd(crowd)
-    cells = {
-        "Right labels": percent(judged.right),
-        "Right votes": percent(judged.majority),
-        "Workers": f"{crowd.n_workers:,}",
-        "Labels per task": number(crowd.n_annotations / max(int(crowd.annotated.sum()), 1), 2),
-    }
-    cards = st.grid(4, min_column_width=120, gap="xsmall")
-    for label, value in cells.items():
-        with cards.cell():
-            about = "Tasks whose majority vote is right." if label == "Right votes" else None
-            st.metric(label, value, border=True, help=about)
+    cells = (
+        ("Right labels", percent(judged.right), None),
+        ("Right votes", percent(judged.majority), "Tasks whose majority vote is right."),
+        ("Workers", f"{crowd.n_workers:,}", None),
+        ("Labels per task", number(crowd.n_annotations / max(int(crowd.annotated.sum()), 1), 2), None),
+    )
+    numbers(cells, 120)
     say = st.warning if len(judged.misleading) else st.info
     say(as_text(judged.sentence), icon=":material/priority_high:" if len(judged.misleading) else ":material/check:")
     show(shown, "planted", file=f"{crowd.name}-planted", notes=False)
     for note in crowd.notes:
         st.caption(as_text(note))
+
+
+def _preview_ratings(crowd: RatingDataset) -> None:
+    truth = analysis.rating_truth(crowd, "gold")
+    workers = analysis.rating_workers(crowd, truth)
+    cells = (
+        ("Ratings", f"{crowd.n_annotations:,}", None),
+        ("Error of a rating", number(float(np.average(workers.mae, weights=workers.n)), 2), "Mean absolute error."),
+        ("Workers", f"{crowd.n_workers:,}", None),
+        ("Ratings per task", number(crowd.n_annotations / max(int(crowd.annotated.sum()), 1), 2), None),
+    )
+    numbers(cells, 120)
+    shown = exhibits.planted_ratings.planted_ratings(crowd)
+    show(shown, "planted", file=f"{crowd.name}-planted")
 
 
 def _button(dataset: str, found: RecoveryPlan) -> None:

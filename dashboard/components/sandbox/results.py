@@ -10,6 +10,7 @@ from crowdcore import exhibits
 from dashboard import services, state
 from dashboard.components.exhibit import show
 from dashboard.components.guard import attempt, fragment, refusals
+from dashboard.components.link import link
 from dashboard.components.live import live
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, duration
@@ -18,22 +19,15 @@ from dashboard.services import run_actions, sandbox, sandbox_results
 if TYPE_CHECKING:
     from crowdcore.runs import Run
 
-__all__ = ["results"]
-
 EVERY = 1.0  # seconds between looks at live runs
-PAGES = {
-    "compare": ("Compare", ":material/leaderboard:"),
-    "confusions": ("Confusions", ":material/apps:"),
-    "omega": ("Noise source ω", ":material/scatter_plot:"),
-    "train": ("Train", ":material/model_training:"),
-}
+PAGES = ("compare", "confusions", "omega", "train")
 
 
 def results() -> None:
     """The runs of the chosen crowds, and what they came to."""
     known = sandbox.planted_before()
     names = [name for name in state.get_many("planted") if name in known]
-    if not names or services.training_fault():
+    if not names or services.training_fault() or len({sandbox.usual_simulator(name) for name in names}) > 1:
         return
     runs = sandbox_results.runs_on(names)
     if runs:
@@ -106,7 +100,10 @@ def _recovered() -> None:
     table(found.table, "recovery", name="recovery", noun="method", rows=min(len(found.table), 12))
     for note in found.notes:
         st.caption(as_text(note))
-    _matrices(names)
+    if services.kind(names[0]) == "ratings":
+        _onwards(names[0], ("compare", "ratings", "train"))
+    else:
+        _matrices(names)
 
 
 def _matrices(names: list[str]) -> None:
@@ -136,11 +133,9 @@ def _matrices(names: list[str]) -> None:
     _onwards(name)
 
 
-def _onwards(name: str) -> None:
+def _onwards(name: str, pages: tuple[str, ...] = PAGES) -> None:
     """The pages that open the same runs."""
     runs = [run.id for (_, _), run in sandbox_results.newest([name]).items()]
     with st.container(horizontal=True):
-        for page, (label, icon) in PAGES.items():
-            query = {**state.address(page), **state.address(page, runs=runs), "dataset": name}
-            query.pop("reference", None)
-            st.page_link(f"views/{page}.py", label=label, icon=icon, query_params=query)
+        for page in pages:
+            link(page, runs=runs, dataset=name, reference=None)

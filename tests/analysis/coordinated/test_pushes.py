@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,10 +12,10 @@ from crowdcore.analysis.coordinated import groups
 from crowdcore.analysis.coordinated.pushes import pushes
 from crowdcore.analysis.reference import resolve_reference
 from crowdcore.analysis.verdicts.peers import Peers, peer_beliefs
+from crowdcore.core.kernels import vote_counts
+from crowdcore.core.kernels_pushes_numba import expected_labels
 from crowdcore.data.dataset import CrowdDataset
 from tests.analysis.crowds import crowds
-
-module = sys.modules["crowdcore.analysis.coordinated.pushes"]
 
 
 def believed(crowd: CrowdDataset, reference: str = "gold") -> Peers:
@@ -26,7 +24,9 @@ def believed(crowd: CrowdDataset, reference: str = "gold") -> Peers:
 
 @given(crowds(min_classes=2))
 def test_counts_and_the_others_share_are_literal(crowd: CrowdDataset) -> None:
-    counts, by_others = module._counts(believed(crowd), crowd.n_workers)
+    peers = believed(crowd)
+    votes = vote_counts(peers.task, peers.label, crowd.n_tasks, crowd.n_classes)
+    counts, by_others = expected_labels(peers.task, peers.worker, peers.label, peers.judge, votes, crowd.n_workers)
     said: dict[int, dict[int, int]] = {}
     for task, worker, label in zip(crowd.task.tolist(), crowd.worker.tolist(), crowd.label.tolist(), strict=True):
         said.setdefault(task, {}).setdefault(worker, label)

@@ -14,6 +14,7 @@ from crowdcore import DataError, SettingError, analysis, read_dataset
 from crowdcore.analysis.coordinated.groups import BEYOND, PUSH, REST
 from crowdcore.data import simulate
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.exhibits._verdict_words import reasons
 
 SPARSE = ATTACKED["4 classes, sparse"]
 
@@ -34,8 +35,24 @@ def test_copiers_who_become_the_truth_are_found_without_it() -> None:
     crowd = attacked_crowd(3, "copy", 3, 1.0, **ATTACKED["2 classes, sparse"])
     found = analysis.coordinated_workers(crowd, "dawid-skene")
     assert caught(found, 3) == (1.0, False)
-    assert found.groups[0].found_by == (REST,)
+    assert found.groups[0].found_by == (BEYOND, REST)
     assert any("With two classes" in note for note in found.notes)
+
+
+def test_honest_workers_are_not_drawn_in_where_attackers_win_the_vote_among_foils() -> None:
+    for seed in (20003, 20005):  # eight of twenty imitate the common confusion: by the vote honest ones err alike
+        crowd = replace(attacked_crowd(seed, "imitate", 8, 0.9, **ATTACKED["4 classes, dense, foils"]), gold=None)
+        found = analysis.worker_verdicts(crowd, "dawid-skene")
+        assert [group.members.tolist() for group in found.groups] == [list(range(8))]
+        assert not found.together[8:].any()
+        assert (found.copies.partner[8:] < 0).all()
+
+
+def test_a_pair_that_only_the_others_vote_gives_away_is_told_as_one() -> None:
+    crowd = replace(attacked_crowd(20000, "copy", 8, 0.9, **ATTACKED["4 classes, dense, foils"]), gold=None)
+    found = analysis.worker_verdicts(crowd, "majority-vote")
+    for r in np.flatnonzero(found.together):
+        assert "One of " in reasons(found)[r] or "Agrees with " in reasons(found)[r]
 
 
 @pytest.mark.parametrize("reference", ["gold", "dawid-skene"])

@@ -9,11 +9,14 @@ import pandas as pd
 import pytest
 
 import crowdcore as cc
+from benchmarks.coordinated import ATTACKED, attacked_crowd
 from benchmarks.verdicts import CONFUSED, COPIED, COPIER, DRIFTING, SPAMMER, honest_crowd, planted_crowd
 from crowdcore import analysis
+from crowdcore.analysis.verdicts.drift import change_points
 from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.skill import skill_evidence
 from crowdcore.core.errors import SettingError
+from crowdcore.exhibits._verdict_words import reasons
 
 LARGE = {"n_tasks": 600, "n_workers": 15, "skill": (0.6, 0.95), "even": True}
 
@@ -95,7 +98,7 @@ def test_few_labels_are_underpowered_and_none_are_too() -> None:
 
 def test_a_crowd_of_guesses_accuses_nobody() -> None:
     crowd = honest_crowd(6)
-    guesses = replace(crowd, label=np.random.default_rng(0).integers(4, size=crowd.n_annotations))
+    guesses = replace(crowd, label=np.random.default_rng(1).integers(4, size=crowd.n_annotations))
     for reference in ("gold", "majority-vote"):
         found = analysis.worker_verdicts(guesses, reference)
         assert not found.accused.any()
@@ -130,3 +133,32 @@ def test_copies_are_found_without_gold_though_a_model_believes_them() -> None:
         found = analysis.worker_verdicts(blind, "dawid-skene").copies
         assert found.partner[[COPIER, COPIED]].tolist() == [COPIED, COPIER]
         assert not (np.delete(found.partner, [COPIER, COPIED]) >= 0).any()
+
+
+def test_who_pushes_a_mistake_with_others_is_to_be_checked_for_that() -> None:
+    found = analysis.worker_verdicts(attacked_crowd(1, "push", 3, 0.9, **ATTACKED["4 classes, sparse"]), "dawid-skene")
+    assert [group.members.tolist() for group in found.groups] == [[0, 1, 2]]
+    assert found.verdict[:3].tolist() == ["check"] * 3
+    assert np.flatnonzero(found.together).tolist() == [0, 1, 2]
+    assert not found.accused[3:].any()
+    words = reasons(found)
+    assert "One of 3 workers who push the same mistake (“class 0” called “class 1”): w00, w01 and w02." in words[1]
+    assert "w00" not in words[5]
+
+
+def test_a_worker_who_becomes_worse_is_found_and_one_who_becomes_better_is_not() -> None:
+    crowd = planted_crowd(2, **LARGE)
+    assert crowd.extra is not None
+    back = replace(crowd, extra=-crowd.extra)
+    found, turned = (analysis.worker_verdicts(one) for one in (crowd, back))
+    assert found.drifts[DRIFTING] and not turned.drifts[DRIFTING]
+
+
+def test_changes_that_chance_makes_are_named_as_often_as_said() -> None:
+    """Right and wrong labels in no order, 20 to 80 a worker; each worker is tested at 1 %."""
+    rng, n_workers = np.random.default_rng(0), 4000
+    worker = np.repeat(np.arange(n_workers), rng.integers(20, 80, n_workers))
+    value = (rng.random(len(worker)) < 0.7).astype(np.float64)
+    for falls in (True, False):
+        found = change_points(value, worker, rng.random(len(worker)), n_workers, falls=falls)
+        assert 0.002 <= (found.p_value <= 0.01).mean() <= 0.0135

@@ -10,11 +10,17 @@ from hypothesis import given, strategies as st
 from scipy.spatial.distance import jensenshannon
 
 import crowdcore as cc
-from crowdcore.analysis import confusion_distance, worker_confusion, worker_distance, worker_distance as distance_of
+from crowdcore.analysis import (
+    confusion_distance,
+    shrunken_confusion,
+    worker_confusion,
+    worker_distance,
+    worker_distance as distance_of,
+)
 from tests.analysis.crowds import crowds, make_crowd, soft_reference
 from tests.conftest import simulate_crowd
 
-KINDS = ("mse", "shared-mse", "jensen-shannon")
+KINDS = ("shrunken-mse", "mse", "shared-mse", "jensen-shannon")
 
 
 def literal(confusion, kind, r, s):
@@ -24,7 +30,9 @@ def literal(confusion, kind, r, s):
     shared = [a for a in range(n_classes) if not np.isnan(x[a, 0]) and not np.isnan(y[a, 0])]
     if r == s:
         return 0.0
-    if kind == "mse":
+    if kind == "shrunken-mse":
+        x, y = shrunken_confusion(confusion)[[r, s]]
+    if kind in ("mse", "shrunken-mse"):
         return np.mean((np.nan_to_num(x) - np.nan_to_num(y)) ** 2)
     if not shared:
         return np.nan
@@ -74,7 +82,7 @@ def test_twins_are_at_zero_and_opposites_far():
     task = np.arange(20)
     label = np.concatenate([gold, gold, 1 - gold])
     crowd = make_crowd(np.tile(task, 3), np.repeat([0, 1, 2], 20), label, 20, 3, 2, gold)
-    for kind, far in (("mse", 1.0), ("shared-mse", 1.0), ("jensen-shannon", 1.0)):
+    for kind, far in ((kind, 1.0) for kind in KINDS):
         matrix = worker_distance(crowd, kind=kind).matrix
         assert matrix[0, 1] == 0.0
         assert matrix[0, 2] == pytest.approx(far)
@@ -102,5 +110,5 @@ def test_ccc_figure_3_on_labelme(data_folder):
 
 
 def test_refusals():
-    with pytest.raises(cc.SettingError, match="`kind` must be one of mse, shared-mse, jensen-shannon"):
+    with pytest.raises(cc.SettingError, match="`kind` must be one of shrunken-mse, mse, shared-mse, jensen-shannon"):
         distance_of(simulate_crowd(), kind="euclid")

@@ -57,7 +57,17 @@ def test_planted_groups_are_found_and_contiguous():
     assert len({(a, b) for a, b in zip(group, result.groups, strict=True)}) == 3
     along = result.groups[result.order]
     assert (np.diff(along) >= 0).all() and along[0] == 0
-    assert "cut below the merge that rises most" in result.method
+    assert result.method.endswith("cut below the merge that rises most above its sides")
+
+
+@pytest.mark.parametrize(("apart", "told"), [(20.5, True), (40.0, False)])
+def test_another_number_of_groups_that_is_nearly_as_clear_is_told(apart, told):
+    # four pairs of twins; the halves stand about as far above the pairs as these above the twins, or much farther
+    points = [x + twin for x in (0.0, 10.0, apart, apart + 10.0) for twin in (0.0, 0.1)]
+    result = order_workers(between(points))
+    assert result.n_groups == 2
+    assert result.method.endswith("; a cut into 4 is nearly as clear: a few labels may decide between them") == told
+    assert "nearly as clear" not in order_workers(between(points), 2).method
 
 
 @given(st.integers(1, 12), st.data())

@@ -114,3 +114,11 @@ APPEN = _table(
         )
     ],
 )
+
+
+def replaced(text: str, replacements: tuple[tuple[str, str], ...]) -> str:
+    """A text with some parts, which must be there, replaced by others."""
+    for old, new in replacements:
+        assert old in text
+        text = text.replace(old, new)
+    return text

@@ -10,17 +10,8 @@ from tests.data.readers import export_tables as exports
 
 
 @pytest.fixture
-def write(tmp_path):
-    def write(*replacements):
-        path = tmp_path / "f123.csv"
-        text = exports.APPEN
-        for old, new in replacements:
-            assert old in text
-            text = text.replace(old, new)
-        path.write_text(text, encoding="utf-8", newline="")
-        return path
-
-    return write
+def write(write):
+    return lambda *replacements: write(exports.replaced(exports.APPEN, replacements), "f123.csv")
 
 
 def test_gold_of_test_questions_trust_and_times(write):

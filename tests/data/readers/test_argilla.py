@@ -12,16 +12,6 @@ from crowdcore.data import MappingError, examine
 from tests.data.readers import exports
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(records):
-        path = tmp_path / "records.json"
-        path.write_text(json.dumps(records), encoding="utf-8")
-        return path
-
-    return write
-
-
 def test_parquet_of_a_dataset(tmp_path):
     """`to_datasets().to_parquet` keeps lists."""
     path = tmp_path / "records.parquet"

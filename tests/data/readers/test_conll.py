@@ -50,6 +50,7 @@ def test_without_a_header_workers_are_numbered_and_blank_lines_may_repeat(write)
         (TEXT.replace("Rome B-LOC B-LOC ?", "Rome B-LOC"), r"This line has 2 columns, the first one has 4.*row 3"),
         (TEXT.replace("I-LOC", "LOC"), r"'LOC' is no IOB2 tag.*row 5, column 'ben'"),
         ("token ann\n", "There are columns, but no tokens"),
+        (TEXT.replace("ben", "ann"), "Two columns are called 'ann'"),
     ],
 )
 def test_refusals_name_the_line(write, text, sentence):
@@ -60,6 +61,19 @@ def test_refusals_name_the_line(write, text, sentence):
 def test_a_line_too_short_is_told_by_the_reader_of_the_format_without_naming_it(write):
     with pytest.raises(DataError, match=r"This line has 2 columns, the first one has 3.*row 2"):
         read_dataset(write("John B-PER O\nlives O\n\nParis B-LOC B-LOC\n"))
+
+
+def test_blocks_do_not_show(tmp_path, monkeypatch):
+    path = write_conll(simulate.tags(n_sentences=40, seed=3), tmp_path / "crowd.conll")
+    whole = read_dataset(path)
+    monkeypatch.setattr("crowdcore.data.readers.conll.BLOCK", 100)
+    assert read_dataset(path).fingerprint == whole.fingerprint
+    assert read_dataset(path).file_row.tolist() == whole.file_row.tolist()
+    lines = path.read_text().split("\n")
+    lines[-3] += "\tO"
+    path.write_text("\n".join(lines))
+    with pytest.raises(DataError, match=f"row {len(lines) - 2}"):
+        read_dataset(path)
 
 
 def test_round_trip(tmp_path):

@@ -25,11 +25,8 @@ def test_csv_files_join_labels_by_a_hash(tmp_path):
     assert report.classes == ("neg", "pos")
 
 
-def test_one_file_of_all_users_names_no_worker(tmp_path):
-    path = tmp_path / "all.jsonl"
-    path.write_text(
-        exports.lines([{"id": 1, "text": "great film", "label": ["pos"], "Comments": []}]), encoding="utf-8"
-    )
+def test_one_file_of_all_users_names_no_worker(write):
+    path = write(exports.lines([{"id": 1, "text": "great film", "label": ["pos"], "Comments": []}]), "all.jsonl")
     with pytest.raises(DataError, match=r"^These labels name no worker: doccano writes a file for each user .*ZIP"):
         examine(path)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -14,16 +12,6 @@ from crowdcore.data import MappingError, examine, read_dataset
 def choice(*choices, name="sentiment", **more):
     result = {"from_name": name, "to_name": "text", "type": "choices", "value": {"choices": list(choices)}}
     return {"result": [result], **more}
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(entries):
-        path = tmp_path / "export.json"
-        path.write_text(json.dumps(entries), encoding="utf-8")
-        return path
-
-    return write
 
 
 EXPORT = [

@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from crowdcore.data import MappingError, examine
 from tests.data.readers import exports
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(records):
-        path = tmp_path / "export.json"
-        path.write_text(json.dumps(records), encoding="utf-8")
-        return path
-
-    return write
 
 
 def test_times_are_no_labels(tmp_path):

@@ -11,16 +11,6 @@ from crowdcore.data import examine
 from tests.data.readers import exports
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(items):
-        path = tmp_path / "HS-Brexit_train.json"
-        path.write_text(json.dumps(items, indent=1), encoding="utf-8")
-        return path
-
-    return write
-
-
 def test_labels_split_and_no_gold(write):
     found = examine(write(exports.LEWIDI))
     data = found.dataset(accept=True)
@@ -56,5 +46,5 @@ def test_a_conversation_written_as_json(write):
 
 def test_every_annotator_has_one_label(write):
     item = {**exports.LEWIDI["1"], "annotators": "Ann1,Ann2"}
-    with pytest.raises(DataError, match=r"^3 annotations by 2 annotators \(HS-Brexit_train.json, row 2\)"):
+    with pytest.raises(DataError, match=r"^3 annotations by 2 annotators \(export.json, row 2\)"):
         examine(write({"0": exports.LEWIDI["1"], "1": item}))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from crowdcore.core.errors import DataError
@@ -20,13 +18,8 @@ def line(text, who, answer="accept", accept=(), **more):
 
 
 @pytest.fixture
-def write(tmp_path):
-    def write(records):
-        path = tmp_path / "export.jsonl"
-        path.write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
-        return path
-
-    return write
+def write(write):
+    return lambda records: write(records, "export.jsonl")
 
 
 def test_choices(write):

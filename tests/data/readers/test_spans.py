@@ -102,14 +102,8 @@ TOOLS = {
 
 
 @pytest.fixture
-def write(tmp_path):
-    def write(records, name="export.jsonl"):
-        path = tmp_path / name
-        text = "".join(json.dumps(record) + "\n" for record in records)
-        path.write_text(text if name.endswith("jsonl") else json.dumps(records), encoding="utf-8")
-        return path
-
-    return write
+def write(write):
+    return lambda records, name="export.jsonl": write(records, name)
 
 
 def tags(dataset, worker):

@@ -9,17 +9,8 @@ from tests.data.readers import export_tables as exports
 
 
 @pytest.fixture
-def write(tmp_path):
-    def write(*replacements):
-        path = tmp_path / "assignments.tsv"
-        text = exports.TOLOKA
-        for old, new in replacements:
-            assert old in text
-            text = text.replace(old, new)
-        path.write_text(text, encoding="utf-8", newline="")
-        return path
-
-    return write
+def write(write):
+    return lambda *replacements: write(exports.replaced(exports.TOLOKA, replacements), "assignments.tsv")
 
 
 def test_gold_status_and_times(write):

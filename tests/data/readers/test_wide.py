@@ -69,9 +69,8 @@ def test_an_empty_worker_column_is_left_out_on_acceptance(tmp_path):
     assert list(read(tmp_path, text, accept=True).worker_ids) == ["w1", "w2"]
 
 
-def test_rows_in_findings_are_rows_of_the_table(tmp_path):
-    path = tmp_path / "labels.csv"
-    path.write_text("task,w1,w2\nt1,a,b\nt2,z,\nt3,,z\n", encoding="utf-8")
+def test_rows_in_findings_are_rows_of_the_table(write):
+    path = write("task,w1,w2\nt1,a,b\nt2,z,\nt3,,z\n", "labels.csv")
     (finding,) = examine(path, classes=["a", "b"]).report.changes
     assert finding.rows == (2, 3)
 
@@ -211,9 +210,8 @@ def test_the_header_again_and_the_rows_behind_it(tmp_path):
     assert (report.n_rows, report.n_annotations, report.n_left_out) == (6, 2, 4)
 
 
-def test_names_beside_words_are_no_ratings_of_workers(tmp_path):
-    path = tmp_path / "films.csv"
-    path.write_text("film,critic,says\na,x,good\nb,y,bad\n")
+def test_names_beside_words_are_no_ratings_of_workers(write):
+    path = write("film,critic,says\na,x,good\nb,y,bad\n", "films.csv")
     with pytest.raises(MappingError, match=r"worker=…"):
         examine_ratings(path, task="film", low=1, high=3)
     path.write_text("film,x,y\na,good,bad\nb,bad,\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -208,10 +209,9 @@ def test_members_that_lead_outside_are_refused(server: Server, cache: Path, tmp_
     assert not any(cache.glob("*"))
 
 
-def test_links_and_devices_are_not_written(server: Server, cache: Path, tmp_path: Path) -> None:
+def test_links_and_devices_are_not_written(server: Server, cache: Path, write: Callable[..., Path]) -> None:
     members = archives.labelme(images=False)[0]
-    secret = tmp_path / "secret"
-    secret.write_text("secret")
+    secret = write("secret", "secret")
     wanted = "LabelMe/prepared/labels_train.npy"
     link = tarfile.TarInfo("LabelMe/labels_secret.txt")
     link.type, link.linkname = tarfile.SYMTYPE, str(secret)

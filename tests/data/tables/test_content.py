@@ -45,9 +45,8 @@ def zipped(member: str) -> bytes:
         (b"one\n1\n2\n", r"^No column was recognised as the task .* \(labels.csv\)\. Its columns are 'one'"),
     ],
 )  # fmt: skip
-def test_a_file_without_a_table_is_refused_in_one_sentence(tmp_path, raw, sentence):
-    path = tmp_path / "labels.csv"
-    path.write_bytes(raw)
+def test_a_file_without_a_table_is_refused_in_one_sentence(write, raw, sentence):
+    path = write(raw, "labels.csv")
     with pytest.raises(DataError, match=sentence):
         examine(path)
 
@@ -71,9 +70,8 @@ def test_there_is_no_such_file(tmp_path):
         ("latin-1", "latin-1"),
     ],
 )
-def test_encodings_are_found(tmp_path, encoding, reported):
-    path = tmp_path / "labels.csv"
-    path.write_bytes(TEXT.encode(encoding))
+def test_encodings_are_found(write, encoding, reported):
+    path = write(TEXT.encode(encoding), "labels.csv")
     found = examine(path)
     assert found.report.encoding == reported
     assert found.dataset().classes == CLASSES
@@ -82,9 +80,8 @@ def test_encodings_are_found(tmp_path, encoding, reported):
     assert all(f.level == "warning" for f in guessed)
 
 
-def test_windows_1252_is_told_from_latin_1(tmp_path):
-    path = tmp_path / "labels.csv"
-    path.write_bytes(TEXT.replace("caf\u00e9", "\u201ccaf\u00e9\u201d").encode("cp1252"))
+def test_windows_1252_is_told_from_latin_1(write):
+    path = write(TEXT.replace("caf\u00e9", "\u201ccaf\u00e9\u201d").encode("cp1252"), "labels.csv")
     found = examine(path)
     assert found.report.encoding == "cp1252"
     assert "\u201ccaf\u00e9\u201d" in found.report.classes
@@ -92,9 +89,8 @@ def test_windows_1252_is_told_from_latin_1(tmp_path):
     assert guess.rows == (1,)
 
 
-def test_an_encoding_can_be_given_and_must_fit(tmp_path):
-    path = tmp_path / "labels.csv"
-    path.write_bytes(TEXT.encode("mac_roman"))
+def test_an_encoding_can_be_given_and_must_fit(write):
+    path = write(TEXT.encode("mac_roman"), "labels.csv")
     assert read_dataset(path, encoding="mac_roman").classes == CLASSES
     with pytest.raises(DataError, match=r"^This is not utf-8 text \(.*\) \(labels.csv\)\. Pass another encoding"):
         read_dataset(path, encoding="utf-8")
@@ -102,16 +98,14 @@ def test_an_encoding_can_be_given_and_must_fit(tmp_path):
         read_dataset(path, encoding="utf-9")
 
 
-def test_a_character_cut_by_a_chunk_border_is_still_utf_8(tmp_path, monkeypatch):
+def test_a_character_cut_by_a_chunk_border_is_still_utf_8(write, monkeypatch):
     monkeypatch.setattr("crowdcore.data.tables.content.CHUNK", 7)
-    path = tmp_path / "labels.csv"
-    path.write_text(TEXT + "t3,w1,日本\n" * 20, encoding="utf-8")
+    path = write(TEXT + "t3,w1,日本\n" * 20, "labels.csv")
     assert examine(path).report.encoding == "utf-8"
 
 
-def test_a_file_that_ends_within_a_character_is_not_utf_8(tmp_path):
-    path = tmp_path / "labels.csv"
-    path.write_bytes(b"task,worker,label\nt1,w1,a\nt2,w1,b\xc3")
+def test_a_file_that_ends_within_a_character_is_not_utf_8(write):
+    path = write(b"task,worker,label\nt1,w1,a\nt2,w1,b\xc3", "labels.csv")
     assert examine(path).report.encoding == "latin-1"
 
 

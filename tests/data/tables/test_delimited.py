@@ -15,16 +15,6 @@ from crowdcore.data.tables import base, delimited
 ROWS = [("t1", "w1", "cat"), ("t1", "w2", "dog"), ("t2", "w1", "dog")]
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(text: str, name: str = "labels.csv"):
-        path = tmp_path / name
-        path.write_bytes(text.encode())
-        return path
-
-    return write
-
-
 def rows(ds) -> list[tuple[str, ...]]:
     return [tuple(map(str, row)) for row in ds.annotations[["task", "worker", "label"]].to_numpy()]
 

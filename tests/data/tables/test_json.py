@@ -45,21 +45,18 @@ def test_records(tmp_path, name, text):
         ('[{"task": 1}', r"This is not JSON"),
     ],
 )
-def test_what_is_not_a_table_is_refused(tmp_path, text, sentence):
-    path = tmp_path / ("labels.jsonl" if text.startswith("{") else "labels.json")
-    path.write_text(text, encoding="utf-8")
+def test_what_is_not_a_table_is_refused(write, text, sentence):
+    path = write(text, "labels.jsonl" if text.startswith("{") else "labels.json")
     with pytest.raises(DataError, match=sentence):
         examine(path)
 
 
-def test_bounds(tmp_path, monkeypatch):
-    path = tmp_path / "labels.json"
-    path.write_text(json.dumps(RECORDS), encoding="utf-8")
+def test_bounds(write, monkeypatch):
+    path = write(json.dumps(RECORDS), "labels.json")
     monkeypatch.setattr(json_table, "MAX_JSON", 10)
     with pytest.raises(DataError, match="documents over 0 MiB are not read"):
         examine(path)
-    path = tmp_path / "labels.jsonl"
-    path.write_text(lines(RECORDS), encoding="utf-8")
+    path = write(lines(RECORDS), "labels.jsonl")
     monkeypatch.setattr(json_table, "MAX_LINE", 20)
     with pytest.raises(DataError, match=r"This line is longer than 0 MiB \(labels.jsonl, row 1\)"):
         examine(path)
@@ -80,9 +77,8 @@ FRAME = pd.DataFrame({"task": ["t1", "t1", "t2"], "worker": ["x", "y", "x"], "la
 
 
 @pytest.mark.parametrize("orient", ["columns", "index", "split", "values", "table"])
-def test_other_layouts_of_pandas_are_refused_with_what_would_be_right(tmp_path, orient):
-    path = tmp_path / "labels.json"
-    path.write_text(FRAME.to_json(orient=orient), encoding="utf-8")
+def test_other_layouts_of_pandas_are_refused_with_what_would_be_right(write, orient):
+    path = write(FRAME.to_json(orient=orient), "labels.json")
     with pytest.raises(DataError, match=r'in pandas: df.to_json\(orient="records"\)'):
         examine(path)
     path.write_text(FRAME.to_json(orient="records"), encoding="utf-8")
@@ -105,9 +101,8 @@ def test_a_wide_record_with_lists_for_labels(tmp_path):
         examine(tmp_path / "labels.json", format="wide")
 
 
-def test_a_name_that_stands_twice_in_a_record(tmp_path):
-    path = tmp_path / "labels.jsonl"
-    path.write_text('{"task": 1, "worker": 2, "label": "a", "label": "b"}\n', encoding="utf-8")
+def test_a_name_that_stands_twice_in_a_record(write):
+    path = write('{"task": 1, "worker": 2, "label": "a", "label": "b"}\n', "labels.jsonl")
     with pytest.raises(DataError, match=r"the name 'label' stands twice in a record\) \(labels.jsonl, row 1\)"):
         examine(path)
 

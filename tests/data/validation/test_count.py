@@ -10,32 +10,22 @@ from crowdcore.core.errors import DataError
 from crowdcore.data import examine
 
 
-@pytest.fixture
-def csv(tmp_path):
-    def write(text: str):
-        path = tmp_path / "labels.csv"
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return write
-
-
 def codes(report) -> dict[str, str]:
     return {finding.code: finding.level for finding in report.findings}
 
 
-def test_rows_that_do_not_add_up_are_refused_as_a_fault_of_ours(csv, monkeypatch):
+def test_rows_that_do_not_add_up_are_refused_as_a_fault_of_ours(write, monkeypatch):
     from crowdcore.data.readers.long import LongTable
 
     honest = LongTable.read
     monkeypatch.setattr(LongTable, "read", lambda *of: replace(honest(*of), n_rows=7))
     sentence = "The reader 'long' lost count: of 7 rows 2 became annotations and 0 are reported as left out"
     with pytest.raises(DataError, match=f"{sentence}.*fault of crowdcore"):
-        examine(csv("task,worker,label\nt1,w1,a\nt1,w2,b\n"))
+        examine(write("task,worker,label\nt1,w1,a\nt1,w2,b\n"))
 
 
-def test_a_row_with_several_faults_is_left_out_once(csv):
-    path = csv("task,worker,label\nt1,w1,a\n,,z\n,w1,\nt1,w1,z\nt1,w1,b\nt1,w1,b\n")
+def test_a_row_with_several_faults_is_left_out_once(write):
+    path = write("task,worker,label\nt1,w1,a\n,,z\n,w1,\nt1,w1,z\nt1,w1,b\nt1,w1,b\n")
     report = examine(path, classes=["a", "b"], repeats="majority").report
     left_out = {f.code: f.left_out for f in report.findings if f.left_out}
     assert left_out == {"missing-task": 2, "label-outside-classes": 1, "repeats": 2}
@@ -45,8 +35,8 @@ def test_a_row_with_several_faults_is_left_out_once(csv):
     assert report.frame()["left_out"].sum() == 5
 
 
-def test_no_task_with_two_labels(csv):
+def test_no_task_with_two_labels(write):
     rows = "".join(f"{i},w{i % 3},{'ab'[i % 2]}\n" for i in range(12))
-    report = examine(csv("id,worker,label\n" + rows)).report
+    report = examine(write("id,worker,label\n" + rows)).report
     assert codes(report)["no-shared-tasks"] == "warning"
-    assert "no-shared-tasks" not in codes(examine(csv("id,worker,label\n" + rows + "1,w2,a\n")).report)
+    assert "no-shared-tasks" not in codes(examine(write("id,worker,label\n" + rows + "1,w2,a\n")).report)

@@ -15,22 +15,12 @@ from crowdcore.data import examine, read_dataset
 PLAIN = "task,worker,label\nt1,w1,cat\nt1,w2,dog\nt2,w1,dog\nt3,w10,cat\nt3,w2,cat\n"
 
 
-@pytest.fixture
-def csv(tmp_path):
-    def write(text: str | bytes, name: str = "labels.csv"):
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return write
-
-
 def codes(report) -> dict[str, str]:
     return {finding.code: finding.level for finding in report.findings}
 
 
-def test_a_plain_table(csv):
-    ds = read_dataset(csv(PLAIN))
+def test_a_plain_table(write):
+    ds = read_dataset(write(PLAIN))
     assert ds.name == "labels"
     assert ds.classes == ("cat", "dog")
     assert list(ds.task_ids) == ["t1", "t2", "t3"]
@@ -41,8 +31,8 @@ def test_a_plain_table(csv):
     assert not ds.has_gold
 
 
-def test_the_report_says_what_was_understood(csv):
-    report = examine(csv(PLAIN.replace(",", ";").replace("worker", "Annotator ID"))).report
+def test_the_report_says_what_was_understood(write):
+    report = examine(write(PLAIN.replace(",", ";").replace("worker", "Annotator ID"))).report
     assert (report.format, report.encoding, report.delimiter) == ("long", "utf-8", ";")
     assert report.columns == ("task", "Annotator ID", "label")
     assert report.roles == {"task": "task", "worker": "Annotator ID", "label": "label"}
@@ -58,8 +48,8 @@ def test_the_report_says_what_was_understood(csv):
     assert list(report.frame()["code"]) == ["alias", "single-label-workers"]
 
 
-def test_a_loss_is_refused_unless_accepted(csv):
-    path = csv("task,worker,label\nt1,w1,cat\n,w1,dog\nt2,,dog\nt2,w2,\nt3,w2,dog\n")
+def test_a_loss_is_refused_unless_accepted(write):
+    path = write("task,worker,label\nt1,w1,cat\n,w1,dog\nt2,,dog\nt2,w2,\nt3,w2,dog\n")
     found = examine(path)
     changes = {finding.code: finding.rows for finding in found.report.changes}
     assert changes == {"missing-task": (2,), "missing-worker": (3,), "missing-label": (4,)}
@@ -73,23 +63,23 @@ def test_a_loss_is_refused_unless_accepted(csv):
     assert sum("would be left out" in note for note in ds.notes) == 3
 
 
-def test_row_numbers_are_the_first_few_and_a_count(csv):
+def test_row_numbers_are_the_first_few_and_a_count(write):
     rows = "".join(f"t{i},w{i % 3},{'cat' if i % 2 else ''}\n" for i in range(100))
-    (finding,) = examine(csv("task,worker,label\n" + rows)).report.changes
+    (finding,) = examine(write("task,worker,label\n" + rows)).report.changes
     assert finding.rows == (1, 3, 5, 7, 9)
     assert finding.count == 50
     assert "rows 1, 3, 5, 7, 9 and 45 more" in str(finding)
     assert finding.column == "label"
 
 
-def test_row_numbers_count_records_not_lines(csv):
-    path = csv('task,worker,label,text\nt1,w1,cat,"two\nlines"\n\nt2,w1,,plain\nt3,w1,dog,x\n')
+def test_row_numbers_count_records_not_lines(write):
+    path = write('task,worker,label,text\nt1,w1,cat,"two\nlines"\n\nt2,w1,,plain\nt3,w1,dog,x\n')
     (finding,) = examine(path).report.changes
     assert finding.rows == (2,)
 
 
-def test_repeats_are_kept_counted_and_reducible(csv):
-    path = csv("task,worker,label\nt1,w1,a\nt2,w1,b\nt1,w1,b\nt1,w1,b\nt2,w2,a\nt2,w2,a\nt1,w2,a\n")
+def test_repeats_are_kept_counted_and_reducible(write):
+    path = write("task,worker,label\nt1,w1,a\nt2,w1,b\nt1,w1,b\nt1,w1,b\nt2,w2,a\nt2,w2,a\nt1,w2,a\n")
     report = examine(path).report
     assert (report.n_repeats, report.n_contradicting) == (3, 1)
     (finding,) = [f for f in report.findings if f.code == "repeats"]
@@ -108,8 +98,8 @@ def test_repeats_are_kept_counted_and_reducible(csv):
     assert labels(repeats="majority") == [("t1", "w1", "b"), ("t1", "w2", "a"), *rest]
 
 
-def test_labels_outside_the_class_list(csv):
-    path = csv("task,worker,label\nt1,w1,cat\nt2,w1,cow\nt3,w1,dog\nt4,w1,cow\n")
+def test_labels_outside_the_class_list(write):
+    path = write("task,worker,label\nt1,w1,cat\nt2,w1,cow\nt3,w1,dog\nt4,w1,cow\n")
     (finding,) = examine(path, classes=["dog", "cat", "emu"]).report.changes
     assert (finding.code, finding.rows, finding.examples) == ("label-outside-classes", (2, 4), ("cow",))
     ds = read_dataset(path, classes=["dog", "cat", "emu"], accept=True)
@@ -118,8 +108,8 @@ def test_labels_outside_the_class_list(csv):
     assert ds.n_tasks == 4
 
 
-def test_gold_partly_filled_contradicting_and_outside(csv):
-    path = csv("task,worker,label,gold\nt1,w1,a,a\nt1,w2,b,\nt2,w1,b,a\nt2,w2,a,b\nt3,w1,a,\nt4,w1,a,z\n")
+def test_gold_partly_filled_contradicting_and_outside(write):
+    path = write("task,worker,label,gold\nt1,w1,a,a\nt1,w2,b,\nt2,w1,b,a\nt2,w2,a,b\nt3,w1,a,\nt4,w1,a,z\n")
     report = examine(path, classes=["a", "b"]).report
     expected = {"gold-contradicts": "change", "gold-outside-classes": "change", "partial-gold": "note"}
     assert codes(report).items() >= expected.items()
@@ -129,14 +119,14 @@ def test_gold_partly_filled_contradicting_and_outside(csv):
     assert (contradicting.rows, contradicting.count) == ((4,), 1)
 
 
-def test_partly_filled_gold_needs_no_acceptance(csv):
-    ds = read_dataset(csv("task,worker,label,gold\nt1,w1,a,b\nt2,w1,b,\n"))
+def test_partly_filled_gold_needs_no_acceptance(write):
+    ds = read_dataset(write("task,worker,label,gold\nt1,w1,a,b\nt2,w1,b,\n"))
     assert ds.gold.tolist() == [1, -1]
     assert any("Gold is known for 1 of 2 tasks" in note for note in ds.notes)
 
 
-def test_gold_values_count_as_classes(csv):
-    assert read_dataset(csv("task,worker,label,gold\nt1,w1,b,c\nt2,w1,b,a\n")).classes == ("a", "b", "c")
+def test_gold_values_count_as_classes(write):
+    assert read_dataset(write("task,worker,label,gold\nt1,w1,b,c\nt2,w1,b,a\n")).classes == ("a", "b", "c")
 
 
 @pytest.mark.parametrize(
@@ -151,9 +141,9 @@ def test_gold_values_count_as_classes(csv):
         (["0.5", "1.5", "1"], ("0.5", "1", "1.5")),
     ],
 )
-def test_classes_found_are_in_natural_order(csv, labels, classes):
+def test_classes_found_are_in_natural_order(write, labels, classes):
     rows = "".join(f"t{i},w{i},{label}\n" for i, label in enumerate(labels))
-    assert read_dataset(csv("task,worker,label\n" + rows)).classes == classes
+    assert read_dataset(write("task,worker,label\n" + rows)).classes == classes
 
 
 @pytest.mark.parametrize(
@@ -177,113 +167,113 @@ def test_typed_labels_in_frames_and_parquet(tmp_path, dtype, values, classes):
         assert read_dataset(tmp_path / "labels.parquet").classes == classes
 
 
-def test_1_and_1_0_are_merged_and_that_is_reported(csv):
-    path = csv("task,worker,label\nt1,w1,1\nt2,w1,1.0\nt3,w1,2.0\n")
+def test_1_and_1_0_are_merged_and_that_is_reported(write):
+    path = write("task,worker,label\nt1,w1,1\nt2,w1,1.0\nt3,w1,2.0\n")
     (finding,) = examine(path).report.changes
     assert (finding.code, finding.rows, finding.count) == ("merged-labels", (2,), 1)
     assert "'1.0' with '1'" in finding.sentence
     assert read_dataset(path, accept=True).classes == ("1", "2")
 
 
-def test_a_given_class_list_decides_between_1_and_1_0(csv):
-    path = csv("task,worker,label\nt1,w1,1.0\nt2,w1,2.0\n")
+def test_a_given_class_list_decides_between_1_and_1_0(write):
+    path = write("task,worker,label\nt1,w1,1.0\nt2,w1,2.0\n")
     assert read_dataset(path, classes=["1", "2"]).label.tolist() == [0, 1]
     assert read_dataset(path, classes=["1.0", "2.0"]).classes == ("1.0", "2.0")
     assert read_dataset(path, classes=["1", "2.0"]).classes == ("1", "2.0")
 
 
-def test_blanks_are_trimmed_and_only_merging_needs_acceptance(csv):
-    path = csv("task, worker, label\nt1, w1, cat\nt2, w1, dog\n")
+def test_blanks_are_trimmed_and_only_merging_needs_acceptance(write):
+    path = write("task, worker, label\nt1, w1, cat\nt2, w1, dog\n")
     ds = read_dataset(path)
     assert ds.classes == ("cat", "dog")
     assert codes(examine(path).report)["trimmed"] == "note"
-    path = csv("task,worker,label\nt1,w1,cat\nt2,w1,cat \nt2, w1,dog\n")
+    path = write("task,worker,label\nt1,w1,cat\nt2,w1,cat \nt2, w1,dog\n")
     found = examine(path).report
     assert {f.code: f.rows for f in found.changes} == {"merged-labels": (2,), "merged-workers": (3,)}
     assert read_dataset(path, accept=True).classes == ("cat", "dog")
 
 
-def test_two_unicode_spellings_of_a_name_are_merged(csv):
-    path = csv("task,worker,label\nt1,w1,caf\u00e9\nt2,w1,cafe\u0301\nt3,w1,tea\n")
+def test_two_unicode_spellings_of_a_name_are_merged(write):
+    path = write("task,worker,label\nt1,w1,caf\u00e9\nt2,w1,cafe\u0301\nt3,w1,tea\n")
     (finding,) = examine(path).report.changes
     assert (finding.code, finding.rows) == ("merged-labels", (2,))
     assert read_dataset(path, accept=True).classes == ("caf\u00e9", "tea")
 
 
-def test_names_that_differ_by_case_are_kept_apart_with_a_warning(csv):
-    report = examine(csv("task,worker,label\nt1,w1,Cat\nt2,w1,cat\n")).report
+def test_names_that_differ_by_case_are_kept_apart_with_a_warning(write):
+    report = examine(write("task,worker,label\nt1,w1,Cat\nt2,w1,cat\n")).report
     assert report.classes == ("Cat", "cat")
     assert codes(report)["label-variants"] == "warning"
 
 
-def test_labels_that_look_missing(csv):
-    path = csv("task,worker,label\nt1,w1,NA\nt2,w1,cat\nt3,w1,dog\n")
+def test_labels_that_look_missing(write):
+    path = write("task,worker,label\nt1,w1,NA\nt2,w1,cat\nt3,w1,dog\n")
     report = examine(path).report
     assert codes(report)["looks-missing"] == "warning"
     assert "NA" in report.classes
     assert read_dataset(path, missing=["NA"], accept=True).classes == ("cat", "dog")
 
 
-def test_one_class_is_a_warning(csv):
-    report = examine(csv("task,worker,label\nt1,w1,yes\nt2,w2,yes\n")).report
+def test_one_class_is_a_warning(write):
+    report = examine(write("task,worker,label\nt1,w1,yes\nt2,w2,yes\n")).report
     assert codes(report)["single-class"] == "warning"
-    assert read_dataset(csv("task,worker,label\nt1,w1,yes\n")).n_classes == 1
+    assert read_dataset(write("task,worker,label\nt1,w1,yes\n")).n_classes == 1
 
 
-def test_ten_thousand_classes(csv):
-    path = csv("task,worker,label\n" + "".join(f"t{i},w{i % 7},c{i % 10_000}\n" for i in range(20_000)))
+def test_ten_thousand_classes(write):
+    path = write("task,worker,label\n" + "".join(f"t{i},w{i % 7},c{i % 10_000}\n" for i in range(20_000)))
     report = examine(path).report
     assert len(report.classes) == 10_000
     assert report.classes[:3] == ("c0", "c1", "c2")
     assert codes(report)["many-classes"] == "warning"
 
 
-def test_a_column_that_is_empty_everywhere(csv):
+def test_a_column_that_is_empty_everywhere(write):
     with pytest.raises(DataError, match=r"The worker is missing in every row \(.*column 'worker'\)"):
-        read_dataset(csv("task,worker,label\nt1,,a\nt2,,b\n"), accept=True)
+        read_dataset(write("task,worker,label\nt1,,a\nt2,,b\n"), accept=True)
     with pytest.raises(DataError, match="There is no label"):
-        read_dataset(csv("task,worker,label\nt1,w1,\nt2,w2,\n"), accept=True)
+        read_dataset(write("task,worker,label\nt1,w1,\nt2,w2,\n"), accept=True)
 
 
-def test_workers_who_gave_no_label_are_left_out_on_acceptance(csv):
-    path = csv("task,worker,label\nt1,w1,a\nt1,w2,\nt2,w1,b\n")
+def test_workers_who_gave_no_label_are_left_out_on_acceptance(write):
+    path = write("task,worker,label\nt1,w1,a\nt1,w2,\nt2,w1,b\n")
     assert {f.code for f in examine(path).report.changes} == {"missing-label", "workers-without-labels"}
     assert list(read_dataset(path, accept=True).worker_ids) == ["w1"]
 
 
-def test_single_answer_workers(csv):
+def test_single_answer_workers(write):
     rows = "".join(f"t{i},lazy,a\nt{i},good,{'ab'[i % 2]}\n" for i in range(10))
-    (finding,) = [f for f in examine(csv("task,worker,label\n" + rows)).report.findings if f.level == "warning"]
+    (finding,) = [f for f in examine(write("task,worker,label\n" + rows)).report.findings if f.level == "warning"]
     assert (finding.code, finding.examples) == ("one-answer-workers", ("lazy",))
 
 
-def test_ratings_are_refused(csv):
+def test_ratings_are_refused(write):
     rows = "".join(f"t{i},w{i % 3},{i / 100}\n" for i in range(1, 60))
-    path = csv("task,worker,rating\n" + rows)
+    path = write("task,worker,rating\n" + rows)
     with pytest.raises(DataError, match=r"The labels are ratings \(59 numbers such as 0\.\d+\).*read_ratings"):
         examine(path)
     assert read_dataset(path, classes=[str(i / 100) for i in range(1, 60)]).n_classes == 59
 
 
-def test_extra_columns_stay_aligned(csv):
-    path = csv("task,worker,label,seconds,note\nt2,w1,a,1.5,x\nt1,w1,b,,y\nt2,w2,a,3,\n")
+def test_extra_columns_stay_aligned(write):
+    path = write("task,worker,label,seconds,note\nt2,w1,a,1.5,x\nt1,w1,b,,y\nt2,w2,a,3,\n")
     ds = read_dataset(path)
     assert list(ds.annotations["task"]) == ["t2", "t2", "t1"]
     np.testing.assert_array_equal(ds.extra["seconds"], [1.5, 3.0, np.nan])
     assert ds.extra["note"].fillna("").tolist() == ["x", "", "y"]
 
 
-def test_split_words(csv):
-    path = csv("task,worker,label,split\nt1,w1,a,Training\nt2,w1,b,dev\nt3,w1,b,test\nt4,w1,a,\nt5,w1,a,val\n")
+def test_split_words(write):
+    path = write("task,worker,label,split\nt1,w1,a,Training\nt2,w1,b,dev\nt3,w1,b,test\nt4,w1,a,\nt5,w1,a,val\n")
     assert read_dataset(path).split.tolist() == [0, 1, 2, -1, 1]
-    path = csv("task,worker,label,split\nt1,w1,a,train\nt2,w1,b,holdout\nt1,w2,a,test\n")
+    path = write("task,worker,label,split\nt1,w1,a,train\nt2,w1,b,holdout\nt1,w2,a,test\n")
     found = {f.code: f.rows for f in examine(path).report.changes}
     assert found == {"unknown-split": (2,), "split-contradicts": (3,)}
     assert read_dataset(path, accept=True).split.tolist() == [0, -1]
 
 
-def test_settings_that_cannot_be(csv):
-    path = csv(PLAIN)
+def test_settings_that_cannot_be(write):
+    path = write(PLAIN)
     with pytest.raises(SettingError, match=r"`repeats` must satisfy: .*'keep'.*got 'some'"):
         examine(path, repeats="some")
     with pytest.raises(SettingError, match=r"`colour` must .* Known settings: format, task, worker"):
@@ -294,7 +284,7 @@ def test_settings_that_cannot_be(csv):
         examine(path, format="lnog")
 
 
-def test_notes_survive_and_name_is_settable(csv):
-    ds = read_dataset(csv(PLAIN), name="mine")
+def test_notes_survive_and_name_is_settable(write):
+    ds = read_dataset(write(PLAIN), name="mine")
     assert ds.name == "mine"
-    assert ds.notes == tuple(str(f) for f in examine(csv(PLAIN)).report.findings)
+    assert ds.notes == tuple(str(f) for f in examine(write(PLAIN)).report.findings)

@@ -91,9 +91,8 @@ def test_a_side_column_named_as_one_of_ours_gets_another_name(tmp_path):
     assert again.fingerprint == ds.fingerprint
 
 
-def test_rows_are_those_of_the_file_after_accepting_changes(tmp_path):
-    path = tmp_path / "votes.csv"
-    path.write_text("task,worker,label\nt2,a,x\nt1,a,\nt2,b,y\nt1,b,x\nt2,b,x\n")
+def test_rows_are_those_of_the_file_after_accepting_changes(tmp_path, write):
+    path = write("task,worker,label\nt2,a,x\nt1,a,\nt2,b,y\nt1,b,x\nt2,b,x\n", "votes.csv")
     ds = read_dataset(path, accept=True)
     assert list(zip(ds.task_ids[ds.task], ds.file_row, strict=True)) == [("t2", 1), ("t2", 3), ("t2", 5), ("t1", 4)]
     again = read_dataset(write_folder(ds, tmp_path / "again"))
@@ -111,9 +110,8 @@ def test_rows_that_do_not_fit_are_refused(tmp_path, rows):
         read_dataset(folder)
 
 
-def test_minus_one_in_a_class_list_is_a_class(tmp_path):
-    path = tmp_path / "votes.csv"
-    path.write_text("task,worker,label,gold\nt1,a,-1.0,-1.0\nt2,a,1.0,1.0\n")
+def test_minus_one_in_a_class_list_is_a_class(tmp_path, write):
+    path = write("task,worker,label,gold\nt1,a,-1.0,-1.0\nt2,a,1.0,1.0\n", "votes.csv")
     ds = read_dataset(path, classes=["-1.0", "1.0"])
     assert ds.gold.tolist() == [0, 1]
     for table in ("csv", "parquet"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crowdcore.exhibits import comparison as exhibits
-from crowdcore.learning.comparison import summary as comparison
+from crowdcore.learning.comparison.comparability import warnings
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 
@@ -25,7 +25,7 @@ def test_runs_that_saw_features_without_labels_stand_apart(crowd):
     for shown in exhibits.tests(results):
         assert shown.table.empty
         assert "cannot be tested against each other" in shown.notes[0]
-    assert any("the features they saw without labels" in words for words in comparison.warnings(results))
+    assert any("the features they saw without labels" in words for words in warnings(results))
     alike = {name: results[name] for name in ("none", "none either")}
     assert "features without labels" not in exhibits.accuracies(alike).table
     assert not exhibits.over_seeds(alike).table.empty

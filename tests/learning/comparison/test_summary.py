@@ -12,6 +12,7 @@ from crowdcore.analysis.evaluation.task_tests import SEEDS_AND_TASKS
 from crowdcore.data import simulate
 from crowdcore.exhibits import comparison as exhibits
 from crowdcore.learning.comparison import summary as comparison, tested
+from crowdcore.learning.comparison.comparability import warnings
 from crowdcore.learning.comparison.variation import facts as facts_of
 from crowdcore.learning.results.predictions import GOLD, gold_of, labellings
 from tests.learning.helpers import featured_crowd
@@ -56,8 +57,7 @@ def test_tests_rest_on_the_seeds_that_all_have_in_one_order(crowd):
     assert found["one"].tolist() == one.accuracy("test", at="last")[[0, 2]].tolist()
     assert found["other"].tolist() == other.accuracy("test", at="last")[[2, 0]].tolist()
     assert any(
-        "2 are in all, and tests over seeds rest on those" in words
-        for words in comparison.warnings({"one": one, "other": other})
+        "2 are in all, and tests over seeds rest on those" in words for words in warnings({"one": one, "other": other})
     )
 
 
@@ -76,7 +76,7 @@ def test_class_accuracy_is_that_of_a_loop(crowd, results):
 
 
 def test_what_differs_between_the_runs_is_said(crowd, results):
-    assert comparison.warnings(results) == []
+    assert warnings(results) == []
     other = replace(
         results["trace"],
         validated_on="",
@@ -85,7 +85,7 @@ def test_what_differs_between_the_runs_is_said(crowd, results):
         fingerprint="f" * 32,
         inputs="e" * 32,
     )
-    said = " ".join(comparison.warnings({"conal": results["conal"], "trace": other}))
+    said = " ".join(warnings({"conal": results["conal"], "trace": other}))
     selection = "what selected their epoch: gold of validation: conal; none (last): trace. Compare them at their last"
     assert selection in said
     assert "the network: mlp: conal; linear: trace" in said
@@ -97,19 +97,19 @@ def test_what_differs_between_the_runs_is_said(crowd, results):
 def test_names_ways_and_tasks_of_validation_that_differ_are_said(crowd, results):
     trace = results["trace"]
     matched = replace(trace, training={**trace.training, "names": "validation-gold"})
-    [said] = comparison.warnings({"conal": results["conal"], "trace": matched})
+    [said] = warnings({"conal": results["conal"], "trace": matched})
     assert said.endswith("how their classes got their names: as trained: conal; matched on validation gold: trace.")
     table = exhibits.accuracies({"conal": results["conal"], "trace": matched}).table.set_index("run")
     assert table.loc["trace", "names"] == table.loc["trace, ensemble", "names"] == "matched on validation gold"
     held = replace(trace, validated_on="gold labels of 20 training tasks held out (seed 0)")
-    [said] = comparison.warnings({"conal": results["conal"], "trace": held})
+    [said] = warnings({"conal": results["conal"], "trace": held})
     assert said.startswith("These runs were not validated on the same tasks: gold labels of the valid split: conal; ")
 
 
 def test_one_class_on_the_test_split_is_said(results):
     conal = results["conal"]
     one = replace(conal, gold=np.where((conal.split == 2) & (conal.gold != 0), -1, conal.gold))
-    [said] = comparison.warnings({"conal": one})
+    [said] = warnings({"conal": one})
     assert said.startswith(f"All test tasks of {conal.dataset} with gold are of the class {conal.classes[0]!r}")
 
 

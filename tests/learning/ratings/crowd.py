@@ -9,8 +9,6 @@ from crowdcore.core.types import FloatArray
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.rows import Rows
 
-__all__ = ["rated_crowd"]
-
 
 def rated_crowd(
     n_tasks: int = 400, n_workers: int = 8, per_task: int = 4, noise: float = 0.4, seed: int = 0

@@ -11,6 +11,7 @@ import torch
 
 from crowdcore.core.types import FloatArray
 from crowdcore.learning.api import split_settings
+from crowdcore.learning.base import EpochContext
 from crowdcore.learning.ratings import methods
 from crowdcore.learning.ratings.methods import RatingMethod
 from crowdcore.learning.ratings.problem import RatingProblem, rating_problem
@@ -32,7 +33,7 @@ def built(name: str, **settings: Any) -> tuple[Any, RatingProblem, Batch, dict[s
         for p in method.parameters():
             if p.requires_grad:
                 p.add_(0.3 * torch.randn(p.shape, generator=torch.Generator().manual_seed(1), dtype=p.dtype))
-    data = Data(problem, torch.device("cpu"), targets=methods.find(name).target(problem))
+    data = Data(problem, torch.device("cpu"), targets=methods.find(name).targets(problem, None))
     batch = data.stretch(slice(0, problem.n_train))
     batch = Batch(*(b.double() if b is not None and b.is_floating_point() else b for b in batch))  # type: ignore[arg-type]
     return method, problem, batch, {k: v.detach().numpy() for k, v in method.state_dict().items()}
@@ -79,7 +80,10 @@ def test_em():
     task, worker, y = ratings(problem)
     mu = outputs(problem, state)[:, 0]
     precision, gamma = state["precision"].copy(), method.gamma.item()
-    method.e_step(torch.from_numpy(mu), *(torch.from_numpy(a) for a in (task, worker, y)))
+    before = method.mean.clone()
+    for epoch in (0, 1):  # it waits for the network's first epoch
+        assert torch.equal(method.mean, before)
+        method.start_epoch(EpochContext(epoch, *map(torch.from_numpy, (mu, task, worker, y))))
     n = problem.n_train
     v = np.array([1 / (gamma + precision[worker[task == i]].sum()) for i in range(n)])
     m = np.array([v[i] * (gamma * mu[i] + (precision[worker] * y)[task == i].sum()) for i in range(n)])

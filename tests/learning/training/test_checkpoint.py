@@ -11,7 +11,9 @@ import pytest
 from crowdcore.core.errors import SettingError
 from crowdcore.data import Rows
 from crowdcore.learning import EpochEvent, train
+from crowdcore.learning.labels import fit
 from tests.learning.helpers import featured_crowd
+from tests.learning.ratings.crowd import rated_crowd
 
 RUN = {"seeds": 2, "epochs": 9, "batch_size": 13, "lr": 0.01, "device": "cpu"}
 
@@ -19,26 +21,33 @@ RUN = {"seeds": 2, "epochs": 9, "batch_size": 13, "lr": 0.01, "device": "cpu"}
 def same(a, b):
     for name, rows in a.curves.items():
         assert np.array_equal(rows, b.curves[name], equal_nan=True), name
+    rated = hasattr(a, "predictions")
     for at in ("selected", "last"):
-        assert np.array_equal(a.probabilities[at], b.probabilities[at])
+        part = "predictions" if rated else "probabilities"
+        assert np.array_equal(getattr(a, part)[at], getattr(b, part)[at])
+        assert all(np.array_equal(v, b.workers[at][k]) for k, v in (a.workers[at] if rated else {}).items())
     assert np.array_equal(a.selected_epoch, b.selected_epoch)
     assert all(np.array_equal(v, b.model[k]) for k, v in a.model.items())
 
 
 @pytest.mark.parametrize(
-    ("method", "stack", "record"),
+    ("labels", "method", "stack", "record"),
     [
-        ("conal", "all", True),
-        ("conal", "none", False),
-        ("dl-em", "none", True),
-        ("crowd-layer", "all", False),
-        ("ccc", "all", False),
+        ("classes", "conal", "all", True),
+        ("classes", "conal", "none", False),
+        ("classes", "dl-em", "none", True),
+        ("classes", "crowd-layer", "all", False),
+        ("classes", "ccc", "all", False),
+        ("ratings", "crowd-layer", "all", True),
+        ("ratings", "dl-em", "none", True),
+        ("ratings", "wdn", "all", False),
     ],
 )
-def test_resume_is_bit_for_bit(tmp_path, monkeypatch, method, stack, record):
+def test_resume_is_bit_for_bit(tmp_path, monkeypatch, labels, method, stack, record):
     monkeypatch.setattr("crowdcore.learning.training.loop._WORTH_RECORDING", 1)
-    crowd, run = featured_crowd(), {**RUN, "stack": stack, "record": record}
-    whole = train(crowd, method, **run)
+    crowd = featured_crowd() if labels == "classes" else rated_crowd(n_tasks=60)[0]
+    run = {**RUN, "stack": stack, "record": record}
+    whole = fit(crowd, method, **run)
     seen = []
 
     def stop():
@@ -47,11 +56,11 @@ def test_resume_is_bit_for_bit(tmp_path, monkeypatch, method, stack, record):
     def count(event):
         seen.extend([event] if isinstance(event, EpochEvent) and event.epoch else [])
 
-    partial = train(crowd, method, **run, checkpoint=tmp_path, checkpoint_every=3, on_event=count, should_stop=stop)
+    partial = fit(crowd, method, **run, checkpoint=tmp_path, checkpoint_every=3, on_event=count, should_stop=stop)
     assert len(partial.curves["loss"]) == 4
-    resumed = train(crowd, method, **run, checkpoint=tmp_path, checkpoint_every=3)
+    resumed = fit(crowd, method, **run, checkpoint=tmp_path, checkpoint_every=3)
     same(whole, resumed)
-    same(whole, train(crowd, method, **run, checkpoint=tmp_path))
+    same(whole, fit(crowd, method, **run, checkpoint=tmp_path))
 
 
 @pytest.mark.parametrize(("stop_after", "vote_epochs"), [(1, 0), (3, 0), (1, 0.2), (3, 0.2)])

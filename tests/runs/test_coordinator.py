@@ -1,4 +1,4 @@
-"""The process of a search, killed after every step that it writes down: each point of a grid gets one run."""
+"""A search, killed after every step that it writes down: each point of a grid gets one run."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import json
 import os
 import signal
 import uuid
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from optuna.storages.journal import JournalFileBackend
 
-from crowdcore.core.errors import CrowdError
-from crowdcore.runs import Choice, Run, RunSpec, SearchPlan, Workspace, search_process
+from crowdcore.runs import Choice, Run, RunSpec, SearchPlan, Workspace, coordinator
+from crowdcore.runs.run import State
 from crowdcore.runs.study import open_study
 
 GRID = {"lr": Choice(values=(0.1, 0.2)), "embedding": Choice(values=(20, 40))}
@@ -27,42 +26,45 @@ class Record:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.ended: tuple[State, str] = ("queued", "")
+        self.scores: Callable[[RunSpec], dict[str, float]] = lambda _: {"valid_accuracy_selected": 0.5}
 
     def submit(self, spec: RunSpec, *, workspace: Workspace) -> Run:
         run = Run(uuid.uuid4().hex, spec, "queued")
         (self.folder / run.id).write_text(spec.model_dump_json())
         return run
 
-    def get_run(self, run_id: str, *, workspace: Workspace) -> Run:
-        looked = self.folder / f"{run_id}.looked"
-        state = "finished" if looked.exists() else "running"
-        looked.touch()
-        return Run(run_id, RunSpec(**json.loads((self.folder / run_id).read_text())), state)
+    def list_runs(self, *, parent: str, workspace: Workspace) -> list[Run]:
+        return [self.look(path.name) for path in self.folder.iterdir() if len(path.name) == 32]
 
-    def list_runs(self, *, parent: str, workspace: Workspace, states: object = None) -> list[Run]:
-        specs = [(p.name, RunSpec(**json.loads(p.read_text()))) for p in self.folder.iterdir() if len(p.name) == 32]
-        return [Run(name, spec, "running") for name, spec in specs]
+    def look(self, run_id: str) -> Run:
+        looked = self.folder / f"{run_id}.looked"
+        state: State = "finished" if looked.exists() else "running"
+        looked.touch()
+        spec = RunSpec(**json.loads((self.folder / run_id).read_text()))
+        return Run(run_id, spec, state, scores=self.scores(spec))
+
+    def set_state(self, run_id: str, state: State, message: str = "", *, workspace: Workspace) -> None:
+        self.ended = state, message
+
+    def log_progress(self, *given: object, workspace: Workspace) -> None:
+        """Nobody asks."""
 
     def settings(self) -> list[dict[str, object]]:
-        return [run.spec.settings for run in self.list_runs(parent=SEARCH, workspace=None)]
+        return [json.loads(p.read_text())["settings"] for p in self.folder.iterdir() if len(p.name) == 32]
 
 
-def coordinate(workspace: Workspace, record: Record, plan: SearchPlan) -> tuple[int, str]:
-    """What the process does, with `record` in the place of MLflow."""
+def coordinate(workspace: Workspace, record: Record, plan: SearchPlan) -> tuple[State, str]:
+    """What the engine does, with `record` in the place of MLflow."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search_process, "store", record)
-        patch.setattr(search_process, "submit", record.submit)
-        patch.setattr(search_process, "_TICK", 0.0)
-        patch.setattr(search_process, "result", lambda run_id, workspace: run_id)
-        patch.setattr(search_process, "validation_accuracy", lambda _: np.array([0.5]))
-        patch.setattr(search_process, "engine_state", lambda workspace: SimpleNamespace(workers=[]))
-        recorder = SimpleNamespace(orphaned=False, listen=lambda event: None)
-        run = Run(SEARCH, RunSpec(dataset="d", method="conal", settings={"epochs": 3}, search=plan), "running")
-        before = signal.getsignal(signal.SIGTERM)
-        try:
-            return search_process.Coordinator(run, plan, workspace, recorder).run()
-        finally:
-            signal.signal(signal.SIGTERM, before)
+        patch.setattr(coordinator, "store", record)
+        patch.setattr(coordinator, "submit", record.submit)
+        run = Run(SEARCH, RunSpec(dataset="d", method="conal", settings={"epochs": 3}, search=plan), "queued")
+        record.ended = "queued", ""
+        search = coordinator.Coordinator(run, plan, workspace)
+        while record.ended[0] in {"queued", "running"}:
+            search.step(slots=1)
+        return record.ended
 
 
 @pytest.fixture
@@ -104,8 +106,8 @@ def test_every_point_of_a_grid_has_one_run_wherever_its_process_is_killed(search
     expected = sorted(map(str, ({"epochs": 3, "embedding": e, "lr": lr} for e in (20, 40) for lr in (0.1, 0.2))))
     kills = sum(killed_after(2, workspace, record, plan) for _ in range(10))  # every process gets three steps on
     assert kills > 4
-    code, message = coordinate(workspace, record, plan)
-    assert (code, message.partition(":")[0]) == (0, "Best validation accuracy 0.5000")
+    state, message = coordinate(workspace, record, plan)
+    assert (state, message.partition(":")[0]) == ("finished", "Best validation accuracy 0.5000")
     assert (
         sorted(str(dict(sorted(s.items(), key=lambda i: (i[0] != "epochs", i[0])))) for s in record.settings())
         == expected
@@ -135,16 +137,40 @@ def test_a_grid_has_no_more_trials_than_were_asked_for(searched):
     assert len(record.settings()) == 3
 
 
+@pytest.mark.parametrize(
+    ("score", "best"),
+    [
+        ("valid_accuracy", "Best validation accuracy 0.8000: lr 0.1"),
+        ("valid_span_f1", "Best validation F1 of spans 0.2000: lr 0.2"),
+        ("valid_rmse", "Best validation RMSE 0.1000: lr 0.1"),
+    ],
+)
+def test_trials_are_compared_by_the_score_of_the_search(searched, score, best):
+    workspace, record = searched
+    record.scores = lambda spec: {
+        "valid_accuracy_selected": 0.9 - spec.settings["lr"],
+        "valid_span_f1_selected": spec.settings["lr"],
+        "valid_rmse_selected": spec.settings["lr"],
+    }
+    plan = SearchPlan(space={"lr": GRID["lr"]}, sampler="grid", score=score)
+    state, message = coordinate(workspace, record, plan)
+    assert state == "finished" and message.startswith(best)
+
+
 def test_a_trial_that_was_deleted_counts_as_failed(searched, monkeypatch):
     workspace, record = searched
-
-    def gone(run_id, *, workspace):
-        raise CrowdError("There is no run.")
-
-    monkeypatch.setattr(record, "get_run", gone)
-    code, message = coordinate(workspace, record, SearchPlan(space=GRID, sampler="random", trials=5))
-    assert code == 1 and message.startswith("The first trials failed.")
+    monkeypatch.setattr(record, "list_runs", lambda parent, workspace: [])
+    state, message = coordinate(workspace, record, SearchPlan(space=GRID, sampler="random", trials=5))
+    assert state == "failed" and message.startswith("The first trials failed.")
     assert len(record.settings()) == 3
+
+
+def test_a_search_that_is_cancelled_while_it_is_taken_up_ends(searched):
+    workspace, record = searched
+    workspace.request_cancel(SEARCH)
+    state, message = coordinate(workspace, record, SearchPlan(space=GRID))
+    assert (state, message) == ("cancelled", "Cancelled after 0 trials.")
+    assert record.settings() == []
 
 
 def test_a_line_that_a_full_disk_cut_off_is_taken_away(searched):

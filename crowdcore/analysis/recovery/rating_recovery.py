@@ -1,0 +1,141 @@
+"""Planted biases of raters beside those that a reference leads to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from crowdcore.analysis.ratings.pairs import RatingPairs, rating_pairs
+from crowdcore.analysis.ratings.shared_bias import SharedBias, shared_bias
+from crowdcore.analysis.ratings.truth import RatingTruth
+from crowdcore.analysis.ratings.workers import rating_workers
+from crowdcore.core.errors import DataError
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.data.ratings import RatingDataset
+
+
+@dataclass(frozen=True, eq=False)
+class RatingRecovery:
+    """What was planted in ratings, and what is found with a reference in the place of the truth.
+
+    Args:
+        reference: what was taken for the truth.
+        worker_ids: (R,) ids.
+        worker_role: (R,) words such as "spammer", empty for an ordinary worker.
+        n_ratings: (R,) ratings of each.
+        planted_bias: (R,) mean over a worker's tasks of how far its line lies above the truth.
+        bias: (R,) mean of rating − reference.
+        planted_scale, scale: (R,) slopes on the truth.
+        planted_noise, spread: (R,) standard deviation around the line, and of rating − reference.
+        pairs: whose errors are alike, by the reference.
+        shared: bias of the crowd over the range of the reference.
+        planted_shared: (n_bins,) bias of the crowd's mean line in the middle of each bin.
+        rmse: root mean squared error of the reference on the tasks that judge it.
+    """
+
+    reference: str
+    worker_ids: pd.Index[str]
+    worker_role: tuple[str, ...]
+    n_ratings: IntArray
+    planted_bias: FloatArray
+    bias: FloatArray
+    planted_scale: FloatArray
+    scale: FloatArray
+    planted_noise: FloatArray
+    spread: FloatArray
+    pairs: RatingPairs
+    shared: SharedBias
+    planted_shared: FloatArray
+    rmse: float
+
+    @property
+    def bias_error(self) -> float:
+        """Root mean squared difference of found and planted biases over the workers."""
+        return _rms(self.bias - self.planted_bias)
+
+    @property
+    def own_bias_error(self) -> float:
+        """The same without the mean over workers: what sets workers apart, whatever all share."""
+        difference = self.bias - self.planted_bias
+        return _rms(difference - np.nanmean(difference))
+
+    @property
+    def scale_error(self) -> float:
+        """Root mean squared difference of found and planted slopes over the workers."""
+        return _rms(self.scale - self.planted_scale)
+
+    @property
+    def shared_error(self) -> float:
+        """Root mean squared difference of found and planted shared bias, over ratings."""
+        return _rms(self.shared.bias - self.planted_shared, self.shared.ratings)
+
+    def frame(self) -> pd.DataFrame:
+        """One row per worker with ratings."""
+        columns = {
+            "worker": self.worker_ids,
+            "role": self.worker_role,
+            "ratings": self.n_ratings,
+            "planted bias": self.planted_bias,
+            "bias": self.bias,
+            "planted scale": self.planted_scale,
+            "scale": self.scale,
+            "planted noise": self.planted_noise,
+            "spread": self.spread,
+        }
+        return pd.DataFrame(columns)[self.n_ratings > 0].reset_index(drop=True)
+
+
+def rating_recovery(dataset: RatingDataset, truth: RatingTruth, judging: BoolArray | None = None) -> RatingRecovery:
+    """Compare what a reference leads to with what was planted.
+
+    Args:
+        dataset: simulated, with its truth.
+        truth: the reference, of `rating_truth` or of one's own.
+        judging: (n_tasks,) rated tasks with gold on which the reference is judged; default all.
+
+    Raises:
+        DataError: nobody knows what was planted.
+
+    Examples:
+        >>> import crowdcore as cc
+        >>> crowd = cc.data.simulate.ratings(shared_low=2, shared_high=2, spammers=0, copiers=0)
+        >>> mean, gold = (cc.analysis.rating_truth(crowd, name) for name in ("mean", "gold"))
+        >>> round(rating_recovery(crowd, mean).bias_error), round(rating_recovery(crowd, gold).bias_error)
+        (2, 0)
+    """
+    planted = dataset.truth
+    at, scale, noise = (getattr(planted, f"worker_{name}", None) for name in ("bias", "scale", "noise"))
+    if planted is None or at is None or scale is None or noise is None or not dataset.has_gold:
+        raise DataError(f"What was planted in {dataset.name} is not known", "Make it with simulate.ratings.")
+    n = dataset.labels_per_worker
+    middle = (dataset.low + dataset.high) / 2
+    off = dataset.gold[dataset.task] - middle
+    line = at[dataset.worker] + (scale[dataset.worker] - 1) * off
+    shared = shared_bias(dataset, truth)
+    bias, slope = (float(np.average(part, weights=n)) for part in (at, scale))
+    workers = rating_workers(dataset, truth)
+    judged = dataset.annotated & ~np.isnan(dataset.gold) if judging is None else judging
+    return RatingRecovery(
+        truth.name,
+        dataset.worker_ids,
+        planted.worker_role or ("",) * dataset.n_workers,
+        n,
+        np.bincount(dataset.worker, line, dataset.n_workers) / np.where(n > 0, n, np.nan),
+        workers.bias,
+        scale,
+        workers.scale,
+        noise,
+        workers.spread,
+        rating_pairs(dataset, truth),
+        shared,
+        bias + (slope - 1) * (shared.centres - middle),
+        _rms((truth.rating - dataset.gold)[judged]),
+    )
+
+
+def _rms(values: FloatArray, weights: IntArray | None = None) -> float:
+    """Root mean square of the known ones; NaN without any."""
+    known = ~np.isnan(values)
+    return float(np.sqrt(np.average(values[known] ** 2, weights=None if weights is None else weights[known])))

@@ -1,0 +1,169 @@
+"""`crowdcore datasets | examine | fetch | export | embed`: what is here to be opened, and files in and out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+
+from crowdcore.cli._options import Accept, DatasetName, Device, HideNames, Json, Read, open_dataset, settings
+from crowdcore.cli._output import print_json, print_table
+from crowdcore.data import CrowdDataset, RatingDataset, load_dataset, sources
+from crowdcore.data.catalogue import dataset_folders
+from crowdcore.data.images import SIDE
+
+AnyPath = Annotated[Path, typer.Argument(help="A file or a dataset folder.")]
+
+
+def datasets(json: Json = False) -> None:
+    """List the datasets found in CROWDCORE_DATA, the embedded data and the cache."""
+    frame = pd.DataFrame(
+        [{"name": name, "folder": str(folder)} for name, folder in dataset_folders().items()],
+        columns=["name", "folder"],
+    )
+    print_json(frame) if json else print_table(frame, "Datasets")
+
+
+def examine(path: AnyPath, read: Read = None, json: Json = False) -> None:
+    """Report how a file is understood: format, columns, classes, and every row that would be dropped or merged."""
+    from crowdcore.data import examine as examine_file
+
+    report = examine_file(path, **settings(read, "--read")).report
+    print_json(report.as_dict()) if json else print(report.text())
+
+
+def examine_ratings(path: AnyPath, read: Read = None, json: Json = False) -> None:
+    """Report how a file of ratings is understood, and every row that would be left out; nothing is taken in."""
+    from crowdcore.data import examine_ratings as examine_file
+
+    report = examine_file(path, **settings(read, "--read")).report
+    print_json(report.as_dict()) if json else print(report.text())
+
+
+def fetch(
+    name: Annotated[str, typer.Argument(help=f"Dataset: {', '.join(sources.names())}.")],
+    force: Annotated[bool, typer.Option("--force", help="Fetch again although it is there.")] = False,
+    url_base: Annotated[str | None, typer.Option(help="Address of a mirror that holds the source's files.")] = None,
+    json: Json = False,
+) -> None:
+    """Download a dataset from its public source into the cache; a broken download goes on where it stopped."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        bars = {file.name: bar.add_task(file.name, start=True, total=None) for file in sources.get(name).files}
+        folder = sources.fetch(
+            name,
+            url_base=url_base,
+            force=force,
+            progress=lambda file, done, total: bar.update(bars[file], completed=done, total=total),
+        )
+    ds = load_dataset(name)
+    if json:
+        print_json({"name": name, "folder": str(folder), "tasks": ds.n_tasks, "annotations": ds.n_annotations})
+    else:
+        print(f"{name}: {ds.n_tasks} tasks, {ds.n_annotations} annotations by {ds.n_workers} workers, in {folder}")
+
+
+def export(
+    ds: CrowdDataset,
+    target: Annotated[
+        Path, typer.Argument(help="A folder (our format), or a .csv, .parquet (long table) or .conll file.")
+    ],
+    hide_names: HideNames = False,
+    json: Json = False,
+) -> None:
+    """Write a dataset as a folder in our format, its annotations as one long table, or its tags as CoNLL columns."""
+    from crowdcore.data.pseudonyms import hide_names as without_names, in_order
+    from crowdcore.data.writers import write_conll, write_folder, write_long
+
+    writers: dict[str, Any] = {".csv": write_long, ".parquet": write_long, ".conll": write_conll}
+    ds = in_order(without_names(ds)) if hide_names else ds
+    writers.get(target.suffix, write_folder)(ds, target)
+    _say_written(ds, target, "annotations", json)
+
+
+def export_ratings(
+    ds: RatingDataset,
+    target: Annotated[Path, typer.Argument(help="A folder (our format), or a .csv or .parquet file.")],
+    wide: Annotated[bool, typer.Option("--wide", help="A row per task and a column per worker.")] = False,
+    json: Json = False,
+) -> None:
+    """Write ratings as a folder in our format, or as a table: a row per rating, or a column per worker."""
+    from crowdcore.data.writers import write_folder, write_long, write_wide
+
+    write = write_wide if wide else write_long if target.suffix in {".csv", ".parquet"} else write_folder
+    write(ds, target)
+    _say_written(ds, target, "ratings", json)
+
+
+def _say_written(ds: CrowdDataset | RatingDataset, target: Path, noun: str, json: bool) -> None:
+    facts = {"dataset": ds.name, "written": str(target), noun: ds.n_annotations, "tasks": ds.n_tasks}
+    print_json(facts) if json else print(f"{ds.name}: {ds.n_annotations} {noun} on {ds.n_tasks} tasks -> {target}")
+
+
+def embed(
+    dataset: DatasetName,
+    target: Annotated[
+        Path | None, typer.Argument(help="A folder for the dataset with features; without it: what it would take.")
+    ] = None,
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="tfidf or sentences (of texts), vgg16 (of images, pretrained), pixels (for a network from scratch), "
+            "given; auto: tfidf, or vgg16 where its weights are here, else pixels."
+        ),
+    ] = "auto",
+    given: Annotated[
+        str, typer.Option(help="Embeddings of your own: a .npy file in the order of tasks, or a further column.")
+    ] = "",
+    model: Annotated[
+        str, typer.Option(help="For sentences: a model of sentence-transformers that is here; default: the first.")
+    ] = "",
+    side: Annotated[
+        int | None, typer.Option(help=f"For pixels: of a side; default: as the first image has, {SIDE} at most.")
+    ] = None,
+    allow_urls: Annotated[bool, typer.Option("--allow-urls", help="Fetch images that are addresses.")] = False,
+    device: Device = "auto",
+    json: Json = False,
+    read: Read = None,
+    accept: Accept = False,
+) -> None:
+    """Write a dataset with what a classifier can look at: features of its texts or images, or their pixels.
+
+    Texts that are empty, and images that cannot be used, are named; --accept leaves their tasks out. With tfidf the
+    folder also holds text_features.npz, which makes the same features from new texts.
+    """
+    from crowdcore.data.writers import write_folder
+    from crowdcore.learning import embedding
+
+    ds = open_dataset(dataset, read, accept)
+    if target is None:
+        kind = kind if kind != "auto" else "given" if given else embedding.usual_kind(ds)
+        kinds = embedding.kinds_of(ds)
+        seconds = embedding.estimate_seconds(
+            ds, kind, given=given, model=model, side=side, allow_urls=allow_urls, device=device
+        )
+        facts = {"dataset": ds.name, "tasks": ds.n_tasks, "kind": kind, "kinds": kinds, "seconds": seconds}
+        how_long = "" if seconds is None else f", about {max(1, round(seconds)):,} s"
+        print_json(facts) if json else print(f"{ds.name}: {embedding.KINDS[kind]}, {ds.n_tasks} tasks{how_long}")
+        return
+    found = embedding.embed(
+        ds, kind, given=given, model=model, side=side, accept=accept, allow_urls=allow_urls, device=device
+    )
+    made = found.dataset
+    write_folder(made, target)
+    if found.texts is not None:
+        found.texts.save(target / "text_features.npz")
+    facts = {"dataset": made.name, "written": str(target), "tasks": made.n_tasks, "kind": found.kind}
+    notes = [note for note in made.notes if note.startswith("Left out:")]
+    if json:
+        print_json(facts | {"notes": notes})
+        return
+    print(f"{made.name}: {embedding.KINDS[found.kind]}, {made.n_tasks} tasks -> {target}")
+    for note in notes:
+        print(note)

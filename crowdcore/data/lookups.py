@@ -1,0 +1,41 @@
+"""Counting and looking up by codes, block by block: NumPy makes each index eight bytes long, and else all at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdcore.core.types import AnyArray, IntArray
+
+BLOCK = 1 << 18
+
+
+def first_rows(codes: IntArray, size: int) -> IntArray:
+    """(size,) row in which each code appears first, their number where it does not."""
+    first = np.full(size + 1, len(codes))  # the last is that of missing values
+    for stop in range(len(codes), 0, -BLOCK):
+        part = slice(max(stop - BLOCK, 0), stop)
+        first[codes[part][::-1]] = np.arange(part.start, stop)[::-1]
+    return first[:-1]
+
+
+def counted(codes: IntArray, size: int) -> IntArray:
+    """(size,) how often each code occurs; -1 is not counted."""
+    counts = np.zeros(size + 1, np.int64)
+    for begin in range(0, len(codes), BLOCK):
+        counts += np.bincount(codes[begin : begin + BLOCK] + 1, minlength=size + 1)
+    return counts[1:]
+
+
+def gather(table: AnyArray, codes: IntArray) -> AnyArray:
+    """``table[codes]``."""
+    found = np.empty(len(codes), table.dtype)
+    for begin in range(0, len(codes), BLOCK):
+        found[begin : begin + BLOCK] = table[codes[begin : begin + BLOCK]]
+    return found
+
+
+def renumber(codes: IntArray, number: IntArray) -> IntArray:
+    """(n,) int32 ``number`` of each code, -1 of -1; where each code is its own number, the codes as they are."""
+    if codes.dtype == np.int32 and (number == np.arange(len(number))).all():
+        return codes
+    return gather(np.append(np.asarray(number, np.int32), np.int32(-1)), codes)

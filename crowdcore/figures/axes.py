@@ -1,0 +1,46 @@
+"""What several figures draw alike: axes of names, the line of equal values, intervals, a ring around what is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from crowdcore.core.types import AnyArray, FloatArray
+from crowdcore.figures import theme
+
+__all__ = ["equal_line", "interval", "named", "ranked", "ring"]
+
+NAMED = 60  # workers up to which each has a name on the axis
+
+
+def named(names: Sequence[object], most: int = 24) -> dict[str, object]:
+    """An axis of names, of up to ``most`` characters, at 0, 1, 2, …"""
+    words = [theme.short(name, most) for name in names]
+    return {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": words}
+
+
+def ranked(names: AnyArray) -> dict[str, object]:
+    """An axis of ranked workers at 0, 1, 2, …: their names upright, or of many only that these are ranks."""
+    ticks = {"tickvals": np.arange(len(names)), "ticktext": names, "tickangle": -90, "tickfont_size": 10}
+    words = ticks if len(names) <= NAMED else {"title": "rank"}
+    return {**words, "showgrid": False, "range": [-0.8, max(len(names), 1) - 0.2]}
+
+
+def equal_line(fig: go.Figure, low: float, high: float) -> None:
+    """A dotted line where both axes say the same."""
+    line = {"color": theme.INK, "dash": "dot", "width": 1}
+    fig.add_shape(type="line", x0=low, y0=low, x1=high, y1=high, line=line, layer="below")
+
+
+def interval(low: FloatArray, middle: FloatArray, high: FloatArray, **style: object) -> dict[str, object]:
+    """Error bars from low to high."""
+    above, below = np.maximum(high - middle, 0), np.maximum(middle - low, 0)
+    return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, **style}
+
+
+def ring(x: float, y: float, size: int = 18, **more: object) -> go.Scatter:
+    """A ring around what is chosen."""
+    marker = {"color": "rgba(0,0,0,0)", "size": size, "line": {"color": theme.INK, "width": 2}}
+    return go.Scatter(x=[x], y=[y], mode="markers", marker=marker, hoverinfo="skip", **more)

@@ -1,0 +1,37 @@
+"""Groups of annotators in words: a planted mistake is told with its shares, honest crowds get no sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdcore import exhibits
+from crowdcore.exhibits import view
+from crowdcore.exhibits.workers import worker_distances, worker_groups
+from tests.analysis.crowds import make_crowd
+
+
+def crowd(confused):
+    """Twelve workers who are right on three in four of 100 tasks each; some call every task of class 0 class 1."""
+    rng = np.random.default_rng(0)
+    worker, gold = np.repeat(np.arange(12), 100), rng.integers(4, size=1200)
+    label = np.where(rng.random(1200) < 0.75, gold, (gold + rng.integers(1, 4, 1200)) % 4)
+    label[(worker < confused) & (gold == 0)] = 1
+    return make_crowd(np.arange(1200), worker, label, 1200, 12, 4, gold)
+
+
+def test_the_mistake_of_a_group_is_told_with_both_shares():
+    found = crowd(confused=3)
+    listed = worker_groups(view(found, "gold"))
+    of = listed.table.set_index("worker")["group"]
+    group = of["w0"]
+    assert set(of.index[of == group]) == {"w0", "w1", "w2"}
+    others = (found.worker >= 3) & (found.gold[found.task] == 0)
+    share = 100 * (found.label[others] == 1).mean()
+    assert f"Group {group} calls “class 0” “class 1” in 100 % of cases, the others in {share:.0f} %." in listed.notes
+
+
+def test_nothing_is_said_where_nothing_differs():
+    seen = exhibits.view(crowd(confused=0), "gold")
+    assert worker_groups(seen, groups=2).notes == ()
+    assert worker_groups(seen, groups=1).notes == ()
+    assert "intraclass correlation 0.0" in (said := worker_distances(seen).notes[0]) or "no more than chance" in said
