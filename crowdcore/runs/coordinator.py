@@ -11,7 +11,7 @@ import math
 import time
 import traceback
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.learning.selection_score import SelectionScore
@@ -47,33 +47,36 @@ class Coordinator:
         points = math.prod(map(len, plan.grid().values())) if plan.sampler == "grid" else plan.trials
         self._total = min(plan.trials, points)
 
-    def step(self, slots: int) -> None:
+    def step(self, slots: int) -> bool:
         """Collect trials that have ended and start others; what cannot pass by itself ends the search.
 
         Args:
             slots: runs that the engine can have at once.
+
+        Returns:
+            Whether the search goes on. One that has ended may be resumed at any time, by a new `Coordinator`.
         """
         try:
+            recorded = self._recorded()  # before the flag, which comes before any of its trials is cancelled with it
             if self._workspace.cancel_requested(self._run.id):
-                self._end("cancelled", f"Cancelled after {self._told} trials.")
-            elif self._study is None:
-                self._study = self._take_up()
-            else:
-                self._go_on(self._study, self._plan.parallel or max(1, slots))
+                return self._end("cancelled", f"Cancelled after {self._told} trials.")
+            if self._study is None:
+                self._study = self._take_up(recorded)
+                return True
+            return self._go_on(self._study, recorded, self._plan.parallel or max(1, slots))
         except Exception as error:
             if may_pass(error):
                 raise
             self._say(traceback.format_exc())
-            self._end("failed", str(error))
+            return self._end("failed", str(error))
 
-    def _take_up(self) -> Study:
+    def _take_up(self, recorded: Mapping[str, Run]) -> Study:
         """Begin, or go on with the trials of an engine that was killed, or of a search that was cancelled."""
         from optuna.trial import Trial
 
         study = open_study(self._workspace.run_folder(self._run.id), self._plan)
         assert study is not None
         store.set_state(self._run.id, "running", workspace=self._workspace)
-        recorded = self._recorded()
         known = {trial.user_attrs.get(RUN) for trial in study.trials}
         unknown = [run for run in recorded.values() if run.id not in known]
         for trial in _in_state(study, "RUNNING"):
@@ -86,27 +89,24 @@ class Coordinator:
                 resume(run.id, workspace=self._workspace)
         return study
 
-    def _go_on(self, study: Study, parallel: int) -> None:
-        recorded = self._recorded()
+    def _go_on(self, study: Study, recorded: Mapping[str, Run], parallel: int) -> bool:
         for trial in _in_state(study, "RUNNING"):
             self._collect(study, trial, recorded.get(trial.user_attrs[RUN]))
         running, failed = len(_in_state(study, "RUNNING")), len(_in_state(study, "FAIL"))
         values = [trial.value for trial in study.trials if trial.value is not None]
         if not values and not running and failed >= _HOPELESS:
-            self._end("failed", f"The first trials failed. {_last_failure(recorded)}")
-            return
+            return self._end("failed", f"The first trials failed. {_last_failure(recorded)}")
         while running < parallel and len(study.trials) < self._total:
             self._start(study.ask(distributions(self._plan)), [])
             running += 1
         self._tell_progress(values, failed)
         if running:
-            return
+            return True
         if values:
             best = study.best_trial
             chosen = ", ".join(f"{name} {_in_words(value)}" for name, value in best.params.items())
-            self._end("finished", f"Best {self._plan.selection.words} {best.value:.4f}: {chosen}.")
-        else:
-            self._end("failed", f"No trial came to a result. {_last_failure(recorded)}")
+            return self._end("finished", f"Best {self._plan.selection.words} {best.value:.4f}: {chosen}.")
+        return self._end("failed", f"No trial came to a result. {_last_failure(recorded)}")
 
     def _recorded(self) -> dict[str, Run]:
         """The runs of its trials that were not deleted, newest first."""
@@ -158,9 +158,11 @@ class Coordinator:
         store.log_progress(self._run.id, progress, best, workspace=self._workspace)
         self._told = ended
 
-    def _end(self, state: State, message: str) -> None:
+    def _end(self, state: State, message: str) -> Literal[False]:
+        """Let the record say that the search has ended; it does not go on."""
         self._say(message)
         store.set_state(self._run.id, state, message, workspace=self._workspace)
+        return False
 
     def _say(self, text: str) -> None:
         with (self._workspace.run_folder(self._run.id) / "log.txt").open("a", encoding="utf-8") as log:

@@ -159,7 +159,10 @@ class Engine:
                 self._reconciler.settle(run_id)
 
     def _search(self, waiting: list[Run], slots: int) -> None:
-        """Take up searches that wait, and move all on; one that meets trouble that may pass is taken up anew."""
+        """Take up searches that wait, and move all on; one that meets trouble that may pass is taken up anew.
+
+        One that has ended is let go at once: it may be resumed before the next round.
+        """
         from crowdcore.runs.coordinator import Coordinator
 
         for run in waiting:
@@ -167,8 +170,7 @@ class Engine:
                 self._searches[run.id] = Coordinator(run, run.spec.search, self._workspace)
         for run_id, search in list(self._searches.items()):
             del self._searches[run_id]
-            if run_id in self._reconciler.unfinished:
-                search.step(slots)
+            if run_id in self._reconciler.unfinished and search.step(slots):
                 self._searches[run_id] = search
 
     def _hand_over(self, waiting: list[Run], workers: dict[str, dict[str, Any]]) -> None:

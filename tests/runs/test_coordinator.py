@@ -8,12 +8,15 @@ import os
 import signal
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from optuna.storages.journal import JournalFileBackend
 
 from crowdcore.runs import Choice, Run, RunSpec, SearchPlan, Workspace, coordinator
+from crowdcore.runs.engine_process import Engine
 from crowdcore.runs.run import State
 from crowdcore.runs.study import open_study
 
@@ -62,8 +65,8 @@ def coordinate(workspace: Workspace, record: Record, plan: SearchPlan) -> tuple[
         run = Run(SEARCH, RunSpec(dataset="d", method="conal", settings={"epochs": 3}, search=plan), "queued")
         record.ended = "queued", ""
         search = coordinator.Coordinator(run, plan, workspace)
-        while record.ended[0] in {"queued", "running"}:
-            search.step(slots=1)
+        while search.step(slots=1):
+            assert record.ended[0] == "running"
         return record.ended
 
 
@@ -171,6 +174,40 @@ def test_a_search_that_is_cancelled_while_it_is_taken_up_ends(searched):
     state, message = coordinate(workspace, record, SearchPlan(space=GRID))
     assert (state, message) == ("cancelled", "Cancelled after 0 trials.")
     assert record.settings() == []
+
+
+def test_a_search_that_was_cancelled_can_be_resumed_before_the_engine_looks_again(searched, monkeypatch):
+    workspace, record = searched
+    monkeypatch.setattr(coordinator, "store", record)
+    monkeypatch.setattr(coordinator, "submit", record.submit)
+    plan = SearchPlan(space=GRID)
+    run = Run(SEARCH, RunSpec(dataset="d", method="conal", settings={"epochs": 3}, search=plan), "queued")
+    engine = Engine.__new__(Engine)
+    engine._workspace, engine._searches = workspace, {}
+    engine._reconciler = SimpleNamespace(unfinished={SEARCH})
+    engine._search([run], 1)
+    assert set(engine._searches) == {SEARCH}
+    workspace.request_cancel(SEARCH)
+    engine._search([], 1)
+    assert record.ended[0] == "cancelled"
+    assert engine._searches == {}  # else it would go on with the runs that were cancelled, and count them as failed
+
+
+def test_trials_that_are_cancelled_with_their_search_have_not_failed(searched, monkeypatch):
+    workspace, record = searched
+    plan = SearchPlan(space=GRID, sampler="grid", parallel=1)
+    of = record.list_runs
+
+    def cancelled_meanwhile(*, parent: str, workspace: Workspace) -> list[Run]:
+        found = of(parent=parent, workspace=workspace)
+        if found:
+            workspace.request_cancel(SEARCH)
+        return [replace(run, state="cancelled") for run in found]
+
+    monkeypatch.setattr(record, "list_runs", cancelled_meanwhile)
+    assert coordinate(workspace, record, plan) == ("cancelled", "Cancelled after 0 trials.")
+    study = open_study(workspace.run_folder(SEARCH))
+    assert study and [t.state.name for t in study.trials] == ["RUNNING"]
 
 
 def test_a_line_that_a_full_disk_cut_off_is_taken_away(searched):
