@@ -69,7 +69,7 @@ def test_two_apps_that_die_right_after_asking(workspace):
         "import os, signal\n"
         "from crowdcore.runs import Workspace, submit\n"
         "from tests.runs.on_engine import spec\n"
-        f"run = submit(spec(60), workspace=Workspace.open({str(workspace.folder)!r}))\n"
+        f"run = submit(spec(12), workspace=Workspace.open({str(workspace.folder)!r}))\n"
         "print(run.id, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
@@ -85,7 +85,7 @@ def test_two_apps_that_die_right_after_asking(workspace):
     for run_id in asked:
         run = runs.get_run(run_id, workspace=workspace)
         assert (run.state, run.message) == ("finished", "")
-        assert runs.result(run_id, workspace=workspace).last_epoch.tolist() == [60]
+        assert runs.result(run_id, workspace=workspace).last_epoch.tolist() == [12]
 
 
 def test_killed_training_process(workspace):
