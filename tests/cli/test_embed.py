@@ -13,7 +13,7 @@ import pytest
 import crowdcore as cc
 from crowdcore.data.dataset import Media
 from crowdcore.data.writers import write_folder
-from crowdcore.learning import TextFeatures
+from crowdcore.learning import TextFeatures, embedding
 from tests.conftest import simulate_crowd
 from tests.data.pictures import write_pictures
 
@@ -55,6 +55,18 @@ def test_empty_texts_are_named_and_features_come_with_what_makes_them(texts, run
     written, makes = cc.read_dataset(tmp_path / "out"), TextFeatures.load(tmp_path / "out" / "text_features.npz")
     np.testing.assert_allclose(np.array(written.features), makes(words), atol=1e-6)
     assert "be auto or one of" in refused("embed", folder, tmp_path / "again", "--kind", "words")
+
+
+def test_what_is_spent_once_is_estimated_once(texts, monkeypatch):
+    clock, loaded = [0.0], []
+
+    def embed(dataset, kind, **settings):
+        clock[0] += 0.1 * dataset.n_tasks + (0 if loaded else 30)
+        loaded.append(kind)
+
+    monkeypatch.setattr(embedding, "embed", embed)
+    monkeypatch.setattr(embedding, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    assert embedding.estimate_seconds(cc.read_dataset(texts[0]), "pixels") == pytest.approx(30 + 0.1 * 60)
 
 
 def test_sentences_are_embedded_by_a_model_that_is_here(texts, refused, crowdcore, monkeypatch, tmp_path):
