@@ -49,21 +49,32 @@ def _spent() -> float:
 
 def _alive(parent: int) -> Iterator[float]:
     """Of every descendant that goes on, with its own ended children."""
-    for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+    for child in _children(parent):
         try:
             fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
-            yield sum(map(int, fields[11:15])) / _TICKS
-            yield from _alive(int(child))
         except FileNotFoundError:  # it has just ended
             continue
+        yield sum(map(int, fields[11:15])) / _TICKS
+        yield from _alive(child)
 
 
 def _reap(keep: int = 0) -> None:
     """Let adopted processes that ended go, so that their time is counted; the command is waited for elsewhere."""
-    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
-    for child in map(int, children):
+    for child in _children(os.getpid()):
         if child != keep:
             os.waitpid(child, os.WNOHANG)
+
+
+def _children(process: int) -> list[int]:
+    """Processes that any of its threads started."""
+    return [int(child) for task in Path(f"/proc/{process}/task").glob("*/children") for child in _words(task)]
+
+
+def _words(file: Path) -> list[str]:
+    try:
+        return file.read_text().split()
+    except OSError:  # its thread has just ended
+        return []
 
 
 if __name__ == "__main__":
