@@ -63,15 +63,15 @@ def footnoted(table: pd.DataFrame, found: Sequence[Found]) -> tuple[pd.DataFrame
         found: what it tells.
 
     Returns:
-        row, column, measure, paper, ours, why different (a mark), run (id); the differences in protocol after their
+        row, column, paper, ours, why different (a mark), measure, run (id); the differences in protocol after their
         marks, and why there is no number.
     """
     where = differences(found)
     mark = {text: f"[{k}]" for k, text in enumerate(where, 1)}
     explained = (table["seeds"] == 0) & table["ours"].str.contains(": ", regex=False)
-    shown = table[["row", "column", "measure", "paper", "ours", "run"]].copy()
+    shown = table[["row", "column", "paper", "ours", "measure", "run"]].copy()
     shown.loc[explained, "ours"] = table["ours"].str.partition(": ")[0]
-    shown.insert(5, "why different", [mark.get(text, "") for text in table["difference in protocol"]])
+    shown.insert(4, "why different", [mark.get(text, "") for text in table["difference in protocol"]])
     different = (f"{mark[text]} Different on {columns}: {text}" for text, columns in where.items())
     return shown, (*different, *_without_number(table[explained]))
 
