@@ -54,8 +54,9 @@ def board() -> None:
         st.caption(as_text(note))
     for exhibit in outcome.figures:
         show(exhibit, exhibit.name, file=exhibit.name)
-    if runs := list(dict.fromkeys(one.run.id for one in outcome.found if one.run)):
-        link("runs", f"{count(len(runs), 'run')} behind these numbers", runs=runs)
+    if runs := {one.run.id: one.run.spec.dataset for one in outcome.found if one.run}:
+        there = list(dict.fromkeys(runs.values()))
+        link("runs", f"{count(len(runs), 'run')} behind these numbers", datasets=there, runs=list(runs))
 
 
 page("reproduction", draw, draw)
