@@ -1,4 +1,4 @@
-"""On one GPU: nine methods × five seeds × two datasets, where a step's time goes, and what memory a large crowd takes.
+"""On one GPU: methods × five seeds × two datasets, where a step's time goes, and what memory a large crowd takes.
 
     CROWDCORE_DATA=<folder with labelme and music> python -m benchmarks.learning_gpu [part ...]
 
@@ -101,7 +101,8 @@ def suite() -> None:
             )
     seconds = time.perf_counter() - began
     where = "GPU" if GPU else "CPU, a tenth of the epochs"
-    print(f"9 methods × 5 seeds × 2 datasets, {epochs} epochs each ({where}): {seconds:.1f} s (training {total:.1f} s)")
+    what = f"{len(METHODS)} methods × 5 seeds × 2 datasets, {epochs} epochs each ({where})"
+    print(f"{what}: {seconds:.1f} s (training {total:.1f} s)")
     if GPU:
         print(f"  ≤ 60 s claimed: {'MET' if seconds <= 60 else 'NOT MET'}")
 

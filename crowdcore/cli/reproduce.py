@@ -54,9 +54,9 @@ def reproduce(
         files = found.write(entry, scale, parts, out) if out else []
         told.append({"id": entry.id, "title": entry.title, "notes": shown.notes, "table": shown.table, "files": files})
         if not json:
-            table = shown.table.drop(columns=["ours mean", "ours std", "seeds"])
+            table, footnotes = found.footnoted(shown.table, parts)
             table["run"] = table["run"].str[:8]
-            wrapped = ("row", "column", "measure", "ours", "difference in protocol")
-            print_table(table, f"{entry.id}: {entry.title}", shown.notes, limit=300, wrapped=wrapped)
+            notes, wrapped = (*footnotes, *shown.notes), ("row", "column", "measure", "ours")
+            print_table(table, f"{entry.id}: {entry.title}", notes, limit=300, wrapped=wrapped)
     if json:
         print_json(told)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
 import typer
 
@@ -25,6 +26,11 @@ from crowdcore.cli._output import print_json, print_table
 from crowdcore.cli._presets import ListPresets, OptionalDataset, PresetName, rows_of
 from crowdcore.cli.rating_training import learn as learn_ratings
 from crowdcore.data import RatingDataset
+
+_NO_ACCURACY = (
+    "There is no accuracy: no test task has a gold label. A column `gold` gives some, --read test_share=0.2 draws test "
+    "tasks."
+)
 
 
 def train(
@@ -50,7 +56,7 @@ def train(
     Accuracies, or of labels that are numbers errors, are of the selected | last | best epoch on the test split.
     """
     from crowdcore import learning
-    from crowdcore.cli._training import span_rows, table, train_one
+    from crowdcore.cli._training import over_seeds, span_rows, table, train_one
     from crowdcore.learning.comparison.summary import row
 
     given = with_epochs(set, epochs)
@@ -77,7 +83,8 @@ def train(
     if json:
         print_json(facts)
         return
-    title = f"Test accuracy in %, mean ± standard deviation over {len(which)} seeds"
-    print_table(table(facts), title, tuple(notes))
+    if not any(np.isfinite(one["last_mean"]) for one in facts):
+        notes[_NO_ACCURACY] = None
+    print_table(table(facts), f"Test accuracy in %, {over_seeds(len(which))}", tuple(notes))
     if spans:
-        print_table(pd.DataFrame(spans), f"Spans of the test split, mean ± standard deviation over {len(which)} seeds")
+        print_table(pd.DataFrame(spans), f"Spans of the test split, {over_seeds(len(which))}")

@@ -32,6 +32,8 @@ _BYTES = 100 << 20  # of a file
 _AT_ONCE = 256  # files for one child process
 _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA")  # whose colours are plain
 _NAMED = 10  # faults that a sentence names
+LEAVE_OUT = "Correct them, or leave these tasks out with accept=True: `crowdcore embed DATASET FOLDER --accept`."
+"""What helps where images or texts cannot be used."""
 
 
 def image_names(dataset: CrowdDataset) -> pd.Series | None:
@@ -114,7 +116,7 @@ def refuse_unless(accept: bool, faulty: dict[str, str], n_tasks: int, noun: str)
     if len(faulty) == n_tasks:
         raise DataError(what, "No task is left.")
     if not accept:
-        raise DataError(what, "Correct them, or pass accept=True (--accept) to leave these tasks out.")
+        raise DataError(what, LEAVE_OUT)
     return (f"Left out: {what}.",)
 
 

@@ -151,22 +151,28 @@ def embed(
 
 
 def estimate_seconds(dataset: CrowdDataset, kind: str, **settings: Any) -> float | None:
-    """Seconds that `embed` will take, from a trial on some tasks; None where these tell nothing.
+    """Seconds that `embed` will take, from trials on some tasks; None where these tell nothing.
+
+    The first trial also tells what is spent once, such as loading a library; the second what a task takes.
 
     Raises:
         DataError: all tasks were tried, and `embed` would refuse them.
     """
-    n = min(_SAMPLE.get(kind, dataset.n_tasks), dataset.n_tasks)
-    some = take_tasks(dataset, np.unique(np.linspace(0, dataset.n_tasks - 1, n).astype(np.int64)))
-    with TemporaryDirectory() as folder:
-        began = time.perf_counter()
-        try:
-            embed(some, kind, **{**settings, "accept": True, "cache": Path(folder)})
-        except DataError:
-            if some.n_tasks == dataset.n_tasks:
-                raise
-            return None
-        return (time.perf_counter() - began) * dataset.n_tasks / some.n_tasks
+    most = min(_SAMPLE.get(kind, dataset.n_tasks), dataset.n_tasks)
+    few = most if most == dataset.n_tasks else max(most // 4, 1)
+    taken = {}
+    for n in dict.fromkeys((few, most)):
+        some = take_tasks(dataset, np.unique(np.linspace(0, dataset.n_tasks - 1, n).astype(np.int64)))
+        with TemporaryDirectory() as folder:
+            began = time.perf_counter()
+            try:
+                embed(some, kind, **{**settings, "accept": True, "cache": Path(folder)})
+            except DataError:
+                if some.n_tasks == dataset.n_tasks:
+                    raise
+                return None
+            taken[n] = time.perf_counter() - began
+    return taken[few] + (dataset.n_tasks - few) * taken[most] / most
 
 
 def _present(dataset: CrowdDataset) -> CrowdDataset:

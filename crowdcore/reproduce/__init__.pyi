@@ -16,6 +16,7 @@ from .entry import (
     Scale as Scale,
 )
 from .told import (
+    footnoted as footnoted,
     our_figures as our_figures,
     told as told,
     write as write,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -50,9 +51,29 @@ def told(entry: Entry, scale: Scale, found: Sequence[Found]) -> Exhibit:
         f"{entry.source}. At --scale {scale}: {entry.scale_in_words(scale)}.",
         *([entry.differs] if entry.differs else []),
         *claims,
-        *_differences(found),
     )
     return Exhibit(f"{entry.id}-{scale}", entry.title, None, pd.DataFrame(rows), notes)
+
+
+def footnoted(table: pd.DataFrame, found: Sequence[Found]) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The table to look at, and what its marks refer to.
+
+    Args:
+        table: of `told`.
+        found: what it tells.
+
+    Returns:
+        row, column, paper, ours, why different (a mark), measure, run (id); the differences in protocol after their
+        marks, and why there is no number.
+    """
+    where = differences(found)
+    mark = {text: f"[{k}]" for k, text in enumerate(where, 1)}
+    explained = (table["seeds"] == 0) & table["ours"].str.contains(": ", regex=False)
+    shown = table[["row", "column", "paper", "ours", "measure", "run"]].copy()
+    shown.loc[explained, "ours"] = table["ours"].str.partition(": ")[0]
+    shown.insert(4, "why different", [mark.get(text, "") for text in table["difference in protocol"]])
+    different = (f"{mark[text]} Different on {columns}: {text}" for text, columns in where.items())
+    return shown, (*different, *_without_number(table[explained]))
 
 
 def our_figures(entry: Entry, scale: Scale, found: Sequence[Found]) -> list[Exhibit]:
@@ -64,13 +85,24 @@ def our_figures(entry: Entry, scale: Scale, found: Sequence[Found]) -> list[Exhi
     ]
 
 
-def _differences(found: Sequence[Found]) -> list[str]:
-    """Each difference in protocol once, with the columns it holds for."""
-    columns: dict[str, dict[str, None]] = {}
-    for one in found:
-        if one.part.differs and not one.part.absent:
-            columns.setdefault(one.part.differs, {})[one.part.column] = None
-    return [f"Different on {', '.join(names)}: {text}" for text, names in columns.items()]
+def differences(found: Sequence[Found]) -> dict[str, str]:
+    """Each difference in protocol once, with the columns that it holds for, and the rows where others hold there, too.
+
+    Examples:
+        >>> from crowdcore.reproduce.entry import Part
+        >>> row = {"column": "LabelMe", "paper": {}}
+        >>> differences([Found(Part("CCC", differs="Adam.", **row)), Found(Part("DL-MV", differs="SGD.", **row))])
+        {'Adam.': 'LabelMe (CCC)', 'SGD.': 'LabelMe (DL-MV)'}
+    """
+    rows: dict[str, dict[str, dict[str, None]]] = {}  # text -> column -> rows
+    for part in (one.part for one in found):
+        if part.differs and not part.absent:
+            rows.setdefault(part.differs, {}).setdefault(part.column, {})[part.row] = None
+    texts = Counter(column for columns in rows.values() for column in columns)
+    return {
+        text: ", ".join(at if texts[at] == 1 else f"{at} ({', '.join(those)})" for at, those in columns.items())
+        for text, columns in rows.items()
+    }
 
 
 def _number(values: FloatArray) -> str:
@@ -86,26 +118,26 @@ def write(entry: Entry, scale: Scale, found: Sequence[Found], folder: Path) -> l
     table = shown.table
     files = [folder / f"{entry.id}.{ending}" for ending in ("csv", "json", "md")]
     table.to_csv(files[0], index=False)
-    facts = {"id": entry.id, "title": entry.title, "scale": scale, "notes": shown.notes}
+    notes = [*shown.notes, *(f"Different on {where}: {text}" for text, where in differences(found).items())]
+    facts = {"id": entry.id, "title": entry.title, "scale": scale, "notes": notes}
     rows = json.loads(table.to_json(orient="records"))
     files[1].write_text(json.dumps(facts | {"table": rows}, ensure_ascii=False, indent=2), encoding="utf-8")
-    files[2].write_text(_markdown(entry, shown), encoding="utf-8")
+    files[2].write_text(_markdown(entry, table, notes), encoding="utf-8")
     for k, figure in enumerate(entry.draw(found).values()):
         files.append(folder / f"{entry.id}-{k + 1}.html")
         figure.write_html(files[-1], include_plotlyjs=True)
     return files
 
 
-def _markdown(entry: Entry, shown: Exhibit) -> str:
+def _markdown(entry: Entry, table: pd.DataFrame, notes: Sequence[str]) -> str:
     """The table for people, a row and column as in the paper; below it what has no number, and what is different."""
-    table = shown.table
     there = table[table["seeds"] > 0]
     printed = there["paper"] != "drawn"
     cells = there["ours"].where(~printed, there["paper"] + " / " + there["ours"])
     found = dict(zip(zip(there["row"], there["measure"], there["column"], strict=True), cells, strict=True))
     measures, columns = there["measure"].unique(), there["column"].unique()
-    notes = [*_without_number(table[table["seeds"] == 0]), *shown.notes[1:]]
-    lines = [f"## {entry.id}: {entry.title}", "", _wrapped(shown.notes[0]), ""]
+    below = [*_without_number(table[table["seeds"] == 0]), *notes[1:]]
+    lines = [f"## {entry.id}: {entry.title}", "", _wrapped(notes[0]), ""]
     if len(there):
         what, lead = ([*measures], [""]) if len(measures) == 1 else ([], ["", "measure"])
         numbers = "paper / ours" if printed.any() else "ours (the paper's are drawn)"
@@ -115,7 +147,7 @@ def _markdown(entry: Entry, shown: Exhibit) -> str:
             line = [found.get((row, measure, column), "") for column in columns]
             lines += [_line([*[row, measure][: len(lead)], *line])] if any(line) else []
         lines.append("")
-    return "\n".join([*lines, *(_wrapped(f"- {_capital(note)}") for note in notes)]).rstrip() + "\n"
+    return "\n".join([*lines, *(_wrapped(f"- {_capital(note)}") for note in below)]).rstrip() + "\n"
 
 
 def _without_number(table: pd.DataFrame) -> list[str]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crowdcore.data.images import LEAVE_OUT
 from crowdcore.learning.networks.weights import sentence_models
 from dashboard import services, state
 from dashboard.components.text import as_text, duration
-
-_HINT = "Correct them, or pass accept=True (--accept) to leave these tasks out."
 
 
 def embedding_form(noun: str) -> None:
@@ -31,8 +30,8 @@ def embedding_form(noun: str) -> None:
         about = "" if seconds is None else f"About **{duration(seconds)}**. "
         st.caption(f"{about}{services.KIND_TITLES[kind]}.", width="stretch")
     if refused[0] == dataset:
-        st.error(as_text(refused[1].removesuffix(_HINT)), icon=":material/broken_image:")
-        if _HINT in refused[1] and st.button("Leave these tasks out and go on", icon=":material/content_cut:"):
+        st.error(as_text(refused[1].removesuffix(LEAVE_OUT)), icon=":material/broken_image:")
+        if LEAVE_OUT in refused[1] and st.button("Leave these tasks out and go on", icon=":material/content_cut:"):
             _make(dataset, kind, True, model)
 
 

@@ -59,8 +59,9 @@ def _of_classes() -> None:
     opened = services.rated(dataset)
     st.title(as_text(services.title(dataset)))
     st.info(
-        f"The labels of {as_text(dataset)} are numbers from {opened.low:g} to {opened.high:g}, and this page is about "
-        "classes. Ratings shows who is off by how much, and what the true ratings are; Train learns from them.",
+        f"The labels of {as_text(services.title(dataset))} are numbers from {opened.low:g} to {opened.high:g}, and "
+        "this page is about classes. Ratings shows who is off by how much, and what the true ratings are; Train "
+        "learns from them.",
         icon=":material/star_half:",
     )
     with st.container(horizontal=True):
@@ -90,12 +91,12 @@ def _sidebar() -> bool:
         # First stands what is shown: a browser that missed the value begins with the first option, and would switch.
         options = [dataset, *(name for name in names if name != dataset)]
         st.selectbox("Dataset", options, format_func=services.title, **state.bind("dataset", dataset, among=options))
-        with above, st.spinner(as_text(f"Opening {dataset} …"), show_time=True):
+        with above, st.spinner(as_text(f"Opening {services.title(dataset)} …"), show_time=True):
             opened = services.labelled(dataset)
         references = services.references(dataset, state.chosen("reference"))
         reference = state.chosen("reference") or references[0]
         if reference not in references:
-            st.warning(as_text(f"{dataset} has no reference {reference!r}; showing {references[0]!r}."))
+            st.warning(as_text(f"{services.title(dataset)} has no reference {reference!r}; showing {references[0]!r}."))
             state.put(reference=None)
             reference = references[0]
         state.settle(dataset=dataset, reference=reference)

@@ -47,8 +47,8 @@ def board() -> list[Run]:
         _follow(dataset, [run.id for run in shown], found)
     if not found:
         st.info(
-            f"Nothing has been trained on {as_text(dataset)} yet. Choose methods above and press **Start**: you can "
-            "close the page while they train, and come back to compare what they learnt.",
+            f"Nothing has been trained on {as_text(services.title(dataset))} yet. Choose methods above and press "
+            "**Start**: you can close the page while they train, and come back to compare what they learnt.",
             icon=":material/model_training:",
         )
     return shown

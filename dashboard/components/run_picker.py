@@ -94,9 +94,7 @@ def _nothing(dataset: str, why: str) -> None:
     if fault := services.training_fault():
         st.info(as_text(fault), icon=":material/download:")
         return
-    words = (
-        why or f"Nothing has been trained on {as_text(dataset)} yet. Start a run, and come back when it has finished."
-    )
-    st.info(words, icon=":material/model_training:")
+    nothing = f"Nothing has been trained on {as_text(services.title(dataset))} yet."
+    st.info(why or f"{nothing} Start a run, and come back when it has finished.", icon=":material/model_training:")
     with st.container(key="next-step"):  # a link that looks like a primary button
         link("train")

@@ -12,6 +12,8 @@ from dashboard.services._cache import dataset, upload_folder
 from dashboard.services.runs import all_runs, result
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from crowdcore import CrowdDataset
     from crowdcore.exhibits import Exhibit
     from crowdcore.reproduce import Found, Scale
@@ -24,11 +26,13 @@ class Outcome:
     Args:
         found: of every part.
         table: paper | ours | why different.
+        footnoted: the same with marks for what is long, and what they refer to.
         figures: ours.
     """
 
     found: list[Found]
     table: Exhibit
+    footnoted: tuple[pd.DataFrame, tuple[str, ...]]
     figures: list[Exhibit]
 
 
@@ -43,7 +47,8 @@ def _outcome(id: str, scale: Scale, known: tuple[tuple[str, str], ...], datasets
 
     entry = reproduce.get(id)
     found = reproduce.look(entry, scale, open_=_opened, result=result)
-    return Outcome(found, reproduce.told(entry, scale, found), reproduce.our_figures(entry, scale, found))
+    told, drawn = reproduce.told(entry, scale, found), reproduce.our_figures(entry, scale, found)
+    return Outcome(found, told, reproduce.footnoted(told.table, found), drawn)
 
 
 def _opened(name: str) -> CrowdDataset:

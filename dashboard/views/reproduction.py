@@ -46,13 +46,17 @@ def board() -> None:
         some = f"{missing} of {count(len(outcome.found), 'row')}"
         st.info(f"Not run yet: {some}. This command runs what is missing:", icon=":material/terminal:")
         st.code(f"crowdcore reproduce {chosen} --scale {scale}", language="sh")
-    numbers = outcome.table
-    table = numbers.table.drop(columns=["run", "ours mean", "ours std", "seeds"])
-    show(replace(numbers, table=table), "table", file=numbers.name, rows=14)
+    table, footnotes = outcome.footnoted
+    show(replace(outcome.table, table=table.drop(columns="run"), notes=()), "table", file=outcome.table.name, rows=14)
+    for footnote in footnotes:
+        st.markdown(as_text(footnote))
+    for note in outcome.table.notes:
+        st.caption(as_text(note))
     for exhibit in outcome.figures:
         show(exhibit, exhibit.name, file=exhibit.name)
-    if runs := list(dict.fromkeys(one.run.id for one in outcome.found if one.run)):
-        link("runs", f"{count(len(runs), 'run')} behind these numbers", runs=runs)
+    if runs := {one.run.id: one.run.spec.dataset for one in outcome.found if one.run}:
+        there = list(dict.fromkeys(runs.values()))
+        link("runs", f"{count(len(runs), 'run')} behind these numbers", datasets=there, runs=list(runs))
 
 
 page("reproduction", draw, draw)

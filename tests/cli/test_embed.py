@@ -13,7 +13,7 @@ import pytest
 import crowdcore as cc
 from crowdcore.data.dataset import Media
 from crowdcore.data.writers import write_folder
-from crowdcore.learning import TextFeatures
+from crowdcore.learning import TextFeatures, embedding
 from tests.conftest import simulate_crowd
 from tests.data.pictures import write_pictures
 
@@ -55,6 +55,18 @@ def test_empty_texts_are_named_and_features_come_with_what_makes_them(texts, run
     written, makes = cc.read_dataset(tmp_path / "out"), TextFeatures.load(tmp_path / "out" / "text_features.npz")
     np.testing.assert_allclose(np.array(written.features), makes(words), atol=1e-6)
     assert "be auto or one of" in refused("embed", folder, tmp_path / "again", "--kind", "words")
+
+
+def test_what_is_spent_once_is_estimated_once(texts, monkeypatch):
+    clock, loaded = [0.0], []
+
+    def embed(dataset, kind, **settings):
+        clock[0] += 0.1 * dataset.n_tasks + (0 if loaded else 30)
+        loaded.append(kind)
+
+    monkeypatch.setattr(embedding, "embed", embed)
+    monkeypatch.setattr(embedding, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    assert embedding.estimate_seconds(cc.read_dataset(texts[0]), "pixels") == pytest.approx(30 + 0.1 * 60)
 
 
 def test_sentences_are_embedded_by_a_model_that_is_here(texts, refused, crowdcore, monkeypatch, tmp_path):
@@ -100,16 +112,18 @@ def test_embeddings_of_ones_own_come_from_a_file_or_a_column(crowdcore, refused,
     assert "neither texts nor images" in refused("embed", tmp_path / "votes.csv", tmp_path / "no")
 
 
-def test_images_beside_a_table_are_kept_as_pixels_and_trained_on(photos, crowdcore, refused, tmp_path):
+def test_images_beside_a_table_are_kept_as_pixels_and_trained_on(photos, run, crowdcore, refused, tmp_path):
     assert crowdcore("embed", photos)["kind"] == "pixels"  # the pretrained weights are not here
     crowdcore("embed", photos, tmp_path / "out", "--side", 16, "--read", "test_share=0.25")
     made = cc.read_dataset(tmp_path / "out")
     assert made.media.images.shape == (40, 16, 16, 3) and isinstance(made.media.images.arrays[0], np.memmap)
     assert (made.split == 2).sum() == 10
     small = ("--set", "backbone=cnn", "--set", 'backbone_settings={"width": 4}', "--seeds", 1, "--epochs", 1)
-    assert crowdcore("train", photos, "-m", "dl-mv", *small, "--set", "select_on=none")["method"] == "dl-mv"
+    trained = run("train", photos, "-m", "dl-mv", *small, "--set", "select_on=none").out
+    assert "dl-mv" in trained and "one seed" in trained and "no test task has a gold label" in trained
     (photos.parent / "p003.png").write_bytes(b"")
-    assert "'p003.png': p003.png is empty (zero bytes)" in refused("train", photos, *small)
+    said = refused("train", photos, *small)
+    assert "'p003.png': p003.png is empty (zero bytes)" in said and "crowdcore embed DATASET FOLDER --accept" in said
 
 
 def test_binary_annotators_are_planted_on_a_folder_of_two_classes(crowdcore, refused, tmp_path):

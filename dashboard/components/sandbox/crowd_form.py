@@ -35,7 +35,9 @@ def crowd_form(dataset: str) -> Wanted:
     try:
         name, settings = sandbox.read_crowd(line)
         if services.kind(dataset) == "ratings" and name not in titles:
-            raise SettingError("crowd", f"be one of {', '.join(titles)}, as {dataset} has ratings and no classes", name)
+            raise SettingError(
+                "crowd", f"be one of {', '.join(titles)}, as {services.title(dataset)} has ratings and no classes", name
+            )
     except services.Refusal as refusal:
         st.error(as_text(refusal), icon=":material/block:")
         line, name, settings = usual, usual, {}
@@ -56,8 +58,8 @@ def crowd_form(dataset: str) -> Wanted:
     tasks = ""
     if not about["makes_tasks"]:
         st.caption(
-            f"Planted on the gold of **{as_text(dataset)}**, the dataset chosen in the sidebar; its own labels are "
-            "left out."
+            f"Planted on the gold of **{as_text(services.title(dataset))}**, the dataset chosen in the sidebar; its "
+            "own labels are left out."
         )
         tasks = _tasks(dataset, key)
     properties = about["schema"]["properties"]
