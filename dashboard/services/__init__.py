@@ -6,7 +6,6 @@ from dashboard.services.datasets import *
 from dashboard.services.embedding import *
 from dashboard.services.estimates import *
 from dashboard.services.fits import *
-from dashboard.services.items import *
 from dashboard.services.kept_uploads import *
 from dashboard.services.learners import *
 from dashboard.services.marks import *
