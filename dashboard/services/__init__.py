@@ -11,7 +11,6 @@ from dashboard.services.learners import *
 from dashboard.services.marks import *
 from dashboard.services.runs import *
 from dashboard.services.searches import *
-from dashboard.services.tables import *
 from dashboard.services.train import *
 from dashboard.services.training_figures import *
 from dashboard.services.uploads import *

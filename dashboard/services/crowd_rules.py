@@ -9,7 +9,7 @@ from typing import Any
 
 from crowdcore.analysis.checks.rules import LIMITS, Rules, parse_rules, recommended
 from crowdcore.core.errors import SettingError
-from dashboard.services.learners import fields_of
+from crowdcore.core.json_schema import fields_of
 from dashboard.services.runs import spelled
 
 NOTHING = "nothing"

@@ -11,11 +11,11 @@ import streamlit as st
 from crowdcore.core import method_string
 from crowdcore.core.errors import SettingError
 from crowdcore.data import CrowdDataset, RatingDataset, simulate
+from crowdcore.data.unpack import pack_zip
 from crowdcore.exhibits.view import cached
 from crowdcore.learning.recovery import lines, plan as recovery
 from crowdcore.learning.recovery.plan import RecoveryPlan
 from dashboard.services._cache import dataset, kind, labelled, upload_folder, workspace
-from dashboard.services.tables import zipped
 
 if TYPE_CHECKING:
     from crowdcore.data.ratings import Labelled
@@ -146,4 +146,4 @@ def archive(name: str) -> bytes:
     folder = upload_folder(name)
     if folder is None:
         raise SettingError("planted", "name a crowd of this workspace", name)
-    return zipped(folder, name)
+    return pack_zip(folder, name)

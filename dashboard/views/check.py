@@ -9,8 +9,9 @@ import streamlit as st
 
 from crowdcore.analysis import check_page, junit_xml
 from crowdcore.analysis.checks.rules import rules_of, rules_yaml
+from crowdcore.data.formulas import csv_bytes
 from crowdcore.exhibits.check import checked
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.download import download
 from dashboard.components.exhibit import looked_at
 from dashboard.components.frame import hidden_names, page
@@ -59,7 +60,7 @@ def board() -> None:
         for label, made, file, mime, icon in (
             ("JUnit XML", partial(junit_xml, found, strict), "check.xml", "application/xml", "code"),
             ("HTML page", partial(check_page, found, strict), "check.html", "text/html", "description"),
-            ("Table (CSV)", lambda: services.csv(found.frame()), "check.csv", "text/csv", "table"),
+            ("Table (CSV)", lambda: csv_bytes(found.frame()), "check.csv", "text/csv", "table"),
             ("Rules (YAML)", partial(rules_yaml, named), "rules.yaml", "application/yaml", "rule_settings"),
         ):
             download(label, made, file, mime, icon=f":material/{icon}:", key=f"check-{file}")
