@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 NICE = 2
-"""How much training gives way to other programs: beside one that never rests, it gets two fifths of a core."""
+"""How much training gives way to other programs: beside two that never rest, it gets 0.3 of two cores."""
 _PACKAGES = (
     "crowdcore.core.garbage",
     "crowdcore.runs",
