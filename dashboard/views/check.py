@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from crowdcore.analysis import check_page, junit_xml
 from crowdcore.analysis.checks.rules import rules_of, rules_yaml
 from crowdcore.data.formulas import csv_bytes
 from crowdcore.exhibits.check import checked
-from dashboard import state
+from dashboard import services, state
 from dashboard.components.download import download
 from dashboard.components.exhibit import looked_at
 from dashboard.components.frame import hidden_names, page
@@ -21,7 +22,6 @@ from dashboard.components.numbers import numbers
 from dashboard.components.rules_form import rules_form
 from dashboard.components.text import as_text
 from dashboard.components.verdict import badge
-from dashboard.services import crowd_rules
 
 if TYPE_CHECKING:
     from crowdcore.analysis import Check
@@ -65,7 +65,10 @@ def board() -> None:
         ):
             download(label, made, file, mime, icon=f":material/{icon}:", key=f"check-{file}")
     st.markdown("The same from the command line, beside the downloaded rules; its exit code is 1 if a rule fails:")
-    st.code(crowd_rules.command_line(state.get("dataset"), strict, hidden_names()), language=None, wrap_lines=True)
+    options = [*(["--strict"] if strict else []), *(["--hide-names"] if hidden_names() else [])]
+    files = ["--rules", "rules.yaml", "--junit", "check.xml", "--html", "check.html"]
+    command = shlex.join(["crowdcore", "check", services.spelled(state.get("dataset")), *files, *options])
+    st.code(command, language=None, wrap_lines=True)
     for verdict in VERDICTS:
         for outcome in found.outcomes:
             if outcome.verdict == verdict:
