@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from crowdcore.core import places
 from crowdcore.core.errors import CrowdError, DataError, SettingError, need_posix
 from crowdcore.data.dataset import CrowdDataset, Media
 
@@ -209,7 +210,7 @@ def looked_at(dataset: CrowdDataset, task: str, worker: str) -> str:
 
 def marks_file(dataset: CrowdDataset, workspace: Path | str | None) -> Path:
     """Where the marks on these data are."""
-    folder = Path(workspace or os.environ.get("CROWDCORE_WORKSPACE") or "workspace").resolve()
+    folder = places.workspace(workspace)
     return folder / "marks" / f"{dataset.fingerprint}.jsonl"
 
 

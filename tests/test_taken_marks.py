@@ -96,12 +96,12 @@ def test_every_row_is_a_mark_or_a_fault(rows: list[tuple[str, str, str]]) -> Non
 
 
 def test_the_table_of_all_marks_is_read_back(votes: CrowdDataset) -> None:
-    from dashboard.services.tables import csv
+    from crowdcore.data.formulas import csv_bytes
 
     add_mark(votes, "a", "cat", worker="ann", comment="=1+1", by="me")
     add_mark(votes, "b", None)
     table = cc.exhibits.review.marked_tasks(cc.exhibits.view(votes, "majority-vote")).table
-    found = marks_of_file(votes, "marks.csv", csv(table))
+    found = marks_of_file(votes, "marks.csv", csv_bytes(table))
     assert not len(found.faults)
     same = {(m.task, m.truth, m.worker, m.comment, m.by) for m in current_marks(votes).values()}
     assert {(m.task, m.truth, m.worker, m.comment, m.by) for m in found.marks} == same

@@ -49,3 +49,8 @@ def neutralise(frame: pd.DataFrame) -> pd.DataFrame:
     result = pd.DataFrame(safe, index=frame.index)
     result.columns = pd.Index(escape(pa.array([str(c) for c in frame.columns], pa.large_string())).to_pylist())
     return result
+
+
+def csv_bytes(frame: pd.DataFrame) -> bytes:
+    """A CSV in UTF-8 whose texts no spreadsheet takes for a formula."""
+    return neutralise(frame).to_csv(index=False).encode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import zipfile
 import zlib
@@ -86,3 +87,12 @@ def _too_large(most: int, archive: Path) -> DataError:
         f"This archive unpacks to more than {most / 2**30:.3g} GiB, {RATIO} times its own size or {MEMBERS:,} files",
         file=archive,
     )
+
+
+def pack_zip(folder: Path, within: str = "") -> bytes:
+    """The files of a folder as a ZIP, in which they lie in a folder of that name."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
+        for file in sorted(f for f in folder.rglob("*") if f.is_file()):
+            packed.write(file, Path(within) / file.relative_to(folder))
+    return out.getvalue()

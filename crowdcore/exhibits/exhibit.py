@@ -81,6 +81,16 @@ def between(table: pd.DataFrame, column: str, least: float | None = None, most: 
     return table[keep & ((most is None) | (table[column] <= most))]
 
 
+def containing(table: pd.DataFrame, words: str) -> pd.DataFrame:
+    """The rows in which every word occurs somewhere, whatever its case."""
+    import numpy as np
+
+    for word in words.split():
+        hits = [table[name].astype(str).str.contains(word, case=False, regex=False) for name in table.columns]
+        table = table[np.logical_or.reduce(hits)]
+    return table
+
+
 def cells(classes: Sequence[str], /, **matrices: AnyArray) -> pd.DataFrame:
     """A row per cell of (C, C) matrices, in their order: true class, given label, and what each matrix has there."""
     import numpy as np

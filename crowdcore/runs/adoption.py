@@ -22,8 +22,6 @@ from crowdcore.runs.workspace import Workspace
 if TYPE_CHECKING:
     from crowdcore.learning.labels import Learnt
 
-    pass
-
 
 @dataclass(frozen=True)
 class Facts:

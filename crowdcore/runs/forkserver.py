@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 NICE = 2
-"""How much training gives way to other programs: beside one that never rests, it gets two fifths of a core."""
+"""How much training gives way to other programs: beside two that never rest, it gets 0.3 of two cores."""
 _PACKAGES = (
     "crowdcore.core.garbage",
     "crowdcore.runs",
@@ -105,11 +105,10 @@ class Forked:
 
 
 def give_way() -> None:
-    """Let other programs go first, within a session and beside other sessions."""
+    """Let other programs go first, and be what is ended when memory runs out."""
     os.nice(NICE)
-    for name, value in (("oom_score_adj", _OUT_OF_MEMORY), ("autogroup", NICE)):
-        with contextlib.suppress(OSError):
-            Path("/proc/self", name).write_text(str(value))
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(str(_OUT_OF_MEMORY))
 
 
 def _run(run_id: str, environment: Mapping[str, str], log: str, handle: int) -> None:

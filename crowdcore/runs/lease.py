@@ -17,6 +17,9 @@ from typing import Literal
 from crowdcore.runs.files import write_json
 from crowdcore.runs.locks import is_locked, locked
 
+FINISHED, FAILED, CANCELLED, ORPHANED, TAKEN = 0, 1, 3, 4, 5
+"""Exit codes of a training process: 1 = its message says why; 3 = by request; 4 = its supervisor is gone, the run waits
+for another one; 5 = another process trains it."""
 Outcome = Literal["", "ended", "failed", "cancelled", "stopped"]
 
 

@@ -16,12 +16,11 @@ import numpy as np
 
 from crowdcore.core.types import FloatArray
 from crowdcore.learning.training.events import Event, NoteEvent
+from crowdcore.runs.lease import ORPHANED
 from crowdcore.runs.schema import client_of
 from crowdcore.runs.store import log_progress
 from crowdcore.runs.usage import Processors
 from crowdcore.runs.workspace import Workspace
-
-ORPHANED = 4  # exit code
 
 _EVERY = 1.0  # seconds between two batches
 _LOOK, _CROWDED = 5.0, 0.5  # seconds between looks at the processors; share of them that is worth a word

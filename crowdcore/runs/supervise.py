@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crowdcore.runs.forkserver import Forked
-from crowdcore.runs.lease import Lease, Note, Outcome, leased, read_note
+from crowdcore.runs.lease import CANCELLED, FINISHED, ORPHANED, TAKEN, Lease, Note, Outcome, leased, read_note
 from crowdcore.runs.patience import insist
 from crowdcore.runs.processes import kill_group
 from crowdcore.runs.workspace import Workspace
@@ -25,7 +25,6 @@ _TICK = 0.1  # seconds
 _SILENT = 600.0  # seconds without a sign of life for which a cancelled child may still end by itself
 _LOST = 2  # times that a run goes on after its process, or its worker, was lost and it had not got on
 _TAIL = 8  # log lines in a message
-_FINISHED, _CANCELLED, _ORPHANED, _TAKEN = 0, 3, 4, 5  # exit codes of a child
 
 _stopping = threading.Event()
 _reasons: list[str] = []
@@ -91,9 +90,9 @@ class _Supervisor:
         note, code = self._run_child(note, concludes)
         if _stopping.is_set() and (code is None or code < 0):
             return replace(note, outcome="stopped", message=_reasons[0])
-        if code is None or code in {_ORPHANED, _TAKEN}:
+        if code is None or code in {ORPHANED, TAKEN}:
             return note  # without an outcome: it counts as lost
-        if code in {_FINISHED, _CANCELLED}:
+        if code in {FINISHED, CANCELLED}:
             return replace(note, outcome="ended")
         if code > 0:
             return self._failed(note, _why(code), _tail(self._log, start))

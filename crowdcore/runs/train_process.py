@@ -1,9 +1,6 @@
 """The process that trains one run: ``python -m crowdcore.runs.train_process RUN_ID``.
 
 Where the run has been cancelled, it turns the last checkpoint into the run's result and trains no further.
-
-Exit code 0: finished; 3: cancelled by request; 1: failed, with its message set; 4: its supervisor is gone and the run
-waits for another one; 5: another process trains this run already.
 """
 
 from __future__ import annotations
@@ -26,9 +23,9 @@ from crowdcore.runs import store
 from crowdcore.runs.artefacts import keep_result
 from crowdcore.runs.datasets import open_labels
 from crowdcore.runs.environment import environment
-from crowdcore.runs.lease import leased
+from crowdcore.runs.lease import CANCELLED, FAILED, FINISHED, ORPHANED, TAKEN, leased
 from crowdcore.runs.patience import insist
-from crowdcore.runs.recorder import ORPHANED, Recorder, checkpointed
+from crowdcore.runs.recorder import Recorder, checkpointed
 from crowdcore.runs.redaction import redact
 from crowdcore.runs.run import TAG, Run, State
 from crowdcore.runs.run_config import RunSpec
@@ -40,7 +37,6 @@ from crowdcore.runs.workspace import Workspace
 if TYPE_CHECKING:
     from crowdcore.learning.labels import Learnt
 
-FINISHED, FAILED, CANCELLED, TAKEN = 0, 1, 3, 5
 _STATE_AFTER: dict[int, State] = {FINISHED: "finished", CANCELLED: "cancelled"}
 _CHECKPOINT_EVERY = 5  # epochs
 

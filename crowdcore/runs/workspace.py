@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from crowdcore.core import places
 from crowdcore.core.errors import DataError
 from crowdcore.runs.mounts import network_filesystem
 
@@ -34,7 +35,7 @@ class Workspace:
 
         ``MLFLOW_TRACKING_URI`` names another record than the workspace's own SQLite database.
         """
-        chosen = Path(folder or os.environ.get("CROWDCORE_WORKSPACE") or "workspace").resolve()
+        chosen = places.workspace(folder)
         uri = os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{chosen / 'mlflow.db'}"
         if uri.startswith("sqlite:") and "timeout=" not in uri:
             uri += f"{'&' if '?' in uri else '?'}timeout={_WAIT}"

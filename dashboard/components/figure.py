@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from dashboard import services
+from crowdcore.data.formulas import csv_bytes
 from dashboard.components.download import download
 from dashboard.components.guard import refusals
 from dashboard.components.text import as_text
@@ -147,4 +147,4 @@ def figure(
             )
             # Never seen: the button beside it clicks its button.
             with st.container(key=f"table-of-{frame}", width="content"):
-                download("CSV", lambda: services.csv(data()), f"{name}.csv", "text/csv", key=f"data-{key}")
+                download("CSV", lambda: csv_bytes(data()), f"{name}.csv", "text/csv", key=f"data-{key}")

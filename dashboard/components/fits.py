@@ -13,6 +13,7 @@ from dashboard import services, state
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.method_form import method_form
 from dashboard.components.text import as_text, count
+from dashboard.components.watch import watch
 
 PERCENTS = (0, 5, 10, 20, 50, 100)
 EVERY = 1.0  # seconds between looks at running fits
@@ -126,20 +127,18 @@ def run(draft: list[str], gold: int) -> None:
 
 def follow(fits: Mapping[str, services.Fit]) -> None:
     """Show how far the fits are, and draw the page anew whenever one has come to its end."""
-    ended = sum(fit.ended.is_set() for fit in fits.values())
 
-    def look() -> None:
-        with refusals():
-            with st.status(f"{ended} of {count(len(fits), 'aggregator')} done", expanded=True) as shown:
-                st.progress(ended / len(fits))
-                lines = [f"{_ICONS[fit.state]} {as_text(titled(name))} · {_so_far(fit)}" for name, fit in fits.items()]
-                st.markdown("  \n".join(lines))
-            shown.update(state="running")
-            if sum(fit.ended.is_set() for fit in fits.values()) > ended:
-                state.put()  # nothing, but the session now wins over an address bar that may lag behind it
-                st.rerun()
+    def n_ended() -> int:
+        return sum(fit.ended.is_set() for fit in fits.values())
 
-    st.fragment(look, run_every=EVERY)()
+    def status() -> None:
+        with st.status(f"{ended} of {count(len(fits), 'aggregator')} done", expanded=True) as shown:
+            st.progress(ended / len(fits))
+            lines = [f"{_ICONS[fit.state]} {as_text(titled(name))} · {_so_far(fit)}" for name, fit in fits.items()]
+            st.markdown("  \n".join(lines))
+        shown.update(state="running")
+
+    watch(ended := n_ended(), n_ended, EVERY, status)
 
 
 def _so_far(fit: services.Fit) -> str:

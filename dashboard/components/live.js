@@ -1,6 +1,7 @@
 // Containers named live-… are status regions, which screen readers read when their content changes. Sections of the
 // menu are lists with a name: Streamlit puts them, with their headings, into one list, where only items may stand.
-// Tabs keep the focus: Streamlit disables them for a moment when a page is drawn anew, which takes it from them.
+// Tabs keep the focus: Streamlit disables them for a moment when a page is drawn anew, which takes it from them;
+// arrows that are pressed meanwhile count once they have it again.
 export default function () {
   const mark = () => {
     for (const region of document.querySelectorAll("[class*=st-key-live-]:not([role])")) region.setAttribute("role", "status");
@@ -13,11 +14,25 @@ export default function () {
   };
   const giveBack = ({ target, relatedTarget }) => queueMicrotask(() => {
     if (relatedTarget || !target.matches("[role=tab][aria-disabled=true]")) return;
-    const enabled = new MutationObserver(() => {
+    const pressed = []; // meanwhile, which nobody else hears
+    const hear = (press) => {
+      if (target.isConnected && document.activeElement === document.body && press.key.startsWith("Arrow")) {
+        press.preventDefault();
+        pressed.push(press.key);
+      }
+    };
+    const enabled = new MutationObserver(async () => {
       if (target.matches("[aria-disabled=true]")) return;
       enabled.disconnect();
-      if (document.activeElement === document.body) target.focus();
+      document.removeEventListener("keydown", hear);
+      if (document.activeElement !== document.body) return;
+      target.focus();
+      for (const key of pressed) {
+        document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+        await new Promise(requestAnimationFrame); // the next tab has the focus
+      }
     });
+    document.addEventListener("keydown", hear);
     enabled.observe(target, { attributeFilter: ["aria-disabled"] });
   });
   const observer = new MutationObserver(mark);

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from crowdcore.data.items import has_media
 from crowdcore.exhibits.tasks import sentence_of, task_number, task_title
 from crowdcore.marks import MARKS, current_marks
 from dashboard import services, state
@@ -46,7 +47,7 @@ def marking(view: View, table: pd.DataFrame, row: int) -> None:
     task, worker = str(now["task"]), str(now.get("worker", ""))
     label = str(now["label"] if worker else now["most given"])
     st.subheader(as_text(task_title(view.dataset, task)))
-    if services.has_media(dataset):
+    if has_media(view.dataset):
         media(dataset, task_number(view.dataset, task), SIDE)
     before, word, after = sentence_of(view.dataset, task)
     if word:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore.data.items import has_media, item_of
 from dashboard import services, state
 from dashboard.components.text import as_text
 
@@ -21,7 +22,7 @@ PER_PAGE = 12
 
 def media(dataset: str, task: int, side: int) -> None:
     """Show a task's image, text and sound, as far as it has them; an image elsewhere is linked, not loaded."""
-    item = services.item(dataset, task, side)
+    item = item_of(services.dataset(dataset), task, side)
     if item.image is not None:
         st.image(_address(item.image), alt="The item")
     if item.text:
@@ -42,15 +43,15 @@ def _address(image: Image) -> str:
 
 def cards(dataset: str, tasks: Sequence[int], captions: Sequence[str], key: str, **link: str | None) -> None:
     """Tasks, each with its item, a caption and a link to its page; ``link`` is added to the link's view."""
-    shows = services.has_media(dataset)
+    opened = services.dataset(dataset)
+    shows = has_media(opened)
     per_page = PER_PAGE if shows else 3 * PER_PAGE
     pages = -(-len(tasks) // per_page)
     first = (st.pagination(pages, key=f"{key}-page", max_visible_pages=5) - 1) * per_page if pages > 1 else 0
     shown = slice(first, first + per_page)
-    ids = services.dataset(dataset).task_ids
     grid = st.grid("auto", min_column_width=SMALL if shows else 130, gap="xsmall" if shows else None, border=shows)
     for task, caption in zip(tasks[shown], captions[shown], strict=True):
-        name = str(ids[task])
+        name = str(opened.task_ids[task])
         view = state.address("tasks", task=name, **link)
         with grid.cell():
             if shows:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
+from crowdcore.core.json_schema import check, fields_of
 from dashboard import services
 from dashboard.components.text import as_text
 
@@ -25,7 +26,7 @@ def method_form(
     """Draw one field per setting: numbers, choices, switches; descriptions as help.
 
     A field gives what it shows, also where training would refuse it: then the reason stands below it, and
-    `services.check` raises it. Settings of other kinds (lists, models) are not drawn and keep their value.
+    `check` raises it. Settings of other kinds (lists, models) are not drawn and keep their value.
 
     Args:
         schema: from ``Model.model_json_schema()``.
@@ -40,7 +41,7 @@ def method_form(
     """
     chosen: dict[str, Any] = {}
     grid = st.grid(2, min_column_width=170, gap="xsmall", vertical_alignment="bottom")
-    for name, field in services.fields_of(schema).items():
+    for name, field in fields_of(schema).items():
         if name in without:
             continue
         if name in open:
@@ -63,7 +64,7 @@ def method_form(
 def _refusal(schema: Mapping[str, Any], name: str, value: Any) -> None:
     """Say why training would refuse a value."""
     try:
-        services.check(schema, {name: value})
+        check(schema, {name: value})
     except services.Refusal as refusal:
         st.caption(f":red[{as_text(refusal)}]")
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import streamlit as st
 
+from crowdcore.analysis.checks import lines
 from crowdcore.analysis.checks.rules import LIMITS
 from dashboard import state
 from dashboard.components.guard import attempt
 from dashboard.components.text import as_text
-from dashboard.services import crowd_rules as services
 
 KEY = "check-rule-{}"  # of a setting's field
 FILE = "check-file"
@@ -18,12 +18,12 @@ FILE = "check-file"
 
 def rules_form() -> dict[str, Any]:
     """Draw the form; an empty limit is not checked. Returns setting -> value, None where it is empty."""
-    values = services.values_at(state.get_many("rules"))
+    values = lines.read_rule_lines(state.get_many("rules"))
     with st.expander("Rules", icon=":material/rule_settings:"):
         st.caption("An empty field is a rule that is not checked. Units are in the names.")
-        _fields([name for name in services.FIELDS if name in LIMITS], values)
+        _fields([name for name in lines.FIELDS if name in LIMITS], values)
         st.caption("How it is measured:")
-        _fields([name for name in services.FIELDS if name not in LIMITS], values)
+        _fields([name for name in lines.FIELDS if name not in LIMITS], values)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.file_uploader(
                 "Rules from a file", ["yaml", "yml", "toml", "json"], key=FILE, on_change=attempt, args=(_take_file,)
@@ -35,7 +35,7 @@ def rules_form() -> dict[str, Any]:
 def _fields(names: list[str], values: dict[str, Any]) -> None:
     grid = st.grid(3, min_column_width=220, gap="small", vertical_alignment="bottom")
     for name in names:
-        field, key = services.FIELDS[name], KEY.format(name)
+        field, key = lines.FIELDS[name], KEY.format(name)
         common: dict[str, Any] = {"key": key, "on_change": _take, "help": as_text(field["description"])}
         value = values.get(name)
         with grid.cell():
@@ -52,12 +52,12 @@ def _fields(names: list[str], values: dict[str, Any]) -> None:
 
 def _take() -> None:
     """Keep what the fields show in the address."""
-    shown = {name: st.session_state[KEY.format(name)] for name in services.FIELDS}
-    state.put(rules=services.spell(shown))
+    shown = {name: st.session_state[KEY.format(name)] for name in lines.FIELDS}
+    state.put(rules=lines.spell_rules(shown))
 
 
 def _take_file() -> None:
     """Take over the rules of a file, and the reference that it names."""
     if (file := st.session_state[FILE]) is not None:
-        rules, reference = services.read_upload(file.name, file.getvalue())
+        rules, reference = lines.lines_of_file(file.name, file.getvalue())
         state.put(rules=rules, **({"reference": reference} if reference else {}))

@@ -10,11 +10,11 @@ import streamlit as st
 from crowdcore import runs
 from crowdcore.runs.measures import leading
 from dashboard import services, state
-from dashboard.components.collector import spare
-from dashboard.components.guard import attempt, refusals, refused_before
+from dashboard.components.guard import attempt, refused_before
 from dashboard.components.live import live
 from dashboard.components.run_picker import table_link
 from dashboard.components.text import as_text, count, duration
+from dashboard.components.watch import watch
 from dashboard.services import run_actions
 
 if TYPE_CHECKING:
@@ -80,24 +80,18 @@ def _picked(found: list[Run]) -> list[Run]:
 
 def _follow(dataset: str, shown: list[str], drawn: Sequence[Run]) -> None:
     """Engine, rows and curves, anew every second while something goes on; the whole page when a run changes state."""
-    before = set(map(_stage, drawn))
     lively = any(not run.has_ended for run in drawn)
 
-    def look() -> None:
-        spare()
-        with refusals():
-            found = services.runs_of(dataset)
-            if set(map(_stage, found)) != before:
-                state.put()  # nothing, but the session now wins over an address bar that may lag behind it
-                st.rerun()
-            by_id = {run.id: run for run in found}
-            _engine(dataset)
-            refused_before()
-            for name in shown:
-                if name in by_id:
-                    _row(by_id[name])
+    def rows() -> None:
+        by_id = {run.id: run for run in services.runs_of(dataset)}
+        _engine(dataset)
+        refused_before()
+        for name in shown:
+            if name in by_id:
+                _row(by_id[name])
 
-    st.fragment(look, run_every=EVERY if lively else SELDOM)()
+    stages = set(map(_stage, drawn))
+    watch(stages, lambda: set(map(_stage, services.runs_of(dataset))), EVERY if lively else SELDOM, rows)
 
 
 def _stage(run: Run) -> tuple[str, str, int]:

@@ -9,11 +9,10 @@ import streamlit as st
 
 from crowdcore import runs
 from dashboard import services, state
-from dashboard.components.collector import spare
 from dashboard.components.download import download
-from dashboard.components.guard import refusals
 from dashboard.components.run_choice import about_chosen
 from dashboard.components.text import as_text, count
+from dashboard.components.watch import watch
 from dashboard.services import run_table
 
 if TYPE_CHECKING:
@@ -179,17 +178,8 @@ def _columns() -> dict[str, Any]:
 
 def _watch(drawn: list[Run]) -> None:
     """Draw the page anew once a run begins, ends, or is changed elsewhere."""
-    before = set(map(_stage, drawn))
     lively = any(not run.has_ended for run in drawn)
-
-    def look() -> None:
-        spare()
-        with refusals():
-            if set(map(_stage, services.all_runs())) != before:
-                state.put()  # nothing, but the session now wins over an address bar that may lag behind it
-                st.rerun()
-
-    st.fragment(look, run_every=EVERY if lively else SELDOM)()
+    watch(set(map(_stage, drawn)), lambda: set(map(_stage, services.all_runs())), EVERY if lively else SELDOM)
 
 
 def _stage(run: Run) -> tuple[object, ...]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from crowdcore.data.formulas import csv_bytes
+from crowdcore.exhibits.exhibit import containing
 from crowdcore.exhibits.glossary import meaning
-from dashboard import services
 from dashboard.components.download import download
 from dashboard.components.limits import limited
 from dashboard.components.text import count
@@ -118,10 +119,10 @@ def table(
             icon=":material/search:",
             width=260,
         )
-        found = services.containing(frame if limits is None else limited(frame, limits, SHARES), words)
+        found = containing(frame if limits is None else limited(frame, limits, SHARES), words)
         download(
             "CSV",
-            lambda: services.csv(found),
+            lambda: csv_bytes(found),
             f"{name}.csv",
             "text/csv",
             key=f"csv-{key}",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import functools
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.memory import available_memory
+from crowdcore.core.places import workspace
 from crowdcore.data import CrowdDataset
 from crowdcore.exhibits.view import cached
 from crowdcore.runs.files import read_json
@@ -47,11 +47,6 @@ Kind = Literal["classes", "ratings"]
 T = TypeVar("T", bound="Labelled")
 _FRESH = 1.0  # seconds
 _recent: dict[str, tuple[float, Labelled]] = {}
-
-
-def workspace() -> Path:
-    """Where uploads live: ``CROWDCORE_WORKSPACE``, or ``workspace`` in the current folder."""
-    return Path(os.environ.get("CROWDCORE_WORKSPACE") or "workspace").resolve()
 
 
 def upload_folder(name: str) -> Path | None:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Literal, ParamSpec
 
 from crowdcore import runs
+from crowdcore.data.formulas import csv_bytes
+from crowdcore.data.unpack import pack_zip
 from dashboard.services._process import printed
 from dashboard.services.runs import forget, live_runs
-from dashboard.services.tables import csv, zipped
 
 P = ParamSpec("P")
 
@@ -62,7 +63,7 @@ def _priorities() -> list[int]:
 
 def predictions_csv(run_id: str) -> bytes:
     """Every task with its most probable class and the probabilities, mean over seeds."""
-    return csv(runs.predictions(run_id))
+    return csv_bytes(runs.predictions(run_id))
 
 
 def model_kinds() -> dict[Literal["torch", "onnx"], str]:
@@ -80,4 +81,4 @@ def model_archive(run_id: str, kind: Literal["torch", "onnx"]) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, **runs.Workspace.open().environment}
         printed("crowdcore", "runs", "export", run_id, folder, "--kind", kind, environment=environment)
-        return zipped(Path(folder))
+        return pack_zip(Path(folder))

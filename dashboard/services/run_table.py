@@ -11,10 +11,10 @@ import numpy as np
 
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError
+from crowdcore.data.formulas import csv_bytes
 from dashboard.services._cache import workspace
 from dashboard.services.learners import setting_title, settings_in_words
 from dashboard.services.runs import readable, viewer_zone
-from dashboard.services.tables import csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +64,7 @@ def runs_on_screen(shown: Sequence[Run]) -> pd.DataFrame:
 
 def runs_csv(shown: Sequence[Run]) -> bytes:
     """The whole table, accuracies between 0 and 1, times in UTC."""
-    return csv(runs.run_table(shown))
+    return csv_bytes(runs.run_table(shown))
 
 
 def difference_table(chosen: Sequence[Run]) -> pd.DataFrame:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from crowdcore.core import method_string as spelling
+from crowdcore.core import method_string
 from crowdcore.core.errors import SettingError
-from crowdcore.data import CrowdDataset, RatingDataset
+from crowdcore.data import CrowdDataset, RatingDataset, simulate
+from crowdcore.data.unpack import pack_zip
 from crowdcore.exhibits.view import cached
+from crowdcore.learning.recovery import lines, plan as recovery
+from crowdcore.learning.recovery.plan import RecoveryPlan
 from dashboard.services._cache import dataset, kind, labelled, upload_folder, workspace
-from dashboard.services.tables import zipped
-from dashboard.services.train import changed
 
 if TYPE_CHECKING:
     from crowdcore.data.ratings import Labelled
     from crowdcore.data.simulate import Simulation
-    from crowdcore.learning.recovery.plan import RecoveryPlan
 
 
 FIRST = ("synthetic", "conal")
@@ -32,8 +32,6 @@ def simulators(name: str) -> dict[str, str]:
 
     Those that label the tasks of a dataset are left out, too, where its labels are numbers.
     """
-    from crowdcore.data import simulate
-
     titles = simulate.REGISTRY.map(lambda found: found.title)
     without = {"large"}
     if kind(name) == "ratings":
@@ -47,42 +45,6 @@ def usual_simulator(name: str) -> str:
     if isinstance(opened, RatingDataset):
         return "ratings"
     return "spans" if opened.sentences is not None else "synthetic"
-
-
-def about_simulator(name: str) -> dict[str, Any]:
-    """``title``, ``paper``, ``words``, ``schema`` and ``makes_tasks`` of a simulator.
-
-    Raises:
-        SettingError: there is none.
-    """
-    from crowdcore.data import simulate
-
-    found = simulate.get(name)
-    return {
-        "title": found.title,
-        "paper": found.paper,
-        "words": " ".join((found.__doc__ or "").split("\n\n")[0].split()),
-        "schema": found.model_json_schema(),
-        "makes_tasks": found.makes_tasks,
-    }
-
-
-def read_crowd(line: str) -> tuple[str, dict[str, Any]]:
-    """Simulator and settings of a line such as ``synthetic common_strength=0.7``.
-
-    Raises:
-        SettingError: no such simulator or setting, or a value out of bounds.
-    """
-    from crowdcore.data import simulate
-
-    name, settings = spelling.read(line)
-    simulate.get(name)(**settings)
-    return name, settings
-
-
-def spell_crowd(name: str, settings: Mapping[str, Any]) -> str:
-    """The line of a simulator whose settings are these; those that equal their default are left out."""
-    return spelling.spell(name, changed(about_simulator(name)["schema"], settings))
 
 
 def usual_settings(name: str) -> str:
@@ -99,48 +61,7 @@ def usual_settings(name: str) -> str:
         "schedule": "cosine",
         **({"names": "validation-gold"} if gold else {}),
     }
-    return spelling.spell_settings(usual)
-
-
-def read_values(text: str) -> list[Any]:
-    """The values of a text such as ``0.4, 0.7``; words stay words."""
-    return [spelling.read(f"x y={part.strip()}")[1]["y"] for part in text.split(",") if part.strip()]
-
-
-def read_vary(lines: Sequence[str]) -> dict[str, list[Any]]:
-    """Setting -> values, of lines ``setting=[…]``.
-
-    Raises:
-        SettingError: a line that is no such thing.
-    """
-    found = {}
-    for line in lines:
-        for setting, values in spelling.read(f"vary {line}")[1].items():
-            found[setting] = values if isinstance(values, list) else [values]
-    return found
-
-
-def spell_vary(setting: str, values: Sequence[Any]) -> str:
-    """A line that `read_vary` reads."""
-    return spelling.spell("vary", {setting: list(values)}).partition(" ")[2]
-
-
-def read_tasks(line: str) -> dict[str, Any]:
-    """Which tasks of a dataset, of a line that `spell_tasks` wrote.
-
-    Raises:
-        SettingError: a line that is no such thing.
-    """
-    from crowdcore.data.simulate import TaskChoice
-
-    settings = spelling.read(line or "tasks")[1]
-    TaskChoice(**settings)
-    return settings
-
-
-def spell_tasks(settings: Mapping[str, Any]) -> str:
-    """Which tasks of a dataset; empty for all."""
-    return spelling.spell("tasks", settings) if settings else ""
+    return method_string.spell_settings(usual)
 
 
 def plan(name: str, crowd: str, vary: Sequence[str], tasks: str, crowds: int) -> RecoveryPlan:
@@ -148,26 +69,15 @@ def plan(name: str, crowd: str, vary: Sequence[str], tasks: str, crowds: int) ->
 
     Args:
         name: the dataset whose gold is planted on, by simulators that make no tasks.
-        crowd: a line of `spell_crowd`.
-        vary: lines ``setting=[…]``.
-        tasks: ``tasks classes=[…] n_train=…``, or empty for all.
+        crowd, vary, tasks: see `crowdcore.learning.recovery.lines`.
         crowds: how many at each point.
 
     Raises:
         SettingError: what cannot be.
     """
-    from crowdcore.learning.recovery.plan import RecoveryPlan
-
-    simulator, settings = read_crowd(crowd)
-    own = about_simulator(simulator)["makes_tasks"]
-    found = RecoveryPlan(
-        simulation=simulator,
-        settings=settings,
-        over=read_vary(vary),
-        dataset="" if own else name,
-        tasks={} if own else read_tasks(tasks),
-        crowds=crowds,
-    )
+    simulator, settings = lines.read_crowd(crowd)
+    given = {} if simulate.get(simulator).makes_tasks else {"dataset": name, "tasks": lines.read_tasks(tasks)}
+    found = RecoveryPlan(simulation=simulator, settings=settings, over=lines.read_vary(vary), crowds=crowds, **given)
     for point in found.points():
         _bounded(found.simulator(point))
     return found
@@ -189,19 +99,10 @@ def _bounded(simulator: Simulation) -> None:
             )
 
 
-def plan_words(found: RecoveryPlan) -> str:
-    """How many crowds, and what sets them apart."""
-    n = len(found.points()) * found.crowds
-    varied = [f"{name.replace('_', ' ')} {', '.join(map(str, values))}" for name, values in found.over.items()]
-    return f"{n} crowd{'s' if n > 1 else ''}" + (f": {'; '.join(varied)}" if varied else "")
-
-
 @cached
 def _first(opened: Labelled, spelled: str) -> Labelled:
-    from crowdcore.learning.recovery.plan import RecoveryPlan, plant
-
     found = RecoveryPlan.model_validate_json(spelled)
-    return plant(found, found.points()[0], 0, opened if isinstance(opened, CrowdDataset) else None)
+    return recovery.plant(found, found.points()[0], 0, opened if isinstance(opened, CrowdDataset) else None)
 
 
 def preview(name: str, found: RecoveryPlan) -> Labelled:
@@ -218,14 +119,13 @@ def preview(name: str, found: RecoveryPlan) -> Labelled:
 def plant(name: str, found: RecoveryPlan) -> list[str]:
     """Keep every crowd of a plan as a dataset of the workspace; returns their names."""
     from crowdcore.data.writers import write_folder
-    from crowdcore.learning.recovery.plan import plant
 
     source = dataset(name) if found.dataset else None
     names, folder = [], workspace() / "datasets"
     folder.mkdir(parents=True, exist_ok=True)
     for point in found.points():
         for k in range(found.crowds):
-            crowd = plant(found, point, k, source)
+            crowd = recovery.plant(found, point, k, source)
             called = f"{'-'.join(crowd.name.lower().split())[:40]}-{crowd.fingerprint[:10]}"
             if not (folder / called).exists():
                 write_folder(crowd, folder / called)
@@ -246,4 +146,4 @@ def archive(name: str) -> bytes:
     folder = upload_folder(name)
     if folder is None:
         raise SettingError("planted", "name a crowd of this workspace", name)
-    return zipped(folder, name)
+    return pack_zip(folder, name)

@@ -9,10 +9,11 @@ from typing import Any
 from crowdcore import runs
 from crowdcore.core import method_string as spelling
 from crowdcore.core.errors import SettingError
+from crowdcore.core.json_schema import check
 from crowdcore.learning import presets as tables
 from crowdcore.learning.settings import SEEDS, TrainSettings
 from dashboard.services._cache import Kind, kind, labelled
-from dashboard.services.learners import about_backbone, about_method, backbones, check, training_schema
+from dashboard.services.learners import about_backbone, about_method, backbones, training_schema
 from dashboard.services.runs import forget, spelled
 
 __all__ = [

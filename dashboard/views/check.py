@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import streamlit as st
 
 from crowdcore.analysis import check_page, junit_xml
 from crowdcore.analysis.checks.rules import rules_of, rules_yaml
+from crowdcore.data.formulas import csv_bytes
 from crowdcore.exhibits.check import checked
 from dashboard import services, state
 from dashboard.components.download import download
@@ -20,7 +22,6 @@ from dashboard.components.numbers import numbers
 from dashboard.components.rules_form import rules_form
 from dashboard.components.text import as_text
 from dashboard.components.verdict import badge
-from dashboard.services import crowd_rules
 
 if TYPE_CHECKING:
     from crowdcore.analysis import Check
@@ -59,12 +60,15 @@ def board() -> None:
         for label, made, file, mime, icon in (
             ("JUnit XML", partial(junit_xml, found, strict), "check.xml", "application/xml", "code"),
             ("HTML page", partial(check_page, found, strict), "check.html", "text/html", "description"),
-            ("Table (CSV)", lambda: services.csv(found.frame()), "check.csv", "text/csv", "table"),
+            ("Table (CSV)", lambda: csv_bytes(found.frame()), "check.csv", "text/csv", "table"),
             ("Rules (YAML)", partial(rules_yaml, named), "rules.yaml", "application/yaml", "rule_settings"),
         ):
             download(label, made, file, mime, icon=f":material/{icon}:", key=f"check-{file}")
     st.markdown("The same from the command line, beside the downloaded rules; its exit code is 1 if a rule fails:")
-    st.code(crowd_rules.command_line(state.get("dataset"), strict, hidden_names()), language=None, wrap_lines=True)
+    options = [*(["--strict"] if strict else []), *(["--hide-names"] if hidden_names() else [])]
+    files = ["--rules", "rules.yaml", "--junit", "check.xml", "--html", "check.html"]
+    command = shlex.join(["crowdcore", "check", services.spelled(state.get("dataset")), *files, *options])
+    st.code(command, language=None, wrap_lines=True)
     for verdict in VERDICTS:
         for outcome in found.outcomes:
             if outcome.verdict == verdict:

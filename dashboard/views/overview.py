@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore.data.formulas import csv_bytes
 from crowdcore.exhibits import verdicts
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.download import download
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import page
@@ -113,7 +114,7 @@ def take_along(view: View, limits: dict[str, float]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         download(
             "Actions (CSV)",
-            lambda: services.csv(verdicts.actions(view, *limits.values()).table),
+            lambda: csv_bytes(verdicts.actions(view, *limits.values()).table),
             f"{dataset}-actions-{view.reference}.csv",
             "text/csv",
             type="primary",

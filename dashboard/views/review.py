@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore import exhibits
+from crowdcore.data.formulas import csv_bytes
 from crowdcore.exhibits import review
 from dashboard import services, state
 from dashboard.components.download import download
@@ -93,7 +94,7 @@ def take_along(view: View) -> None:
 
 
 def _csv(exhibit: Callable[[View], Exhibit], view: View) -> bytes:
-    return services.csv(exhibit(view).table)
+    return csv_bytes(exhibit(view).table)
 
 
 def reviewed(view: View) -> None:

@@ -3,7 +3,8 @@
 import streamlit as st
 
 from crowdcore import exhibits
-from dashboard import services, state
+from crowdcore.data.items import has_media
+from dashboard import state
 from dashboard.components.exhibit import choose_columns, looked_at, show
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
@@ -43,7 +44,7 @@ def listing() -> None:
             st.info("No task passes these filters. Clear one of them to see more.", icon=":material/filter_alt_off:")
             return
         st.caption(f"{count(len(found), 'task')}, {as_text(exhibits.tasks.SORTS[order].lower())}.")
-    if services.has_media(dataset):
+    if has_media(view.dataset):
         captions = [
             f"{most} · {percent(share, 0)}" for most, share in zip(found["most_given"], found["share"], strict=True)
         ]
@@ -63,7 +64,7 @@ def one() -> None:
     number_of, found = exhibits.tasks.task_number(view.dataset, name), exhibits.tasks.task(view, name).table.iloc[0]
     left, right = st.columns([2, 3], gap="large")
     with left:
-        if not services.has_media(dataset) and view.dataset.sentences is None:
+        if not has_media(view.dataset) and view.dataset.sentences is None:
             st.caption("This dataset has no images, texts or sounds of its items.")
         media(dataset, number_of, LARGE)
         with st.container(horizontal=True):

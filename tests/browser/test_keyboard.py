@@ -80,7 +80,7 @@ def test_tabs_of_compare_are_changed_by_arrows(page: Page, two: str) -> None:
 
 
 def test_a_tab_has_the_focus_again_once_the_page_is_drawn_anew(page: Page, two: str) -> None:
-    """Streamlit disables tabs as long as a part of them is missing: under load longer than between two presses."""
+    """Streamlit disables tabs as long as a part of them is missing, under load for longer than between two presses."""
     open_page(page, f"/compare?{two}")
     expect(page.get_by_role("list", name="Crowd")).to_be_visible()  # live.js is there
     tab = main(page).get_by_role("tab", name="Accuracy")
@@ -89,6 +89,15 @@ def test_a_tab_has_the_focus_again_once_the_page_is_drawn_anew(page: Page, two: 
     expect(tab).not_to_be_focused()
     tab.evaluate("e => e.removeAttribute('aria-disabled')")
     expect(tab).to_be_focused()
+    tab.evaluate("e => { e.setAttribute('aria-disabled', 'true'); e.blur() }")
+    expect(tab).not_to_be_focused()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    tab.evaluate("e => e.removeAttribute('aria-disabled')")
+    tab = main(page).get_by_role("tab", name="Selection")
+    expect(tab).to_be_focused()
+    expect(page).to_have_url(re.compile("view=Selection"))
+    settled(page)
     tab.blur()
     expect(tab).not_to_be_focused()
 

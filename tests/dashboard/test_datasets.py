@@ -10,6 +10,7 @@ from PIL import Image
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.data import Media, Rows
+from crowdcore.data.items import Item, item_of
 from crowdcore.data.writers import write_folder
 from dashboard import services
 from tests.conftest import ROOT, simulate_crowd
@@ -67,9 +68,7 @@ def test_a_replaced_dataset_is_seen_anew(stored: Path) -> None:
     assert (before.table["value"][0], after.table["value"][0]) == (20, 25)
 
 
-def test_items_show_pictures_texts_and_sounds_of_their_own_folder_only(
-    stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_items_show_pictures_texts_and_sounds_of_their_own_folder_only(stored: Path, tmp_path: Path) -> None:
     Image.new("RGB", (300, 200), "red").save(stored / "a.png")
     (stored / "b.wav").write_bytes(b"RIFF")
     Image.new("RGB", (9, 9)).save(tmp_path / "outside.png")
@@ -89,29 +88,26 @@ def test_items_show_pictures_texts_and_sounds_of_their_own_folder_only(
         }
     )
     crowd = replace(simulate_crowd(6, n_workers=3), media=Media(columns=columns, folder=stored))
-    monkeypatch.setattr("dashboard.services.items.dataset", lambda name: crowd)
-    first = services.item("x", 0, side=100)
+    first = item_of(crowd, 0, side=100)
     assert first.image is not None
     assert first.image.size == (100, 67)
     assert (first.text, first.audio) == ("hello", str(stored / "b.wav"))
-    assert services.item("x", 1, side=100) == services.Item()
-    assert services.item("x", 2, side=100) == services.Item(text="<b>x</b>")
-    assert services.item("x", 3, side=100) == services.Item()
-    assert services.item("x", 4, side=100) == services.Item()
-    assert services.item("x", 5, side=100) == services.Item(link="https://a.org/b.png")
+    assert item_of(crowd, 1, side=100) == Item()
+    assert item_of(crowd, 2, side=100) == Item(text="<b>x</b>")
+    assert item_of(crowd, 3, side=100) == Item()
+    assert item_of(crowd, 4, side=100) == Item()
+    assert item_of(crowd, 5, side=100) == Item(link="https://a.org/b.png")
 
 
 @pytest.mark.parametrize("odd", ["data:image/png;base64," + 5000 * "A", "a\0b", "javascript:alert(1)", "https:///"])
-def test_an_odd_path_of_a_picture_shows_nothing(odd: str, stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_odd_path_of_a_picture_shows_nothing(odd: str, stored: Path) -> None:
     media = Media(columns=pd.DataFrame({"image": [odd, odd]}), folder=stored)
-    monkeypatch.setattr("dashboard.services.items.dataset", lambda name: replace(simulate_crowd(2), media=media))
-    assert services.item("x", 0, side=100) == services.Item()
+    assert item_of(replace(simulate_crowd(2), media=media), 0, side=100) == Item()
 
 
-def test_small_pictures_grow_by_whole_factors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_pictures_grow_by_whole_factors() -> None:
     pixels = np.arange(2 * 8 * 8, dtype=np.uint8).reshape(2, 8, 8)
     crowd = replace(simulate_crowd(2, n_workers=3), media=Media(images=Rows.from_array(pixels)))
-    monkeypatch.setattr("dashboard.services.items.dataset", lambda name: crowd)
-    shown = services.item("x", 1, side=100).image
+    shown = item_of(crowd, 1, side=100).image
     assert shown is not None
     assert np.array_equal(np.asarray(shown), np.kron(pixels[1], np.ones((12, 12), np.uint8)))

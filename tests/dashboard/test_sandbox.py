@@ -16,6 +16,15 @@ import crowdcore as cc
 from crowdcore import analysis, runs
 from crowdcore.data import simulate
 from crowdcore.data.writers import write_folder
+from crowdcore.learning.recovery.lines import (
+    read_crowd,
+    read_tasks,
+    read_values,
+    read_vary,
+    spell_crowd,
+    spell_tasks,
+    spell_vary,
+)
 from crowdcore.learning.recovery.measures import judge, true_effective
 from crowdcore.learning.recovery.plan import preset
 from dashboard.services import Refusal, sandbox, sandbox_results
@@ -25,7 +34,7 @@ from tests.dashboard.app_page import button, field, open_page, words
 from tests.learning.made_up import made_up
 
 SMALL = {"n_tasks": 300, "n_valid": 50, "n_test": 50, "n_workers": 6, "n_classes": 3}
-LINE = sandbox.spell_crowd("synthetic", SMALL)
+LINE = spell_crowd("synthetic", SMALL)
 
 pytestmark = pytest.mark.usefixtures("trainable_crowd")
 
@@ -65,7 +74,7 @@ def test_a_change_of_a_field_is_in_the_address_and_in_the_preview() -> None:
     test = page(crowd=LINE)
     next(f for f in test.number_input if str(f.key).endswith("-common_strength")).set_value(0.9).run()
     assert not test.exception
-    assert sandbox.read_crowd(said(test, "crowd")) == (
+    assert read_crowd(said(test, "crowd")) == (
         "synthetic",
         {**SMALL, "common_strength": 0.9},
     )
@@ -208,8 +217,8 @@ def test_a_preset_fills_in_the_form() -> None:
     next(b for b in test.button if b.label == "Recovery").click().run()
     assert not test.exception
     plan = preset("recovery")
-    assert sandbox.read_crowd(said(test, "crowd")) == ("synthetic", plan.settings)
-    assert sandbox.read_vary(test.query_params["vary"]) == {k: list(v) for k, v in plan.over.items()}
+    assert read_crowd(said(test, "crowd")) == ("synthetic", plan.settings)
+    assert read_vary(test.query_params["vary"]) == {k: list(v) for k, v in plan.over.items()}
     assert button(test, "Plant 4 crowds")
 
 
@@ -220,10 +229,8 @@ def test_a_preset_on_data_that_is_not_here_says_so() -> None:
 
 
 def test_lines_of_the_address_read_back() -> None:
-    assert sandbox.read_vary([sandbox.spell_vary("pattern", ["asymmetric", "symmetric"])]) == {
-        "pattern": ["asymmetric", "symmetric"]
-    }
-    assert sandbox.read_values("0.4, 0.7,x") == [0.4, 0.7, "x"]
-    assert sandbox.read_tasks(sandbox.spell_tasks({"classes": ["a b", "ü"]})) == {"classes": ["a b", "ü"]}
+    assert read_vary([spell_vary("pattern", ["asymmetric", "symmetric"])]) == {"pattern": ["asymmetric", "symmetric"]}
+    assert read_values("0.4, 0.7,x") == [0.4, 0.7, "x"]
+    assert read_tasks(spell_tasks({"classes": ["a b", "ü"]})) == {"classes": ["a b", "ü"]}
     with pytest.raises(Refusal):
         sandbox.plan("crowd", "synthetic", ["common_strength=[2]"], "", 1)

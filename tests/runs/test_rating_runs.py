@@ -24,8 +24,8 @@ from crowdcore.runs import (
     store,
 )
 from crowdcore.runs.datasets import open_dataset
+from crowdcore.runs.lease import CANCELLED, FAILED, FINISHED
 from crowdcore.runs.recorder import Recorder
-from crowdcore.runs.train_process import CANCELLED, FAILED, FINISHED
 from tests.rated_crowd import rated_folder
 
 FAST = {"epochs": 4, "backbone_settings": {"hidden": 8}, "connection": "b"}

@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crowdcore.runs.scores import accuracy_scores
+from crowdcore.runs.scores import result_scores
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 
 
 def test_accuracies_are_means_over_seeds_at_their_epochs() -> None:
     result = replace(made_up(featured_crowd(60)), selected_epoch=np.array([1, 3, 6]))
-    scores = accuracy_scores(result)
+    scores = result_scores(result)
     for at in ("selected", "last", "best"):
         reached = result.accuracy("test", at=at)
         assert scores[f"test_accuracy_{at}"] == pytest.approx(reached.mean())
@@ -24,4 +24,4 @@ def test_accuracies_are_means_over_seeds_at_their_epochs() -> None:
 
 def test_one_seed_has_no_deviation_and_nothing_selected_no_validation() -> None:
     result = replace(made_up(featured_crowd(60), seeds=(4,)), validated_on="")
-    assert not [name for name in accuracy_scores(result) if name.endswith("_std") or name.startswith("valid")]
+    assert not [name for name in result_scores(result) if name.endswith("_std") or name.startswith("valid")]

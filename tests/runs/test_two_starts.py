@@ -7,14 +7,15 @@ from collections.abc import Callable
 import numpy as np
 
 import crowdcore as cc
-from crowdcore.runs import Run, curves, get_run, result, train_process
+from crowdcore.runs import Run, curves, get_run, result
+from crowdcore.runs.lease import FINISHED
 
 Make, Train = Callable[..., Run], Callable[[Run], int]
 
 
 def test_of_two_starts_the_record_has_the_curves_of_the_one_that_is_kept(make: Make, train: Train) -> None:
     run = make("conal", seeds=(0, 3), epochs=3, embedding=4, start="best-of")
-    assert train(run) == train_process.FINISHED
+    assert train(run) == FINISHED
     data = cc.read_dataset(run.spec.dataset)
     expected = cc.learning.train(data, "conal", seeds=run.spec.seeds, device="cpu", **run.spec.settings)
     table = curves(run.id)
@@ -26,7 +27,7 @@ def test_of_two_starts_the_record_has_the_curves_of_the_one_that_is_kept(make: M
 
 def test_of_several_candidates_the_record_has_the_curves_of_the_one_that_was_chosen(make: Make, train: Train) -> None:
     run = make("auto", seeds=(0, 3), epochs=2)
-    assert train(run) == train_process.FINISHED
+    assert train(run) == FINISHED
     found, expected = get_run(run.id), result(run.id)
     assert found.message.startswith(f"Chosen: {expected.settings['chosen']}")
     assert (found.epoch, found.done) == (2, 1.0)

@@ -70,6 +70,13 @@ class RecoveryPlan(Settings):
         """The combinations of what varies, the last one varying fastest."""
         return [Point(dict(zip(self.over, values, strict=True))) for values in itertools.product(*self.over.values())]
 
+    @property
+    def words(self) -> str:
+        """How many crowds, and what sets them apart."""
+        n = len(self.points()) * self.crowds
+        varied = [f"{name.replace('_', ' ')} {', '.join(map(str, values))}" for name, values in self.over.items()]
+        return f"{n} crowd{'s' if n > 1 else ''}" + (f": {'; '.join(varied)}" if varied else "")
+
     def simulator(self, point: Point, crowd: int = 0) -> simulate.Simulation:
         """The settings that make one crowd.
 

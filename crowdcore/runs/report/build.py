@@ -19,9 +19,8 @@ from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.exhibits import Exhibit, view
 from crowdcore.exhibits.ratings import rating_view
 from crowdcore.learning.comparison import variation
-from crowdcore.learning.results.result import TrainingResult
-from crowdcore.runs.report.parts import DATA_PARTS, PARTS, Material
-from crowdcore.runs.report.rating_parts import RATING_DATA_PARTS, RATING_PARTS, RatingMaterial
+from crowdcore.runs.report.parts import DATA_PARTS, PARTS, Material, Part
+from crowdcore.runs.report.rating_parts import RATING_DATA_PARTS, RATING_PARTS
 
 if TYPE_CHECKING:
     from crowdcore.learning.labels import Learnt
@@ -91,7 +90,7 @@ class Report:
         return tuple(exhibit for section in self.sections for exhibit in section.exhibits)
 
 
-def parts_of(dataset: Labelled, runs: bool = True) -> Mapping[str, tuple[str, Any]]:
+def parts_of(dataset: Labelled, runs: bool = True) -> Mapping[str, tuple[str, Part]]:
     """Name -> title and what makes it, of the parts for such labels; without runs those about the data only."""
     if isinstance(dataset, RatingDataset):
         return RATING_PARTS if runs else RATING_DATA_PARTS
@@ -140,22 +139,21 @@ def build(
         )
     names = _names(own)
     results: dict[str, Any] = dict(zip(names, (run.result for run in own), strict=True))
+    others = [run.result for run in guests]
     if isinstance(dataset, RatingDataset):
-        rated = rating_view(dataset, str(reference), hidden=not show_names)
-        truth, sections = rated.truth.name, _sections(RatingMaterial(rated, results), chosen, known)
+        shown: Any = rating_view(dataset, str(reference), hidden=not show_names)
+        material = Material(shown, dataset, results, others, crowds)
     else:
-        seen = view(dataset, reference, hidden=not show_names)
-        shown = dataset if show_names else hide_names(dataset)
-        others = [run.result for run in guests if isinstance(run.result, TrainingResult)]
-        material = Material(shown, seen.truth, results, others, crowds, view=seen)
-        truth, sections = seen.reference, _sections(material, chosen, known)
+        shown = view(dataset, reference, hidden=not show_names)
+        material = Material(shown, dataset if show_names else hide_names(dataset), results, others, crowds)
+    sections = _sections(material, chosen, known)
     runs = [*own, *guests]
     names += _names(runs)[len(own) :]
     how = Section("how", "How it was made", tuple(_how(names, runs)))
     return Report(
         dataset.name,
         dataset.fingerprint,
-        truth,
+        shown.truth.name,
         not show_names,
         (*sections, *([how] if runs else [])),
         datetime.now(UTC),
@@ -195,7 +193,7 @@ def _apart(
     return own, guests
 
 
-def _sections(of: Any, chosen: Sequence[str], parts: Mapping[str, tuple[str, Any]]) -> list[Section]:
+def _sections(of: Material, chosen: Sequence[str], parts: Mapping[str, tuple[str, Part]]) -> list[Section]:
     """The chosen parts that have something to show, or to say."""
     found = []
     for part in chosen:

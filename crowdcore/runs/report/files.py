@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import tempfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import crowdcore
 from crowdcore.core.errors import DataError, missing_extra
-from crowdcore.data.formulas import neutralise
+from crowdcore.data.formulas import csv_bytes
+from crowdcore.data.unpack import pack_zip
 from crowdcore.exhibits import Exhibit
 from crowdcore.figures import paper
 from crowdcore.runs.report.build import Report
@@ -53,7 +52,7 @@ def write_report(
         if not len(exhibit.table.columns):  # a note that says why there is nothing
             continue
         files.append(folder / "tables" / f"{name}.csv")
-        neutralise(exhibit.table).to_csv(files[-1], index=False)
+        files[-1].write_bytes(csv_bytes(exhibit.table))
     drawn, fault = _draw(named, folder / "figures", on_progress) if svg else ([], "")
     files += drawn
     (folder / "report.html").write_text(to_html(report), encoding="utf-8")
@@ -63,13 +62,9 @@ def write_report(
 
 def to_archive(report: Report, svg: bool = True, on_progress: Tell | None = None) -> bytes:
     """The same files as a ZIP."""
-    packed = io.BytesIO()
     with tempfile.TemporaryDirectory() as place:
-        files, _ = write_report(report, Path(place), svg, on_progress)
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            for file in files:
-                archive.write(file, file.relative_to(place))
-    return packed.getvalue()
+        write_report(report, Path(place), svg, on_progress)
+        return pack_zip(Path(place))
 
 
 def _draw(named: dict[str, Exhibit], folder: Path, on_progress: Tell | None) -> tuple[list[Path], str]:

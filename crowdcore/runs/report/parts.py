@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from crowdcore.analysis.reference import Reference
 from crowdcore.core.drawable import escaped
-from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.ratings import Labelled
 from crowdcore.exhibits import (
     Exhibit,
-    View,
     comparison as exhibits,
     confusion_sources,
     confusions as exhibits_of_runs,
@@ -33,7 +31,6 @@ from crowdcore.figures.heatmap import MAX_CELLS
 from crowdcore.learning.comparison import variation
 from crowdcore.learning.comparison.comparability import shown_seed
 from crowdcore.learning.comparison.judged import basis
-from crowdcore.learning.results.result import TrainingResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,20 +38,18 @@ class Material:
     """What the parts are made of.
 
     Args:
+        view: what the dataset's own exhibits show: a `View`, of ratings a `RatingView`.
         dataset: its workers already go by the names that the report shows.
-        reference: what the dataset's parts take for the truth.
         results: name -> result, all on this dataset.
         others: results on the crowds, for sweeps.
         crowds: other datasets.
-        view: what the dataset's own exhibits show.
     """
 
-    dataset: CrowdDataset
-    reference: Reference
-    results: Mapping[str, TrainingResult]
-    others: Sequence[TrainingResult] = ()
-    crowds: Sequence[CrowdDataset] = ()
-    view: View = field(kw_only=True)
+    view: Any
+    dataset: Any
+    results: Mapping[str, Any]
+    others: Sequence[Any] = ()
+    crowds: Sequence[Labelled] = ()
 
 
 Part: TypeAlias = Callable[[Material], Iterator[Exhibit | None]]
@@ -98,9 +93,7 @@ def accuracy(of: Material) -> Iterator[Exhibit | None]:
     """Selected, last and best, seed by seed, and what may be said of differences."""
     yield found_spans(of.results)
     yield exhibits.accuracies(of.results)
-    tried = candidates(of.results)
-    if tried is not None:
-        yield tried
+    yield candidates(of.results)
     if basis([*of.results.values()]):
         return
     yield exhibits.seeds(of.results)
@@ -131,9 +124,9 @@ def cost(of: Material) -> Iterator[Exhibit]:
 
 
 def sweeps(of: Material) -> Iterator[Exhibit]:
-    """Accuracy along every setting that varies, and along what other crowds differ in."""
+    """Accuracy, of ratings RMSE, along every setting that varies, and along what other crowds differ in."""
     results = [*of.results.values(), *of.others]
-    known = [variation.facts(r, of.dataset) for r in of.results.values()] + variation.known(of.others, of.crowds)
+    known = variation.known(results, (of.dataset, *of.crowds))
     names = ", ".join(dict.fromkeys(r.dataset for r in of.others))
     notes = (f"Runs on {names} take part here only.",) if names else ()
     for axis in () if basis([*of.results.values()]) else variation.axes(known):

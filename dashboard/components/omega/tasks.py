@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from crowdcore import exhibits
-from dashboard import services, state
+from crowdcore.data.items import has_media
+from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.link import link
 from dashboard.components.media import cards
@@ -18,7 +19,7 @@ from dashboard.components.text import as_text, count, number
 def tasks(choice: Choice) -> None:
     """How ω̄ spreads, and the halves of the ranking, a row for each seed shown; then the list."""
     summary(choice)
-    task = services.task_number(state.get("dataset"), state.get("task"))
+    task = _marked(choice)
     grid = st.grid(2, min_column_width=400, gap="small")
     for view in choice.view.one_by_one():
         which = f"-seed-{view.seed}" if choice.view.seed == "each" else ""
@@ -30,6 +31,11 @@ def tasks(choice: Choice) -> None:
                 show(exhibit, f"{key}{which}", file=f"{choice.file(exhibit)}{which}", notes=False)
     one(choice)
     listing(choice)
+
+
+def _marked(choice: Choice) -> int | None:
+    """Number of the task that the address names."""
+    return next(iter((choice.view.dataset.task_ids == state.get("task")).nonzero()[0].tolist()), None)
 
 
 def summary(choice: Choice) -> None:
@@ -54,8 +60,7 @@ def summary(choice: Choice) -> None:
 def one(choice: Choice) -> None:
     """The chosen task in a line, with a link to it."""
     found = exhibits.omega.ranked(choice.view)
-    task = services.task_number(state.get("dataset"), state.get("task"))
-    at = (found.task == task).nonzero()[0] if task is not None else []
+    at = (found.task == _marked(choice)).nonzero()[0]
     if not len(at):
         st.caption("Click a bar to list its tasks, and a row of the list to mark its task.")
         return
@@ -81,7 +86,7 @@ def listing(choice: Choice) -> None:
         return
     of = f" of seed {view.shown_seed}" if view.seed == "each" else ""
     st.caption(f"{count(len(found.table), 'task')}{of}, {'smallest' if half == 'bottom' else 'largest'} ω̄ first.")
-    if services.has_media(state.get("dataset")):
+    if has_media(view.dataset):
         shown = zip(found.table["mean ω"], found.table[view.reference], strict=True)
         captions = [f"ω̄ {omega_bar:.3f} · {label}" for omega_bar, label in shown]
         cards(state.get("dataset"), found.table.index.tolist(), captions, "omega")

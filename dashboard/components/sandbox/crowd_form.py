@@ -8,6 +8,8 @@ from typing import Any
 import streamlit as st
 
 from crowdcore.core.errors import SettingError
+from crowdcore.data import simulate
+from crowdcore.learning.recovery import lines
 from dashboard import services, state
 from dashboard.components.method_form import method_form
 from dashboard.components.text import as_text
@@ -33,7 +35,7 @@ def crowd_form(dataset: str) -> Wanted:
     usual, titles = sandbox.usual_simulator(dataset), sandbox.simulators(dataset)
     line = state.get("crowd") or usual
     try:
-        name, settings = sandbox.read_crowd(line)
+        name, settings = lines.read_crowd(line)
         if services.kind(dataset) == "ratings" and name not in titles:
             raise SettingError(
                 "crowd", f"be one of {', '.join(titles)}, as {services.title(dataset)} has ratings and no classes", name
@@ -44,7 +46,8 @@ def crowd_form(dataset: str) -> Wanted:
     if st.session_state.get("sandbox-drawn") != line:  # an address led here: new fields with its values
         st.session_state["sandbox-filled"] = st.session_state.get("sandbox-filled", 0) + 1
     key = f"crowd-{st.session_state['sandbox-filled']}"
-    about = sandbox.about_simulator(name)
+    model = simulate.get(name)
+    schema, words = model.model_json_schema(), " ".join((model.__doc__ or "").split("\n\n")[0].split())
     st.selectbox(
         "Simulator",
         list(titles) if name in titles else [name, *titles],
@@ -53,23 +56,23 @@ def crowd_form(dataset: str) -> Wanted:
         key=f"{key}-simulator",
         on_change=_switch,
         args=(f"{key}-simulator",),
-        help=as_text(f"{about['words']} ({about['paper']})"),
+        help=as_text(f"{words} ({model.paper})"),
     )
     tasks = ""
-    if not about["makes_tasks"]:
+    if not model.makes_tasks:
         st.caption(
             f"Planted on the gold of **{as_text(services.title(dataset))}**, the dataset chosen in the sidebar; its "
             "own labels are left out."
         )
         tasks = _tasks(dataset, key)
-    properties = about["schema"]["properties"]
+    properties = schema["properties"]
     lists = [p for p in properties if _is_list(properties[p])]
     later = [p for p in properties if p not in FIRST and p not in lists]
-    chosen = {**settings, **method_form(about["schema"], settings, key, without=[*later, *lists])}
+    chosen = {**settings, **method_form(schema, settings, key, without=[*later, *lists])}
     chosen |= {p: _list(properties[p], p, settings, key) for p in lists if p != "targets"}
     if later:
         with st.popover("More settings", type="tertiary"):
-            chosen |= method_form(about["schema"], settings, key, without=[p for p in properties if p not in later])
+            chosen |= method_form(schema, settings, key, without=[p for p in properties if p not in later])
             chosen |= {p: _list(properties[p], p, settings, key) for p in lists if p == "targets"}
     if "omega_spread" in properties:
         for reading in READINGS:
@@ -84,7 +87,7 @@ def crowd_form(dataset: str) -> Wanted:
         help="They differ in the seed: seed, seed + 1, …",
         width=160,
     )
-    now = sandbox.spell_crowd(name, chosen)
+    now = lines.spell_crowd(name, chosen)
     st.session_state["sandbox-drawn"] = now
     said: dict[str, Any] = {"crowd": now, "vary": vary, "tasks": tasks, "repeats": str(repeats) if repeats > 1 else ""}
     before = {"crowd": state.get("crowd"), "vary": state.get_many("vary")}
@@ -113,13 +116,13 @@ def _list(described: Mapping[str, Any], name: str, settings: Mapping[str, Any], 
         placeholder="at random" if described.get("default") is None else None,
         help=as_text(described["description"]),
     )
-    return sandbox.read_values(text) or None
+    return lines.read_values(text) or None
 
 
 def _tasks(dataset: str, key: str) -> str:
     """Which tasks of the dataset."""
     try:
-        known = sandbox.read_tasks(state.get("tasks"))
+        known = lines.read_tasks(state.get("tasks"))
     except services.Refusal as refusal:
         st.error(as_text(refusal), icon=":material/block:")
         known = {}
@@ -143,14 +146,12 @@ def _tasks(dataset: str, key: str) -> str:
             width=170,
         )
     kept = {k: v for k, v in known.items() if k not in {"classes", "n_train"}}
-    return sandbox.spell_tasks(
-        {**({"classes": chosen} if chosen else {}), **({"n_train": most} if most else {}), **kept}
-    )
+    return lines.spell_tasks({**({"classes": chosen} if chosen else {}), **({"n_train": most} if most else {}), **kept})
 
 
 def _vary(properties: Mapping[str, Any], chosen: Mapping[str, Any], key: str) -> list[str]:
     """Settings that vary, with their values; what the form says of them elsewhere does not count."""
-    known = sandbox.read_vary(state.get_many("vary"))
+    known = lines.read_vary(state.get_many("vary"))
     names = st.multiselect(
         "Vary",
         [n for n in properties if n not in {"seed", "targets"}],
@@ -160,7 +161,7 @@ def _vary(properties: Mapping[str, Any], chosen: Mapping[str, Any], key: str) ->
         format_func=lambda n: str(properties[n].get("title", n)).replace("_", " ").capitalize(),
         help="Plant a crowd for each value, to see how recovery changes. Several: all combinations.",
     )
-    lines = []
+    varied = []
     for name in names:
         options = properties[name].get("enum")
         label = f"Values of {str(properties[name].get('title', name)).replace('_', ' ').lower()}"
@@ -169,7 +170,7 @@ def _vary(properties: Mapping[str, Any], chosen: Mapping[str, Any], key: str) ->
         else:
             start = known.get(name, [chosen.get(name, properties[name].get("default"))])
             text = st.text_input(label, ", ".join(map(str, start)), key=f"{key}-vary-{name}", help="With commas.")
-            values = sandbox.read_values(text)
+            values = lines.read_values(text)
         if values:
-            lines.append(sandbox.spell_vary(name, values))
-    return lines
+            varied.append(lines.spell_vary(name, values))
+    return varied

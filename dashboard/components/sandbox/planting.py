@@ -10,6 +10,7 @@ import streamlit as st
 from crowdcore import analysis, exhibits
 from crowdcore.core.method_string import spell, spell_settings
 from crowdcore.data import RatingDataset
+from crowdcore.learning.recovery import lines
 from crowdcore.learning.recovery.plan import PRESETS, preset
 from dashboard import services, state
 from dashboard.components.exhibit import show
@@ -70,9 +71,9 @@ def _fill(name: str) -> None:
         state.put(dataset=found.dataset)
     settings = {key: value for key, value in found.model_dump(mode="json")["tasks"].items() if value}
     state.put(
-        crowd=sandbox.spell_crowd(found.simulation, found.settings),
-        vary=[sandbox.spell_vary(setting, values) for setting, values in found.over.items()],
-        tasks=sandbox.spell_tasks(settings),
+        crowd=lines.spell_crowd(found.simulation, found.settings),
+        vary=[lines.spell_vary(setting, values) for setting, values in found.over.items()],
+        tasks=lines.spell_tasks(settings),
         repeats=str(found.crowds) if found.crowds > 1 else None,
         methods=[spell(c.method, c.settings) for c in found.methods],
         settings=spell_settings({"seeds": found.seeds, **found.training}),
@@ -122,6 +123,6 @@ def _button(dataset: str, found: RecoveryPlan) -> None:
             with refusals(), st.spinner(f"Planting {count(n, 'crowd')} …"):
                 state.put(planted=sandbox.plant(dataset, found), shown=None, worker=None)
                 st.rerun()
-        words = f"At most {MANY} crowds at once." if n > MANY else sandbox.plan_words(found) if n > 1 else ""
+        words = f"At most {MANY} crowds at once." if n > MANY else found.words if n > 1 else ""
         st.caption(as_text(f"{words}{'. Shown above: the first.' if 1 < n <= MANY else ''}") or " ", width="stretch")
     refused_before()

@@ -9,11 +9,12 @@ import streamlit as st
 from crowdcore import exhibits
 from dashboard import services, state
 from dashboard.components.exhibit import show
-from dashboard.components.guard import attempt, fragment, refusals
+from dashboard.components.guard import attempt, fragment
 from dashboard.components.link import link
 from dashboard.components.live import live
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, duration
+from dashboard.components.watch import watch
 from dashboard.services import run_actions, sandbox, sandbox_results
 
 if TYPE_CHECKING:
@@ -36,30 +37,29 @@ def results() -> None:
         _recovered()
 
 
+def _stages(runs: list[tuple[str, Run]]) -> list[tuple[str, str]]:
+    return [(run.id, run.state) for _, run in runs]
+
+
 def _follow(names: list[str], drawn: list[tuple[str, Run]]) -> None:
     """Live runs, anew every second; the whole page when one ends."""
-    before = [(run.id, run.state) for _, run in drawn]
     if all(run.has_ended for _, run in drawn):
         ended = [run for _, run in drawn if run.state in ("failed", "cancelled")]
         for run in ended:
             _row(run, "")
         return
 
-    def look() -> None:
-        with refusals():
-            found = sandbox_results.runs_on(names)
-            if [(run.id, run.state) for _, run in found] != before:
-                state.put()
-                st.rerun()
-            words = sandbox_results.crowd_words(names) if len(names) > 1 else dict.fromkeys(names, "")
-            done = sum(run.has_ended for _, run in found)
-            with live("ended"):
-                st.progress(done / len(found), f"{done} of {count(len(found), 'run')} ended")
-            for name, run in found:
-                if run.state in ("running", "failed", "cancelled"):
-                    _row(run, words[name])
+    def rows() -> None:
+        found = sandbox_results.runs_on(names)
+        words = sandbox_results.crowd_words(names) if len(names) > 1 else dict.fromkeys(names, "")
+        done = sum(run.has_ended for _, run in found)
+        with live("ended"):
+            st.progress(done / len(found), f"{done} of {count(len(found), 'run')} ended")
+        for name, run in found:
+            if run.state in ("running", "failed", "cancelled"):
+                _row(run, words[name])
 
-    st.fragment(look, run_every=EVERY)()
+    watch(_stages(drawn), lambda: _stages(sandbox_results.runs_on(names)), EVERY, rows)
     waiting = [run.id for _, run in drawn if not run.has_ended]
     st.button("Cancel all", icon=":material/stop_circle:", type="tertiary", on_click=_cancel, args=(waiting,))
 

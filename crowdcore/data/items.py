@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dashboard.services._cache import dataset
+from crowdcore.data.arrays import MAX_PIXELS
+from crowdcore.data.dataset import CrowdDataset, Media
+from crowdcore.data.images import FORMATS
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-    from crowdcore.data import Media
-
-__all__ = ["Item", "has_media", "item", "task_number"]
 
 _CHARACTERS = 200_000  # of a text; what is longer is cut
 _BYTES = 100 << 20  # a larger file is not opened
@@ -32,22 +30,14 @@ class Item:
     link: str | None = None
 
 
-def task_number(name: str, task: str) -> int | None:
-    """The number of a task id, or None."""
-    found = np.flatnonzero(dataset(name).task_ids == task)
-    return int(found[0]) if len(found) else None
-
-
-def has_media(name: str) -> bool:
+def has_media(dataset: CrowdDataset) -> bool:
     """Whether any task has something to look at, read or hear."""
-    media = dataset(name).media
-    return media is not None and (media.images is not None or media.columns is not None)
+    return dataset.media is not None and (dataset.media.images is not None or dataset.media.columns is not None)
 
 
-def item(name: str, task: int, side: int) -> Item:
+def item_of(dataset: CrowdDataset, task: int, side: int) -> Item:
     """The media of task number ``task``, pictures scaled to about ``side`` pixels."""
-    media = dataset(name).media
-    if media is None:
+    if (media := dataset.media) is None:
         return Item()
     columns = {} if media.columns is None else media.columns.iloc[task].dropna().to_dict()
     image = _stored(media, task) or _opened(media, columns.get("image"))
@@ -67,9 +57,6 @@ def _stored(media: Media, task: int) -> Image | None:
 
 def _opened(media: Media, path: object) -> Image | None:
     from PIL import Image
-
-    from crowdcore.data.arrays import MAX_PIXELS
-    from crowdcore.data.images import FORMATS
 
     file = _inside(media, path)
     if file is None:
