@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from crowdcore.core.errors import DataError
-from crowdcore.learning import load_result, methods, train, trials
-from crowdcore.learning.choice import Scores, choose, label_agreement, label_likelihood, same_names, stacked
+from crowdcore.learning import chosen, load_result, methods, train, trials
+from crowdcore.learning.choice import Scores, choose, hopeless, label_agreement, label_likelihood, same_names, stacked
 from crowdcore.learning.methods.dl_em import DlEm
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.events import EpochEvent
@@ -105,6 +105,12 @@ def test_gold_decides_first_and_then_the_likelihood_where_they_are_clear():
     blind = choose(scores([0.9, 0.5], [-2, -1], n_gold=0))
     assert blind.chosen == 1 and blind.table[0]["accuracy"] is None
     assert "accuracy" not in blind.evidence and blind.doubt is None
+
+
+def test_what_gold_or_labels_of_enough_tasks_show_to_be_worse_needs_no_more_trials():
+    assert [bool(why) for why in hopeless(scores([0.9, 0.5], [-2, -1]))] == [False, True]
+    assert [bool(why) for why in hopeless(scores([0.9, 0.5], [-1, -1.01], n_gold=99))] == [False, False]
+    assert [bool(why) for why in hopeless(scores([0.9, 0.5], [-2, -1], n_gold=0))] == [True, False]
 
 
 def test_what_is_as_good_within_noise_is_averaged():
@@ -267,6 +273,15 @@ def test_a_candidate_that_fails_is_left_out_and_said(simple, monkeypatch):
     assert any(note.startswith("dl-em is no candidate here: It cannot be") for note in result.notes)
 
 
+def test_trials_end_where_one_candidate_is_left(simple, monkeypatch):
+    monkeypatch.setattr(trials, "hopeless", lambda scores: ["", "is worse"][: len(scores)])
+    events: list = []
+    result = train(featured_crowd(), "auto", **RUN, on_event=events.append)
+    assert sum(isinstance(event, EpochEvent) for event in events) == 2 * (2 * 2 + 1), "two folds, and the chosen one"
+    assert result.candidates[["candidate", "weight"]].to_numpy().tolist() == [["dl-em", 1], ["dl-mv", 0]]
+    assert "dl-mv was left out after 2 of 4 folds: it is worse." in result.notes
+
+
 def test_a_stopped_run_goes_on_behind_its_finished_trials(simple, tmp_path):
     crowd, events, again = featured_crowd(), [], []
     whole = train(crowd, "auto", **RUN, on_event=events.append)
@@ -289,5 +304,5 @@ def test_too_few_tasks_for_trials():
 
 def test_unlabelled_features_are_for_the_candidates_that_use_them(simple):
     own = methods.get("auto").Settings(unlabelled="validation")
-    assert trials._line("gaussian-em", own) == "gaussian-em unlabelled=validation"
-    assert trials._line("dl-em", own) == "dl-em"
+    assert chosen._line("gaussian-em", own) == "gaussian-em unlabelled=validation"
+    assert chosen._line("dl-em", own) == "dl-em"
