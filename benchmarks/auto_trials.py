@@ -4,8 +4,8 @@
 
 Sets are `labelme`, `music`, and those of `benchmarks.auto`, each seed another crowd (default 2000, which nothing was
 settled on). Judged by gold of training tasks, which no method sees, and out of fold: no test labels. Calibration errors
-of the candidates are those of what they were trained to say, and at the power that `auto` raises it to; *left out* are
-candidates whose trials ended before the last fold, and *doubt* is what `auto` says of its choice.
+of the candidates are those of what they were trained to say, and at the power that `auto` raises it to; *doubt* is
+what `auto` says of its choice.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def row(trials: Watched, choice: Choice, gold: IntArray) -> str:
         right = 100 * (p.argmax(1) == gold[known]).mean()
         own, tempered = (100 * metrics.calibration_error(q[None], gold[known])[0] for q in (p, raised(p, score.power)))
         cells[score.candidate] = f"{right:.1f}", f"{weight:.2f}", f"{own:.1f} → {tempered:.1f}"
-    columns = zip(*(cells.get(name, ("left out", "0", "–")) for name in METHODS), strict=True)
+    columns = zip(*(cells[name] for name in METHODS), strict=True)
     doubt = choice.doubt or ""
     said = "cannot be decided" if "cannot be decided" in doubt else "not told apart" if doubt else "none"
     return " | ".join([*(" / ".join(column) for column in columns), said])

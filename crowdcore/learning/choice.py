@@ -21,7 +21,7 @@ _SMOOTHING, _POOLING = 0.1, 2.0  # of the confusions
 _RESAMPLES = 500
 _FEW = 0.8  # times the highest agreement with the labels: less is that of clusters that are no classes
 _CLEAR = 2.0  # standard errors of a paired difference that exclude a candidate
-_SURE, _FEWEST = 3.0, 100  # the same, and tasks, that end its trials early
+_SURE, _FEWEST = 3.0, 100  # the same, and tasks with gold, that end its trials early
 _STEPS = 500  # towards the likeliest weights
 _MANY = 0.1  # of the training tasks: candidates that name more of them differently are not alike
 _LIGHT = 0.05  # weight below which a candidate is not worth its training
@@ -147,9 +147,7 @@ class Choice:
 
 _BY_GOLD = "is more than two standard errors less accurate on the validation tasks with gold"
 _BY_LABELS = "makes the labels less likely by more than two standard errors"
-_BY_AGREEMENT = (
-    "predicts far fewer of the labels and does not make them clearly likelier: its clusters are not the classes"
-)
+_BY_AGREEMENT = "predicts far fewer labels and does not make them clearly likelier: its clusters are not the classes"
 _OTHER_NAMES = "names classes otherwise"
 _BY_WEIGHT = "would add next to nothing to their mean"
 
@@ -207,18 +205,15 @@ def stacked(log_likelihood: FloatArray) -> FloatArray:
     return weight
 
 
-def hopeless(scores: Sequence[Scores]) -> list[str]:
-    """Why each candidate needs no more trials, "" for those that do.
-
-    Gold, or the labels, of at least 100 tasks must show by three standard errors that another one is better; nothing
-    is told by agreement with the labels, which may change yet.
-    """
-    right, likelihood = (np.stack([getattr(s, part) for s in scores]).astype(float) for part in ("right", "likelihood"))
-    by_gold, by_labels = (values if values.shape[1] >= _FEWEST else values[:, :0] for values in (right, likelihood))
-    return _reasons(by_gold, by_labels, np.ones(len(scores)), _SURE)
+def hopeless(scores: Sequence[Scores]) -> list[bool]:
+    """Whether gold of 100 tasks or more shows by three standard errors that a candidate is worse than another one."""
+    right = np.stack([s.right for s in scores]).astype(np.float64)
+    behind = right[right.mean(1).argmax()] - right if right.size else right
+    margin = _SURE * behind.std(1) / np.sqrt(right.shape[1]) if right.shape[1] >= _FEWEST else np.inf
+    return (behind.sum(1) / max(right.shape[1], 1) > margin).tolist()  # type: ignore[no-any-return]
 
 
-def _reasons(right: FloatArray, likelihood: FloatArray, agreement: FloatArray, clear: float = _CLEAR) -> list[str]:
+def _reasons(right: FloatArray, likelihood: FloatArray, agreement: FloatArray) -> list[str]:
     """Why each candidate is left aside, "" for those that are not; (K, n_gold), (K, n_train), (K,)."""
     reasons = [""] * len(agreement)
 
@@ -231,7 +226,7 @@ def _reasons(right: FloatArray, likelihood: FloatArray, agreement: FloatArray, c
     for values, why in ((right, _BY_GOLD), (likelihood, _BY_LABELS)):
         if n := values.shape[1]:
             behind = values[np.where(kept, values.mean(1), -np.inf).argmax()] - values
-            kept = leave(behind.mean(1) > clear * behind.std(1) / np.sqrt(n), why)
+            kept = leave(behind.mean(1) > _CLEAR * behind.std(1) / np.sqrt(n), why)
     leave(agreement < _FEW * agreement[kept].max(), _BY_AGREEMENT)
     return reasons
 

@@ -108,13 +108,17 @@ class Trials:
         return choose(scores)
 
     def _leave(self, tried: dict[str, FloatArray], scores: Sequence[Scores], folds: int) -> None:
-        """Leave candidates that are clearly worse out of the folds to come."""
-        for candidate, score, why in zip(list(tried), scores, hopeless(scores), strict=True):
-            if why:
+        """Leave candidates that gold shows to be clearly worse out of the folds to come."""
+        best = max(score.right.mean() for score in scores) if len(self.judged) else 0.0
+        for candidate, score, out in zip(list(tried), scores, hopeless(scores), strict=True):
+            if out:
                 del tried[candidate]
-                accuracy = float(score.right.mean()) if len(score.right) else None
+                accuracy = float(score.right.mean())
                 self.left.append({"candidate": candidate, "accuracy": accuracy, "weight": 0.0, "chosen_in": 0.0})
-                self._tell(f"{candidate} was left out after {folds} of {FOLDS} folds: it {why}.")
+                self._tell(
+                    f"{candidate} was left out after {folds} of {FOLDS} folds: it is right for {100 * accuracy:.1f} % "
+                    f"of {len(score.right):,} validation tasks, the best candidate for {100 * best:.1f} %."
+                )
 
     def _tell(self, note: str) -> None:
         self.notes.append(note)
