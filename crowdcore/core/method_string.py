@@ -63,8 +63,8 @@ class Part(NamedTuple):
 
 
 def spell_mean(parts: Sequence[Part]) -> str:
-    """``0.7 gaussian-em + 0.3 dl-em^0.6`` for several methods, ``gaussian-em^1.2`` for a single one."""
-    return _raised(parts[0]) if len(parts) == 1 else " + ".join(f"{part.weight:.2f} {_raised(part)}" for part in parts)
+    """``0.7 gaussian-em + 0.3 dl-em^0.6`` for several methods, the line alone for a single one."""
+    return parts[0].line if len(parts) == 1 else " + ".join(f"{part.weight:.2f} {_raised(part)}" for part in parts)
 
 
 def _raised(part: Part) -> str:
@@ -79,8 +79,10 @@ def read_mean(text: str) -> list[Part]:
         SettingError: several methods, of which one has no positive weight before it, or a power that is not positive.
     """
     lines = text.strip().split(" + ")
+    if len(lines) == 1:
+        return [Part(1.0, lines[0])]
     parts = []
-    for part in lines if len(lines) > 1 else [f"1 {lines[0]}"]:
+    for part in lines:
         weight, _, line = part.strip().partition(" ")
         method, space, words = line.partition(" ")
         name, raised, power = method.partition("^")

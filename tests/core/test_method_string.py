@@ -13,8 +13,6 @@ def test_a_mean_of_methods_is_read_back() -> None:
     assert read_mean(spell_mean(parts)) == parts
     assert read_mean("3 dl-em + 1 conal") == [Part(0.75, "dl-em"), Part(0.25, "conal")]
     assert read_mean(spell_mean(parts[1:])) == [Part(1.0, "conal")]
-    assert read_mean("conal^0.5 epochs=2") == [Part(1.0, "conal epochs=2", 0.5)]
-    assert spell_mean([Part(1.0, "conal epochs=2", 0.5)]) == "conal^0.5 epochs=2"
 
 
 @pytest.mark.parametrize(

@@ -52,16 +52,6 @@ def test_the_mean_of_two_methods_predicts_new_tasks_as_it_did_its_own(tmp_path):
     np.testing.assert_allclose(loaded.predict_proba(features), mean, atol=1e-5)
 
 
-def test_one_method_is_as_sure_as_labels_that_it_has_not_seen_allow():
-    crowd = featured_crowd(n_tasks=120)
-    flat, plain = (train(crowd, "auto", **RUN, select_on="none", chosen=c) for c in ("dl-mv^0.5", "dl-mv"))
-    root = np.sqrt(plain.probabilities["selected"])
-    np.testing.assert_allclose(flat.probabilities["selected"], root / root.sum(-1, keepdims=True), atol=1e-6)
-    assert flat.settings["chosen"] == "dl-mv^0.5" and any("to the power of 0.5" in note for note in flat.notes)
-    features = np.asarray(crowd.features)[flat.task]
-    np.testing.assert_allclose(flat.predict_proba(features), flat.probabilities["selected"], atol=1e-5)
-
-
 def test_classes_named_by_gold_keep_their_names_in_a_mean():
     crowd = featured_crowd(n_tasks=120)
     result = train(crowd, "auto", **RUN, select_on="gold", names="validation-gold", chosen="0.5 dl-em + 0.5 dl-mv")

@@ -55,11 +55,11 @@ class Auto(CrowdMethod):
 
     @classmethod
     def make_classifier(cls, network: Network, n_classes: int, n_workers: int, settings: Any) -> nn.Module:
-        """That of the chosen method to its power, or the mean of several."""
+        """That of the chosen method, or the mean of several."""
         chosen = _chosen(settings)
         parts = [method.make_classifier(network, n_classes, n_workers, own) for _, method, own in chosen]
         weights, powers = zip(*((part.weight, part.power) for part, _, _ in chosen), strict=True)
-        return parts[0] if powers == (1,) else Blend(parts, weights, powers, n_classes)
+        return parts[0] if len(parts) == 1 else Blend(parts, weights, powers, n_classes)
 
     @classmethod
     def targets(cls, problem: Problem, settings: Any) -> AnyArray | None:

@@ -22,16 +22,14 @@ def raised(p: FloatArray, power: float) -> FloatArray:
 
 
 def blended(results: Sequence[TrainingResult], parts: Sequence[Part]) -> TrainingResult:
-    """Probabilities are the mean of the parts, each to its power.
-
-    The classifier is a `Blend`; the rest is the first result's.
+    """Probabilities are the mean of the parts, and the classifier is a `Blend`; the rest is the first result's.
 
     Args:
         results: of the same tasks and seeds.
         parts: weight and power of each, weights with sum 1.
     """
     first = results[0]
-    if len(results) == 1 and parts[0].power == 1:
+    if len(results) == 1:
         return first
     model = {name: value for name, value in first.model.items() if not name.startswith("classifier.")}
     for k, result in enumerate(results):
@@ -39,12 +37,10 @@ def blended(results: Sequence[TrainingResult], parts: Sequence[Part]) -> Trainin
         model |= {f"classifier.parts.{k}.{name}": value for name, value in own.items()}
     model["classifier.order"] = np.stack([result.names["selected"] for result in results], 1)
     as_named = np.broadcast_to(np.arange(len(first.classes)), first.names["selected"].shape).copy()
-    one = f"Probabilities are those of {first.method} to the power of {parts[0].power:g}"
-    several = (
+    note = (
         f"Probabilities are the weighted mean of {len(results)} methods'; curves, confusions, ω and the posterior of "
         f"training tasks are those of {first.method}."
     )
-    note = several if len(results) > 1 else f"{one}, under which labels of tasks that it has not seen are most likely."
     return replace(
         first,
         model=model,
