@@ -23,7 +23,7 @@ def candidates(results: Mapping[str, TrainingResult]) -> Exhibit | None:
             "run": found["run"],
             "candidate": found["candidate"],
             "validation %": 100 * found["accuracy"].astype(float),
-            "log-likelihood of a task's labels": found["likelihood"],
+            "log-likelihood of a task's labels": found["likelihood"].astype(float),
             "weight in the mean": found["weight"].astype(float),
             "likeliest in %": 100 * found["chosen_in"],
         }

@@ -1,4 +1,4 @@
-"""Trials: every candidate is fitted without a fold of the tasks and predicts that fold; the best ones then train."""
+"""Trials: every candidate is fitted without a fold of the tasks and predicts that fold."""
 
 from __future__ import annotations
 
@@ -12,16 +12,12 @@ import numpy as np
 
 from crowdcore.core import method_string
 from crowdcore.core.errors import CrowdError
-from crowdcore.core.settings import Settings
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.index_table import NO_SPLIT
-from crowdcore.learning import methods
-from crowdcore.learning.base import CrowdMethod
-from crowdcore.learning.choice import Choice, Scores, choose, label_agreement, label_likelihood
-from crowdcore.learning.results.blended import blended, raised
+from crowdcore.learning.choice import Choice, Scores, choose, hopeless, label_agreement, label_likelihood
+from crowdcore.learning.results.blended import raised
 from crowdcore.learning.results.result import TrainingResult
-from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.events import EpochEvent, Event, Listener, NoteEvent
 from crowdcore.learning.training.naming import match_names, named_by_others
 from crowdcore.learning.training.problem import Problem
@@ -60,6 +56,8 @@ class Trials:
     checkpoint: tuple[Path, int] | None
     share: float
     notes: list[str] = field(default_factory=list)
+    left: list[dict[str, Any]] = field(default_factory=list)
+    naming: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
@@ -80,37 +78,51 @@ class Trials:
         Raises:
             CrowdError: no candidate could be trained.
         """
-        tried, failed = {}, None
-        for number, candidate in enumerate(candidates):
-            try:
-                found = self._probabilities(candidate, number / len(candidates), 1 / len(candidates) / FOLDS)
-            except CrowdError as error:
-                failed = error
-                self.notes.append(f"{candidate} is no candidate here: {error}")
-                self.listen(NoteEvent(self.notes[-1]))
-                continue
-            if found is None:
-                return None
-            tried[candidate] = found
-        if not tried and failed is not None:
-            raise failed
-        return choose(self._scores(tried))
-
-    def _probabilities(self, candidate: str, done: float, part: float) -> FloatArray | None:
-        """(n_tasks, C) mean over replicas of every task of the folds, by networks that have not seen it."""
-        dataset = self.problem.dataset
-        out = np.full((dataset.n_tasks, dataset.n_classes), np.nan)
+        dataset, failed = self.problem.dataset, None
+        tried = {name: np.full((dataset.n_tasks, dataset.n_classes), np.nan) for name in candidates}
         for fold in range(FOLDS):
-            if self.should_stop():
-                return None
-            self.listen(NoteEvent(f"Trial of {candidate}, fold {fold + 1} of {FOLDS}."))
-            result = self._trial(candidate, fold, done + fold * part, part)
-            if self.should_stop():
-                return None
-            held_out = np.flatnonzero(self.fold == fold)
-            out[held_out] = result.mean_posterior(dataset.n_tasks)[held_out]
-            self.seconds += result.seconds
-        return out
+            held_out, n = np.flatnonzero(self.fold == fold), len(tried)
+            for number, candidate in enumerate(list(tried)):
+                if self.should_stop():
+                    return None
+                self.listen(NoteEvent(f"Trial of {candidate}, fold {fold + 1} of {FOLDS}."))
+                try:
+                    result = self._trial(candidate, fold, (fold + number / n) / FOLDS, 1 / n / FOLDS)
+                except CrowdError as error:
+                    failed = error
+                    del tried[candidate]
+                    self._tell(f"{candidate} is no candidate here: {error}")
+                    continue
+                if self.should_stop():
+                    return None
+                tried[candidate][held_out] = result.mean_posterior(dataset.n_tasks)[held_out]
+                self.seconds += result.seconds
+            if not tried and failed is not None:
+                raise failed
+            if FOLDS / 2 <= fold + 1 < FOLDS and len(tried) > 1:
+                self._leave(tried, self._scores(tried, fold + 1), fold + 1)
+                if len(tried) == 1:  # nothing is left to choose
+                    break
+        scores = self._scores(tried, fold + 1)
+        self.notes += filter(None, map(self.naming.get, tried))
+        return choose(scores)
+
+    def _leave(self, tried: dict[str, FloatArray], scores: Sequence[Scores], folds: int) -> None:
+        """Leave candidates that gold shows to be clearly worse out of the folds to come."""
+        best = max(score.right.mean() for score in scores) if len(self.judged) else 0.0
+        for candidate, score, out in zip(list(tried), scores, hopeless(scores), strict=True):
+            if out:
+                del tried[candidate]
+                accuracy = float(score.right.mean())
+                self.left.append({"candidate": candidate, "accuracy": accuracy, "weight": 0.0, "chosen_in": 0.0})
+                self._tell(
+                    f"{candidate} was left out after {folds} of {FOLDS} folds: it is right for {100 * accuracy:.1f} % "
+                    f"of {len(score.right):,} validation tasks, the best candidate for {100 * best:.1f} %."
+                )
+
+    def _tell(self, note: str) -> None:
+        self.notes.append(note)
+        self.listen(NoteEvent(note))
 
     def _trial(self, candidate: str, fold: int, done: float, part: float) -> TrainingResult:
         name, own = method_string.read(candidate)
@@ -161,18 +173,20 @@ class Trials:
         part = replace(dataset, split=split, gold=np.where(split == _VALID, dataset.gold, -1), truth=None)
         return part.where(((split == _TRAIN) | (split == _VALID))[dataset.task])
 
-    def _scores(self, tried: Mapping[str, FloatArray]) -> list[Scores]:
+    def _scores(self, tried: Mapping[str, FloatArray], folds: int) -> list[Scores]:
+        """Scores of all candidates on the tasks of the first folds."""
         dataset, position = self.problem.dataset, np.full(self.problem.dataset.n_tasks, -1, np.int64)
-        position[self.train] = np.arange(len(self.train))
+        train, judged = (tasks[self.fold[tasks] < folds] for tasks in (self.train, self.judged))
+        position[train] = np.arange(len(train))
         used = position[dataset.task] >= 0
         task, worker, label = position[dataset.task][used], dataset.worker[used], dataset.label[used]
-        each = np.stack([found[self.train] for found in tried.values()])
+        each = np.stack([found[train] for found in tried.values()])
         likelihood, powers = label_likelihood(each, task, worker, label, dataset.n_workers)
-        gold, scores = dataset.gold[self.judged], []
+        gold, scores = dataset.gold[judged], []
         clusters = np.array([candidate.split()[0] == "gaussian-em" for candidate in tried])
         prior = _PRIOR * clusters / max(clusters.sum(), 1)
         for k, (candidate, found) in enumerate(tried.items()):
-            line, of_gold, order = self._named(candidate, found[self.judged], gold)
+            line, of_gold, order = self._named(candidate, found[judged], gold)
             predicted = each[k][:, order].argmax(1)
             agreement = label_agreement(predicted[task], label, dataset.n_classes)
             true = np.log(np.maximum(raised(of_gold, powers[k])[np.arange(len(gold)), gold], _LEAST))
@@ -186,6 +200,7 @@ class Trials:
         Better is what names each task by the others' gold and is right for more tasks by three standard errors.
         """
         as_it_is = candidate, p, np.arange(p.shape[1])
+        self.naming.pop(candidate, None)
         if not len(gold) or "names" in self.given:
             return as_it_is
         other = named_by_others(p, gold)
@@ -194,107 +209,8 @@ class Trials:
             return as_it_is
         method, own = method_string.read(candidate)
         line = method_string.spell(method, {**own, "names": "validation-gold"})
-        self.notes.append(
+        self.naming[candidate] = (
             f"Gold of {len(gold)} validation tasks names the classes of {candidate} otherwise than the labels do; "
             f"{100 * gain.mean():.0f} % more are right, each named by the others."
         )
         return line, other, match_names(p[None], gold)[0]
-
-
-def train_chosen(
-    fit: Fit,
-    problem: Problem,
-    method: type[CrowdMethod],
-    given: Mapping[str, Any],
-    seeds: Sequence[int],
-    listen: Listener,
-    should_stop: Callable[[], bool],
-    checkpoint: tuple[Path, int] | None,
-) -> TrainingResult:
-    """Weigh the candidates of a method, and train those that weigh something.
-
-    Args:
-        fit: trains a method on a dataset.
-        problem: what the run learns from.
-        method: the one with candidates; its setting ``chosen`` makes trials needless.
-        given: settings that were asked for, the trainer's and the method's.
-        seeds: of the run.
-        listen: gets the events.
-        should_stop: asked after every epoch.
-        checkpoint: folder and epochs between writes, or None.
-    """
-    shared = {k: v for k, v in given.items() if k in TrainSettings.model_fields}
-    own: Any = method.Settings(**{k: v for k, v in given.items() if k not in shared})
-    candidates = [_line(name, own) for name in method.candidates]
-    trained = 0.75 * REPLICAS * FOLDS * len(candidates)
-    trials = Trials(problem, fit, shared, listen, should_stop, checkpoint, trained / (trained + len(seeds)))
-    choice: Choice | None = None
-    notes: tuple[str, ...] = ()
-    parts = method_string.read_mean(own.chosen or candidates[0])
-    if own.chosen:
-        trials.share = 0.0
-    elif problem.n_train < 2 * problem.n_classes:
-        notes = (f"There are too few training tasks for trials: {candidates[0]} was trained.",)
-    else:
-        choice = trials.choice(candidates)
-        if choice is None:
-            notes, checkpoint = (
-                (f"Stopped before all trials were done: {candidates[0]} was trained for a moment.",),
-                None,
-            )
-        else:
-            parts = method_string.read_mean(method_string.spell_mean(choice.parts))  # with the weights that are told
-            notes = tuple(filter(None, (choice.verdict, choice.doubt, choice.evidence)))
-    for note in notes:
-        listen(NoteEvent(note))
-    results = _train_parts(fit, problem, [part.line for part in parts], shared, seeds, trials, checkpoint)
-    if len(results) < len(parts):
-        notes = (*notes, f"Stopped before {parts[len(results)].line} was trained: it is left out.")
-    trained_parts = method_string.read_mean(method_string.spell_mean(parts[: len(results)]))
-    result = blended(results, trained_parts)
-    return replace(
-        result,
-        method=method.name,
-        settings={**own.model_dump(), "chosen": method_string.spell_mean(trained_parts)},
-        tried=tuple(choice.table) if choice else (),
-        seconds=result.seconds + trials.seconds,
-        notes=(*notes, *trials.notes, *result.notes),
-    )
-
-
-def _train_parts(
-    fit: Fit,
-    problem: Problem,
-    lines: Sequence[str],
-    shared: Mapping[str, Any],
-    seeds: Sequence[int],
-    trials: Trials,
-    checkpoint: tuple[Path, int] | None,
-) -> list[TrainingResult]:
-    """Results of some methods, one after the other, the first one anyway; none begins after the run was stopped."""
-    results: list[TrainingResult] = []
-    each = (1 - trials.share) / len(lines)
-    for number, line in enumerate(lines):
-        if results and trials.should_stop():
-            break
-        name, settings = method_string.read(line)
-        folder, every = checkpoint or (None, 10)
-        result = fit(
-            problem.dataset,
-            name,
-            seeds=seeds,
-            on_event=trials.listener(trials.share + number * each, each, is_trial=number > 0),
-            should_stop=trials.should_stop,
-            checkpoint=folder and (folder / "parts" / line.replace("/", "-") if number else folder),
-            checkpoint_every=every,
-            **{**shared, **settings},
-        )
-        results.append(result)
-    return results
-
-
-def _line(candidate: str, own: Settings) -> str:
-    """A candidate with the settings that it shares with the method that chooses."""
-    known = methods.get(candidate).Settings.model_fields
-    usual = type(own)()
-    return method_string.spell(candidate, {k: v for k, v in own if k in known and v != getattr(usual, k)})

@@ -67,6 +67,7 @@ class Blocks:
         shuffled = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))
         self.block = (shuffled % self.n_blocks).to(x.device)
         self.second = torch.stack([self._sum(x, rows) for rows in _members(self.block, self.n_blocks)])
+        self._outside: dict[tuple[int, ...], Tensor] = {}
 
     def fit(self, q: Tensor, shrinkage: float) -> Classes:
         """Classes of all tasks, from soft labels (n, C)."""
@@ -78,17 +79,25 @@ class Blocks:
         n_folds = min(n_folds, self.n_blocks)
         fold_of_block = (torch.randperm(self.n_blocks, generator=shuffle) % n_folds).to(self.x.device)
         folds = _members(fold_of_block[self.block], n_folds)
-        outside = (fold_of_block != torch.arange(n_folds, device=self.x.device).unsqueeze(1)).to(self.second)
         sums = torch.stack([self._sum(q, rows) for rows in folds])
         masses = torch.stack([q[rows].sum(0) for rows in folds])
-        second = (outside @ self.second.flatten(1)).reshape(n_folds, *self.second.shape[1:])
-        classes = fit_classes(sums.sum(0) - sums, masses.sum(0) - masses, second, shrinkage)
+        classes = fit_classes(
+            sums.sum(0) - sums, masses.sum(0) - masses, self._second_outside(fold_of_block, n_folds), shrinkage
+        )
         scores = torch.empty_like(q)
         for rows, weights, offsets in zip(folds, classes.weights, classes.offsets, strict=True):
             without = _of_used(Classes(weights, offsets), masses.sum(0))
             for some in torch.split(rows, _CHUNK):
                 scores[some] = without.scores(self.x[some])
         return scores
+
+    def _second_outside(self, fold_of_block: Tensor, n_folds: int) -> Tensor:
+        """(n_folds, D, D) second moments outside each fold, which all fits with these folds share."""
+        key = tuple(fold_of_block.tolist())
+        if key not in self._outside:
+            outside = (fold_of_block != torch.arange(n_folds, device=self.x.device).unsqueeze(1)).to(self.second)
+            self._outside[key] = torch.einsum("fb,bde->fde", outside, self.second)
+        return self._outside[key]
 
     def _sum(self, left: Tensor, rows: Tensor) -> Tensor:
         """``Σ_i left_i x_iᵀ`` over some tasks: (n, K), (m,) -> (K, D)."""

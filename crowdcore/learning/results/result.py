@@ -131,8 +131,9 @@ class TrainingResult:
         """Candidates of a method that chooses: their scores out of fold, and how often resamples choose them.
 
         Columns: candidate, accuracy (of validation tasks with gold), likelihood (mean log-likelihood of the labels of a
-        training task), weight (in the mean of probabilities; NaN in results of earlier versions), chosen_in (share of
-        resamples in which it is the likeliest); empty for other methods.
+        training task; NaN for those left out before the last fold), weight (in the mean of probabilities; NaN in
+        results of earlier versions), chosen_in (share of resamples in which it is the likeliest); empty for other
+        methods.
         """
         return pd.DataFrame(list(self.tried), columns=["candidate", "accuracy", "likelihood", "weight", "chosen_in"])
 

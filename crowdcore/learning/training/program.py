@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch._guards import TracingContext, tracing
-from torch._subclasses import FakeTensorMode
 from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.node import map_arg
@@ -51,8 +51,7 @@ class Program:
         def plain() -> Tensor:  # the tracer miscounts the arguments of a bound method
             return function()
 
-        # The tracer notes every value's shape in a fake tensor: with one mode for all, and not one made for each.
-        with tracing(TracingContext(FakeTensorMode(allow_fallback_kernels=True))):
+        with _one_fake_mode():
             recorded = make_fx(plain)()
         put_back(state, before)
         with torch.no_grad():
@@ -180,6 +179,19 @@ class _Compiler:
         return block[:size].view(like.dtype).as_strided(like.shape, like.stride())
 
 
+def _one_fake_mode() -> AbstractContextManager[Any]:
+    """The tracer notes every value's shape in a fake tensor: with one mode for all, and not one made for each.
+
+    PyTorch has no public way to say so. Where a version lacks the private one, recording takes longer, no more.
+    """
+    try:
+        guards, subclasses = import_module("torch._guards"), import_module("torch._subclasses")
+        mode = subclasses.FakeTensorMode(allow_fallback_kernels=True)
+        return guards.tracing(guards.TracingContext(mode))  # type: ignore[no-any-return]
+    except (ImportError, AttributeError, TypeError):
+        return nullcontext()
+
+
 def _move(call: Callable[[], Any], places: Sequence[Tensor | None]) -> None:
     results = call()
     for place, result in zip(places, (results,) if isinstance(results, Tensor) else results, strict=True):
@@ -201,7 +213,7 @@ def _kernels(op: Any) -> Iterator[tuple[Callable[..., Any], list[str]]]:
     """Functions that may write what ``op`` returns into given tensors, with the names of those; fastest first."""
     if str(op) in _WRITERS:
         yield _WRITERS[str(op)], ["out"]
-    for module in (torch, torch._C._linalg, torch._C._nn):  # type: ignore[attr-defined]
+    for module in (torch, getattr(torch._C, "_linalg", None), getattr(torch._C, "_nn", None)):
         if name := getattr(module, op._schema.name.removeprefix("aten::"), None):
             yield name, ["out"]
     arguments = [(a.name, str(a.type)) for a in op._schema.arguments]

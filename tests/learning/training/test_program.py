@@ -55,6 +55,13 @@ def test_a_program_computes_what_its_function_computes(function):
         assert torch.equal(program((x,)), function(x))
 
 
+@pytest.mark.parametrize("missing", ["torch._guards.tracing", "torch._subclasses.FakeTensorMode"])
+def test_a_version_of_pytorch_without_the_private_parts_records_the_same(monkeypatch, missing):
+    monkeypatch.delattr(missing)
+    x = torch.randn(5, 6)
+    assert torch.equal(record(gradients, torch.zeros(5, 6))((x,)), gradients(x))
+
+
 def test_recording_leaves_the_state_as_it_was_and_runs_change_it():
     norm, x = nn.BatchNorm1d(6), torch.randn(5, 6)
     own, total = nn.BatchNorm1d(6), torch.ones(6)
