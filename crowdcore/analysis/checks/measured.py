@@ -143,7 +143,9 @@ class Measures:
             return _nothing(f"No label has an answer time ({' and '.join(left_out)})")
         limit = self.rules.fast_below_seconds or float(np.median(found.seconds[known])) / 5
         if limit <= found.step:
-            return _nothing(f"Times are rounded to {found.step:g} s, so that answers below {limit:.3g} s cannot be seen")
+            return _nothing(
+                f"Times are rounded to {found.step:g} s, so that answers below {limit:.3g} s cannot be seen"
+            )
         fast = np.where(known, found.seconds < limit, np.nan)
         per_worker = np.bincount(self.dataset.worker, fast == 1, self.dataset.n_workers)
         usual = per_worker > self.dataset.labels_per_worker / 2
