@@ -189,7 +189,12 @@ def test_speed_over_time_is_drawn_with_its_change(seen: View) -> None:
     assert len(slowed.figure.data[0].y) == len(slowed.table) == 10
     steady = worker_page.worker_speed_over_time(of, of.workers[4])
     assert "No change of speed is sure" in steady.notes[0]
-    assert worker_page.worker_speed_over_time(seen, seen.workers[0]).figure is None
+    by_gaps = worker_page.worker_speed(seen)
+    assert "gap to the same worker's label before" in by_gaps.notes[1]
+    assert not by_gaps.table["too_fast"].any()
+    assert worker_page.worker_speed_over_time(seen, seen.workers[0]).figure is not None
+    untimed = view(cc.load_dataset("demo"))
+    assert worker_page.worker_speed_over_time(untimed, untimed.workers[0]).figure is None
 
 
 def test_flags_lead_the_ranking() -> None:

@@ -9,7 +9,6 @@ import numpy as np
 
 from crowdcore import aggregation
 from crowdcore.analysis.checks.rules import Rules
-from crowdcore.analysis.checks.speed import answer_times
 from crowdcore.analysis.coordinated.workers import PAIRS
 from crowdcore.analysis.evaluation.bootstrap import interval, weights
 from crowdcore.analysis.evaluation.gold_scores import judge
@@ -25,6 +24,7 @@ from crowdcore.analysis.verdicts.workers import (
     WorkerVerdicts,
     worker_evidence,
 )
+from crowdcore.analysis.workers.answer_times import answer_times
 from crowdcore.analysis.workers.quality import wilson
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset

@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from crowdcore.analysis.verdicts.drift import times
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
 
+BY_GAPS = (
+    "There is no column “seconds”: an answer's time is the gap to the same worker's label before, without breaks of more "
+    "than 30 minutes and without labels that share their time."
+)
+"""How answers are timed where only their moments are known."""
 _STEPS = (86_400.0, 3_600.0, 60.0, 1.0)  # s, to which times may be rounded
 
 
@@ -48,7 +54,7 @@ def answer_times(dataset: CrowdDataset, break_minutes: float = 30.0) -> AnswerTi
     """
     none = np.zeros(dataset.n_annotations, bool)
     if dataset.extra is not None and "seconds" in dataset.extra:
-        seconds = dataset.extra["seconds"].to_numpy(np.float64)
+        seconds = pd.to_numeric(dataset.extra["seconds"], errors="coerce").to_numpy(np.float64)
         return None if np.isnan(seconds).all() else AnswerTimes(seconds, none, 0, 0.0, "the column seconds")
     moment = times(dataset)
     if moment is None:
