@@ -41,7 +41,7 @@ def next_labels(
         capacity: most labels of each worker; 0 = no limit.
         explore: weight of what is learnt about the workers.
         workers: those who are available; default: all.
-        flagged: whether those are asked, too, whom Overview names as guessing, acting with others, or worse than before.
+        flagged: whether those are asked, too, whom Overview says to guess, to act with others, or to drift.
     """
     found = _found(view, budget, capacity, explore, workers, flagged)
     table = pd.DataFrame(

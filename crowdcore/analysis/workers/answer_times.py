@@ -12,8 +12,8 @@ from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
 
 BY_GAPS = (
-    "There is no column “seconds”: an answer's time is the gap to the same worker's label before, without breaks of more "
-    "than 30 minutes and without labels that share their time."
+    "There is no column “seconds”: an answer's time is the gap to the same worker's label before, without breaks of "
+    "more than 30 minutes and without labels that share their time."
 )
 """How answers are timed where only their moments are known."""
 _STEPS = (86_400.0, 3_600.0, 60.0, 1.0)  # s, to which times may be rounded

@@ -55,7 +55,7 @@ class WorkerSpeed:
 
 
 def timed_answers(dataset: CrowdDataset) -> tuple[IntArray, FloatArray]:
-    """Numbers of the annotations that took more than 0 s, and their seconds; none where times are rounded to minutes."""
+    """Numbers of the annotations that took more than 0 s, and their seconds; none where times are to the minute."""
     found = answer_times(dataset)
     if found is None or found.step > 1:
         return np.empty(0, np.int64), np.empty(0)
