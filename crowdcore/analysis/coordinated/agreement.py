@@ -28,9 +28,9 @@ def agreement_beyond(found: PairMistakes, dataset: CrowdDataset, margin: float =
     be ``a_rs = c + (1 - c) u_r u_s`` (workers who know or guess; Ghosh, Kale, McAfee 2011), where hard tasks lower all
     u alike. The u are fitted by least squares to all pairs; pairs that agree far too much are left out in turn, and
     a pair is predicted without itself. The p-value is the binomial tail at the prediction plus ``margin`` of its
-    standard deviations: the error of u_r and u_s, and how far pairs scatter beyond their noise. Two workers who both favour a
-    class agree for that alone: where their own label shares make equal labels more likely than c, the prediction takes
-    ``c_rs = Σ_b p_r(b) p_s(b)`` instead.
+    standard deviations: the error of u_r and u_s, and how far pairs scatter beyond their noise. Two workers who both
+    favour a class agree for that alone: where their own label shares make equal labels more likely than c, the
+    prediction takes ``c_rs = Σ_b p_r(b) p_s(b)`` instead.
 
     Args:
         found: the pairs.
