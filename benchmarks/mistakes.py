@@ -148,7 +148,7 @@ def pairs(crowds: int) -> None:
 
 def intervals(crowds: int) -> None:
     model = aggregation.get("dawid-skene")
-    print("| crowd | sampled | as pages show | credible | bootstrap |\n|---|---|---|---|---|")
+    print("| crowd | sampled | as pages show | true labels known | credible | bootstrap |\n|---|---|---|---|---|---|")
     for name, (n_tasks, n_workers, n, per_task, skill, evenly) in INTERVALS.items():
         held = []
         for seed in range(crowds):
@@ -158,9 +158,10 @@ def intervals(crowds: int) -> None:
             worker = rng.permuted(np.tile(np.arange(n_workers), (n_tasks, 1)), axis=1)[:, :per_task].ravel()
             task = np.repeat(np.arange(n_tasks), per_task)
             dataset = crowd(task, worker, draw(confusion[worker, gold[task]], rng), gold, n_workers)
-            drawn = analysis.sampled_confusion(dataset), sampled(dataset)
             each = (
-                *drawn,
+                analysis.sampled_confusion(dataset),
+                sampled(dataset),
+                analysis.sampled_confusion(dataset, known=gold),
                 analysis.credible_intervals(model.fit(dataset)),
                 analysis.bootstrap_confusion(dataset, model, n_resamples=60),
             )

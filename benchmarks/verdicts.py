@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binom
+from scipy.stats import binom, hypergeom
 
 from crowdcore import analysis
-from crowdcore.analysis.verdicts.workers import GUESSING
+from crowdcore.analysis.verdicts.workers import DRIFTING as FALLING, GUESSING
 from crowdcore.data.dataset import CrowdDataset
 
 HONEST: Mapping[str, Mapping[str, Any]] = {
@@ -157,17 +157,38 @@ def most_power(found: analysis.WorkerVerdicts, n_classes: int) -> float:
     return float(guess.cdf(most) + rest * guess.pmf(most + 1))
 
 
+def most_power_of_fall(crowd: CrowdDataset) -> float:
+    """The chance that the best test finds the fall of a worker, were all true labels and the moment of the fall known.
+
+    Right labels after the moment are hypergeometric given all right labels, if nothing changed; the test that rejects
+    at the fewest is the most powerful unbiased one (Lehmann & Romano 2005, section 4.5), its level that of Holm's first
+    step, kept exactly by drawing lots.
+    """
+    assert crowd.extra is not None
+    own, when = crowd.worker == DRIFTING, crowd.extra["timestamp"].to_numpy()
+    right = (crowd.label == crowd.gold[crowd.task])[own]
+    late = when[own] > np.median(when[own])
+    chance, found = hypergeom(len(right), right.sum(), late.sum()), right[late].sum()
+    level = FALLING * 0.05 / crowd.n_workers
+    return float(np.clip((level - chance.cdf(found - 1)) / chance.pmf(found), 0, 1))
+
+
 def bounds(seeds: range) -> None:
-    """Print the share of spammers that are found by gold, and that any such test would find."""
-    print("\n| planted | labels | spammer found by gold | by the most powerful test |\n|---|--:|--:|--:|")
+    """Print the share of spammers and of falls that are found by gold, and that the best tests would find."""
+    print(
+        "\n| planted | labels | spammer found by gold | by the most powerful test | fall found by gold | moment known |"
+    )
+    print("|---|--:|--:|--:|--:|--:|")
     for kind, settings in PLANTED.items():
         rows = []
         for seed in seeds:
             crowd = planted_crowd(seed, **settings)
             found = analysis.worker_verdicts(crowd, "gold")
-            rows.append((found.judged[SPAMMER], named(found)[0], most_power(found, crowd.n_classes)))
-        labels, share, most = np.mean(rows, 0)
-        print(f"| {kind} | {labels:.0f} | {share:.2f} | {most:.2f} |", flush=True)
+            spammer, _, _, falls, _ = named(found)
+            of_fall = falls, most_power_of_fall(crowd)
+            rows.append((found.judged[SPAMMER], spammer, most_power(found, crowd.n_classes), *of_fall))
+        labels, *shares = np.mean(rows, 0)
+        print(f"| {kind} | {labels:.0f} | " + " | ".join(f"{share:.2f}" for share in shares) + " |", flush=True)
 
 
 def main() -> int:

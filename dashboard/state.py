@@ -62,7 +62,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "tasks": ("task", "show", "true", "given", "worker", "number", "sort", *_limits("")),
     "review": ("by", "show", "true", "given", "workers", "against", "task", "worker"),
     "check": ("rules", "strict"),
-    "next": ("budget", "capacity", "available", "task"),
+    "next": ("budget", "capacity", "available", "flagged", "task"),
     "train": ("methods", "settings", "runs", "view", "metric", "smooth", "axes"),
     "runs": ("datasets", "methods", "states", "tags", "find", "trials", "runs"),
     "compare": (

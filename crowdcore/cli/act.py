@@ -11,7 +11,6 @@ from crowdcore.cli._options import Accept, DatasetName, HideNames, Read, Referen
 from crowdcore.cli._output import Printed
 from crowdcore.cli._runs import reference_named
 from crowdcore.core.errors import SettingError
-from crowdcore.data import CrowdDataset
 from crowdcore.exhibits import View, view
 
 Share = Annotated[float, typer.Option(help="Share of the typical worker's skill below which a worker is removed.")]
@@ -50,23 +49,26 @@ def overview(
 
 
 def next_labels(
-    ds: CrowdDataset,
+    seen: View,
     budget: Annotated[int, typer.Option(help="Labels to ask for.", min=1)] = 100,
     capacity: Annotated[int, typer.Option(help="Most labels of each worker; 0 = no limit.", min=0)] = 0,
     worker: Annotated[
         list[str] | None, typer.Option(help="A worker who is available; repeatable. Default: all.")
     ] = None,
     explore: Annotated[float, typer.Option(help="Weight of what is learnt about the workers.", min=0)] = 0.0,
-    hide_names: HideNames = False,
+    flagged: Annotated[
+        bool, typer.Option("--flagged", help="Ask those workers, too, whom `crowdcore overview` flags.")
+    ] = False,
 ) -> Shown:
     """Spend a budget of labels where they are expected to tell most; --out writes the assignments."""
     from crowdcore.exhibits import next_labels as made
 
-    seen, asked = view(ds, "majority-vote", hidden=hide_names), (budget, capacity, explore, tuple(worker or ()))
+    asked = budget, capacity, explore, tuple(worker or ()), flagged
     assigned, workers = made.next_labels(seen, *asked), made.next_labels_per_worker(seen, *asked)
-    facts = {"dataset": ds.name, "assignments": assigned.table, "workers": workers.table, "notes": assigned.notes}
+    name = seen.dataset.name
+    facts = {"dataset": name, "assignments": assigned.table, "workers": workers.table, "notes": assigned.notes}
     printed = [
-        Printed(workers.table, f"{ds.name}: {workers.title}", limit=20),
+        Printed(workers.table, f"{name}: {workers.title}", limit=20),
         Printed(assigned.table, assigned.title, assigned.notes, 20),
     ]
     return Shown(facts, printed, assigned)

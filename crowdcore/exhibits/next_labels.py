@@ -16,7 +16,7 @@ from crowdcore.exhibits.view import View, cached
 if TYPE_CHECKING:
     from crowdcore.analysis import NextLabels
 
-__all__ = ["next_labels", "next_labels_per_worker", "together"]
+__all__ = ["next_labels", "next_labels_per_worker"]
 
 BUDGET = 100
 MODEL = (
@@ -26,7 +26,12 @@ MODEL = (
 
 
 def next_labels(
-    view: View, budget: int = BUDGET, capacity: int = 0, explore: float = 0.0, workers: tuple[str, ...] = ()
+    view: View,
+    budget: int = BUDGET,
+    capacity: int = 0,
+    explore: float = 0.0,
+    workers: tuple[str, ...] = (),
+    flagged: bool = False,
 ) -> Exhibit:
     """Which task to give to which worker next, the most telling labels first; index = task number.
 
@@ -36,8 +41,9 @@ def next_labels(
         capacity: most labels of each worker; 0 = no limit.
         explore: weight of what is learnt about the workers.
         workers: those who are available; default: all.
+        flagged: whether those are asked, too, whom Overview says to guess, to act with others, or to drift.
     """
-    found = _found(view, budget, capacity, explore, workers)
+    found = _found(view, budget, capacity, explore, workers, flagged)
     table = pd.DataFrame(
         {"task": found.task_ids[found.task], "worker": view.names_of(found.worker), "gain_bits": found.gain},
         index=found.task,
@@ -49,14 +55,30 @@ def next_labels(
     told = (
         f"{len(found.task):,} labels are expected to give {found.gain.sum():,.0f} of {found.entropy.sum():,.0f} bits."
     )
-    doubt = together(view, found)
-    short = (f"No more than {len(found.task):,} labels can be asked for.",) if len(found.task) < budget else ()
-    return Exhibit(
-        "next-labels", "Next labels", None, table, (told, *([doubt] if doubt else []), *short, MODEL), click=click
-    )
+    doubt = acting_together(view, found) if flagged else left_out(view, workers)
+    short = f"No more than {len(found.task):,} labels can be asked for." if len(found.task) < budget else ""
+    notes = tuple(note for note in (told, doubt, short, MODEL) if note)
+    return Exhibit("next-labels", "Next labels", None, table, notes, click=click)
 
 
-def together(view: View, found: NextLabels) -> str:
+def left_out(view: View, workers: tuple[str, ...] = ()) -> str:
+    """Which of the available workers are asked for nothing, and why; empty without any."""
+    found, available = workers_judged(view), np.isin(view.workers, workers or view.workers)
+    why = {
+        "no better than guessing": found.verdict == "remove",
+        "copy or act with others": found.together,
+        "worse than before": found.drifts,
+    }
+    named, told = ~available, []
+    for reason, these in why.items():
+        if (new := these & ~named).any():
+            told.append(f"{listed(sorted(view.names_of(np.flatnonzero(new))))} ({reason})")
+        named = named | these
+    n = int((found.accused & available).sum())
+    return f"Overview flags {n:,} of the available workers, who are left out: {'; '.join(told)}." if n else ""
+
+
+def acting_together(view: View, found: NextLabels) -> str:
     """A warning if labels are to be asked of workers who act together; empty without any."""
     asked = np.unique(found.worker[workers_judged(view).together[found.worker]])
     if not len(asked):
@@ -64,12 +86,17 @@ def together(view: View, found: NextLabels) -> str:
     names = listed(sorted(view.names_of(asked)))
     return (
         f"{names} {'acts' if len(asked) == 1 else 'act'} with others, as Overview says: labels that confirm each other "
-        "tell less than is expected here. Ask the other workers instead."
+        "tell less than is expected here."
     )
 
 
 def next_labels_per_worker(
-    view: View, budget: int = BUDGET, capacity: int = 0, explore: float = 0.0, workers: tuple[str, ...] = ()
+    view: View,
+    budget: int = BUDGET,
+    capacity: int = 0,
+    explore: float = 0.0,
+    workers: tuple[str, ...] = (),
+    flagged: bool = False,
 ) -> Exhibit:
     """How many labels each worker gets, and what they are expected to tell.
 
@@ -79,14 +106,20 @@ def next_labels_per_worker(
         capacity: most labels of each worker; 0 = no limit.
         explore: weight of what is learnt about the workers.
         workers: those who are available; default: all.
+        flagged: whether those are asked, too, whom Overview flags.
     """
-    table = _found(view, budget, capacity, explore, workers).per_worker()
+    table = _found(view, budget, capacity, explore, workers, flagged).per_worker()
     table["worker"] = view.names_of(table.index.to_numpy())
     table = table.sort_values(["labels", "worker"], ascending=[False, True])
     return Exhibit("next-labels-per-worker", "Next labels of each worker", None, table)
 
 
 @cached
-def _found(view: View, budget: int, capacity: int, explore: float, workers: tuple[str, ...]) -> NextLabels:
-    ids = [str(view.dataset.worker_ids[view.worker_number(name)]) for name in workers] or None
+def _found(
+    view: View, budget: int, capacity: int, explore: float, workers: tuple[str, ...], flagged: bool
+) -> NextLabels:
+    asked = np.isin(np.arange(len(view.workers)), [view.worker_number(name) for name in workers or view.workers])
+    if not flagged:
+        asked &= ~workers_judged(view).accused
+    ids = None if asked.all() else [str(name) for name in view.dataset.worker_ids[asked]]
     return analysis.next_labels(view.dataset, budget, workers=ids, capacity=capacity or None, explore=explore)

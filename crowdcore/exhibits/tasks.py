@@ -27,8 +27,8 @@ SHOWS: Mapping[Show, str] = {
     "unlabelled": "No annotation",
 }
 """Which tasks to list, in words."""
-Sort: TypeAlias = Literal["disputed", "gain"]
-SORTS: Mapping[Sort, str] = {"disputed": "The most disputed first", "gain": "By what relabelling gains"}
+Sort: TypeAlias = Literal["gain", "disputed"]
+SORTS: Mapping[Sort, str] = {"gain": "By what relabelling gains", "disputed": "The most disputed first"}
 """In which order, in words."""
 _AROUND = 8  # words shown on either side of a token
 
@@ -39,9 +39,9 @@ def tasks(
     true: str | None = None,
     given: str | None = None,
     worker: str | None = None,
-    sort: Sort = "disputed",
+    sort: Sort = "gain",
 ) -> Exhibit:
-    """Tasks that pass all filters, the most disputed or the most rewarding to label again first; index = task number.
+    """Tasks that pass all filters, the most rewarding to label again or the most disputed first; index = task number.
 
     Args:
         view: whose tasks.
@@ -72,10 +72,11 @@ def tasks(
             None if worker is None else view.worker_number(worker),
         )
     frame = found.frame(annotated=show != "unlabelled")
-    table = frame if show == "unlabelled" else frame[keep[frame.index]]
+    table = frame if show == "unlabelled" else frame[keep[frame.index]].copy(deep=False)
     if sort == "gain" and show != "unlabelled":
         gain = view.of(analysis.task_verdicts).gain[table.index]
-        table = table.assign(gain=gain).sort_values("gain", ascending=False, kind="stable")
+        table.insert(1, "gain", gain)
+        table = table.sort_values("gain", ascending=False, kind="stable")
     return Exhibit("tasks", SHOWS[show], None, with_words(dataset, table), click=click)
 
 

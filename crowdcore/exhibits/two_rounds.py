@@ -55,7 +55,11 @@ def round_mistakes(view: View, by: str = HALVES, at: str = "") -> Exhibit:
         at: where the second round begins, or its value of the column; of halves the seed.
     """
     table = _percent(_found(view, by, at).mistakes_frame())
-    notes = ("“First”, “second”: share of the labels on tasks of the true class; “workers”: how many made it.",)
+    notes: tuple[str, ...] = (
+        "“First”, “second”: share of the labels on tasks of the true class; “workers”: how many made it.",
+    )
+    if not table["change"].astype(bool).any():
+        notes = ("No single mistake changed beyond noise.", *notes)
 
     def click(row: int) -> dict[str, str]:
         return {"true": str(table["true"][row]), "given": str(table["given"][row])}

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
+from crowdcore.analysis.workers.answer_times import BY_GAPS
 from crowdcore.analysis.workers.confusion import row_shares
 from crowdcore.analysis.workers.speed import RULE
 from crowdcore.exhibits._intervals import in_words, sampled
@@ -144,9 +145,13 @@ def worker_speed(view: View) -> Exhibit:
     found = analysis.worker_speed(view.dataset)
     title = "Speed of the workers"
     if found is None:
-        return Exhibit("worker-speed", title, None, pd.DataFrame({"seconds": ["none: no column “seconds”"]}))
+        return Exhibit(
+            "worker-speed", title, None, pd.DataFrame({"seconds": ["none: no column “seconds” or “timestamp”"]})
+        )
     table = view.in_order(view.renamed(found).frame().sort_values("fast", ascending=False, kind="stable"))
-    return Exhibit("worker-speed", title, None, table, (RULE,), click=lambda r: {"worker": view.workers[r]})
+    gaps = view.dataset.extra is not None and "seconds" not in view.dataset.extra
+    notes = (RULE, *([BY_GAPS] if gaps else []))
+    return Exhibit("worker-speed", title, None, table, notes, click=lambda r: {"worker": view.workers[r]})
 
 
 @cached
@@ -155,7 +160,7 @@ def worker_speed_over_time(view: View, worker: str) -> Exhibit:
     found = analysis.worker_speed_over_time(view.dataset, worker=view.worker_number(worker))
     title = f"Speed of {worker}"
     if found is None:
-        none = pd.DataFrame({"seconds": ["none: it needs the columns “seconds” and “timestamp”"]})
+        none = pd.DataFrame({"seconds": ["none: it needs the column “timestamp”"]})
         return Exhibit("worker-speed-over-time", title, None, none)
     found = replace(found, name=worker)
     said = "No change of speed is sure."

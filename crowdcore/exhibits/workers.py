@@ -156,6 +156,7 @@ def worker_quality(view: View) -> Exhibit:
     frame = pd.DataFrame(
         {
             "worker": list(view.workers),
+            "signal": signals,
             "annotations": found.n_annotations,
             "accuracy": found.accuracy,
             "acc. low": found.accuracy_low,
@@ -164,7 +165,6 @@ def worker_quality(view: View) -> Exhibit:
             "bits per label": found.information,
             "agreement κ": found.agreement_kappa,
             "with majority": found.majority_agreement,
-            "signal": signals,
             "labels changed without": alone["changed"],
             **({"accuracy without": alone["accuracy_change"]} if view.truth.checked else {}),
         }

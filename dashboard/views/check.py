@@ -56,6 +56,11 @@ def board() -> None:
     verdicts: list[str] = [outcome.verdict for outcome in found.outcomes]
     numbers((word.capitalize(), str(verdicts.count(word)), meaning) for word, meaning in VERDICTS.items())
     named = rules.model_copy(update={"reference": view.reference})  # so that the command line takes the same
+    for verdict in VERDICTS:
+        for outcome in found.outcomes:
+            if outcome.verdict == verdict:
+                told(found, outcome)
+    st.header("Take it along")
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, made, file, mime, icon in (
             ("JUnit XML", partial(junit_xml, found, strict), "check.xml", "application/xml", "code"),
@@ -69,16 +74,13 @@ def board() -> None:
     files = ["--rules", "rules.yaml", "--junit", "check.xml", "--html", "check.html"]
     command = shlex.join(["crowdcore", "check", services.spelled(state.get("dataset")), *files, *options])
     st.code(command, language=None, wrap_lines=True)
-    for verdict in VERDICTS:
-        for outcome in found.outcomes:
-            if outcome.verdict == verdict:
-                told(found, outcome)
 
 
 def told(found: Check, outcome: Outcome) -> None:
     """A rule's verdict in a sentence, with links to the workers whom it names."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"verdict-{outcome.rule}"):
-        badge(outcome.verdict)
+        with st.container(width=112):
+            badge(outcome.verdict)
         st.markdown(f"**{as_text(outcome.rule)}**: {as_text(outcome.sentence)}", width="stretch")
     named = found.workers_of(outcome)
     if named and outcome.verdict != "pass":

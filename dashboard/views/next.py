@@ -31,7 +31,12 @@ def board() -> None:
         shared = -(-3 * budget // max(1, len(chosen or view.workers)))  # thrice an equal share
         capacity = number("Capacity (labels)", "capacity", shared, 0, "Most labels of each worker; 0: no limit.")
         workers = st.multiselect("Available workers", view.listed, placeholder="All", **state.bind("available", chosen))
-    asked = budget, capacity, 0.0, tuple(workers)
+        flagged = st.toggle(
+            "Ask flagged workers, too",
+            help="Those whom Overview names as guessing, copying or acting with others, or worse than before.",
+            **state.bind("flagged", state.get("flagged") == "yes"),
+        )
+    asked = budget, capacity, 0.0, tuple(workers), flagged
     found = next_labels.next_labels(view, *asked)
     st.markdown(found.notes[0])
     for warning in found.notes[1:-1]:

@@ -52,6 +52,11 @@ def board() -> None:
         take_along(view, limits)
     workers = verdicts.worker_verdicts(view, remove, trust, confused)
     st.header("Workers")
+    if view.hidden:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption("Workers go by pseudonyms.", width="content")
+            if st.button("Show their names", on_click=state.put, kwargs={"names": "shown"}, type="tertiary"):
+                st.rerun()  # the sidebar, too
     how_many(counts.table, "worker")
     urgent = workers.table[workers.table["verdict"].isin(["remove", "check", "train"])]
     if not len(urgent):

@@ -13,7 +13,7 @@ VIEWS = {
     "/shared-mistakes?dataset=demo&reference=majority-vote&true=three&given=nine&beside=gold": "gave nine to a task",
     "/annotators?dataset=demo&reference=gold&view=One+worker&worker=w02": "All annotators together",
     "/annotators?dataset=demo&reference=gold&view=Ranking&without=w02&without=w03": "Annotations left out",
-    "/tasks?dataset=demo&reference=gold&show=misled&true=three": "the most disputed first",
+    "/tasks?dataset=demo&reference=gold&show=misled&true=three": "by what relabelling gains",
     "/?dataset=demo&reference=gold&view=Open+a+file": "A table with one row per label",
 }
 

@@ -189,7 +189,12 @@ def test_speed_over_time_is_drawn_with_its_change(seen: View) -> None:
     assert len(slowed.figure.data[0].y) == len(slowed.table) == 10
     steady = worker_page.worker_speed_over_time(of, of.workers[4])
     assert "No change of speed is sure" in steady.notes[0]
-    assert worker_page.worker_speed_over_time(seen, seen.workers[0]).figure is None
+    by_gaps = worker_page.worker_speed(seen)
+    assert "gap to the same worker's label before" in by_gaps.notes[1]
+    assert not by_gaps.table["too_fast"].any()
+    assert worker_page.worker_speed_over_time(seen, seen.workers[0]).figure is not None
+    untimed = view(cc.load_dataset("demo"))
+    assert worker_page.worker_speed_over_time(untimed, untimed.workers[0]).figure is None
 
 
 def test_flags_lead_the_ranking() -> None:
@@ -201,7 +206,7 @@ def test_flags_lead_the_ranking() -> None:
     assert (np.diff(bits[~np.isnan(bits)]) <= 0).all()
 
 
-def test_workers_who_act_together_are_flagged_and_no_labels_are_asked_of_them_without_a_word() -> None:
+def test_flagged_workers_are_asked_for_labels_only_if_they_are_to_be() -> None:
     crowd = planted_crowd(1, n_tasks=600, n_workers=15, skill=(0.6, 0.95), even=True)
     of = view(replace(crowd, gold=None), "majority-vote")
     table = cc.exhibits.workers.worker_quality(of).table
@@ -211,8 +216,14 @@ def test_workers_who_act_together_are_flagged_and_no_labels_are_asked_of_them_wi
     assert figure is not None
     assert {len(trace.x) for trace in figure.data if trace.name == "act with others (2)"} == {2}
     assert "become worse (1)" in {trace.name for trace in figure.data}
-    asked = cc.exhibits.next_labels.next_labels(of, 40)
-    assert {"w01", "w02"} & set(asked.table["worker"])
-    assert "with others, as Overview says" in asked.notes[1]
-    rest = tuple(name for name in of.workers if name not in {"w01", "w02"})
-    assert not any("with others" in note for note in cc.exhibits.next_labels.next_labels(of, 40, workers=rest).notes)
+    flagged, asked = {"w00", "w01", "w02", "w04"}, cc.exhibits.next_labels.next_labels(of, 40)
+    assert not flagged & set(asked.table["worker"])
+    assert "flags 4 of the available workers, who are left out: w00 (no better" in asked.notes[1]
+    assert "w01 and w02 (copy or act with others); w04 (worse than before)" in asked.notes[1]
+    both = cc.exhibits.next_labels.next_labels(of, 40, workers=("w01", "w02"), flagged=True)
+    assert set(both.table["worker"]) <= {"w01", "w02"}
+    assert len(both.table) == 40
+    assert "with others, as Overview says" in both.notes[1]
+    assert cc.exhibits.next_labels.next_labels(of, 40, workers=("w01", "w02")).table.empty
+    honest = cc.exhibits.next_labels.next_labels(of, 40, workers=("w05", "w06"))
+    assert not any("left out" in note for note in honest.notes)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from crowdcore import aggregation
 from crowdcore.analysis.checks.rules import Rules
-from crowdcore.analysis.checks.speed import answer_seconds
 from crowdcore.analysis.coordinated.workers import PAIRS
 from crowdcore.analysis.evaluation.bootstrap import interval, weights
 from crowdcore.analysis.evaluation.gold_scores import judge
@@ -25,6 +24,7 @@ from crowdcore.analysis.verdicts.workers import (
     WorkerVerdicts,
     worker_evidence,
 )
+from crowdcore.analysis.workers.answer_times import answer_times
 from crowdcore.analysis.workers.quality import wilson
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
@@ -132,17 +132,30 @@ class Measures:
         return self._share_of_workers(found.verdict == "remove", found.low > 0, lacks, missing)
 
     def fast_labels_percent(self) -> Measured:
-        """Labels faster than the limit, with a bootstrap over tasks."""
-        seconds = answer_seconds(self.dataset)
-        if seconds is None:
+        """Labels faster than the limit, with a bootstrap over tasks; labels in batches may all be, or none."""
+        found = answer_times(self.dataset, self.rules.break_minutes)
+        if found is None:
             return _nothing("The labels have neither seconds nor times (columns seconds, timestamp)")
-        limit = self.rules.fast_below_seconds or float(np.nanmedian(seconds)) / 5
-        fast = np.where(np.isnan(seconds), np.nan, seconds < limit)
+        batched, known = int(found.batch.sum()), ~np.isnan(found.seconds)
+        left_out = [f"{found.first:,} that begin a session"] if found.first else []
+        left_out += [f"{batched:,} that share their time with another label of the worker"] if batched else []
+        if not known.any():
+            return _nothing(f"No label has an answer time ({' and '.join(left_out)})")
+        limit = self.rules.fast_below_seconds or float(np.median(found.seconds[known])) / 5
+        if limit <= found.step:
+            return _nothing(
+                f"Times are rounded to {found.step:g} s, so that answers below {limit:.3g} s cannot be seen"
+            )
+        fast = np.where(known, found.seconds < limit, np.nan)
         per_worker = np.bincount(self.dataset.worker, fast == 1, self.dataset.n_workers)
         usual = per_worker > self.dataset.labels_per_worker / 2
-        return self._share_of_labels(
-            fast, f"labels with a time; too fast is below {limit:.3g} s", np.flatnonzero(usual)
-        )
+        words = f"labels with a time ({found.source}); too fast is below {limit:.3g} s"
+        words += f"; not judged are {' and '.join(left_out)}" if left_out else ""
+        measured = self._share_of_labels(fast, words, np.flatnonzero(usual))
+        judged = known.sum() / (known.sum() + batched)
+        low, high = judged * measured.low, judged * measured.high + 100 * (1 - judged)
+        lacks = "How long the labels of one time took cannot be told" if batched else ""
+        return replace(measured, low=low, high=high, lacks=lacks)
 
     def tasks_with_few_labels_percent(self) -> Measured:
         """Labelled tasks with too few labels: a fact, without interval."""

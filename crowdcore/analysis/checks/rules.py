@@ -46,7 +46,7 @@ class Rules(Settings):
         10, 0, 100, "Workers whose labels carry no information about the truth."
     )
     max_fast_labels_percent: float | None = _limit(
-        5, 0, 100, "Labels given faster than fast_below_seconds; needs a column seconds or timestamp."
+        5, 0, 100, "Labels given faster than fast_below_seconds; needs a column seconds, or timestamp of each label."
     )
     max_tasks_with_few_labels_percent: float | None = _limit(
         10, 0, 100, "Labelled tasks with fewer labels than labels_per_task."
@@ -75,6 +75,9 @@ class Rules(Settings):
     )
     fast_below_seconds: float | None = Field(
         default=None, gt=0, description="Labels below this are too fast; default: a fifth of the median label's."
+    )
+    break_minutes: float = Field(
+        default=30, gt=0, description="A longer gap between a worker's labels is a break, and no answer time."
     )
     level: float = Field(default=0.95, gt=0.5, lt=1, description="Of the intervals that must keep a limit.")
     resamples: int = Field(default=1000, ge=100, le=100_000, description="Of the bootstrap over tasks.")

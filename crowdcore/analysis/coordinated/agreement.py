@@ -16,24 +16,26 @@ from crowdcore.data.dataset import CrowdDataset
 _FEWEST = 10  # shared tasks of a pair that is tested
 _SCATTER = 0.01  # variance beyond noise that a pair is granted in the fit, so that no pair outweighs many others
 _OUTLYING = 2.5  # standardised residual from which a pair does not tell of its workers
-_MARGIN = 3.0  # standard deviations of the prediction granted to every pair
+MARGIN = 3.0
+"""Standard deviations of the prediction granted to every pair."""
 _STEPS = 10
 
 
-def agreement_beyond(found: PairMistakes, dataset: CrowdDataset) -> FloatArray:
+def agreement_beyond(found: PairMistakes, dataset: CrowdDataset, margin: float = MARGIN) -> FloatArray:
     """(n_pairs,) chance of so many equal labels, were the two as far from each other as from the others; NaN untested.
 
     Labels by chance are equal with c, the sum of squared label shares. The share of equal labels of r and s is taken to
     be ``a_rs = c + (1 - c) u_r u_s`` (workers who know or guess; Ghosh, Kale, McAfee 2011), where hard tasks lower all
     u alike. The u are fitted by least squares to all pairs; pairs that agree far too much are left out in turn, and
-    a pair is predicted without itself. The p-value is the binomial tail at the prediction plus three of its standard
-    deviations: the error of u_r and u_s, and how far pairs scatter beyond their noise. Two workers who both favour a
-    class agree for that alone: where their own label shares make equal labels more likely than c, the prediction takes
-    ``c_rs = Σ_b p_r(b) p_s(b)`` instead.
+    a pair is predicted without itself. The p-value is the binomial tail at the prediction plus ``margin`` of its
+    standard deviations: the error of u_r and u_s, and how far pairs scatter beyond their noise. Two workers who both
+    favour a class agree for that alone: where their own label shares make equal labels more likely than c, the
+    prediction takes ``c_rs = Σ_b p_r(b) p_s(b)`` instead.
 
     Args:
         found: the pairs.
         dataset: what they labelled.
+        margin: standard deviations of the prediction that are granted.
     """
     n_classes, n_workers = dataset.n_classes, dataset.n_workers
     given = np.bincount(dataset.worker.astype(np.int64) * n_classes + dataset.label, minlength=n_workers * n_classes)
@@ -47,14 +49,15 @@ def agreement_beyond(found: PairMistakes, dataset: CrowdDataset) -> FloatArray:
     n, agreed = found.both_labelled.astype(np.float64), found.agreed.astype(np.float64)
     one, other = found.worker_a, found.worker_b
     own = sum((shares[one, b] * shares[other, b] for b in range(n_classes)), np.zeros(len(n)))
-    limit = _limit(one, other, n, agreed / n, chance, np.maximum(own, chance), tested, n_workers)
+    predicted, doubt = _prediction(one, other, n, agreed / n, chance, np.maximum(own, chance), tested, n_workers)
+    limit = np.minimum(predicted + margin * doubt, 1 - 1e-3)
     out[tested] = 1.0
     more = tested & (agreed > limit * n)
     out[more] = betainc(agreed[more], n[more] - agreed[more] + 1, limit[more])
     return out
 
 
-def _limit(
+def _prediction(
     one: IntArray,
     other: IntArray,
     n: FloatArray,
@@ -63,8 +66,8 @@ def _limit(
     own_chance: FloatArray,
     tested: BoolArray,
     n_workers: int,
-) -> FloatArray:
-    """(n_pairs,) the share of equal labels that the fit explains, its doubt granted."""
+) -> tuple[FloatArray, FloatArray]:
+    """(n_pairs,) the share of equal labels that the fit explains, and its standard deviation."""
     scale = 1 - chance
     excess = (rate - chance) / scale
     typical = float(np.sqrt(np.clip((n * excess).sum() / n.sum(), 0.01, 1)))
@@ -92,4 +95,4 @@ def _limit(
         used = gap <= _OUTLYING * np.sqrt(noise / n + unsure + scatter)
         u = (u + np.clip(above / below, 0.02, 1.0)) / 2
     expected = own_chance + (1 - own_chance) * first * second
-    return np.asarray(np.minimum(expected + _MARGIN * np.sqrt(unsure + scatter), 1 - 1e-3))
+    return expected, np.asarray(np.sqrt(unsure + scatter))

@@ -32,6 +32,10 @@ from crowdcore.data.dataset import CrowdDataset
 
 PAIRS, PUSHES = 0.2, 0.6
 """Shares of the level for each of the two tests of pairs, and for pushed mistakes: with few classes few coincide."""
+_HALF_A_DEVIATION, _VOTED_AT = (
+    0.5,
+    0.001,
+)  # standard deviations and p-value of agreement that must support a vote's accusation
 _TESTED = (
     "Tested: do workers agree beyond what their skills and the tasks explain; do they agree with each other more than "
     "with the others; do they push the same mistake more than chance lets own mistakes coincide? The chance that any "
@@ -161,7 +165,8 @@ def coordinated_workers(
     Three tests, at a fifth, a fifth and three fifths of ``level``:
 
     - pairs who agree beyond what both skills, the tasks' difficulty and their foils explain (`pair_mistakes`), by
-      Holm's correction and with twice the common mistakes expected;
+      Holm's correction and with twice the common mistakes expected; where a vote judges, they must agree with each
+      other more than with the others, too (p ≤ 0.001, half a standard deviation granted);
     - pairs who agree with each other more than either agrees with the others (`agreement_beyond`), which needs no
       reference, so that it finds those who outvote the others and become its truth;
     - workers who push the same mistake (`pushes`), more of them than own mistakes coincide by chance
@@ -255,8 +260,10 @@ def _left_out(groups: list[Group]) -> IntArray:
 
 
 def _joined_groups(dataset: CrowdDataset, pairs: PairMistakes, peers: Peers, level: float) -> list[Group]:
-    """What the three tests find."""
+    """What the three tests find; whom only a vote accuses must also agree with each other more than with the others."""
     named, adjusted = beyond(pairs, PAIRS * level)
+    if pairs.reference == VOTE:
+        named &= ~(agreement_beyond(pairs, dataset, _HALF_A_DEVIATION) > _VOTED_AT)
     groups = linked_groups(pairs, named, pairs.p_beyond, adjusted / PAIRS, BEYOND)
     p_rest = agreement_beyond(pairs, dataset)
     adjusted = holm(p_rest)

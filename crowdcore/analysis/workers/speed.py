@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.analysis.verdicts.drift import Drift, change_points, times
+from crowdcore.analysis.workers.answer_times import answer_times
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-SECONDS = "seconds"
-"""The column of `CrowdDataset.extra` that says how long a label took."""
 _FAST, _OFTEN, _LEAST, _OTHERS = 0.2, 0.3, 10, 2
 RULE = (
     "An answer is too fast if it took less than a fifth of the median of all answers to its task (three or more); a "
@@ -56,12 +55,12 @@ class WorkerSpeed:
 
 
 def timed_answers(dataset: CrowdDataset) -> tuple[IntArray, FloatArray]:
-    """Numbers of the annotations that took more than 0 s, and their seconds."""
-    if dataset.extra is None or SECONDS not in dataset.extra:
+    """Numbers of the annotations that took more than 0 s, and their seconds; none where times are to the minute."""
+    found = answer_times(dataset)
+    if found is None or found.step > 1:
         return np.empty(0, np.int64), np.empty(0)
-    took = pd.to_numeric(dataset.extra[SECONDS], errors="coerce").to_numpy(np.float64)
-    kept = np.flatnonzero(took > 0)
-    return kept, took[kept]
+    kept = np.flatnonzero(found.seconds > 0)
+    return kept, found.seconds[kept]
 
 
 def beside_others(
@@ -82,10 +81,10 @@ def beside_others(
 
 
 def worker_speed(dataset: CrowdDataset) -> WorkerSpeed | None:
-    """How long workers' answers take, by the column ``seconds``; None without it.
+    """How long workers' answers take (`answer_times`); None where it cannot be told.
 
     Args:
-        dataset: answers of 0 s or less are left out.
+        dataset: with the column ``seconds`` or ``timestamp``; answers of 0 s or less are left out.
 
     Examples:
         >>> import crowdcore as cc

@@ -56,7 +56,7 @@ def worker_speed_over_time(dataset: CrowdDataset, *, worker: int, blocks: int = 
     """Speed of a worker in blocks by time; None where the labels have no times or no seconds to compare.
 
     Args:
-        dataset: with the columns ``seconds`` and ``timestamp``.
+        dataset: with the column ``timestamp``, and ``seconds`` where gaps between labels are not to time them.
         worker: number of the worker.
         blocks: most blocks; each holds five answers or more.
 

@@ -75,6 +75,8 @@ def pace(view: View, name: str, speed: Exhibit) -> None:
         ("Too fast", percent(own["fast"]), as_text(speed.notes[0])),
     )
     numbers(cells, 130)
+    for note in speed.notes[1:]:
+        st.caption(as_text(note))
     over_time = exhibits.worker_page.worker_speed_over_time(view, name)
     if over_time.figure is not None:
         show(over_time, "speed")

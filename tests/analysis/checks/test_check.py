@@ -13,7 +13,7 @@ import pytest
 import crowdcore as cc
 from benchmarks.verdicts import COPIED, COPIER, DRIFTING, SPAMMER, honest_crowd, planted_crowd
 from crowdcore.analysis import check_page, junit_xml
-from crowdcore.analysis.checks.speed import answer_seconds
+from crowdcore.analysis.workers.answer_times import answer_times
 from crowdcore.data.dataset import CrowdDataset
 
 LARGE = {"n_tasks": 600, "n_workers": 15, "skill": (0.6, 0.95), "even": True}
@@ -95,11 +95,50 @@ def test_seconds_come_from_their_column_or_from_the_times_between_labels() -> No
     assert outcome.verdict == "fail"
     assert outcome.workers.tolist() == [2]
     assert outcome.value == pytest.approx(100 * float((crowd.worker == 2).mean()))
-    since = answer_seconds(replace(crowd, extra=pd.DataFrame({"timestamp": 10 * np.arange(crowd.n_annotations)})))
-    assert since is not None
-    own = np.flatnonzero(crowd.worker == 2)
-    assert np.isnan(since[own[0]])
-    assert since[own[1:]].tolist() == (10.0 * np.diff(own)).tolist()
+
+
+def stamped(times: np.ndarray) -> CrowdDataset:
+    """Two workers who label the same tasks in the same order at these times."""
+    n = len(times)
+    crowd = honest_crowd(0, n_tasks=n, n_workers=2, per_task=2)
+    moment = np.empty(2 * n)
+    for worker in range(2):
+        moment[crowd.worker == worker] = times
+    return replace(crowd, extra=pd.DataFrame({"timestamp": moment}))
+
+
+def test_answer_times_are_gaps_within_a_session_of_labels_stored_one_by_one() -> None:
+    crowd = stamped(np.array([0, 5, 9, 9 + 1801, 9 + 1805, 9 + 1815, 9 + 1815, 9 + 1822.5]))
+    found = answer_times(crowd)
+    assert found is not None
+    expected = [np.nan, 5, 4, np.nan, 4, np.nan, np.nan, 7.5]
+    assert np.array_equal(found.seconds[crowd.worker == 1], expected, equal_nan=True)
+    assert found.batch.sum() == 4
+    assert found.first == 4
+    assert found.step == 0
+    longer = answer_times(crowd, 40)
+    assert longer is not None
+    assert longer.seconds[crowd.worker == 0][3] == 1801
+
+
+def test_breaks_are_no_slow_answers_and_labels_uploaded_together_are_not_judged() -> None:
+    steady = np.cumsum(np.where(np.arange(200) % 50 == 0, 40_000.0, 8.5))
+    rules = {"max_fast_labels_percent": 5, "fast_below_seconds": 2}
+    (fine,) = cc.check(stamped(steady), rules).outcomes
+    assert fine.verdict == "pass"
+    assert "not judged are 8 that begin a session" in fine.sentence
+    together = np.repeat(steady[::10], 10)
+    (unknown,) = cc.check(stamped(together), rules).outcomes
+    assert unknown.verdict == "underpowered"
+    assert "No label has an answer time" in unknown.sentence
+    some = np.where(np.arange(200) < 150, steady, steady[150])
+    (open_,) = cc.check(stamped(some), rules).outcomes
+    assert open_.verdict == "underpowered"
+    assert "100 that share their time" in open_.sentence
+    assert open_.high == pytest.approx(25, abs=3)
+    (coarse,) = cc.check(stamped(60.0 * np.arange(200)), rules).outcomes
+    assert coarse.verdict == "underpowered"
+    assert "rounded to 60 s" in coarse.sentence
 
 
 def test_without_gold_or_times_the_data_cannot_tell(planted: CrowdDataset) -> None:

@@ -73,8 +73,11 @@ def test_without_times_there_is_no_speed_over_time_and_a_steady_worker_has_no_ch
     votes = timed(1, planted=False)
     assert analysis.worker_speed_over_time(votes, worker=3).change == -1
     assert np.isnan(analysis.worker_speed_over_time(votes, worker=3).after)
-    for gone in ("seconds", "timestamp"):
-        less = replace(votes, extra=votes.extra.drop(columns=gone))
-        assert analysis.worker_speed_over_time(less, worker=3) is None
+    assert analysis.worker_speed_over_time(replace(votes, extra=votes.extra[["seconds"]]), worker=3) is None
+    rounded = votes.extra[["timestamp"]] // 60 * 60
+    assert analysis.worker_speed_over_time(replace(votes, extra=rounded), worker=3) is None
+    gaps = analysis.worker_speed_over_time(replace(votes, extra=votes.extra[["timestamp"]]), worker=3)
+    assert gaps is not None
+    assert gaps.change == -1
     unlabelled = votes.where(votes.worker != 3)
     assert analysis.worker_speed_over_time(unlabelled, worker=3) is None
