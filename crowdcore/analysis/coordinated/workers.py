@@ -32,10 +32,8 @@ from crowdcore.data.dataset import CrowdDataset
 
 PAIRS, PUSHES = 0.2, 0.6
 """Shares of the level for each of the two tests of pairs, and for pushed mistakes: with few classes few coincide."""
-_HALF_A_DEVIATION, _VOTED_AT = (
-    0.5,
-    0.001,
-)  # standard deviations and p-value of agreement that must support a vote's accusation
+_VOTED_MARGIN = 0.5  # standard deviations granted to agreement that must support a vote's accusation
+_VOTED_AT = 0.001  # its p-value
 _TESTED = (
     "Tested: do workers agree beyond what their skills and the tasks explain; do they agree with each other more than "
     "with the others; do they push the same mistake more than chance lets own mistakes coincide? The chance that any "
@@ -263,7 +261,7 @@ def _joined_groups(dataset: CrowdDataset, pairs: PairMistakes, peers: Peers, lev
     """What the three tests find; whom only a vote accuses must also agree with each other more than with the others."""
     named, adjusted = beyond(pairs, PAIRS * level)
     if pairs.reference == VOTE:
-        named &= ~(agreement_beyond(pairs, dataset, _HALF_A_DEVIATION) > _VOTED_AT)
+        named &= ~(agreement_beyond(pairs, dataset, _VOTED_MARGIN) > _VOTED_AT)
     groups = linked_groups(pairs, named, pairs.p_beyond, adjusted / PAIRS, BEYOND)
     p_rest = agreement_beyond(pairs, dataset)
     adjusted = holm(p_rest)
