@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.memory import release_memory
 from crowdcore.data.dictionary import strings
 from crowdcore.data.formulas import unescape
 from crowdcore.data.report import Finding, plural
@@ -23,6 +24,7 @@ from crowdcore.data.tables.quotes import CELL_LIMIT, check_quotes
 
 BLOCK = CELL_LIMIT  # no single row may be longer
 USUAL_BLOCK = 1 << 20
+RELEASED = 8  # blocks after which their memory is given back: it lies in holes between texts that are kept
 _DELIMITERS = (",", "\t", ";", "|", " ")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
@@ -104,8 +106,10 @@ class DelimitedTable(Table):
                 strings_can_be_null=False,
             ),
         )
-        for batch in reader:
+        for number, batch in enumerate(reader):
             yield batch.rename_columns(list(columns))
+            if number % RELEASED == 0:
+                release_memory()
 
     def _fault(self, error: Exception, ragged: list[tuple[int | None, int]], n: int) -> DataError:
         if ragged:

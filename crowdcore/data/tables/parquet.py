@@ -17,7 +17,7 @@ from crowdcore.data.tables.base import Arrow, Table
 BATCH_CELLS = 3 << 17
 PAGES = 1 << 16  # bytes of a column that are read at once
 CELL = 24  # bytes that reading takes for every cell, names included: measured on five labels a task
-MAX_TEXT = 4 << 30  # bytes of text that a column of a batch may expand to
+MAX_TEXT = 512 << 20  # bytes of text that a column of a batch may expand to
 _FAULTS = (pa.ArrowException, OSError, ValueError, KeyError)
 
 
@@ -84,7 +84,7 @@ class ParquetTable(Table):
                 if rows * longest > MAX_TEXT:
                     raise DataError(
                         f"Column {name!r} repeats texts of up to {longest:,} bytes over {rows:,} rows, which expands "
-                        f"to more than {MAX_TEXT >> 30} GiB",
+                        f"to more than {MAX_TEXT >> 20} MiB",
                         "Give short names to tasks, workers and labels.",
                         file=self.path,
                     )

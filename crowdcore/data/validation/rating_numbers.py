@@ -41,12 +41,17 @@ def rating_numbers(column: Codes, settings: RatingSettings, low: float, high: fl
     """(n,) the number that each row says, NaN where it says none, and where it is missing."""
     if settings.levels is None and isinstance(column, NumberColumn):
         return column.numbers
+    return gather(numbers_by_value(column, settings, low, high), column.codes)
+
+
+def numbers_by_value(column: Codes, settings: RatingSettings, low: float, high: float) -> FloatArray:
+    """(n_values + 1,) the number that each distinct label says, NaN where it says none, and for a missing one."""
     if settings.levels is not None:
         place = np.asarray(pc.index_in(column.values, value_set=strings(settings.levels)).fill_null(-1))
         values = np.append(np.linspace(low, high, len(settings.levels)), np.nan)[place]
     else:
         values = _as_numbers(column.values)
-    return gather(np.append(values, np.nan), column.codes)
+    return np.append(values, np.nan)
 
 
 def inside_range(numbers: FloatArray, low: float, high: float) -> BoolArray:

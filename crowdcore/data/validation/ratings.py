@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from crowdcore.core.memory import frugal_memory
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dictionary import Codes, NumberColumn, clean
+from crowdcore.data.lookups import gather
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.readers import Raw, RawTasks, Source
 from crowdcore.data.report import Finding, ImportReport, make_finding, plural
@@ -24,7 +24,7 @@ from crowdcore.data.validation.crowd import crowd_findings, tally_numbers
 from crowdcore.data.validation.examine import Examined, check_count, open_source, read_source
 from crowdcore.data.validation.names import clean_names, row_numbers
 from crowdcore.data.validation.numbered import by_level, dataset_parts, make_report, one_gold, without_repeats
-from crowdcore.data.validation.rating_numbers import inside_range, rating_numbers, rating_range
+from crowdcore.data.validation.rating_numbers import inside_range, numbers_by_value, rating_numbers, rating_range
 from crowdcore.data.validation.tasks import TaskList, number_tasks, split_codes
 from crowdcore.data.validation.workers import number_workers
 
@@ -194,8 +194,9 @@ def _about_tasks(
         column = clean(about.gold, raw.missing, about.escaped).codes
         numbers = rating_numbers(column, settings, *bounds)
         findings += _outside(numbers, column, "gold", bounds, raw, about, settings)
-        code, values = pd.factorize(np.where(inside_range(numbers, *bounds), numbers, np.nan))
-        agreed, noticed = one_gold(raw, tasks, code)
+        values, code = np.unique(numbers_by_value(column, settings, *bounds), return_inverse=True)
+        code = np.where(inside_range(values, *bounds)[code], code, -1).astype(np.int32)
+        agreed, noticed = one_gold(raw, tasks, gather(code, column.codes))
         gold = np.append(values, np.nan)[agreed]
         findings += noticed
     if about is not None and about.split is not None:
