@@ -2,22 +2,28 @@
 
 ``CROWDCORE_DATA=… python -m benchmarks.crf [dataset]`` (default: conll_ner) prints a row for each, in %, with the
 objective of CRF-MA, Spearman's correlation of the workers' reliabilities with the F1 of their spans, and processor
-seconds.
+seconds. ``python -m benchmarks.crf simulated`` prints the F1 of both starts on 20 simulated crowds.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
 import crowdcore as cc
-from crowdcore.aggregation import AggregationResult
 from crowdcore.core.types import IntArray
+from crowdcore.data.simulate import spans, tags
+
+Start: TypeAlias = Literal["votes", "bsc-seq"]
+STARTS: tuple[Start, ...] = ("votes", "bsc-seq")
 
 
 def of_one_worker(dataset: cc.CrowdDataset, labels: IntArray) -> cc.CrowdDataset:
@@ -27,11 +33,9 @@ def of_one_worker(dataset: cc.CrowdDataset, labels: IntArray) -> cc.CrowdDataset
     return replace(dataset, worker_ids=pd.Index(["one"]), extra=None, file_row=None, truth=None, **parts)  # type: ignore[arg-type]
 
 
-def measured(
-    name: str, dataset: cc.CrowdDataset, crowd: cc.CrowdDataset, start: AggregationResult | None = None
-) -> None:
+def measured(name: str, dataset: cc.CrowdDataset, crowd: cc.CrowdDataset, start: Start = "bsc-seq") -> None:
     began = time.process_time()
-    result = cc.aggregation.CRFMA().fit(crowd, start=start)
+    result = cc.aggregation.CRFMA(start=start).fit(crowd)
     seconds = time.process_time() - began
     assert dataset.sentences is not None and result.tagger is not None and result.worker_weight is not None
     labels = result.tagger.tag_new(dataset)
@@ -53,12 +57,38 @@ def main() -> None:
     )
     print("|---|---|---|---|---|---|---|---|---|---|")
     measured("the crowd (CRF-MA)", dataset, dataset)
-    found = {name: cc.aggregation.get(name).fit(dataset) for name in ("majority-vote", "bsc-seq")}
-    measured("the crowd (CRF-MA), from bsc-seq on", dataset, dataset, start=found["bsc-seq"])
-    for name, result in found.items():
-        measured(f"tags by {name}", dataset, of_one_worker(dataset, result.labels))
-    measured("gold", dataset, of_one_worker(dataset, np.where(dataset.annotated, dataset.gold, -1)))
+    measured("the crowd (CRF-MA), from vote shares on", dataset, dataset, "votes")
+    for name in ("majority-vote", "bsc-seq"):
+        found = cc.aggregation.get(name).fit(dataset)
+        measured(f"tags by {name}", dataset, of_one_worker(dataset, found.labels), "votes")
+    measured("gold", dataset, of_one_worker(dataset, np.where(dataset.annotated, dataset.gold, -1)), "votes")
+
+
+CROWDS: dict[str, Callable[..., cc.CrowdDataset]] = {
+    "tokens confused": tags,
+    "tokens confused, poor workers": partial(tags, worst=0.2, best=0.8),
+    "spans": spans,
+    "spans, most missed": partial(spans, missed=0.35, careless=3, careless_missed=0.8),
+}
+
+
+def simulated() -> None:
+    """F1 in % on annotated and on new sentences from both starts, five crowds of a kind; how often BSC-seq's leads."""
+    print("| crowd | majority vote | from votes | from bsc-seq | leads | new: from votes | from bsc-seq | leads |")
+    print(8 * "|---" + "|")
+    for name, make in CROWDS.items():
+        rows = []
+        for seed in range(5):
+            crowd = make(n_sentences=600, n_test=300, n_workers=12, per_sentence=3, seed=seed)
+            fits = [cc.aggregation.CRFMA(start=start).fit(crowd) for start in STARTS]
+            votes = cc.aggregation.get("majority-vote").fit(crowd).labels
+            labels = [votes, *(fit.labels for fit in fits), *(fit.tagger.tag_new(crowd) for fit in fits if fit.tagger)]
+            rows.append([cc.analysis.tagging_scores(crowd, found).f1 for found in labels])
+        f1 = np.array(rows)
+        mean, leads = 100 * f1.mean(0), [int((f1[:, k + 1] > f1[:, k]).sum()) for k in (1, 3)]
+        cells = [f"{x:.1f}" for x in mean]
+        print("|", " | ".join([name, *cells[:3], f"{leads[0]} of 5", *cells[3:], f"{leads[1]} of 5"]), "|", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    simulated() if sys.argv[1:] == ["simulated"] else main()

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from crowdcore.core.em import LabelTable
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import FloatArray, IntArray
-from crowdcore.data.dictionary import Encoder
+from crowdcore.data.encoder import Encoder
 
 _BATCH = 1 << 15  # rows read at once
 _INDEXING, _STEP = 80, 40  # bytes per annotation that indexing a partition and an E-step take

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from crowdcore.aggregation._crf_tagger import CrfTagger
 from crowdcore.aggregation._em import EMAggregator, clamp, start_posterior
+from crowdcore.aggregation._registry import get
 from crowdcore.aggregation._worker_paths import WorkerPaths
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.core.chains import Chains
@@ -25,7 +26,8 @@ class CRFMA(EMAggregator):
     ``P(z_i = r) = π_r / Σ_s π_s`` over the workers s who tagged sentence i (the paper's π_r where all tag all). E-step:
     ``γ_i^r ∝ π_r p_crf(y_i^r | x_i) C^|y_i^r|``. M-step: the field learns all sequences, weighed by γ, under a normal
     prior (some rounds of L-BFGS); ``π_r ← Σ_i γ_i^r / Σ_i 1/Σ_s π_s``, with a prior that has each worker chosen
-    ``smoothing`` times. At first γ tells how well a sequence agrees with vote shares. A token that a worker left out is
+    ``smoothing`` times. At first γ tells how well a sequence agrees with what `start` found: EM does not leave its
+    neighbourhood, and from vote shares it comes to trust those who miss most. A token that a worker left out is
     summed over, and true tags that are known stand in for all workers'. The posterior of a token's tag is
     ``Σ_r γ_i^r 1[y_i^r = c]``.
 
@@ -47,6 +49,9 @@ class CRFMA(EMAggregator):
     )
     sequential: ClassVar[bool] = True
 
+    start: Literal["bsc-seq", "votes"] = Field(
+        default="bsc-seq", title="Start", description="What γ agrees with at first: tags of BSC-seq, or vote shares."
+    )
     ridge: float = Field(
         default=1.0, gt=0, title="Ridge", description="Precision of the normal prior of the field's weights."
     )
@@ -98,6 +103,8 @@ class CRFMA(EMAggregator):
             m_step(share, of_paths)
             return float(total - dataset.n_annotations * np.log(n_classes) + prior)
 
+        if start is None and self.start == "bsc-seq":
+            start = get("bsc-seq")._fit(dataset, known, None)
         agreed = np.log(np.maximum(start_posterior(dataset, known, start)[paths.tasks], 1e-9))
         of_paths = paths.clamped(agreed, known)
         votes = paths.chains.log_partition(of_paths, np.zeros(n_classes), np.zeros((n_classes, n_classes)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
 import typer
@@ -11,6 +11,9 @@ import typer
 from crowdcore.cli._output import print_table
 from crowdcore.core.errors import SettingError
 from crowdcore.learning import presets
+
+if TYPE_CHECKING:
+    from crowdcore.data.ratings import Labelled
 
 Row = tuple[str, str, dict[str, Any]]
 """What to call it, method, settings."""
@@ -44,31 +47,36 @@ def rows_of(
     given: Mapping[str, Any],
     n: int,
     seeds: list[int] | None,
-) -> tuple[str, list[Row], tuple[int, ...]]:
-    """Dataset, runs and seeds that a command asks for, by a preset or by methods.
+    read: Callable[[str], Labelled],
+) -> tuple[str, Labelled, list[Row], tuple[int, ...]]:
+    """Name of a dataset, the dataset, runs and seeds that a command asks for, by a preset or by methods.
 
     Args:
         preset: name of a preset.
         dataset: as given.
-        method: as given; default conal.
+        method: as given; default: the usual one of the dataset's labels.
         given: settings, which win over a preset's.
         n: how many seeds; 0: the preset's, or as many as usual.
         seeds: which seeds, if given.
+        read: opens a dataset by name.
 
     Raises:
         SettingError: neither dataset nor preset, or both preset and methods.
     """
     from crowdcore.learning.settings import SEEDS
+    from crowdcore.learning.usual_method import usual_method
 
     if preset is None:
         if dataset is None:
             raise SettingError("DATASET", "be given, unless a preset is", None, "`crowdcore datasets` lists them.")
-        rows = [(name, name, dict(given)) for name in method or ["conal"]]
-        return dataset, rows, tuple(seeds or range(n or SEEDS))
+        opened = read(dataset)
+        rows = [(name, name, dict(given)) for name in method or [usual_method(opened)]]
+        return dataset, opened, rows, tuple(seeds or range(n or SEEDS))
     if method:
         raise SettingError("--method", "be left out with --preset, which has methods of its own", method[0])
     found = presets.get(preset)
     rows = [
         (label, name, {**settings, **given}) for label, (name, settings) in zip(found.labels, found.runs, strict=True)
     ]
-    return dataset or found.dataset, rows, tuple(seeds or (range(n) if n else found.seeds))
+    name = dataset or found.dataset
+    return name, read(name), rows, tuple(seeds or (range(n) if n else found.seeds))

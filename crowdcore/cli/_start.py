@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_module
 import uuid
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -32,14 +33,14 @@ if TYPE_CHECKING:
     from crowdcore.data.ratings import Labelled
     from crowdcore.runs import Choice, Range, Run, RunSpec
 
-Method = Annotated[str, typer.Option("--method", "-m", help="A learning method, such as conal or crowd-layer.")]
+_DEFAULT = "Default: conal, of ratings and tags crowd-layer."
 Priority = Annotated[int, typer.Option(help="Runs with a higher one go first.")]
 
 
 def start(
     dataset: OptionalDataset = None,
     method: Annotated[
-        list[str] | None, typer.Option("--method", "-m", help="A learning method; may be repeated. Default: conal.")
+        list[str] | None, typer.Option("--method", "-m", help=f"A learning method; may be repeated. {_DEFAULT}")
     ] = None,
     preset: PresetName = None,
     seeds: AnySeeds = None,
@@ -56,9 +57,10 @@ def start(
     from crowdcore import runs
 
     given = with_epochs(set, epochs)
-    name, rows, which = rows_of(preset, dataset, method, given, seeds or 0, seed)
+    read = partial(open_labels, accept=accept)
+    name, opened, rows, which = rows_of(preset, dataset, method, given, seeds or 0, seed, read)
     group = uuid.uuid4().hex[:8]
-    specs = [_spec(name, one, which, device, own, priority, group, accept) for _, one, own in rows]
+    specs = [_spec(name, opened, one, which, device, own, priority, group) for _, one, own in rows]
     _say([runs.submit(spec) for spec in specs], json)
 
 
@@ -85,7 +87,7 @@ def search(
             metavar="NAME=VALUES", help="lr=0.0001:0.1:log, embedding=20:80, lr=[0.001,0.01]; may be repeated."
         ),
     ],
-    method: Method = "conal",
+    method: Annotated[str | None, typer.Option("--method", "-m", help=f"A learning method. {_DEFAULT}")] = None,
     trials: Annotated[int, typer.Option(min=1, help="Runs at most.")] = 20,
     sampler: Annotated[
         Literal["tpe", "grid", "random"], typer.Option(help="How the next settings are chosen.")
@@ -103,29 +105,30 @@ def search(
     The best has the highest validation accuracy; of tags the highest F1 of spans, of ratings the lowest RMSE.
     """
     from crowdcore import runs
+    from crowdcore.learning.usual_method import usual_method
 
-    given = with_epochs(set, epochs)
+    given, opened = with_epochs(set, epochs), open_labels(dataset, accept=accept)
     space = dict(_values(text) for text in over)
     tried = {name: _first(values) for name, values in space.items()}
-    spec = _spec(dataset, method, seed or range(seeds), device, given, accept=accept, tried=tried)
+    which = seed or range(seeds)
+    spec = _spec(dataset, opened, method or usual_method(opened), which, device, given, tried=tried)
     _say([runs.search(spec, space, trials, sampler=sampler)], json)
 
 
 def _spec(
     dataset: str,
+    opened: Labelled,
     method: str,
     seeds: Any,
     device: str,
     given: dict[str, Any],
     priority: int = 0,
     group: str = "",
-    accept: bool = False,
     tried: Mapping[str, Any] | None = None,
 ) -> RunSpec:
     """What to train; ``tried`` are settings that a search will put in the place of these."""
     from crowdcore.runs import RunSpec
 
-    opened = open_labels(dataset, accept=accept)
     _checked(opened, method, given | dict(tried or {}))
     return RunSpec(
         dataset=dataset,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,7 +37,10 @@ _NO_ACCURACY = (
 def train(
     dataset: OptionalDataset = None,
     method: Annotated[
-        str | None, typer.Option("--method", "-m", help="A learning method, such as crowd-layer; default: conal.")
+        str | None,
+        typer.Option(
+            "--method", "-m", help="A learning method, such as trace; default: conal, of ratings and tags crowd-layer."
+        ),
     ] = None,
     preset: PresetName = None,
     seeds: AnySeeds = None,
@@ -60,10 +64,10 @@ def train(
     from crowdcore.learning.comparison.summary import row
 
     given = with_epochs(set, epochs)
-    name, rows, which = rows_of(preset, dataset, [method] if method else None, given, seeds or 0, seed)
-    ds = open_labels(name, read, accept)
+    opened = partial(open_labels, read=read, accept=accept)
+    _, ds, rows, which = rows_of(preset, dataset, [method] if method else None, given, seeds or 0, seed, opened)
     if isinstance(ds, RatingDataset):
-        learn_ratings(ds, method or "crowd-layer", which, device, given, out, checkpoint, json)
+        learn_ratings(ds, rows[0][1], which, device, given, out, checkpoint, json)
         return
     facts: list[dict[str, Any]] = []
     spans: list[dict[str, Any]] = []

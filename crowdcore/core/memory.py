@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import resource
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,6 +22,17 @@ def available_memory() -> int:
         with contextlib.suppress(OSError, ValueError):  # "max"
             found.append(int(Path(name).read_text()))
     return min(bytes for bytes in found if bytes > 0)
+
+
+@contextlib.contextmanager
+def frugal_memory() -> Iterator[None]:
+    """In here Arrow takes memory from the C library, which hands it back once it is free; its own pool keeps much."""
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        yield
+    finally:
+        pa.set_memory_pool(before)
 
 
 def release_memory() -> None:

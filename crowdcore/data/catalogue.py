@@ -12,7 +12,7 @@ import numpy as np
 
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data.dataset import CrowdDataset, Media
-from crowdcore.data.dictionary import encode
+from crowdcore.data.encoder import encode
 from crowdcore.data.ratings import Labelled, RatingDataset
 from crowdcore.data.readers._sentences import are_tag_sequences
 from crowdcore.data.readers.folder import find_table, is_dataset_folder, read_class_list

@@ -1,4 +1,4 @@
-"""Dictionary-encoded columns of names, built in bounded memory and cleaned on their distinct values."""
+"""Dictionary-encoded columns of names, cleaned on their distinct values."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,7 +18,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data import formulas
 from crowdcore.data.lookups import counted, first_rows, renumber
-from crowdcore.data.numerals import as_numbers, as_text, numbered
+from crowdcore.data.numerals import as_text, numbered
 
 Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
 Whole: TypeAlias = Literal["keep", "all", "mixed"]
@@ -60,87 +62,58 @@ class Codes:
         """The column at some rows, ascending."""
         return compact(self.values, self.codes[rows])
 
+    def holds(self, words: Iterable[str]) -> bool:
+        """Whether a value, but for blanks around it, is one of some words."""
+        return bool(pc.any(pc.is_in(pc.utf8_trim_whitespace(self.values), value_set=strings(words))).as_py())
 
-class Encoder:
-    """Encodes a column that comes in pieces; what it keeps is one code per row and the distinct values.
 
-    Numbers that mostly differ, such as ratings, are kept as numbers, which takes less than their texts.
+class NumberColumn(Codes):
+    """A column of numbers that mostly differ, none missing; their names are made only where they are asked for.
+
+    Args:
+        numbers: (n,) float64.
+        kind: pyarrow type in which a number is its name.
     """
 
-    def __init__(self) -> None:
-        self._pieces: list[Arrow] = []
-        self._numbers: list[FloatArray] = []
-        self._kind: Arrow = None  # of the column that the numbers are from
+    def __init__(self, numbers: FloatArray, kind: Arrow) -> None:
+        for name, value in (("numbers", numbers), ("kind", kind)):
+            object.__setattr__(self, name, value)
 
-    def add(self, column: Arrow) -> None:
-        """Take the next rows: a pyarrow (chunked) array of any flat type."""
-        kind = column.type
-        if pa.types.is_nested(kind):
-            raise DataError(f"holds {kind}, not names or numbers")
-        if not self._pieces and self._kind in (None, kind):
-            numbers = as_numbers(column, known=bool(self._numbers))
-            if numbers is not None:
-                self._numbers.append(numbers)
-                self._kind = kind
-                return
-        before, self._numbers = self._numbers, []
-        for numbers in before:
-            self._encode(pa.array(numbers).cast(self._kind))
-        self._encode(column)
+    numbers: FloatArray
+    kind: Arrow
 
-    def _encode(self, column: Arrow) -> None:
-        kind = column.type
-        if pa.types.is_dictionary(kind):
-            for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
-                used = chunk.indices.dictionary_encode()  # a dictionary may hold values unused, twice or missing
-                values = chunk.dictionary.take(used.dictionary).dictionary_encode()
-                self._pieces.append(
-                    pa.DictionaryArray.from_arrays(values.indices.take(used.indices), values.dictionary)
-                )
-            return
-        if pa.types.is_null(kind):
-            column = column.cast(pa.large_string())
-        if pa.types.is_float16(kind):
-            column = column.cast(pa.float32())
-        encoded = column.dictionary_encode()
-        chunks = encoded.chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]
-        if chunks:  # they share their dictionary
-            indices = pa.chunked_array([chunk.indices for chunk in chunks]).combine_chunks()
-            self._pieces.append(pa.DictionaryArray.from_arrays(indices, chunks[0].dictionary, safe=False))
+    @cached_property
+    def _named(self) -> Codes:
+        numbers, codes = numbered(self.numbers)
+        values = pa.array(numbers)
+        return Codes(as_text(values if pa.types.is_floating(self.kind) else values.cast(self.kind)), codes)
 
-    def finish(self) -> Codes:
-        """All rows over one dictionary, its values as strings; the encoder is empty then.
+    @property
+    def values(self) -> Arrow:
+        """Names of the distinct numbers, in order of first appearance."""
+        return self._named.values
 
-        Raises:
-            DataError: text that is not UTF-8, or more of it than can be held.
-        """
-        if self._numbers:
-            column, self._numbers = np.concatenate(self._numbers), []
-            numbers, codes = numbered(column)
-            del column
-            values = pa.array(numbers)
-            return Codes(as_text(values if pa.types.is_floating(self._kind) else values.cast(self._kind)), codes)
-        if not self._pieces:
-            return Codes(strings([]), np.empty(0, np.int32))
-        chunks, self._pieces = self._pieces, []  # so that they go once they are one
-        if len(chunks) > 1:
-            try:
-                chunks = pa.chunked_array(chunks).unify_dictionaries().chunks
-            except pa.ArrowException as error:
-                raise DataError(f"holds more text than can be read ({error})") from None
-        pieces = [np.asarray(chunk.indices.fill_null(-1)) for chunk in chunks]
-        values = as_text(chunks[0].dictionary)
-        codes = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
-        if values.null_count or pa.types.is_floating(chunks[0].dictionary.type):  # NaN; 0 and -0
-            return distinct(values, codes)
-        return Codes(values, codes)
+    @property
+    def codes(self) -> IntArray:
+        """(n,) int32 index into ``values``."""
+        return self._named.codes
 
+    def __len__(self) -> int:
+        return len(self.numbers)
 
-def encode(column: Arrow) -> Codes:
-    """Encode a whole pyarrow (chunked) array."""
-    encoder = Encoder()
-    encoder.add(column)
-    return encoder.finish()
+    @property
+    def missing(self) -> BoolArray:
+        """(n,) nowhere."""
+        return np.zeros(len(self), bool)
+
+    def take(self, rows: AnyArray) -> NumberColumn:
+        """The column at some rows, ascending."""
+        return NumberColumn(self.numbers[rows], self.kind)
+
+    def holds(self, words: Iterable[str]) -> bool:
+        """Whether a number could be written as one of some words."""
+        numbers = pd.to_numeric(pd.Series([*words], dtype=object), errors="coerce")
+        return any((self.numbers == number).any() for number in numbers)
 
 
 def strings(values: Iterable[str | None]) -> Arrow:

@@ -16,6 +16,8 @@ SPANS = {
     "precision": "Share of the given spans that are true ones, at both ends and by type.",
     "recall": "Share of the true spans that were found, at both ends and by type.",
     "f1": "Harmonic mean of precision and recall.",
+    "F1 of spans": "Harmonic mean of precision and recall of the spans that a tagger finds on test.",
+    "F1 of spans last": "The same at the last epoch.",
     "true_spans": "True spans in the sentences that the worker tagged.",
     "given_spans": "Spans that the worker gave.",
     "exact": "True spans that were found, at both ends and by type.",

@@ -15,7 +15,7 @@ from crowdcore.learning.recovery.measures import BOUNDS, MEASURES, NOTES, summar
 
 __all__ = ["errors", "matrices"]
 
-_DRAWN = ("accuracy", "common error", "own error", "effective error")
+_DRAWN = ("accuracy", "F1 of spans", "common error", "own error", "effective error")
 
 
 def errors(table: pd.DataFrame, varied: Sequence[str], methods: Mapping[str, str], subtitle: str = "") -> Exhibit:

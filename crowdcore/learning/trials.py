@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from crowdcore.learning.results.blended import raised
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.training.events import EpochEvent, Event, Listener, NoteEvent
 from crowdcore.learning.training.naming import match_names, named_by_others
+from crowdcore.learning.training.pace import Pace
 from crowdcore.learning.training.problem import Problem
 
 FOLDS, REPLICAS = 4, 2
@@ -70,7 +70,7 @@ class Trials:
         self.fold: IntArray = np.full(problem.dataset.n_tasks, -1, np.int64)
         for tasks in (self.train, self.judged):
             self.fold[tasks] = rng.permutation(len(tasks)) % FOLDS
-        self.began = time.perf_counter()
+        self.pace = Pace()
 
     def choice(self, candidates: Sequence[str]) -> Choice | None:
         """What some candidates weigh, lines of method and settings; None where the run was stopped before.
@@ -150,7 +150,7 @@ class Trials:
         def listen(event: Event) -> None:
             if isinstance(event, EpochEvent):
                 now = done + part * event.done
-                event = replace(event, done=now, remaining=(time.perf_counter() - self.began) * (1 - now) / now)
+                event = replace(event, done=now, remaining=self.pace.remaining(now, part / event.epochs))
                 self.listen(replace(event, epoch=0, metrics={}) if is_trial else event)
             elif not is_trial:
                 self.listen(event)

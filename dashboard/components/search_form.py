@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ import streamlit as st
 
 from crowdcore import runs
 from crowdcore.learning.selection_score import selection_score
+from crowdcore.learning.usual_method import usual_method
 from dashboard import services, state
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.own_settings import method_titled
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from crowdcore.runs import Choice, Range
 
 SAMPLERS = {"tpe": "Guided (TPE)", "grid": "Grid", "random": "Random"}
-FIRST: Mapping[services.Kind, str] = {"classes": "conal", "ratings": "crowd-layer"}
 TRIALS, MOST_TRIALS, SEEDS = 20, 10_000, "3"
 
 
@@ -31,7 +31,9 @@ def search_form() -> None:
     kind = services.kind(dataset)
     lines = list(dict.fromkeys([*state.get_many("methods"), *reversed(services.learners(kind))]))[::-1]
     if st.session_state.get("search-method") not in lines:
-        st.session_state["search-method"] = (state.get_many("methods") or [FIRST[kind]])[-1]
+        st.session_state["search-method"] = (state.get_many("methods") or [usual_method(services.labelled(dataset))])[
+            -1
+        ]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         line = st.selectbox("Method", lines, format_func=partial(method_titled, kind=kind), key="search-method", **KEPT)
         trials = st.number_input("Trials", value=TRIALS, step=1, key="search-trials", width=120, **KEPT)

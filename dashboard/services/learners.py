@@ -17,6 +17,7 @@ import streamlit as st
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.core.json_schema import fields_of
 from crowdcore.data import CrowdDataset
+from crowdcore.learning.usual_method import usual_method
 from crowdcore.runs.files import read_json, write_json
 from dashboard.services._cache import Kind, labelled
 from dashboard.services._process import printed
@@ -129,14 +130,10 @@ def untrainable(name: str) -> str:
 
 
 def suggested(name: str) -> list[str]:
-    """Methods to begin with: `auto`, but CoNAL where each of its trials would train a network on images.
-
-    Of words and of numbers, the crowd layer: `auto` learns classes from features.
-    """
+    """Methods to begin with: `auto` of classes with features (of images, each of its trials would train a network)."""
     opened = labelled(name)
-    if not isinstance(opened, CrowdDataset) or opened.of_words:
-        return ["crowd-layer"]
-    return ["auto"] if opened.features is not None else ["conal"]
+    classes = isinstance(opened, CrowdDataset) and not opened.of_words
+    return ["auto"] if classes and opened.features is not None else [usual_method(opened)]
 
 
 def backbones(name: str) -> dict[str, str]:

@@ -159,6 +159,21 @@ def test_search_from_the_command_line(workspace, crowd_folder: Path, no_engine: 
     assert variant.values == ("paper", "authors")
 
 
+def test_the_method_begun_with_is_one_that_learns_from_such_labels(
+    workspace,  # noqa: F811
+    crowd_folder: Path,  # noqa: F811
+    no_engine: None,
+    crowdcore,
+    tmp_path: Path,
+) -> None:
+    tagged = cc.data.write_folder(cc.data.simulate.tags(n_sentences=20, n_valid=2, n_test=2), tmp_path / "tagged")
+    rated = cc.data.write_folder(cc.data.simulate.ratings(n_tasks=60, n_valid=5, n_test=5), tmp_path / "rated")
+    for folder, method in ((crowd_folder, "conal"), (tagged, "crowd-layer"), (rated, "crowd-layer")):
+        begun = crowdcore("runs", "start", folder)
+        begun += crowdcore("runs", "search", folder, "--over", "lr=0.001:0.1")
+        assert [run["method"] for run in begun] == [method] * 2
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -11,7 +11,7 @@ import pytest
 import crowdcore as cc
 from crowdcore import exhibits
 from crowdcore.data import simulate, write_folder
-from crowdcore.learning import train_ratings
+from crowdcore.learning import tagged_spans, train_ratings
 from dashboard.services import sandbox, sandbox_results
 from tests.browser.recorded_runs import record
 from tests.dashboard.app_page import button, field, open_page, table, words
@@ -76,6 +76,20 @@ def test_spans_are_planted_and_aggregators_of_sequences_recover_their_errors() -
     assert shown["method"].tolist() == expected["method"].tolist()
     assert shown["missed error"].tolist() == pytest.approx(expected["missed error"].tolist())
     assert table(test, "missed %")["role"].tolist() == ["", "", "", "misses spans"]
+
+
+def test_runs_on_planted_tags_are_compared_by_the_spans_that_they_find(workspace: Path) -> None:
+    line = "spans n_sentences=40 n_valid=8 n_test=8 n_workers=4"
+    [name] = sandbox.plant("crowd", sandbox.plan("crowd", line, [], "", 1))
+    folder = workspace / "datasets" / name
+    crowd = cc.read_dataset(folder)
+    result = cc.learning.train(crowd, "crowd-layer", seeds=1, epochs=1, device="cpu")
+    record(workspace, replace(result, dataset=str(folder.resolve())), crowd)
+    test = open_page("sandbox", dataset="crowd", crowd=line, planted=name)
+    assert not test.exception and "Who recovered what" in words(test)
+    found = tagged_spans(crowd, result)["f1"].tolist()
+    shown = table(test, "own error").set_index("method")
+    assert shown["F1 of spans"].dropna().tolist() == pytest.approx(found) and "accuracy" not in shown
 
 
 def test_crowds_of_several_kinds_are_not_trained_on_together() -> None:

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.dictionary import Encoder, clean, encode, natural_order, strings
+from crowdcore.data.dictionary import clean, natural_order, strings
+from crowdcore.data.encoder import Encoder, encode
 
 WORDS = st.one_of(
     st.none(),

@@ -12,7 +12,8 @@ import pyarrow as pa
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import IntArray
 from crowdcore.data.columns import ALIASES, plain
-from crowdcore.data.dictionary import encode, strings
+from crowdcore.data.dictionary import strings
+from crowdcore.data.encoder import encode
 from crowdcore.data.readers._times import iso_time
 from crowdcore.data.readers.base import Raw, RawTasks, Source
 from crowdcore.data.report import Finding, make_finding, plural

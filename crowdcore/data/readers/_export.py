@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from crowdcore.core.types import BoolArray
 from crowdcore.data.columns import ALIASES, MappingError, plain
-from crowdcore.data.dictionary import Codes, encode, strings
+from crowdcore.data.dictionary import Codes, strings
+from crowdcore.data.encoder import encode
 from crowdcore.data.readers._answers import left_out, text_of, without_labels
 from crowdcore.data.readers._times import iso_time
 from crowdcore.data.readers.base import Raw, Source, read_annotations

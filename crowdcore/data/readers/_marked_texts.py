@@ -12,7 +12,8 @@ import pandas as pd
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
-from crowdcore.data.dictionary import Codes, compact, encode, strings
+from crowdcore.data.dictionary import Codes, compact, strings
+from crowdcore.data.encoder import encode
 from crowdcore.data.lookups import gather
 from crowdcore.data.readers._answers import Answers, left_out, text_of, without_labels
 from crowdcore.data.readers._sentences import token_ids

@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, IntArray
-from crowdcore.data.dictionary import Codes, compact, encode, strings
+from crowdcore.data.dictionary import Codes, NumberColumn, compact, strings
+from crowdcore.data.encoder import encode
 from crowdcore.data.formulas import unescape
 from crowdcore.data.lookups import gather
 from crowdcore.data.readers.base import Raw, RawTasks
@@ -25,7 +26,7 @@ SECOND_TEST = "testb"
 
 def are_tag_sequences(label: Codes, classes: tuple[str, ...] | None) -> bool:
     """Whether at least half of the labels are several classes with blanks between them."""
-    if classes is None or not len(label):
+    if classes is None or not len(label) or isinstance(label, NumberColumn):
         return False
     words = _split(label)
     known = np.append(np.asarray(pc.is_in(words.codes.values, value_set=strings(classes))), False)

@@ -9,7 +9,8 @@ import numpy as np
 
 from crowdcore.core.errors import DataError
 from crowdcore.data.columns import ALIASES, assign_roles, plain
-from crowdcore.data.dictionary import Codes, encode, strings
+from crowdcore.data.dictionary import Codes, strings
+from crowdcore.data.encoder import encode
 from crowdcore.data.readers._export import (
     drop_flagged,
     joined,

@@ -10,7 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.dictionary import Codes, encode, strings
+from crowdcore.data.dictionary import Codes, strings
+from crowdcore.data.encoder import encode
 from crowdcore.data.images import SUFFIXES
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.readers.folder import is_dataset_folder

@@ -11,9 +11,11 @@ import pandas as pd
 import pyarrow as pa
 
 from crowdcore.core.errors import DataError
+from crowdcore.core.memory import release_memory
 from crowdcore.core.types import IntArray
 from crowdcore.data.columns import ALIASES, alias_findings, plain
-from crowdcore.data.dictionary import Codes, Encoder, compact, encode, strings
+from crowdcore.data.dictionary import Codes, compact, strings
+from crowdcore.data.encoder import Encoder, encode
 from crowdcore.data.lookups import counted
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source
 from crowdcore.data.report import Finding, Level, plural
@@ -76,6 +78,8 @@ class WideTable(Reader):
             rows += (row + n).astype(np.int32).data
             columns += column.data
             n += chunk.num_rows
+            del chunk, values
+            release_memory()
         if n == 0:
             raise DataError("There are columns, but no rows", file=source.path)
         table.refuse_nested((*workers, *(column for role, column in roles.items() if role not in MEDIA)))
@@ -120,9 +124,11 @@ def _without_minus_one(label: Codes, cells: int, settings: ReadSettings) -> tupl
     That is so where the class list lacks -1, or where none is given and the other labels, two at least, are words or
     numbers from 0.
     """
+    if settings.missing is not None or not label.holds(MINUS_ONE):
+        return None, []
     names = [name.strip() for name in label.values.to_pylist()]
     others = {name for name in names if name not in MINUS_ONE}
-    kept = settings.missing is not None or not {*MINUS_ONE} & {*names}
+    kept = False
     if settings.classes is not None:
         kept = kept or bool({*MINUS_ONE} & {*settings.classes})
     else:

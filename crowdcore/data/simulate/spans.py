@@ -6,14 +6,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from crowdcore.core.errors import SettingError
 from crowdcore.core.kernels import confusion_counts
 from crowdcore.core.settings import Share, setting
-from crowdcore.core.types import BoolArray, FloatArray, IntArray
+from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset, SimulatedTruth
 from crowdcore.data.sentences import rows_of
 from crowdcore.data.simulate._sentences import TaggedSentences
-from crowdcore.data.simulate.base import Crowd
+from crowdcore.data.simulate.base import Crowd, numbered
 from crowdcore.data.tags import BEGIN, INSIDE, find_spans, need_tags
+
+CARELESS, SPAMMER = "misses spans", "spammer"
 
 
 class Spans(TaggedSentences):
@@ -21,7 +24,9 @@ class Spans(TaggedSentences):
 
     All workers take the first type for the second at one rate, the shared confusion. The rates at which a worker
     misses spans, moves one end of a span by a token and mistakes its type by chance lie between 0 and twice the
-    stated mean; careless workers, the last ones, miss most. Spurious spans of one token stand outside of true ones.
+    stated mean; careless workers miss most. Spurious spans of one token stand outside of true ones. Spammers mark
+    tokens by chance, as often as entities begin; a copier tags the sentences of worker 1, mostly as worker 1 does.
+    Careless workers, spammers and copiers are the last ones.
     ``truth.worker_confusion`` holds the tags that came of it, as shares of each true tag.
     """
 
@@ -43,17 +48,25 @@ class Spans(TaggedSentences):
     spurious: float = setting(0.1, "Spurious spans per sentence", "Spans that are none, in a worker's sentence.", ge=0)
     careless: int = setting(1, "Careless workers", "Workers who miss most spans.", ge=0)
     careless_missed: Share = setting(0.6, "Missed by careless workers", "Share of true spans that they miss.")
+    spammers: int = setting(0, "Spammers", "Workers who mark tokens by chance.", ge=0)
+    copiers: int = setting(0, "Copiers", "Workers who tag the sentences of worker 1 and take on the tags.", ge=0)
+    copied: Share = setting(0.9, "Share copied", "Share of a copier's sentences that are tagged like worker 1's.")
 
     def _annotate(self, tasks: CrowdDataset, labelled: IntArray, rng: np.random.Generator) -> Crowd:
         assert tasks.sentences is not None
-        scheme, start = need_tags(tasks), tasks.sentences.start
+        if 1 + self.spammers + self.copiers > self.n_workers:
+            raise SettingError("n_workers", "exceed the number of spammers and copiers", self.n_workers)
+        scheme, start, roles = need_tags(tasks), tasks.sentences.start, self._roles()
         sentence, worker = self._assigned(tasks, labelled, rng)
+        copiers, led = np.flatnonzero(np.char.startswith(roles.astype(str), "copier")), sentence[worker == 0]
+        own = ~np.isin(worker, copiers)
+        sentence = np.concatenate([sentence[own], np.tile(led, len(copiers))])
+        worker = np.concatenate([worker[own], np.repeat(copiers, len(led))])
         length = tasks.sentences.lengths[sentence]
         task, author = tasks.sentences.tasks(sentence), np.repeat(worker, length)
         means = self.missed, self.boundary, self.confused
         missed, boundary, confused = (2 * mean * rng.random(self.n_workers) for mean in means)
-        careless = np.arange(self.n_workers) >= self.n_workers - self.careless
-        missed[careless] = self.careless_missed
+        missed[roles == CARELESS], missed[roles == SPAMMER] = self.careless_missed, 1.0
 
         true = find_spans(tasks.gold, np.isin(np.arange(tasks.n_tasks), start[:-1]), scheme)
         first = np.searchsorted(true.start, start)
@@ -67,20 +80,32 @@ class Spans(TaggedSentences):
         begin, end = _moved(true.start[span], true.end[span], *sides, wrong, rng)
 
         label: IntArray = np.full(len(task), scheme.outside)
-        stray = (tasks.gold[task] == scheme.outside) & (rng.random(len(task)) < self.spurious / self.length)
+        at_random = roles[author] == SPAMMER
+        outside = (tasks.gold[task] == scheme.outside) | at_random
+        stray = outside & (rng.random(len(task)) < np.where(at_random, self.begins, self.spurious / self.length))
         label[stray] = scheme.tag(BEGIN)[rng.integers(len(self.types), size=int(stray.sum()))]
         at = (np.cumsum(length) - length)[turn] + begin - sides[0]
         n = end - begin
         place = np.repeat(at - (np.cumsum(n) - n), n) + np.arange(n.sum())
         label[place] = np.repeat(scheme.tag(INSIDE)[kind], n)
         label[at] = scheme.tag(BEGIN)[kind]
+        copies = np.flatnonzero(np.isin(worker, copiers) & (rng.random(len(worker)) < self.copied))
+        edges, original = np.append(0, np.cumsum(length)), np.empty(len(start), int)
+        original[led] = np.flatnonzero(worker == 0)
+        label[rows_of(edges, copies)] = label[rows_of(edges, original[sentence[copies]])]
         truth = SimulatedTruth(
             worker_confusion=_shares(
                 confusion_counts(task, author, label, tasks.gold, self.n_workers, tasks.n_classes)
             ),
-            worker_role=tuple("misses spans" if one else "" for one in careless),
+            worker_role=tuple(roles),
         )
         return Crowd(task, author, label, truth, self.n_workers)
+
+    def _roles(self) -> AnyArray:
+        """(n_workers,) careless workers, then spammers, then copiers come last."""
+        n = self.n_workers
+        last = {CARELESS: self.careless, SPAMMER: self.spammers, f"copier of {numbered('w', n)[0]}": self.copiers}
+        return np.array([""] * n + [role for role, many in last.items() for _ in range(many)], object)[-n:]
 
     def _kinds(self, kind: IntArray, by_chance: BoolArray, rng: np.random.Generator) -> IntArray:
         """The types given: the first one's taken for the second by all alike, any for another by chance."""

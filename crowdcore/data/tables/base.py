@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from crowdcore.core.errors import DataError
 from crowdcore.core.memory import release_memory
 from crowdcore.core.types import IntArray
-from crowdcore.data.dictionary import Codes, Encoder
+from crowdcore.data.dictionary import Codes
+from crowdcore.data.encoder import Encoder
 from crowdcore.data.report import Finding, make_finding, plural
 
 Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.memory import release_memory
 from crowdcore.data.dictionary import strings
 from crowdcore.data.formulas import unescape
 from crowdcore.data.report import Finding, plural
@@ -22,6 +23,8 @@ from crowdcore.data.tables.content import Content
 from crowdcore.data.tables.quotes import CELL_LIMIT, check_quotes
 
 BLOCK = CELL_LIMIT  # no single row may be longer
+USUAL_BLOCK = 1 << 20
+RELEASED = 8  # blocks after which their memory is given back: it lies in holes between texts that are kept
 _DELIMITERS = (",", "\t", ";", "|", " ")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
@@ -59,41 +62,54 @@ class DelimitedTable(Table):
         self.name_columns(unescape(strings(names)).to_pylist())
 
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
-        """Batches of up to 8 MiB of text."""
+        """Batches of up to 1 MiB of text, or 8 MiB once a row is longer."""
+        n = 0  # rows given so far
+        for block in (min(USUAL_BLOCK, BLOCK), BLOCK):
+            ragged: list[tuple[int | None, int]] = []
+            seen = 0
+            try:
+                for batch in self._batches(columns, block, ragged):
+                    before, seen = seen, seen + batch.num_rows
+                    if seen > n:
+                        yield batch.slice(n - before) if before < n else batch
+                        n = seen
+                return
+            except (pa.ArrowException, UnicodeError, OSError) as error:
+                if block == BLOCK or not _is_too_long(error):
+                    raise self._fault(error, ragged, n) from None
+
+    def _batches(self, columns: tuple[str, ...], block: int, ragged: list[tuple[int | None, int]]) -> Iterator[Arrow]:
+        """The rows in blocks of some bytes; ``ragged`` takes the first row with another number of cells."""
         numbered = [f"{i}" for i in range(len(self.columns))]
         wanted = [self.columns.index(name) for name in columns]
-        ragged: list[tuple[int | None, int]] = []
 
         def remember(row: Arrow) -> str:
             ragged.append((row.number, row.actual_columns))
             return "error"
 
-        n = 0
-        try:
-            reader = pa_csv.open_csv(
-                self.path,
-                read_options=pa_csv.ReadOptions(
-                    column_names=numbered,
-                    skip_rows=self._before,
-                    skip_rows_after_names=int(self.header),
-                    encoding={"utf-8-sig": "utf-8"}.get(self.encoding or "utf-8", self.encoding),
-                    block_size=BLOCK,
-                    use_threads=False,  # as fast here, and only so do errors carry their row
-                ),
-                parse_options=pa_csv.ParseOptions(
-                    delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=remember
-                ),
-                convert_options=pa_csv.ConvertOptions(
-                    include_columns=[numbered[i] for i in wanted],
-                    column_types=dict.fromkeys(numbered, pa.large_string()),
-                    strings_can_be_null=False,
-                ),
-            )
-            for batch in reader:
-                n += batch.num_rows
-                yield batch.rename_columns(list(columns))
-        except (pa.ArrowException, UnicodeError, OSError) as error:
-            raise self._fault(error, ragged, n) from None
+        reader = pa_csv.open_csv(
+            self.path,
+            read_options=pa_csv.ReadOptions(
+                column_names=numbered,
+                skip_rows=self._before,
+                skip_rows_after_names=int(self.header),
+                encoding={"utf-8-sig": "utf-8"}.get(self.encoding or "utf-8", self.encoding),
+                block_size=block,
+                use_threads=False,  # as fast here, and only so do errors carry their row
+            ),
+            parse_options=pa_csv.ParseOptions(
+                delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=remember
+            ),
+            convert_options=pa_csv.ConvertOptions(
+                include_columns=[numbered[i] for i in wanted],
+                column_types=dict.fromkeys(numbered, pa.large_string()),
+                strings_can_be_null=False,
+            ),
+        )
+        for number, batch in enumerate(reader):
+            yield batch.rename_columns(list(columns))
+            if number % RELEASED == 0:
+                release_memory()
 
     def _fault(self, error: Exception, ragged: list[tuple[int | None, int]], n: int) -> DataError:
         if ragged:
@@ -102,11 +118,15 @@ class DelimitedTable(Table):
             sentence = f"This row has {plural(cells, 'cell')}, but there are {len(self.columns)} columns"
             remedy = "Quote cells that hold the delimiter, and close every quote."
             return DataError(sentence, remedy, file=self.path, row=row)
-        reason = str(error)
-        if "straddling" in reason or "out of sync" in reason:
+        if _is_too_long(error):
             sentence = f"A row is longer than {BLOCK >> 20} MiB, or a quote is never closed, after row {n:,}"
             return DataError(sentence, file=self.path)
-        return DataError(f"This file cannot be read as a table ({reason[:200]})", file=self.path)
+        return DataError(f"This file cannot be read as a table ({str(error)[:200]})", file=self.path)
+
+
+def _is_too_long(error: Exception) -> bool:
+    """Whether a row was longer than a block, as Arrow says it."""
+    return "straddling" in str(error) or "out of sync" in str(error)
 
 
 def _rows(sample: str, delimiter: str) -> list[list[str]]:

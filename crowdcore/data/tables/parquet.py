@@ -14,19 +14,20 @@ from crowdcore.core.memory import available_memory
 from crowdcore.data.tables import base
 from crowdcore.data.tables.base import Arrow, Table
 
-BATCH_CELLS = 3 << 20
+BATCH_CELLS = 3 << 17
+PAGES = 1 << 16  # bytes of a column that are read at once
 CELL = 24  # bytes that reading takes for every cell, names included: measured on five labels a task
-MAX_TEXT = 4 << 30  # bytes of text that a column of a batch may expand to
+MAX_TEXT = 512 << 20  # bytes of text that a column of a batch may expand to
 _FAULTS = (pa.ArrowException, OSError, ValueError, KeyError)
 
 
 class ParquetTable(Table):
-    """A Parquet file, read in batches of three million cells."""
+    """A Parquet file, read in batches of about 400,000 cells."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._file = pq.ParquetFile(path)
+            self._file = pq.ParquetFile(path, buffer_size=PAGES, pre_buffer=False)
         except _FAULTS as error:
             raise self._broken(error) from None
         self.name_columns(self._file.schema_arrow.names)
@@ -37,11 +38,11 @@ class ParquetTable(Table):
             raise DataError(f"There are more than {base.MAX_ROWS:,} rows", "Split the file.", file=path)
 
     def pieces(self, columns: tuple[str, ...]) -> Iterator[Arrow]:
-        """Batches of a million rows, fewer where there are many columns."""
+        """Batches of 131,072 rows of three columns, fewer where there are many columns."""
         size = max(BATCH_CELLS // max(len(columns), 1), 1)
         try:
             self._check_expansion(columns, size)
-            for batch in self._file.iter_batches(size, columns=list(columns)):
+            for batch in self._file.iter_batches(size, columns=list(columns), use_threads=False):
                 for column in batch.columns:
                     if pa.types.is_dictionary(column.type):
                         column.validate(full=True)  # a damaged file may hold indices beyond its dictionary
@@ -83,7 +84,7 @@ class ParquetTable(Table):
                 if rows * longest > MAX_TEXT:
                     raise DataError(
                         f"Column {name!r} repeats texts of up to {longest:,} bytes over {rows:,} rows, which expands "
-                        f"to more than {MAX_TEXT >> 30} GiB",
+                        f"to more than {MAX_TEXT >> 20} MiB",
                         "Give short names to tasks, workers and labels.",
                         file=self.path,
                     )

@@ -16,14 +16,14 @@ OUTSIDE = -2  # the class of a label that is in no class
 
 
 def accepted_rows(
-    raw: Raw, names: dict[str, Codes], label: IntArray, outside: Finding | None
+    raw: Raw, names: dict[str, Codes], label: IntArray | None = None, outside: Finding | None = None
 ) -> tuple[IntArray | None, list[Finding]]:
     """Rows with a task, a worker and a label in the class list; None = all of them.
 
     Args:
         raw: where the rows are from.
         names: the cleaned ``task``, ``worker`` and ``label`` columns.
-        label: (n,) class numbers, -1 = missing, -2 = outside the class list.
+        label: (n,) class numbers, -1 = missing, -2 = outside the class list; None: the labels are no classes.
         outside: the finding about labels outside the class list, None: there are none.
 
     Returns:
@@ -33,9 +33,10 @@ def accepted_rows(
     Raises:
         DataError: one of the three is empty in every row.
     """
-    if len(label) == 0 or min(int(codes.min()) for codes in (*(c.codes for c in names.values()), label)) >= 0:
+    n = len(names["label"])
+    if not any(codes.missing.any() for codes in names.values()) and (label is None or not (label < 0).any()):
         return None, []
-    keep = np.ones(len(label), bool)
+    keep = np.ones(n, bool)
     findings = []
     for role, codes in names.items():
         gone = np.flatnonzero(codes.missing)
@@ -50,7 +51,7 @@ def accepted_rows(
             make_finding(f"missing-{role}", "change", sentence, raw.row_numbers(gone), column=column, left_out=left_out)
         )
         keep[gone] = False
-    others = np.flatnonzero(keep & (label == OUTSIDE))
+    others = np.flatnonzero(keep & (label == OUTSIDE)) if label is not None else np.empty(0, np.int64)
     if outside is not None:
         findings.append(replace(outside, left_out=len(others)))
     keep[others] = False

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crowdcore.core.types import IntArray
+from crowdcore.core.types import AnyArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,13 +17,13 @@ class Annotations:
         rows: (n,) row of the file, from 0; None = 0, 1, 2 …
         task: (n,) task number.
         worker: (n,) worker number.
-        label: (n,) class number.
+        label: (n,) class number, or rating.
     """
 
     rows: IntArray | None
     task: IntArray
     worker: IntArray
-    label: IntArray
+    label: AnyArray
 
     def at(self, chosen: IntArray | None) -> Annotations:
         """Some of them; None = all."""

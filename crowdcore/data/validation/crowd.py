@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crowdcore.core.types import BoolArray, IntArray
+from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.lookups import counted
 from crowdcore.data.report import Finding, Level, plural
 from crowdcore.data.tables.base import Arrow
@@ -38,6 +38,17 @@ def tally(worker: IntArray, label: IntArray, n_workers: int, n_classes: int) -> 
         np.bincount(label, minlength=n_classes),
         np.bincount(cell[new] // n_classes, minlength=n_workers),
     )
+
+
+def tally_numbers(worker: IntArray, number: FloatArray, n_workers: int) -> Tally:
+    """The same of labels that are numbers; of workers' answers and of all it only tells one from several."""
+    low: FloatArray = np.full(n_workers, np.inf)
+    high: FloatArray = np.full(n_workers, -np.inf)
+    np.minimum.at(low, worker, number)
+    np.maximum.at(high, worker, number)
+    per_worker = np.bincount(worker, minlength=n_workers)
+    several = bool(len(number)) and number.min() < number.max()
+    return Tally(per_worker, np.ones(1 + several, np.int64), np.minimum(per_worker, 1) + (low < high))
 
 
 def crowd_findings(tally: Tally, per_task: IntArray, tasks: Arrow, workers: list[str]) -> list[Finding]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from crowdcore.core.errors import DataError
-from crowdcore.core.memory import release_memory
+from crowdcore.core.memory import frugal_memory, release_memory
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.readers import Raw, Source, find_reader
 from crowdcore.data.readers.conll import looks_like_conll
@@ -73,6 +73,7 @@ def examine(path: str | Path, **mapping: Any) -> Import:
     return examine_source(open_source(path, settings), settings)
 
 
+@frugal_memory()
 def open_source(path: str | Path, settings: ReadSettings) -> Source:
     """A file or folder, its table opened."""
     path = Path(path).expanduser()
@@ -82,6 +83,7 @@ def open_source(path: str | Path, settings: ReadSettings) -> Source:
     return Source(path.resolve().name if content.kind == "folder" else path.stem, content, table)
 
 
+@frugal_memory()
 def examine_source(source: Source, settings: ReadSettings, adjust: Callable[[Raw], Raw] | None = None) -> Import:
     """Examine an opened source; ``adjust`` may add what is known from elsewhere."""
     found = Import(*assemble(read_source(source, settings, adjust), settings, source.name))

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
-from crowdcore.core.types import BoolArray, FloatArray, IntArray
-from crowdcore.data.dictionary import Codes, strings
+from crowdcore.core.types import BoolArray, FloatArray
+from crowdcore.data.dictionary import Codes, NumberColumn, strings
+from crowdcore.data.lookups import gather
 from crowdcore.data.readers import Raw
 from crowdcore.data.settings import RatingSettings
 from crowdcore.data.tables.base import Arrow
@@ -37,6 +38,13 @@ def rating_range(raw: Raw, settings: RatingSettings) -> tuple[float, float]:
 
 
 def rating_numbers(column: Codes, settings: RatingSettings, low: float, high: float) -> FloatArray:
+    """(n,) the number that each row says, NaN where it says none, and where it is missing."""
+    if settings.levels is None and isinstance(column, NumberColumn):
+        return column.numbers
+    return gather(numbers_by_value(column, settings, low, high), column.codes)
+
+
+def numbers_by_value(column: Codes, settings: RatingSettings, low: float, high: float) -> FloatArray:
     """(n_values + 1,) the number that each distinct label says, NaN where it says none, and for a missing one."""
     if settings.levels is not None:
         place = np.asarray(pc.index_in(column.values, value_set=strings(settings.levels)).fill_null(-1))
@@ -44,12 +52,6 @@ def rating_numbers(column: Codes, settings: RatingSettings, low: float, high: fl
     else:
         values = _as_numbers(column.values)
     return np.append(values, np.nan)
-
-
-def coded(numbers: FloatArray, column: Codes) -> tuple[FloatArray, IntArray]:
-    """The distinct numbers, NaN and infinities the last and first of them; (n,) int32 which of them each row says."""
-    values, code = np.unique(numbers, return_inverse=True)
-    return values, code.astype(np.int32)[column.codes]
 
 
 def inside_range(numbers: FloatArray, low: float, high: float) -> BoolArray:

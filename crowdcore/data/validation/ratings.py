@@ -9,8 +9,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from crowdcore.core.memory import frugal_memory
 from crowdcore.core.types import FloatArray, IntArray
-from crowdcore.data.dictionary import Codes, clean
+from crowdcore.data.dictionary import Codes, NumberColumn, clean
+from crowdcore.data.lookups import gather
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.readers import Raw, RawTasks, Source
 from crowdcore.data.report import Finding, ImportReport, make_finding, plural
@@ -18,11 +20,11 @@ from crowdcore.data.settings import RatingSettings
 from crowdcore.data.validation.accepted_rows import accepted_rows
 from crowdcore.data.validation.annotations import Annotations
 from crowdcore.data.validation.attach import attach_truth
-from crowdcore.data.validation.crowd import crowd_findings, tally
+from crowdcore.data.validation.crowd import crowd_findings, tally_numbers
 from crowdcore.data.validation.examine import Examined, check_count, open_source, read_source
 from crowdcore.data.validation.names import clean_names, row_numbers
 from crowdcore.data.validation.numbered import by_level, dataset_parts, make_report, one_gold, without_repeats
-from crowdcore.data.validation.rating_numbers import coded, inside_range, rating_numbers, rating_range
+from crowdcore.data.validation.rating_numbers import inside_range, numbers_by_value, rating_numbers, rating_range
 from crowdcore.data.validation.tasks import TaskList, number_tasks, split_codes
 from crowdcore.data.validation.workers import number_workers
 
@@ -75,6 +77,7 @@ def read_ratings(
     return examine_ratings(path, low=low, high=high, **mapping).dataset(accept=accept)
 
 
+@frugal_memory()
 def examine_rating_source(
     source: Source, settings: RatingSettings, adjust: Callable[[Raw], Raw] | None = None
 ) -> RatingImport:
@@ -88,7 +91,8 @@ def _assemble(raw: Raw, settings: RatingSettings, name: str) -> tuple[ImportRepo
     """Clean, number, check and sort the ratings that a reader found."""
     low, high = rating_range(raw, settings)
     findings = list(raw.findings)
-    names: dict[str, Codes] = {"label": clean(raw.label, raw.missing, raw.escaped).codes}
+    as_read = isinstance(raw.label, NumberColumn) and not raw.label.holds(raw.missing)
+    names = {"label": raw.label if as_read else clean(raw.label, raw.missing, raw.escaped).codes}
     for role, column in (("task", raw.task), ("worker", raw.worker)):
         names[role], noticed = clean_names(column, role, raw, whole="all")
         findings += noticed
@@ -100,29 +104,28 @@ def _assemble(raw: Raw, settings: RatingSettings, name: str) -> tuple[ImportRepo
     findings += noticed
     numbers = rating_numbers(names["label"], settings, low, high)
     findings += _outside(numbers, names["label"], "label", (low, high), raw, None, settings)
-    values, code = coded(numbers, names["label"])
-    keep, noticed = accepted_rows(raw, names, np.where(names["label"].missing, -1, 0), None)
+    keep, noticed = accepted_rows(raw, names)
     findings += noticed
-    inside = inside_range(values, low, high)
-    if not inside[code].all():
-        known = np.arange(len(code)) if keep is None else keep
-        keep = known[inside[code[known]]]
-        findings = _counted(findings, values[code[known]], low, high)
+    inside = inside_range(numbers, low, high)
+    if not inside.all():
+        known = np.arange(len(numbers)) if keep is None else keep
+        keep = known[inside[known]]
+        findings = _counted(findings, numbers[known], low, high)
     workers, number, noticed = number_workers(raw, names["worker"], keep, {})
     findings += noticed
-    given = Annotations(None, tasks.task, number, code).at(keep).sorted(len(tasks.ids))
+    given = Annotations(None, tasks.task, number, numbers).at(keep).sorted(len(tasks.ids))
     given, repeats, noticed = without_repeats(given, len(workers), raw, settings)
     findings += noticed
     gold, split, noticed = _about_tasks(raw, tasks, settings, (low, high))
     findings += noticed
-    counts = tally(given.worker, given.label, len(workers), len(values))
+    counts = tally_numbers(given.worker, given.label, len(workers))
     findings += crowd_findings(counts, np.bincount(given.task, minlength=len(tasks.ids)), tasks.ids, workers)
     findings = by_level(findings)
     dataset = RatingDataset(
         settings.name or name,
         low,
         high,
-        rating=values[given.label],
+        rating=given.label,
         gold=gold,
         notes=tuple(finding.done for finding in findings),
         levels=settings.levels or raw.levels,
@@ -158,10 +161,9 @@ def _outside(
     }
     findings = []
     for code, (wrong, what, remedy) in kinds.items():
-        wrong[-1] = False  # missing
-        rows = np.flatnonzero(wrong[column.codes]) if wrong.any() else np.empty(0, np.int64)
+        rows = np.flatnonzero(wrong & ~column.missing) if wrong.any() else np.empty(0, np.int64)
         if len(rows):
-            examples = tuple(column.values[int(i)].as_py()[:60] for i in np.unique(column.codes[rows])[:5])
+            examples = tuple(word[:60] for word in column.take(rows).values[:5].to_pylist())
             sentence = f"{plural(len(rows), noun)} {what} would {fate}: {', '.join(map(repr, examples[:3]))}"
             where, place = row_numbers(raw, rows, about), raw.roles.get(role)
             word = f"{'rating' if role == 'label' else role}-{code}"
@@ -192,8 +194,9 @@ def _about_tasks(
         column = clean(about.gold, raw.missing, about.escaped).codes
         numbers = rating_numbers(column, settings, *bounds)
         findings += _outside(numbers, column, "gold", bounds, raw, about, settings)
-        values, code = coded(numbers, column)
-        agreed, noticed = one_gold(raw, tasks, np.where(inside_range(values, *bounds)[code], code, np.int32(-1)))
+        values, code = np.unique(numbers_by_value(column, settings, *bounds), return_inverse=True)
+        code = np.where(inside_range(values, *bounds)[code], code, -1).astype(np.int32)
+        agreed, noticed = one_gold(raw, tasks, gather(code, column.codes))
         gold = np.append(values, np.nan)[agreed]
         findings += noticed
     if about is not None and about.split is not None:

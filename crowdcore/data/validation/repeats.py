@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from crowdcore.core.types import IntArray
+from crowdcore.core.types import AnyArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Repeats:
         return len(self.rows) - len(self.start) + 1
 
 
-def find_repeats(task: IntArray, worker: IntArray, label: IntArray, n_workers: int) -> Repeats:
+def find_repeats(task: IntArray, worker: IntArray, label: AnyArray, n_workers: int) -> Repeats:
     """Find repeats among annotations sorted by task."""
     largest = (int(task[-1]) + 1) * n_workers if len(task) else 0
     key: IntArray = task.astype(np.int32) if largest < 2**31 else task.astype(np.int64)
@@ -53,7 +53,7 @@ def find_repeats(task: IntArray, worker: IntArray, label: IntArray, n_workers: i
     return Repeats(rows, np.append(start, len(rows)), differ)
 
 
-def reduce_repeats(repeats: Repeats, label: IntArray, how: Literal["first", "last", "majority"]) -> IntArray:
+def reduce_repeats(repeats: Repeats, label: AnyArray, how: Literal["first", "last", "majority"]) -> IntArray:
     """The rows to drop so that each pair keeps its first, its last or its most frequent (ties: earlier) label."""
     if how == "first":
         kept = repeats.start[:-1]
@@ -66,7 +66,7 @@ def reduce_repeats(repeats: Repeats, label: IntArray, how: Literal["first", "las
     return repeats.rows[drop]
 
 
-def _majority(repeats: Repeats, label: IntArray) -> IntArray:
+def _majority(repeats: Repeats, label: AnyArray) -> IntArray:
     """Position in ``rows`` of the first annotation with each pair's most frequent label."""
     pair = np.repeat(np.arange(len(repeats.start) - 1), np.diff(repeats.start))
     position = np.arange(len(pair))

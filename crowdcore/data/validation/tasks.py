@@ -17,7 +17,7 @@ from crowdcore.data.dictionary import Codes
 from crowdcore.data.formulas import unescape
 from crowdcore.data.images import SUFFIXES
 from crowdcore.data.index_table import NO_SPLIT
-from crowdcore.data.lookups import renumber
+from crowdcore.data.lookups import first_rows, gather, renumber
 from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.tables.base import Arrow
@@ -90,10 +90,13 @@ def _refuse_bad_list(listed: Codes, raw: Raw) -> None:
 
 def per_task(tasks: TaskList, values: IntArray, n_tasks: int) -> tuple[IntArray, IntArray]:
     """The first known value (-1 = unknown) of each task, and the rows that say something else."""
-    rows = np.flatnonzero((values >= 0) & (tasks.listed >= 0))
-    result: IntArray = np.full(n_tasks, -1, np.int32)
-    result[tasks.listed[rows[::-1]]] = values[rows[::-1]]
-    return result, rows[values[rows] != result[tasks.listed[rows]]]
+    result: IntArray = np.full(n_tasks + 1, -1, np.int32)  # the last is no task
+    first = first_rows(np.where((values >= 0) & (tasks.listed >= 0), tasks.listed, np.int32(-1)), n_tasks)
+    told = first < len(values)
+    result[:-1][told] = values[first[told]]
+    differs = values != gather(result, tasks.listed)
+    differs &= (values >= 0) & (tasks.listed >= 0)
+    return result[:-1], np.flatnonzero(differs)
 
 
 def split_codes(split: Codes, raw: Raw, tasks: TaskList) -> tuple[IntArray, list[Finding]]:

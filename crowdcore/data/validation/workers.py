@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
-from crowdcore.data.dictionary import Codes, clean, encode, natural_order, strings
+from crowdcore.data.dictionary import Codes, clean, natural_order, strings
+from crowdcore.data.encoder import encode
 from crowdcore.data.lookups import counted, renumber
 from crowdcore.data.readers.base import Raw
 from crowdcore.data.report import Finding, plural

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.dictionary import clean, encode, strings
+from crowdcore.data.dictionary import clean, strings
+from crowdcore.data.encoder import encode
 from crowdcore.data.formulas import escape
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.tables.base import Arrow

@@ -28,6 +28,8 @@ _ALIKE = 0.02  # standard deviation of true skills below which their order means
 MEASURES = {
     "accuracy": "Test accuracy, selected epoch",
     "accuracy last": "Test accuracy, last epoch",
+    "F1 of spans": "Test F1 of spans, selected epoch",
+    "F1 of spans last": "Test F1 of spans, last epoch",
     "common error": "Error of the common confusion",
     "own error": "Error of the workers' own confusions",
     "effective error": "Error of the workers' effective confusions",
@@ -106,8 +108,8 @@ def judge(result: TrainingResult, dataset: CrowdDataset) -> pd.DataFrame:
     if truth is None:
         raise DataError(f"{dataset.name} does not say what generated its labels", "Only simulated crowds do.")
     learnt, effective = learnt_of(result, dataset), true_effective(dataset)
-    reached = comparison.accuracies(result)
-    values: dict[str, Any] = {"accuracy": reached["selected"], "accuracy last": reached["last"]}
+    score, (reached,) = comparison.judged([result])
+    values: dict[str, Any] = {score.measure: reached["selected"], f"{score.measure} last": reached["last"]}
     if truth.common_confusion is not None and learnt.common is not None and truth.common_confusion.ndim == 2:
         values["common error"] = metrics.recovery_error(truth.common_confusion[None], learnt.common[:, None])
     if truth.worker_confusion is not None and learnt.own is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from crowdcore.learning.training.events import EpochEvent, Listener, NoteEvent
 from crowdcore.learning.training.first_stage import first_stage_epochs
 from crowdcore.learning.training.loop import Replica
 from crowdcore.learning.training.outcome import Outcome
+from crowdcore.learning.training.pace import Pace
 from crowdcore.learning.training.problem import Problem
 from crowdcore.learning.training.trainer import train_stack
 
@@ -62,7 +62,7 @@ class Session:
     stopped: bool = False
     batch_size: int | None = None
     done: float = 0.0
-    began: float = field(default_factory=time.perf_counter)
+    pace: Pace = field(default_factory=Pace)
 
     @property
     def device_name(self) -> str:
@@ -190,10 +190,10 @@ def _listener(
     ahead = max(first_stage_epochs(job.replica.settings, training) for job in jobs)
 
     def on_epoch(epoch: int, metrics: dict[str, FloatArray], seconds: float) -> bool:
-        done = session.done + len(jobs) / n_jobs * (epoch + 1 + ahead) / (training.epochs + ahead)
-        elapsed = time.perf_counter() - session.began
+        step = len(jobs) / n_jobs / (training.epochs + ahead)
+        done = session.done + step * (epoch + 1 + ahead)
         speed = problem.n_train_annotations * len(jobs) / max(seconds, 1e-9)
-        remaining = elapsed * (1 - done) / done
+        remaining = session.pace.remaining(done, step)
         now, first = max(epoch + 1, 0), (epoch + 1 + ahead, ahead) if epoch < 0 else None
         name, epochs = session.method.name, training.epochs
         session.listen(EpochEvent(name, seeds, now, epochs, metrics, seconds, speed, done, remaining, first))
