@@ -207,7 +207,7 @@ def test_an_engine_that_is_only_starting_is_stopped(tmp_path):
         runs.ensure_engine(workspace=workspace)
         assert processes(workspace)
         runs.stop_engine(workspace=workspace)
-        until(lambda: not processes(workspace), 5, "no process is left")
+        until(lambda: not processes(workspace), 60, "no process is left")
         time.sleep(1)
         assert not processes(workspace)
 
@@ -243,6 +243,6 @@ def test_an_engine_without_work_ends_and_one_that_is_elsewhere_is_left(tmp_path,
 
 def test_the_dead_are_not_alive():
     child = subprocess.Popen([sys.executable, "-c", ""])
-    until(lambda: not is_alive(child.pid), 10, "a zombie does not count")
+    until(lambda: not is_alive(child.pid), 60, "a zombie does not count")
     child.wait()
     assert is_alive(os.getpid()) and not is_alive(0)

@@ -93,7 +93,7 @@ def test_killed_training_process(workspace):
     waiting = runs.submit(spec(3), workspace=workspace)
     before = at_epoch(workspace, run.id, 8)
     kill(old := children(workspace, run.id))
-    until(lambda: set(children(workspace, run.id)) - set(old), 20, "another process goes on")
+    until(lambda: set(children(workspace, run.id)) - set(old), 60, "another process goes on")
     again = at_epoch(workspace, run.id, before.epoch + 3)
     assert again.message.startswith(
         "Its process was killed (SIGKILL), as the system does when memory runs out. "
@@ -104,7 +104,7 @@ def test_killed_training_process(workspace):
     assert measured == list(range(1, len(measured) + 1))  # as if nothing had happened
 
     runs.stop_engine(workspace=workspace)
-    until(lambda: not processes(workspace), 10, "no process is left")
+    until(lambda: not processes(workspace), 60, "no process is left")
     stopped = runs.get_run(run.id, workspace=workspace)
     assert stopped.state == "queued" and "engine was stopped" in stopped.message
     runs.cancel(run.id, workspace=workspace)  # the engine comes back to make the checkpoint a result
@@ -112,7 +112,7 @@ def test_killed_training_process(workspace):
     assert cancelled.state == "cancelled" and cancelled.message.startswith("Cancelled after epoch")
     assert runs.result(run.id, workspace=workspace).last_epoch.item() >= 5
     assert ended(workspace, waiting.id).state == "finished"
-    until(lambda: not workspace.has_checkpoint(waiting.id), 10, "its checkpoint goes once it is recorded as finished")
+    until(lambda: not workspace.has_checkpoint(waiting.id), 60, "its checkpoint goes once it is recorded as finished")
     assert workspace.has_checkpoint(run.id)
 
 
@@ -123,7 +123,7 @@ def test_killed_worker_and_engine(workspace):
     for victim in (WORKER, ENGINE):
         old = children(workspace, run.id)
         kill(processes(workspace, victim))
-        until(lambda old=old: not set(old) & set(children(workspace, run.id)), 20, f"its child ends after {victim}")
+        until(lambda old=old: not set(old) & set(children(workspace, run.id)), 60, f"its child ends after {victim}")
 
         def runs_again() -> bool:
             runs.engine_state(workspace=workspace)  # as any page does
@@ -231,9 +231,9 @@ def test_a_full_disk_a_locked_record_and_a_deleted_workspace(small_disk):
 
         other = sqlite3.connect(workspace.database, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        until(lambda: "locked" in runs.engine_state(workspace=workspace).problem, 6, "the lock is said")
+        until(lambda: "locked" in runs.engine_state(workspace=workspace).problem, 60, "the lock is said")
         other.close()
-        until(lambda: not runs.engine_state(workspace=workspace).problem, 20, "nothing is said any more")
+        until(lambda: not runs.engine_state(workspace=workspace).problem, 60, "nothing is said any more")
         waiting = runs.submit(spec(1), workspace=workspace)
         runs.cancel(run.id, workspace=workspace)
         assert runs.result(ended(workspace, run.id).id, workspace=workspace).last_epoch.item() > full

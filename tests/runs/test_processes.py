@@ -27,4 +27,4 @@ def test_a_process_ends_with_the_one_that_started_it_however_that_ends() -> None
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     parent.stdout.close()
-    until(lambda: not is_alive(child), 20, "the child ends")
+    until(lambda: not is_alive(child), 60, "the child ends")

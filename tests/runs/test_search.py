@@ -78,14 +78,14 @@ def test_goes_on_after_its_engine_was_killed_and_is_cancelled_with_its_trials(wo
     runs.cancel(asked.id, workspace=workspace)
     everything = [asked.id, runs.list_runs(parent=asked.id, workspace=workspace)[0].id]
     until(
-        lambda: all(runs.get_run(r, workspace=workspace).state == "cancelled" for r in everything), 5, "all cancelled"
+        lambda: all(runs.get_run(r, workspace=workspace).state == "cancelled" for r in everything), 60, "all cancelled"
     )
-    assert not is_alive(child)
+    until(lambda: not is_alive(child), 60, "the process of the trial ends")
     assert runs.search_trials(asked.id, workspace=workspace).state.tolist() == ["cancelled"]
     runs.resume(asked.id, workspace=workspace)
     until(trial, 60, "the search goes on with its trial")
     runs.cancel(asked.id, workspace=workspace)
-    until(lambda: runs.get_run(asked.id, workspace=workspace).has_ended, 20, "it ends again")
+    until(lambda: runs.get_run(asked.id, workspace=workspace).has_ended, 60, "it ends again")
     assert len(runs.list_runs(parent=asked.id, workspace=workspace)) == 1
 
 

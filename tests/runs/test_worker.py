@@ -64,7 +64,7 @@ def test_runs_of_a_workspace_on_another_cluster(tmp_path):
             for run_id in asked:
                 runs.cancel(run_id, workspace=workspace)
             until(
-                lambda: all(runs.get_run(r, workspace=workspace).state == "cancelled" for r in asked), 20, "cancelled"
+                lambda: all(runs.get_run(r, workspace=workspace).state == "cancelled" for r in asked), 60, "cancelled"
             )
             joined.send_signal(signal.SIGINT)
             said = joined.communicate(timeout=30)[1]

@@ -45,7 +45,7 @@ def test_an_engine_ends_with_its_folder(tmp_path: Path, monkeypatch: pytest.Monk
         try:
             until(lambda: reached(new, 7), 150, "the run goes on at the new place")
             assert not (tmp_path / "old").exists()
-            until(lambda: deleted(tmp_path / "new"), 10, "nothing more is written into the folder")
+            until(lambda: deleted(tmp_path / "new"), 60, "nothing more is written into the folder")
             until(lambda: not processes(new), 60, "the engine ends with all that it started")
             assert runs.engine_state(workspace=new).address is None
             assert not (tmp_path / "new").exists()
