@@ -197,7 +197,7 @@ def test_dataset_deleted_while_a_run_uses_it(workspace):
     shutil.rmtree(folder)
     at_epoch(workspace, using.id, before + 2)  # goes on: what it needs is in memory
     runs.cancel(using.id, workspace=workspace)
-    assert ended(workspace, using.id, 10).state == "cancelled"
+    assert ended(workspace, using.id).state == "cancelled"
     assert runs.result(using.id, workspace=workspace).last_epoch[0] >= before + 2
     late = ended(workspace, waiting.id)
     assert late.state == "failed" and "doomed" in late.message
