@@ -25,8 +25,9 @@ ICONS = {
 
 
 def badge(verdict: str) -> None:
-    """The verdict as a coloured word."""
-    st.badge(verdict, color=COLORS.get(verdict, "gray"), icon=ICONS.get(verdict))  # type: ignore[arg-type]
+    """The verdict as a coloured word, as wide as the longest, so that what follows is aligned."""
+    with st.container(width=112):
+        st.badge(verdict, color=COLORS.get(verdict, "gray"), icon=ICONS.get(verdict))  # type: ignore[arg-type]
 
 
 def worker_link(row: pd.Series[Any]) -> None:

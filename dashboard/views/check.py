@@ -79,8 +79,7 @@ def board() -> None:
 def told(found: Check, outcome: Outcome) -> None:
     """A rule's verdict in a sentence, with links to the workers whom it names."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"verdict-{outcome.rule}"):
-        with st.container(width=112):
-            badge(outcome.verdict)
+        badge(outcome.verdict)
         st.markdown(f"**{as_text(outcome.rule)}**: {as_text(outcome.sentence)}", width="stretch")
     named = found.workers_of(outcome)
     if named and outcome.verdict != "pass":
