@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+_USUAL = pa.default_memory_pool()
 _GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
@@ -26,13 +27,15 @@ def available_memory() -> int:
 
 @contextlib.contextmanager
 def frugal_memory() -> Iterator[None]:
-    """In here Arrow takes memory from the C library, which hands it back once it is free; its own pool keeps much."""
-    before = pa.default_memory_pool()
+    """In here Arrow takes memory from the C library, which hands it back once it is free; its own pool keeps much.
+
+    The pool is the process's: a thread that leaves while another one is still in here takes it along.
+    """
     pa.set_memory_pool(pa.system_memory_pool())
     try:
         yield
     finally:
-        pa.set_memory_pool(before)
+        pa.set_memory_pool(_USUAL)
 
 
 def release_memory() -> None:
