@@ -38,8 +38,7 @@ browser:
 	@command -v chromium chromium-browser google-chrome >/dev/null 2>&1 || { \
 	  echo "Chromium is missing: installing it with apt"; \
 	  S=$$( [ "$$(id -u)" = 0 ] || echo sudo ); \
-	  $$S apt-get update -qq; I="$$S env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq"; $$I chromium >/dev/null && { \
-	    $$I chromium-headless-shell >/dev/null 2>&1 || true; }; }  # the same with less work
+	  $$S apt-get update -qq && $$S env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; }
 
 test: $(DEV) browser  ## every test, the browser's and the slow ones included
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder  # with a third, browsers wait too long for a core

@@ -1,5 +1,6 @@
 """The app: `streamlit run dashboard/app.py -- labelme`."""
 
+import contextlib
 import sys
 from pathlib import Path
 
@@ -21,7 +22,8 @@ if not admitted():
     st.stop()
 warm = st.empty()
 if "page" not in st.session_state:  # never seen: the browser fetches its chart code while the server imports ours
-    with warm.container(key="warm"):
+    # While another session imports pandas or NumPy, Plotly sees half of it.
+    with warm.container(key="warm"), contextlib.suppress(AttributeError):
         st.plotly_chart([{"type": "scatter"}])
 st.navigation(
     {
