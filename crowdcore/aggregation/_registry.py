@@ -22,8 +22,9 @@ def names() -> list[str]:
 
 
 def fitting(dataset: CrowdDataset) -> list[str]:
-    """Names of the aggregators that are made for a dataset: those of tag sequences only where there are sentences."""
-    return [name for name in aggregators if dataset.sentences is not None or not aggregators[name].sequential]
+    """Names of the aggregators that are made for a dataset and can be loaded; those of tags only with sentences."""
+    usable = aggregators.usable()
+    return [name for name, method in usable.items() if dataset.sentences is not None or not method.sequential]
 
 
 def crowd_kit_names() -> list[str]:

@@ -17,8 +17,12 @@ from crowdcore.core.errors import SettingError
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+    from rich.console import JustifyMethod
+    from rich.table import Table
 
     from crowdcore.exhibits import Exhibit
+
+_WRAPPED_WIDTH = 30  # of a column whose words take several lines, at least
 
 
 def jsonable(value: Any) -> Any:
@@ -60,24 +64,50 @@ def print_table(
     limit: int = 40,
     wrapped: Collection[str] = (),
 ) -> None:
-    """Print a table (`Printed`): at most ``limit`` rows, saying how many more there are."""
+    """Print a table (`Printed`): at most ``limit`` rows and the columns that fit, saying what more there is."""
     from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
 
     console = Console(highlight=False)
     if not console.is_terminal:  # a pipe or a file has no width to fit
         console.width = 200
+    if frame.empty:
+        console.print(f"{title or 'Rows'}: none", markup=False)
+        print_notes(notes)
+        return
+    shown, left_out = frame.head(limit), list[str]()
+    while (needed := _table(shown, title, wrapped)[1]) > console.width:
+        droppable = [column for column in shown.columns[1:] if column not in wrapped]
+        if not (console.is_terminal and droppable):
+            console.width = max(console.width, 0 if console.is_terminal else needed)
+            break
+        left_out.insert(0, droppable[-1])
+        shown = shown.drop(columns=droppable[-1])
+    console.print(_table(shown, title, wrapped)[0])
+    if len(frame) > limit:
+        console.print(f"… and {len(frame) - limit:,} more rows: --out FILE writes them all.")
+    if left_out:
+        names = ", ".join(left_out)
+        console.print(f"… and {len(left_out)} more columns: {names}. --out FILE writes them all.", markup=False)
+    print_notes(notes)
+
+
+def _table(frame: pd.DataFrame, title: str, wrapped: Collection[str]) -> tuple[Table, int]:
+    """A table for the terminal, and the least width at which no cell is cut."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.measure import Measurement
+    from rich.table import Table
+
     table = Table(title=escape(title) or None, title_justify="left")
     for column in frame.columns:
         number = frame[column].dtype.kind in "if"
-        table.add_column(escape(str(column)), justify="right" if number else "left", no_wrap=column not in wrapped)
-    for row in frame.head(limit).itertuples(index=False):
+        side: JustifyMethod = "right" if number else "left"
+        least = min(_WRAPPED_WIDTH, max(map(len, map(_cell, frame[column])))) if column in wrapped else None
+        table.add_column(escape(str(column)), justify=side, no_wrap=column not in wrapped, min_width=least)
+    for row in frame.itertuples(index=False):
         table.add_row(*[escape(_cell(v)) for v in row])
-    console.print(table)
-    if len(frame) > limit:
-        console.print(f"… and {len(frame) - limit} more rows: --out FILE writes them all.")
-    print_notes(notes)
+    endless = Console(width=10_000)
+    return table, Measurement.get(endless, endless.options, table).minimum
 
 
 def print_notes(notes: tuple[str, ...]) -> None:

@@ -14,7 +14,7 @@ from crowdcore import aggregation
 from crowdcore.aggregation.base import AggregationResult
 from crowdcore.analysis import tagging_scores
 from crowdcore.cli._options import Json, Out, Settings, settings
-from crowdcore.cli._output import print_json, print_table
+from crowdcore.cli._output import print_json, print_notes, print_table
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import IntArray
 from crowdcore.data import CrowdDataset
@@ -93,8 +93,8 @@ def aggregate(
     }
     if gold or temper == Temper.gold:
         facts["accuracy"] = float("nan")  # the labels were given away
+    shares = np.bincount(result.labels[result.labels >= 0], minlength=ds.n_classes)
     if json:
-        shares = np.bincount(result.labels[result.labels >= 0], minlength=ds.n_classes)
         print_json(
             {
                 **facts,
@@ -104,6 +104,10 @@ def aggregate(
             }
         )
         return
+    told = {name: value for name, value in facts.items() if value is not None and value == value}  # NaN is not told
+    told |= {f"labels: {name}": n for name, n in zip(ds.classes, shares, strict=True)}
     print_table(
-        pd.DataFrame({"": list(facts), " ": [str(v) for v in facts.values()]}), f"{ds.name}: {method}", result.notes
+        pd.DataFrame({"quantity": list(told), "value": list(told.values())}), f"{ds.name}: {method}", result.notes
     )
+    if not out:
+        print_notes(("--out FILE writes the labels.",))

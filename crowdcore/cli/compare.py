@@ -40,7 +40,9 @@ def compare(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            "--method", "-m", help="An aggregator or a learning method; may be repeated. Default: all aggregators."
+            "--method",
+            "-m",
+            help="An aggregator or a learning method; may be repeated. Default: all aggregators for such labels.",
         ),
     ] = None,
     seeds: Seeds = SEEDS,
@@ -58,9 +60,8 @@ def compare(
 
     A setting may name its method: --set conal.embedding=40.
     """
-    chosen = method or list(aggregation.aggregators.usable())
-    aggregators = [m for m in chosen if m in aggregation.aggregators]
-    learners = [m for m in chosen if m not in aggregation.aggregators]
+    named = [m for m in method or () if m in aggregation.aggregators]
+    learners = [m for m in method or () if m not in aggregation.aggregators]
     inferred: list[dict[str, Any]] = []
     results: list[TrainingResult] = []
     trained_on: list[CrowdDataset] = []
@@ -68,6 +69,7 @@ def compare(
     tagged: list[dict[str, Any]] = []
     for name in datasets:
         ds = open_dataset(name, read, accept)
+        aggregators = named if method else aggregation.fitting(ds)
         if aggregators and not ds.has_gold:
             raise CrowdError(
                 f"{ds.name} has no gold labels on annotated tasks, so aggregators cannot be compared on it."

@@ -163,6 +163,14 @@ class ImportReport:
             return f"{plural(self.n_tasks, 'token')} of {plural(self.n_sentences, 'sentence')}"
         return plural(self.n_tasks, "task")
 
+    @property
+    def rows_counted(self) -> str:
+        """How the findings count rows, in a sentence; empty where they name none, or where the file has no header."""
+        headless = self.columns == tuple(str(i + 1) for i in range(len(self.columns)))
+        if not self.delimiter or headless or not any(f.rows for f in self.findings):
+            return ""
+        return "Rows are counted without the header: row 1 is the first below it."
+
     def text(self) -> str:
         """The report for people, one statement a line."""
         shown = ", ".join(self.classes[:10]) + (" …" if len(self.classes) > 10 else "")
@@ -183,7 +191,8 @@ class ImportReport:
             f"{plural(self.n_rows, unit)} in the file, {self.n_left_out:,} left out",
         ]
         words = {"change": "CHANGES", "warning": "warning", "note": "note"}
-        return "\n".join([*lines, *(f"{words[f.level]}: {f}" for f in self.findings)])
+        found = [f"{words[f.level]}: {f}" for f in self.findings]
+        return "\n".join([*lines, *found, *([self.rows_counted] if self.rows_counted else [])])
 
     def frame(self) -> pd.DataFrame:
         """The findings as a table: level, code, sentence, count, left_out, rows, column, examples, remedy."""

@@ -79,7 +79,12 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
     if verdict == "underpowered":
         more = found.needed[r] - found.judged[r]
         enough = f" About {max(more, 1):,.0f} more labels would tell." if np.isfinite(more) else ""
-        return [f"Too few labels to tell: {between}.{enough}", *_speed(found, r)]
+        told = (
+            f"Too few labels to tell: {between}."
+            if np.isfinite(found.low[r])
+            else "Too few labels to estimate a skill."
+        )
+        return [f"{told}{enough}", *_speed(found, r)]
     if verdict == "trust":
         return [f"Surely as good as most: {between}.", *_speed(found, r)]
     weak = "Weak, and perhaps guessing" if found.low[r] <= 0 else "Weak"

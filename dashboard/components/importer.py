@@ -193,3 +193,5 @@ def report(found: Import | RatingImport) -> None:
     others = others[others["level"] != "change"].reset_index(drop=True)
     if len(others):
         table(others, "findings", name="findings", noun="finding")
+    if told.rows_counted:
+        st.caption(told.rows_counted)

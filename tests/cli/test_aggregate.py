@@ -44,6 +44,22 @@ def test_compare_takes_several_datasets_and_says_why_a_method_cannot(crowdcore, 
     assert by["labelme", "kos"]["notes"]
 
 
+def test_compare_takes_the_aggregators_for_such_labels(crowdcore) -> None:
+    compared = [row["method"] for row in crowdcore("compare", "demo")["aggregation"]]
+    assert compared == cc.aggregation.fitting(cc.load_dataset("demo"))
+    assert "crf-ma" not in compared
+
+
+def test_what_is_printed_leaves_out_what_there_is_not(run, tmp_path) -> None:
+    file = tmp_path / "votes.csv"
+    file.write_text("task,worker,label\n1,a,x\n1,b,y\n2,a,x\n2,b,x\n")
+    said = run("aggregate", file, "-m", "majority-vote").out
+    assert "accuracy" not in said
+    assert "None" not in said
+    assert "labels: x" in said
+    assert "--out FILE writes the labels." in said
+
+
 def test_auto_is_the_default_and_its_posterior_can_be_tempered(crowdcore, tmp_path) -> None:
     out = tmp_path / "labels.csv"
     facts = crowdcore("aggregate", "demo", "--temper", "gold", "--out", out)

@@ -118,6 +118,13 @@ def test_a_broken_plugin_breaks_nothing_else(install: Install, group: str, caplo
         registry.find("nope")
 
 
+def test_a_broken_plugin_is_not_offered_for_a_dataset(install: Install, crowd: cc.CrowdDataset) -> None:
+    install("acme", GOOD, aggregators="acme-vote = acme:Acme\nbroken = acme:Nothing")
+    offered = cc.aggregation.fitting(crowd)
+    assert "acme-vote" in offered
+    assert not {"broken", "crf-ma"} & set(offered)
+
+
 def test_reading_a_file_survives_readers_that_fail(install: Install, tmp_path: Path) -> None:
     class_of_reader = (
         "from crowdcore.data.readers.base import Reader\n"
