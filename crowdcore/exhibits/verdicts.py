@@ -62,7 +62,8 @@ def verdicts(
     table = pd.DataFrame(rows, columns=["of", "verdict", "number", "meaning"])
     typical = (
         f"The typical worker's skill is {workers.typical:.2f} (0: guessing, 1: perfect). The verdict on "
-        f"workers surely below {workers.remove_below:.2f} is remove, on those surely above {workers.trust_above:.2f} trust."
+        f"workers surely below {workers.remove_below:.2f} is remove, on those surely above "
+        f"{workers.trust_above:.2f} trust."
         if workers.remove_below > 0
         else "These workers' labels agree with the truth no more than guesses do, so no worker can be told from others."
     )

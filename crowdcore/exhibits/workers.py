@@ -157,10 +157,10 @@ def worker_quality(view: View) -> Exhibit:
         {
             "worker": list(view.workers),
             "signal": signals,
-            "annotations": found.n_annotations,
             "accuracy": found.accuracy,
             "acc. low": found.accuracy_low,
             "acc. high": found.accuracy_high,
+            "annotations": found.n_annotations,
             "balanced accuracy": found.skill,
             "bits per label": found.information,
             "agreement κ": found.agreement_kappa,

@@ -86,8 +86,6 @@ SHARES = {"share", "wrong", "true share", "given share", "accuracy", "acc. low",
     "mean row change",
     "accuracy without",
 }
-NAMES = {"worker", "task"}
-"""First columns that stay in sight while the others scroll sideways."""
 WIDTHS = {"method": 210, "reason": 420, "meaning": 720, "signal": 130}
 SHOWN = 2000  # rows sent to the browser; the filter and the download reach all of them
 _ROW, _HEADER = 33, 35  # pixels, at the theme's font size
@@ -167,8 +165,7 @@ def formats(frame: pd.DataFrame) -> dict[str, Any]:
     for name in map(str, frame.columns):
         form = FORMATS.get(name, "%.1f %%" if name in shares else None)
         kind = st.column_config.Column if form is None else partial(st.column_config.NumberColumn, format=form)
-        pinned = name in NAMES and name == frame.columns[0]
-        config[name] = kind(name.replace("_", " "), width=WIDTHS.get(name), help=meaning(name) or None, pinned=pinned)
+        config[name] = kind(name.replace("_", " "), width=WIDTHS.get(name), help=meaning(name) or None)
     return config
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from crowdcore import load_dataset
 from crowdcore.exhibits import verdicts, view
-from dashboard.components.table import formats, rounded
+from dashboard.components.table import rounded
 from dashboard.components.text import number
 
 
@@ -36,10 +36,3 @@ def test_a_small_negative_kappa_is_written_as_zero(data_folder: object) -> None:
     assert -0.005 < low["w0047"] < 0
     told = verdicts.actions(seen).table.set_index("name")["how sure"]
     assert told["w0047"] == "skill 0.00 – 0.64"
-
-
-def test_the_name_of_a_row_stays_in_sight() -> None:
-    config = formats(pd.DataFrame({"worker": ["ann"], "task": ["t1"], "share": [0.5]}))
-    assert config["worker"]["pinned"] is True
-    assert config["task"]["pinned"] is False
-    assert config["share"]["type_config"]["format"] == "%.1f %%"

@@ -31,9 +31,9 @@ def explain(
     sentences = []
     if raw >= 0.7 and ac1 - fleiss > _APART:
         sentences.append(
-            f"Two labels of a task agree in {100 * raw:.0f} % of cases, yet Fleiss' κ is only {fleiss:z.2f}: {top[0]!r} "
-            f"takes {100 * top[1]:.0f} % of the labels, so κ and α expect {100 * chance[0]:.0f} % agreement by chance "
-            f"and leave little room above it (the kappa paradox). AC1 ({ac1:z.2f}) expects {100 * chance[1]:.0f} %."
+            f"Two labels of a task agree in {100 * raw:.0f} % of cases, yet Fleiss' κ is only {fleiss:z.2f}: "
+            f"{top[0]!r} takes {100 * top[1]:.0f} % of the labels, so κ and α expect {100 * chance[0]:.0f} % agreement "
+            f"by chance and leave little room above it (the kappa paradox). AC1 ({ac1:z.2f}) expects {100 * chance[1]:.0f} %."
         )
     elif abs(ac1 - fleiss) > _APART:
         sentences.append(
