@@ -33,7 +33,8 @@ def explain(
         sentences.append(
             f"Two labels of a task agree in {100 * raw:.0f} % of cases, yet Fleiss' κ is only {fleiss:z.2f}: "
             f"{top[0]!r} takes {100 * top[1]:.0f} % of the labels, so κ and α expect {100 * chance[0]:.0f} % agreement "
-            f"by chance and leave little room above it (the kappa paradox). AC1 ({ac1:z.2f}) expects {100 * chance[1]:.0f} %."
+            f"by chance and leave little room above it (the kappa paradox). AC1 ({ac1:z.2f}) expects "
+            f"{100 * chance[1]:.0f} %."
         )
     elif abs(ac1 - fleiss) > _APART:
         sentences.append(
