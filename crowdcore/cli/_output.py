@@ -124,7 +124,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, float | np.floating):
         if math.isnan(value):
             return "–"
-        return f"{value:.3g}" if 0 < abs(float(value)) < 0.001 else f"{value:,.3f}".rstrip("0").rstrip(".")
+        return f"{value:.3g}" if 0 < abs(float(value)) < 0.001 else f"{value:z,.3f}".rstrip("0").rstrip(".")
     return "–" if value is None or value is pd.NA else str(value)
 
 

@@ -72,7 +72,7 @@ def _over_tasks(results: Results) -> list[Told]:
     shown = {
         "first": found.first,
         "second": found.second,
-        "difference": [f"{d:+.1f} [{low:.1f}, {high:.1f}]" for d, low, high in reach],
+        "difference": [f"{d:+z.1f} [{low:z.1f}, {high:z.1f}]" for d, low, high in reach],
         "p": found.adjusted,
         "McNemar p": found.mcnemar_adjusted,
     }
@@ -87,7 +87,7 @@ def _over_seeds(results: Results) -> list[Told]:
     if isinstance(found, str):
         return [_nothing(found)]
     names = {"first": found.first, "second": found.second}
-    shown = {**names, "difference": [f"{100 * d:+.2f}" for d in found.difference], "p": found.adjusted}
+    shown = {**names, "difference": [f"{100 * d:+z.2f}" for d in found.difference], "p": found.adjusted}
     return [Told(found.frame(), pd.DataFrame(shown), "", (found.caveat,))]
 
 
@@ -101,7 +101,7 @@ def _selection(results: Results) -> list[Told]:
             "run": frame["run"],
             "from": frame["from %"].round(2),
             "to": frame["to %"].round(2),
-            "change": [f"{c:+.2f}" for c in frame["change (points)"]],
+            "change": [f"{c:+z.2f}" for c in frame["change (points)"]],
             "p tasks": found.over_tasks,
             "p seeds": found.over_seeds,
             "rank": [f"{a} → {b}" for a, b in found.rank.tolist()],

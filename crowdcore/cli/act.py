@@ -64,7 +64,7 @@ def next_labels(
     from crowdcore.exhibits import next_labels as made
 
     asked = budget, capacity, explore, tuple(worker or ()), flagged
-    assigned, workers = made.next_labels(seen, *asked), made.next_labels_per_worker(seen, *asked)
+    assigned, workers = made.next_labels(seen, *asked), made.next_labels(seen, *asked, "worker")
     name = seen.dataset.name
     facts = {"dataset": name, "assignments": assigned.table, "workers": workers.table, "notes": assigned.notes}
     printed = [

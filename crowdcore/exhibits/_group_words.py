@@ -23,7 +23,7 @@ def beyond_chance(confusion: WorkerConfusion) -> str:
     widest = confusion.classes[int(spread.argmax())]
     return (
         "Confusions are shrunken to the crowd's (empirical Bayes), the more, the fewer labels a worker gave. "
-        f"Workers differ most on the class {widest}: intraclass correlation {spread.max():.2f} (0: by chance only)."
+        f"Workers differ most on the class {widest}: intraclass correlation {spread.max():z.2f} (0: by chance only)."
     )
 
 

@@ -48,7 +48,9 @@ def in_words(found: ConfusionIntervals, *, uncertain: bool = True) -> str:
     """
     words = f"{100 * found.level:.0f} % intervals for each cell"
     if "draws" in found.how:
-        words += " by Dawid & Skene's model; the true labels are drawn too, so that their uncertainty is in them."
+        words += " by Dawid & Skene's model; "
+        words += "the true labels" if uncertain else "true labels that are not known"
+        words += " are drawn too, so that their uncertainty is in them."
         words += _HELD if uncertain else ""
     else:
         words += ". They leave out that the true labels are uncertain; those of `analysis.sampled_confusion` do not."

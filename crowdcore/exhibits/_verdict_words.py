@@ -49,7 +49,7 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
         return ["Gave no label."]
     if not found.judged[r]:
         return ["None of the labels can be judged: no truth is known for their tasks."]
-    between = f"skill between {_two(found.low[r])} and {_two(found.high[r])}"
+    between = f"skill between {found.low[r]:z.2f} and {found.high[r]:z.2f}"
     if verdict == "remove":
         words.append(f"The labels look like guesses: {between}, the typical worker has {found.typical:.2f}.")
         if found.favourite_share[r] >= _SINGLE:
@@ -64,7 +64,10 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
     words += [_group(found, group) for group in found.groups if r in group.members and _says_more(found, r, group)]
     if found.drifts[r] and found.drift is not None:
         change = 100 * (found.drift.before[r] - found.drift.after[r])
-        words.append(f"Worse after the first {found.drift.at[r]} labels, by {change:.0f} points on like tasks.")
+        words.append(
+            f"Worse after the first {found.drift.at[r]:,} labels, by {change:.0f} percentage points beside the others "
+            "on the same tasks."
+        )
     if found.train[r] and verdict != "remove":
         cells = found.confused
         true, given = found.classes[cells.true[r]], found.classes[cells.given[r]]
@@ -120,10 +123,6 @@ def _speed(found: WorkerVerdicts, r: int) -> list[str]:
     return [f"{share} of {speed.n[r]} answers took less than a fifth of what their tasks usually take."]
 
 
-def _two(value: float) -> str:
-    return f"{round(value, 2) + 0.0:.2f}"  # no -0.00
-
-
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
@@ -132,8 +131,8 @@ def changes_without(found: WorkerVerdicts) -> AnyArray:
     """(n_workers,) what a majority vote is like without each worker."""
     words = []
     for changed, points in zip(found.changed, 100 * found.accuracy_change, strict=True):
-        gold = f" ({points:+.2f} points right)" if points == points and found.reference in {"gold", *REVIEWED} else ""
-        words.append(f"{changed:,} labels change without{gold}")
+        gold = f" ({points:+z.2f} points right)" if points == points and found.reference in {"gold", *REVIEWED} else ""
+        words.append(f"{changed:,} label{' changes' if changed == 1 else 's change'} without{gold}")
     return np.array(words, object)
 
 

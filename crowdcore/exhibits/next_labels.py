@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from crowdcore.exhibits.view import View, cached
 if TYPE_CHECKING:
     from crowdcore.analysis import NextLabels
 
-__all__ = ["next_labels", "next_labels_per_worker"]
+__all__ = ["next_labels"]
 
 BUDGET = 100
 MODEL = (
@@ -32,8 +32,11 @@ def next_labels(
     explore: float = 0.0,
     workers: tuple[str, ...] = (),
     flagged: bool = False,
+    per: Literal["label", "worker"] = "label",
 ) -> Exhibit:
     """Which task to give to which worker next, the most telling labels first; index = task number.
+
+    Or how many labels each worker gets, and what they are expected to tell; index = worker number.
 
     Args:
         view: whose labels.
@@ -42,8 +45,14 @@ def next_labels(
         explore: weight of what is learnt about the workers.
         workers: those who are available; default: all.
         flagged: whether those are asked, too, whom Overview says to guess, to act with others, or to drift.
+        per: what a row is.
     """
     found = _found(view, budget, capacity, explore, workers, flagged)
+    if per == "worker":
+        each = found.per_worker()
+        each["worker"] = view.names_of(each.index.to_numpy())
+        each = each.sort_values(["labels", "worker"], ascending=[False, True])
+        return Exhibit("next-labels-per-worker", "Next labels of each worker", None, each)
     table = pd.DataFrame(
         {"task": found.task_ids[found.task], "worker": view.names_of(found.worker), "gain_bits": found.gain},
         index=found.task,
@@ -53,7 +62,8 @@ def next_labels(
         return {"task": str(found.task_ids[number])}
 
     told = (
-        f"{len(found.task):,} labels are expected to give {found.gain.sum():,.0f} of {found.entropy.sum():,.0f} bits."
+        f"{len(found.task):,} labels are expected to give {found.gain.sum():,.0f} of the {found.entropy.sum():,.0f} "
+        "bits that are missing to be sure of every task."
     )
     doubt = acting_together(view, found) if flagged else left_out(view, workers)
     short = f"No more than {len(found.task):,} labels can be asked for." if len(found.task) < budget else ""
@@ -88,30 +98,6 @@ def acting_together(view: View, found: NextLabels) -> str:
         f"{names} {'acts' if len(asked) == 1 else 'act'} with others, as Overview says: labels that confirm each other "
         "tell less than is expected here."
     )
-
-
-def next_labels_per_worker(
-    view: View,
-    budget: int = BUDGET,
-    capacity: int = 0,
-    explore: float = 0.0,
-    workers: tuple[str, ...] = (),
-    flagged: bool = False,
-) -> Exhibit:
-    """How many labels each worker gets, and what they are expected to tell.
-
-    Args:
-        view: whose labels.
-        budget: labels to ask for.
-        capacity: most labels of each worker; 0 = no limit.
-        explore: weight of what is learnt about the workers.
-        workers: those who are available; default: all.
-        flagged: whether those are asked, too, whom Overview flags.
-    """
-    table = _found(view, budget, capacity, explore, workers, flagged).per_worker()
-    table["worker"] = view.names_of(table.index.to_numpy())
-    table = table.sort_values(["labels", "worker"], ascending=[False, True])
-    return Exhibit("next-labels-per-worker", "Next labels of each worker", None, table)
 
 
 @cached

@@ -104,7 +104,7 @@ def agreement_coefficients(view: View) -> Exhibit:
         {
             "coefficient": [c.name for c in rows],
             "value": [c.value for c in rows],
-            "95 % interval": [f"{c.low:.3f} – {c.high:.3f}" if c.low == c.low else c.state for c in rows],
+            "95 % interval": [f"{c.low:z.3f} – {c.high:z.3f}" if c.low == c.low else c.state for c in rows],
             "tasks": [c.tasks for c in rows],
         }
     )

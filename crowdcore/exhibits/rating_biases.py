@@ -49,9 +49,9 @@ def rating_biases(
     about = f"{result.title} on {dataset.name}"
     drawn = figures.rating_biases(replace(found, worker_ids=pd.Index(map(escaped, names))), subtitle=escaped(about))
     table = replace(found, worker_ids=names).frame()
-    spread = ", ".join(f"{r:.3f}" for r in found.correlation)
+    spread = ", ".join(f"{r:z.3f}" for r in found.correlation)
     notes = (
-        f"Pearson's r over workers with {least} ratings or more: {found.mean_correlation:.3f} of the mean over seeds; "
+        f"Pearson's r over workers with {least} ratings or more: {found.mean_correlation:z.3f} of the mean over seeds; "
         f"by seed {spread}.",
         "Learnt bias: how far a worker's ratings lie above the network's on average over the training tasks.",
     )

@@ -126,7 +126,7 @@ def _in_short(view: View, found: Rounds) -> str:
             said.append(f"{word}: {100 * first:.1f} % → {100 * second:.1f} %.")
     noisier = np.flatnonzero(found.q_noise <= _LEVEL)
     for more, what in ((False, "Fewer"), (True, "More")):
-        some = [view.classes[c] for c in noisier if (found.noise.second[c] > found.noise.first[c]) == more]
+        some = [f"“{view.classes[c]}”" for c in noisier if (found.noise.second[c] > found.noise.first[c]) == more]
         said += [f"{what} wrong labels on {_listed(some)}."] if some else []
     mistakes = found.mistakes_frame()
     told = {"came": "Mistakes that came", "went": "Mistakes that went"}

@@ -61,8 +61,9 @@ def verdicts(
     rows += [("task", name, int((tasks.verdict == name).sum()), words) for name, words in TASK_VERDICTS.items()]
     table = pd.DataFrame(rows, columns=["of", "verdict", "number", "meaning"])
     typical = (
-        f"The typical worker's skill is {workers.typical:.2f} (0: guessing, 1: perfect). Workers surely below "
-        f"{workers.remove_below:.2f} are removed, surely above {workers.trust_above:.2f} trusted."
+        f"The typical worker's skill is {workers.typical:.2f} (0: guessing, 1: perfect). The verdict on "
+        f"workers surely below {workers.remove_below:.2f} is remove, on those surely above "
+        f"{workers.trust_above:.2f} trust."
         if workers.remove_below > 0
         else "These workers' labels agree with the truth no more than guesses do, so no worker can be told from others."
     )
@@ -142,7 +143,7 @@ def task_verdicts(view: View, sure: float = SURE, verdict: str = "") -> Exhibit:
     columns[view.reference] = names[view.truth.labels]
     table = with_context(view.dataset, with_words(view.dataset, pd.DataFrame(columns)))
     urgency = np.select([found.verdict == name for name in TASK_VERDICTS], range(len(TASK_VERDICTS)))
-    order = np.lexsort((-found.gain, urgency))
+    order = np.lexsort((-np.nan_to_num(found.sure), -found.gain, urgency))  # the surest contradiction of gold first
     keep = (found.verdict == verdict) if verdict else (found.n_annotations > 0)
 
     def click(number: int) -> dict[str, str]:
@@ -187,7 +188,9 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
     none = (
         () if beyond.any() else ("No mistake is shared by more workers than chance explains, as far as it is tested.",)
     )
-    notes = (*none, f"A task's true class: {_truth_in_words(view)}.", found.null, *found.notes)
+    n_beyond = int(beyond.sum())
+    some = (f"These are {most:,} of {n_beyond:,} mistakes that are shared beyond chance.",) if n_beyond > most else ()
+    notes = (*none, *some, f"A task's true class: {_truth_in_words(view)}.", found.null, *found.notes)
 
     def click(row: int) -> dict[str, str]:
         return {"true": str(table["true"][row]), "given": str(table["given"][row])}
@@ -213,7 +216,7 @@ def actions(
     mistakes, tasks = mistakes_in_words(view).table, task_verdicts(view, sure).table
     tasks, mistakes = tasks[tasks["verdict"] != "fine"], mistakes[mistakes["q_value"] <= LEVEL]
     some = workers.index.to_numpy()
-    interval = [f"{low:.2f} – {high:.2f}" for low, high in zip(found.low[some], found.high[some], strict=True)]
+    interval = [f"{low:z.2f} – {high:z.2f}" for low, high in zip(found.low[some], found.high[some], strict=True)]
     table = pd.concat(
         [
             pd.DataFrame(

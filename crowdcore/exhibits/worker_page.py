@@ -17,7 +17,7 @@ from crowdcore.exhibits._verdict_words import SharedConfusion, changes_without, 
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.verdicts import CONFUSED, is_shared, shared, workers_judged
 from crowdcore.exhibits.view import View, cached
-from crowdcore.exhibits.workers import worker_pairs
+from crowdcore.exhibits.workers import LEVEL, worker_pairs
 
 if TYPE_CHECKING:
     from crowdcore.analysis import WorkerOverTime, WorkerVerdicts
@@ -122,7 +122,9 @@ def worker_partners(view: View, worker: str) -> Exhibit:
     def click(row: int) -> dict[str, str]:
         return {"worker": worker, "other": str(table["other"][row]), "view": "Distances"}
 
-    return Exhibit("worker-partners", f"Who is wrong as {worker} is", None, table, every.notes, click=click)
+    n = int((table["q_beyond"] <= LEVEL).sum())
+    sure = f"{n or 'None'} of these agree{'s' * (n < 2)} with {worker} more than both skills and the tasks explain."
+    return Exhibit("worker-partners", f"Who is wrong as {worker} is", None, table, (sure, *every.notes), click=click)
 
 
 @cached

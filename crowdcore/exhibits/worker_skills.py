@@ -96,4 +96,4 @@ def skills(views: Sequence[RunView], worker: int | None = None) -> Exhibit:
 
 
 def _plain(value: float) -> str:
-    return "–" if value != value else f"{value:.2f}"
+    return "–" if value != value else f"{value:z.2f}"

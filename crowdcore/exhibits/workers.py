@@ -149,18 +149,18 @@ def worker_quality(view: View) -> Exhibit:
     found, alone = view.of(analysis.worker_quality), view.of(analysis.without_each).frame()
     judged = workers_judged(view)
     signals = np.select(
-        [found.answers_single, found.answers_random, judged.together, judged.drifts],
-        ["single answer", "random answers", "acts with others", "becomes worse"],
+        [found.answers_single, judged.verdict == "remove", judged.together, judged.drifts],
+        ["single answer", "guesses", "acts with others", "becomes worse"],
         "",
     )
     frame = pd.DataFrame(
         {
             "worker": list(view.workers),
             "signal": signals,
-            "annotations": found.n_annotations,
             "accuracy": found.accuracy,
             "acc. low": found.accuracy_low,
             "acc. high": found.accuracy_high,
+            "annotations": found.n_annotations,
             "balanced accuracy": found.skill,
             "bits per label": found.information,
             "agreement κ": found.agreement_kappa,
@@ -184,13 +184,14 @@ def worker_ranking(view: View) -> Exhibit:
     """The accuracy of each worker with its interval; the table is that of `worker_quality`."""
     quality = view.drawable(view.of(analysis.worker_quality))
     judged = workers_judged(view)
-    figure = figures.worker_ranking(quality, together=judged.together, worse=judged.drifts)
+    suspect = {"guessing": judged.verdict == "remove", "together": judged.together, "worse": judged.drifts}
+    figure = figures.worker_ranking(quality, **suspect)
     return replace(worker_quality(view), figure=figure, click=None)
 
 
 @cached
 def worker(view: View, worker: str) -> Exhibit:
-    """One worker in numbers, and whether the labels look as if nobody had looked at the tasks."""
+    """One worker in numbers, and whether nearly all labels are the same."""
     found, one = view.of(analysis.worker_quality), view.worker_number(worker)
     row = {
         "worker": worker,
@@ -203,9 +204,8 @@ def worker(view: View, worker: str) -> Exhibit:
         "bits possible": found.information_limit[one],
         "agreement κ": found.agreement_kappa[one],
     }
-    kind = "gives a single answer" if found.answers_single[one] else "answers at random"
-    odd = found.answers_single[one] or found.answers_random[one]
-    notes = (f"The labels look as if this annotator {kind}.",) if odd else ()
+    single = found.answers_single[one]
+    notes = ("The labels look as if this annotator gives a single answer.",) if single else ()
     return Exhibit("worker", worker, None, pd.DataFrame([row], index=[one]), notes)
 
 
@@ -239,8 +239,8 @@ def _matrix(found: WorkerConfusion, worker: int | None) -> tuple[AnyArray, AnyAr
 def worker_pairs(view: View) -> Exhibit:
     """Who agrees too much? Pairs beyond skill and tasks, or wrong alike at least twice, the least probable first."""
     found = copy_evidence(view)
-    names = ("worker_a", "worker_b", "both_labelled", "both_wrong", "wrong_alike", "expected", "q_value")
-    beyond = ("expected_beyond", "agreed", "expected_agreed", "q_beyond")
+    names = ("worker_a", "worker_b", "both_labelled", "agreed", "expected_agreed", "wrong_alike", "expected_beyond")
+    beyond = ("q_beyond", "both_wrong", "expected", "q_value")
     some = np.flatnonzero((found.wrong_alike >= 2) | (found.q_beyond <= LEVEL))
     rank = np.lexsort((-found.wrong_alike[some], found.p_value[some], found.p_beyond[some]))
     table = pd.DataFrame({k: getattr(found, k)[some[rank]] for k in (*names, *beyond)})

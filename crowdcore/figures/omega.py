@@ -122,7 +122,7 @@ def omega_halves(ranking: OmegaRanking, *, title: str = "True classes in the two
         "mean ω̄ of its tasks %{customdata[1]:.3f}<extra></extra>",
     )
     r = ranking.class_correlation
-    words = [f"mean ω̄ against entropy over classes: Spearman {r:+.2f}" if r == r else "", ranking.combined]
+    words = [f"mean ω̄ against entropy over classes: Spearman {r:+z.2f}" if r == r else "", ranking.combined]
     subtitle = " · ".join(filter(None, [*words, f"reference: {ranking.reference}"]))
     fig = theme.figure(*bars, below, title=title, subtitle=subtitle, height=470, barmode="group", bargap=0.25)
     top = float(np.nanmax(ranking.class_entropy)) if np.isfinite(ranking.class_entropy).any() else 1.0
@@ -244,7 +244,7 @@ def omega_truth(result: OmegaTruth, *, title: str = "Recovered ω against the tr
     share = result.counts / np.maximum(result.counts.sum(1, keepdims=True), 1)
     shown = np.where(result.counts > 0, share, np.nan)[::-1]
     names = [f"{a:.2f} – {b:.2f}" for a, b in zip(result.edges[:-1], result.edges[1:], strict=True)]
-    words = f"{result.n:,} annotations · Pearson {result.correlation:.2f}, Spearman {result.rank_correlation:.2f}"
+    words = f"{result.n:,} annotations · Pearson {result.correlation:z.2f}, Spearman {result.rank_correlation:z.2f}"
     if result.auc == result.auc:
         words += f" · AUC of which label was common {result.auc:.3f}, of the true ω {result.auc_limit:.3f}"
     fig = heatmap(

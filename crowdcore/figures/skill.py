@@ -90,7 +90,7 @@ def _points(name: str, run: SkillComparison, order: AnyArray, color: str, bars: 
         x=np.arange(len(order)) if bars else run.observed[order],
         y=learned,
         mode="markers",
-        name=f"{name}: r = {run.correlation:.2f}",
+        name=f"{name}: r = {run.correlation:z.2f}",
         marker={"color": color, "size": 8 if len(order) <= 200 else 5, "line": {"width": 0}},
         error_y=error if some and len(order) <= 300 else None,
         customdata=np.column_stack([_about(run, order, run.learned), 100 * spread]),

@@ -35,19 +35,21 @@ def worker_ranking(
     *,
     names: Sequence[str] | None = None,
     highlight: int | None = None,
+    guessing: BoolArray | None = None,
     together: BoolArray | None = None,
     worse: BoolArray | None = None,
     title: str = "Annotators, best first",
 ) -> go.Figure:
-    """Draw one dot per worker, ranked; larger dots gave more labels, coloured ones answer alike or at random.
+    """Draw one dot per worker, ranked; larger dots gave more labels, coloured ones are suspect.
 
     Args:
         quality: from `analysis.worker_quality`.
         by: what to rank by; accuracy has its interval.
         names: (n_workers,) what the workers are called; default their ids.
         highlight: number of a worker to mark.
-        together: (n_workers,) who acts with others; coloured too.
-        worse: (n_workers,) who becomes worse over time; coloured too.
+        guessing: (n_workers,) who is no better than guessing (`analysis.worker_verdicts`).
+        together: (n_workers,) who acts with others.
+        worse: (n_workers,) who becomes worse over time.
 
     Raises:
         SettingError: no such measure.
@@ -64,8 +66,9 @@ def worker_ranking(
     size = size if len(order) <= _INTERVALS else size * 0.6
     subtitle = f"{len(order)} of {len(values)} workers · reference: {quality.reference}"
     fig = theme.figure(title=title, subtitle=subtitle, height=380, margin_t=92)
-    odd = quality.answers_single | quality.answers_random
-    none = np.zeros(len(odd), bool)
+    single, none = quality.answers_single, np.zeros(len(values), bool)
+    guesses = none if guessing is None else guessing & ~single
+    odd = single | guesses
     linked = none if together is None else together & ~odd
     falls = none if worse is None else worse & ~odd & ~linked
     share = by not in ("information", "agreement_kappa")
@@ -75,8 +78,8 @@ def worker_ranking(
         ("ordinary", theme.ACCENT, ~(odd | linked | falls)),
         ("act with others", theme.PALETTE[7], linked),
         ("become worse", theme.PALETTE[3], falls),
-        ("one answer for nearly everything", theme.PALETTE[1], quality.answers_single),
-        ("no better than random", theme.WARN, quality.answers_random),
+        ("one answer for nearly everything", theme.PALETTE[1], single),
+        ("no better than guessing", theme.WARN, guesses),
     ):
         of = order[which[order]]
         if len(of):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,8 @@ FORMATS = {
     **dict.fromkeys(("p_workers", "p_value", "q_value", "p_beyond", "q_beyond"), "%.2g"),
     "bits per label": "%.2f",
     "gain_bits": "%.2f",
-    "accuracy without": "%+.4f",
+    "accuracy without": "%+.2f points",
+    "gain": "%.3f",
     **dict.fromkeys(("skill κ", "κ low", "κ high"), "%.2f"),
     "log-likelihood": "%.1f",
     "seconds": "%.3f",
@@ -82,6 +84,7 @@ SHARES = {"share", "wrong", "true share", "given share", "accuracy", "acc. low",
     "share without",
     "largest row change",
     "mean row change",
+    "accuracy without",
 }
 WIDTHS = {"method": 210, "reason": 420, "meaning": 720, "signal": 130}
 SHOWN = 2000  # rows sent to the browser; the filter and the download reach all of them
@@ -143,8 +146,8 @@ def table(
 
     options: dict[str, Any] = {} if on_row is None else {"on_select": chosen, "selection_mode": "single-row"}
     height = _HEADER + _ROW * min(rows, len(shown))
-    shown = shown.assign(**{name: 100 * shown[name] for name in _shares(shown)})
     config = formats(shown)
+    shown = rounded(shown)
     options |= {"key": f"table-{key}", "hide_index": True, "height": height, "placeholder": "–"}
     st.dataframe(shown.reset_index(drop=True), column_config=config, **options)  # numbers tell the order of names
     if on_row is not None:
@@ -160,10 +163,20 @@ def formats(frame: pd.DataFrame) -> dict[str, Any]:
     config: dict[str, Any] = {}
     shares = _shares(frame)
     for name in map(str, frame.columns):
-        form = "%.1f %%" if name in shares else FORMATS.get(name)
+        form = FORMATS.get(name, "%.1f %%" if name in shares else None)
         kind = st.column_config.Column if form is None else partial(st.column_config.NumberColumn, format=form)
         config[name] = kind(name.replace("_", " "), width=WIDTHS.get(name), help=meaning(name) or None)
     return config
+
+
+def rounded(frame: pd.DataFrame) -> pd.DataFrame:
+    """The numbers as `formats` writes them, shares in per cent, so that what rounds to zero has no minus sign."""
+    shares, told = _shares(frame), {}
+    for name in frame.columns:
+        digits = re.search(r"\.(\d)f", FORMATS.get(name, "%.1f" if name in shares else ""))
+        if digits and frame[name].dtype.kind == "f":
+            told[name] = (frame[name] * (100 if name in shares else 1)).round(int(digits[1])) + 0.0
+    return frame.assign(**told)
 
 
 def _shares(frame: pd.DataFrame) -> set[str]:

@@ -28,7 +28,7 @@ def percent(share: float, digits: int = 1) -> str:
 
 def number(value: float, digits: int = 3) -> str:
     """A plain number with ``digits`` decimals; a dash where there is none."""
-    return "–" if value != value else f"{value:.{digits}f}"
+    return "–" if value != value else f"{value:z.{digits}f}"
 
 
 def duration(seconds: float) -> str:

@@ -12,7 +12,11 @@ from dashboard.components.text import as_text, percent
 if TYPE_CHECKING:
     import pandas as pd
 
-COLORS = {"remove": "red", "check": "orange", "train": "blue", "trust": "green", "fail": "red", "pass": "green"}
+COLORS = {"remove": "red", "check": "orange", "train": "blue", "trust": "green", "fail": "red", "pass": "green"} | {
+    "relabel": "orange",
+    "ambiguous": "violet",
+    "fine": "green",
+}
 ICONS = {
     "remove": ":material/block:",
     "check": ":material/visibility:",
@@ -21,6 +25,9 @@ ICONS = {
     "trust": ":material/check_circle:",
     "fail": ":material/cancel:",
     "pass": ":material/check_circle:",
+    "relabel": ":material/refresh:",
+    "ambiguous": ":material/alt_route:",
+    "fine": ":material/check_circle:",
 }
 
 

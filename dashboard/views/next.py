@@ -44,7 +44,7 @@ def board() -> None:
     each, which = st.columns([2, 3], gap="large")
     with each:
         st.subheader("Labels of each worker")
-        show(next_labels.next_labels_per_worker(view, *asked), "each", noun="worker", rows=14)
+        show(next_labels.next_labels(view, *asked, "worker"), "each", noun="worker", rows=14)
     with which:
         st.subheader("Assignments")
         show(found, "assignments", file=f"{state.get('dataset')}-next-labels", noun="label", rows=14, notes=False)

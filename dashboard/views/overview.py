@@ -48,7 +48,9 @@ def board() -> None:
     with above, st.spinner("Judging workers and tasks …", show_time=True):
         counts = verdicts.verdicts(view, remove, trust, confused, sure)
     with above:
-        st.markdown(as_text(" ".join(counts.notes[:3])))
+        truth, typical, wrong, control = counts.notes
+        st.markdown(as_text(f"{wrong} {typical}"))
+        st.caption(as_text(truth))
         take_along(view, limits)
     workers = verdicts.worker_verdicts(view, remove, trust, confused)
     st.header("Workers")
@@ -60,13 +62,15 @@ def board() -> None:
     how_many(counts.table, "worker")
     urgent = workers.table[workers.table["verdict"].isin(["remove", "check", "train"])]
     if not len(urgent):
-        st.success("No worker needs attention.", icon=":material/check_circle:")
+        unknown = int((workers.table["verdict"] == "underpowered").sum())
+        few = f" The labels of {unknown:,} of {count(len(workers.table), 'worker')} are too few to tell."
+        st.success(f"No fault was found in any worker.{few if unknown else ''}", icon=":material/check_circle:")
     for _, row in urgent.head(FEW).iterrows():
         worker_link(row)
     if len(urgent) > FEW:
         st.caption(f"{count(len(urgent) - FEW, 'more worker')} in the table.")
     show(workers, "workers", noun="worker", rows=8, notes=False, limits="w")
-    st.caption(as_text(counts.notes[3]))
+    st.caption(as_text(control))
     st.header("Mistakes that workers share")
     mistakes(view)
     st.header("Tasks")
@@ -75,8 +79,9 @@ def board() -> None:
     for _, row in tasks.table[tasks.table["verdict"] != "fine"].head(3).iterrows():
         task_link(row)
     with st.container(horizontal=True):
-        link("review", "Review tasks to relabel", by="task", show="relabel")
-        link("review", "Review ambiguous tasks", by="task", show="ambiguous")
+        for verdict, words in (("relabel", "Review tasks to relabel"), ("ambiguous", "Review ambiguous tasks")):
+            if (tasks.table["verdict"] == verdict).any():
+                link("review", words, by="task", show=verdict)
     show(tasks, "tasks", noun="task", rows=8, notes=False, limits="t")
 
 

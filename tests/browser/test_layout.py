@@ -26,6 +26,22 @@ def test_nothing_is_wider_than_a_narrow_window(page: Page, address: str) -> None
         assert box["width"] > 380
 
 
+def test_on_a_phone_a_verdict_s_reason_has_the_whole_width(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    open_page(page, "/overview?dataset=demo&reference=gold")
+    row = main(page).locator("[class*=st-key-verdict-worker-]").first
+    badge, reason = row.locator(".stMarkdownBadge").bounding_box(), row.locator("p").last.bounding_box()
+    assert badge is not None
+    assert reason is not None
+    assert reason["y"] >= badge["y"] + badge["height"]
+    assert reason["width"] > 330
+    page.set_viewport_size({"width": 1440, "height": 900})
+    settled(page)
+    beside = row.locator("p").last.bounding_box()
+    assert beside is not None
+    assert beside["x"] > reason["x"] + 100
+
+
 def test_dark_is_dark_and_what_moves_can_be_stopped(page: Page) -> None:
     page.emulate_media(color_scheme="dark")
     open_page(page, "/shared-mistakes?dataset=demo")

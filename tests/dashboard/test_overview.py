@@ -36,3 +36,13 @@ def test_a_worker_s_page_has_verdict_partners_and_message() -> None:
     assert "wrong alike on 27, " in words(test)
     assert table(test, "other")["other"].iloc[0] == "w04"
     assert "Thank you for your 170 labels" in words(test)
+
+
+def test_who_cannot_be_judged_is_not_said_to_be_fine(data_folder: object) -> None:
+    test = open_page("overview", dataset="labelme")
+    told = "No fault was found in any worker. The labels of 19 of 59 workers are too few to tell."
+    assert told in [message.value for message in test.success]
+    assert "These are 5 of 9 mistakes that are shared beyond chance." in words(test)
+    assert "Review tasks to relabel" in {link.proto.label for link in test.get("page_link")}
+    assert "Review ambiguous tasks" not in {link.proto.label for link in test.get("page_link")}
+    assert table(test, "reason")["verdict"].iloc[0] == "underpowered"

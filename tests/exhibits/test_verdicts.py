@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import crowdcore as cc
-from benchmarks.verdicts import CONFUSED, COPIED, COPIER, DRIFTING, SPAMMER, planted_crowd
+from benchmarks.verdicts import CONFUSED, COPIED, COPIER, DRIFTING, HONEST, SPAMMER, honest_crowd, planted_crowd
 from crowdcore import load_dataset
 from crowdcore.exhibits import View, verdicts, view, worker_page
 from crowdcore.exhibits._intervals import in_words, sampled
@@ -148,7 +148,7 @@ def test_a_trusted_worker_is_told_of_a_confusion_that_everybody_shares() -> None
     most = worker_page.worker_mistakes(seen, "w17")
     row = most.table.iloc[0]
     assert 0.25 < row["share low"] < row["share"] < row["share high"] < 0.75
-    assert "the true labels are drawn too" in most.notes[0]
+    assert "true labels that are not known are drawn too" in most.notes[0]
 
 
 def test_intervals_of_a_large_dataset_do_not_let_anybody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,10 +206,23 @@ def test_flags_lead_the_ranking() -> None:
     assert (np.diff(bits[~np.isnan(bits)]) <= 0).all()
 
 
+@pytest.mark.parametrize("kind", ["2 classes, 10 % positive", "10 classes, 3 labels a task"])
+def test_the_ranking_suspects_only_whom_the_verdicts_name(kind: str) -> None:
+    for seed in range(3):
+        of = view(honest_crowd(seed, **HONEST[kind]), "gold")
+        workers = cc.exhibits.workers
+        assert set(workers.worker_quality(of).table["signal"]) == {""}
+        figure = workers.worker_ranking(of).figure
+        assert figure is not None
+        assert [trace.name.split(" (")[0] for trace in figure.data] == ["ordinary"]
+        assert not any(workers.worker(of, name).notes for name in of.workers)
+
+
 def test_flagged_workers_are_asked_for_labels_only_if_they_are_to_be() -> None:
     crowd = planted_crowd(1, n_tasks=600, n_workers=15, skill=(0.6, 0.95), even=True)
     of = view(replace(crowd, gold=None), "majority-vote")
     table = cc.exhibits.workers.worker_quality(of).table
+    assert table["signal"][SPAMMER] == "guesses"
     assert table["signal"][[COPIER, COPIED]].tolist() == ["acts with others"] * 2
     assert table["signal"][DRIFTING] == "becomes worse"
     figure = cc.exhibits.workers.worker_ranking(of).figure

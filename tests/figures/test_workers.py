@@ -14,15 +14,20 @@ from tests.analysis.workers.test_quality import planted
 
 def test_dots_are_ranked_and_coloured_by_what_is_wrong():
     quality = analysis.worker_quality(planted())
-    fig = figures.worker_ranking(quality, highlight=5)
+    fig = figures.worker_ranking(quality, highlight=5, guessing=np.arange(23) >= 20)
     by_name = {trace.name: trace for trace in fig.data}
-    assert list(by_name) == ["ordinary (21)", "one answer for nearly everything (1)", "no better than random (1)", "w5"]
+    assert list(by_name) == [
+        "ordinary (20)",
+        "one answer for nearly everything (1)",
+        "no better than guessing (2)",
+        "w5",
+    ]
     x = np.concatenate([t.x for t in fig.data[:3]])
     y = np.concatenate([t.y for t in fig.data[:3]])
     assert sorted(x) == list(range(23))
     assert (np.diff(y[np.argsort(x)]) <= 0).all()
     assert by_name["one answer for nearly everything (1)"].customdata[0][0] == "w20"
-    assert by_name["ordinary (21)"].error_y.array is not None
+    assert by_name["ordinary (20)"].error_y.array is not None
     ranked = np.argsort(-quality.accuracy, kind="stable")
     assert list(fig.layout.xaxis.ticktext) == [f"w{r}" for r in ranked]
     assert fig.data[3].y[0] == quality.accuracy[5]

@@ -136,7 +136,7 @@ def _outcome(rule: str, limit: float, measures: Measures) -> Outcome:
     )
     verdict: Verdict = "pass" if kept else "fail" if broken else "underpowered"
     needed = _needed(found, limit, measures.dataset.n_annotations) if verdict == "underpowered" else math.nan
-    sentence = _sentence(found, limit, side, verdict, needed, measures.rules.level)
+    sentence = _sentence(found, rule, limit, verdict, needed, measures.rules.level)
     return Outcome(rule, verdict, found.value, found.low, found.high, limit, needed, sentence, found.workers)
 
 
@@ -149,17 +149,27 @@ def _needed(found: Measured, limit: float, n: int) -> float:
     return math.ceil(n * (reach / gap) ** 2) if gap > reach / 100 else math.nan
 
 
-def _sentence(found: Measured, limit: float, side: str, verdict: Verdict, needed: float, level: float) -> str:
+def _sentence(found: Measured, rule: str, limit: float, verdict: Verdict, needed: float, level: float) -> str:
     """What was measured, on what it rests, and what is missing."""
     if math.isnan(found.value):
         return f"{found.lacks}: the data cannot tell."
-    bound = "at least" if side == "min" else "at most"
-    span = "" if found.low == found.high else f" ({100 * level:g} % interval {found.low:.4g} to {found.high:.4g})"
+    bound = "at least" if rule.startswith("min") else "at most"
+    unit = " %" if rule.endswith("_percent") else ""
+    value, low, high = (_said(x, rule, limit) for x in (found.value, found.low, found.high))
+    span = "" if found.low == found.high else f" ({100 * level:g} % interval {low} to {high})"
     if found.lacks and found.low < found.high:
-        span = f" (between {found.low:.4g} and {found.high:.4g})"
-    said = f"{found.value:.4g}{span}; {bound} {limit:g} is wanted. It rests on {found.rests_on}."
+        span = f" (between {low} and {high})"
+    said = f"{value}{unit}{span}; {bound} {limit:g}{unit} is wanted. It rests on {found.rests_on}."
     if verdict != "underpowered":
         return said
     why = f" {found.lacks}." if found.lacks else " The interval holds the limit."
     more = f" About {needed:,.0f} annotations in all would tell." if np.isfinite(needed) else ""
     return f"{said}{why}{more}"
+
+
+def _said(value: float, rule: str, limit: float) -> str:
+    """A count as it is, percentages with one decimal, coefficients with three; one more than the limit has."""
+    if rule == "max_shared_mistakes":
+        return f"{value:,.0f}"
+    least = 1 if rule.endswith("_percent") else 3
+    return f"{value:z.{max(least, len(f'{limit:g}'.partition('.')[2]) + 1)}f}"

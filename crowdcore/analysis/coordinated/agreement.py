@@ -21,13 +21,13 @@ MARGIN = 3.0
 _STEPS = 10
 
 
-def agreement_beyond(found: PairMistakes, dataset: CrowdDataset, margin: float = MARGIN) -> FloatArray:
-    """(n_pairs,) chance of so many equal labels, were the two as far from each other as from the others; NaN untested.
+def agreement_beyond(found: PairMistakes, dataset: CrowdDataset, *margins: float) -> FloatArray:
+    """Chance of so many equal labels, were the two workers as far from each other as from the others.
 
     Labels by chance are equal with c, the sum of squared label shares. The share of equal labels of r and s is taken to
     be ``a_rs = c + (1 - c) u_r u_s`` (workers who know or guess; Ghosh, Kale, McAfee 2011), where hard tasks lower all
     u alike. The u are fitted by least squares to all pairs; pairs that agree far too much are left out in turn, and
-    a pair is predicted without itself. The p-value is the binomial tail at the prediction plus ``margin`` of its
+    a pair is predicted without itself. The p-value is the binomial tail at the prediction plus a margin of some of its
     standard deviations: the error of u_r and u_s, and how far pairs scatter beyond their noise. Two workers who both
     favour a class agree for that alone: where their own label shares make equal labels more likely than c, the
     prediction takes ``c_rs = Σ_b p_r(b) p_s(b)`` instead.
@@ -35,7 +35,10 @@ def agreement_beyond(found: PairMistakes, dataset: CrowdDataset, margin: float =
     Args:
         found: the pairs.
         dataset: what they labelled.
-        margin: standard deviations of the prediction that are granted.
+        margins: standard deviations of the prediction that are granted; default: `MARGIN`.
+
+    Returns:
+        (n_margins, n_pairs) p-values, NaN for pairs that are not tested.
     """
     n_classes, n_workers = dataset.n_classes, dataset.n_workers
     given = np.bincount(dataset.worker.astype(np.int64) * n_classes + dataset.label, minlength=n_workers * n_classes)
@@ -43,17 +46,19 @@ def agreement_beyond(found: PairMistakes, dataset: CrowdDataset, margin: float =
     chance = float(((given.sum(0) / max(given.sum(), 1)) ** 2).sum())
     shares = given / np.maximum(given.sum(1, keepdims=True), 1)
     tested = found.both_labelled >= _FEWEST
-    out = np.full(len(tested), np.nan)
+    granted = np.array(margins or (MARGIN,))[:, None]
+    out = np.full((len(granted), len(tested)), np.nan)
     if not tested.any() or chance > 1 - 1e-6:
         return out
     n, agreed = found.both_labelled.astype(np.float64), found.agreed.astype(np.float64)
     one, other = found.worker_a, found.worker_b
     own = sum((shares[one, b] * shares[other, b] for b in range(n_classes)), np.zeros(len(n)))
     predicted, doubt = _prediction(one, other, n, agreed / n, chance, np.maximum(own, chance), tested, n_workers)
-    limit = np.minimum(predicted + margin * doubt, 1 - 1e-3)
-    out[tested] = 1.0
+    limit = np.minimum(predicted + granted * doubt, 1 - 1e-3)
+    out[:, tested] = 1.0
     more = tested & (agreed > limit * n)
-    out[more] = betainc(agreed[more], n[more] - agreed[more] + 1, limit[more])
+    pair = np.nonzero(more)[1]
+    out[more] = betainc(agreed[pair], n[pair] - agreed[pair] + 1, limit[more])
     return out
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.coordinated.agreement import agreement_beyond
+from crowdcore.analysis.coordinated.agreement import MARGIN, agreement_beyond
 from crowdcore.analysis.coordinated.groups import (
     BEYOND,
     REST,
@@ -260,10 +260,10 @@ def _left_out(groups: list[Group]) -> IntArray:
 def _joined_groups(dataset: CrowdDataset, pairs: PairMistakes, peers: Peers, level: float) -> list[Group]:
     """What the three tests find; whom only a vote accuses must also agree with each other more than with the others."""
     named, adjusted = beyond(pairs, PAIRS * level)
+    p_voted, p_rest = agreement_beyond(pairs, dataset, _VOTED_MARGIN, MARGIN)
     if pairs.reference == VOTE:
-        named &= ~(agreement_beyond(pairs, dataset, _VOTED_MARGIN) > _VOTED_AT)
+        named &= ~(p_voted > _VOTED_AT)
     groups = linked_groups(pairs, named, pairs.p_beyond, adjusted / PAIRS, BEYOND)
-    p_rest = agreement_beyond(pairs, dataset)
     adjusted = holm(p_rest)
     groups += linked_groups(pairs, adjusted <= PAIRS * level, p_rest, adjusted / PAIRS, REST)
     pushing = PUSHES * level

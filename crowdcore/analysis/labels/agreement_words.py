@@ -31,24 +31,25 @@ def explain(
     sentences = []
     if raw >= 0.7 and ac1 - fleiss > _APART:
         sentences.append(
-            f"Two labels of a task agree in {100 * raw:.0f} % of cases, yet Fleiss' κ is only {fleiss:.2f}: {top[0]!r} "
-            f"takes {100 * top[1]:.0f} % of the labels, so κ and α expect {100 * chance[0]:.0f} % agreement by chance "
-            f"and leave little room above it (the kappa paradox). AC1 ({ac1:.2f}) expects {100 * chance[1]:.0f} %."
+            f"Two labels of a task agree in {100 * raw:.0f} % of cases, yet Fleiss' κ is only {fleiss:z.2f}: "
+            f"{top[0]!r} takes {100 * top[1]:.0f} % of the labels, so κ and α expect {100 * chance[0]:.0f} % agreement "
+            f"by chance and leave little room above it (the kappa paradox). AC1 ({ac1:z.2f}) expects "
+            f"{100 * chance[1]:.0f} %."
         )
     elif abs(ac1 - fleiss) > _APART:
         sentences.append(
-            f"AC1 ({ac1:.2f}) and Fleiss' κ ({fleiss:.2f}) differ because they expect different agreement by chance: "
+            f"AC1 ({ac1:z.2f}) and Fleiss' κ ({fleiss:z.2f}) differ because they expect different agreement by chance: "
             f"{100 * chance[1]:.0f} % against {100 * chance[0]:.0f} %."
         )
     if abs(alpha - fleiss) > _APART / 3:
         sentences.append(
-            f"α ({alpha:.2f}) leaves out tasks with one label and weighs tasks by their labels, Fleiss' κ "
-            f"({fleiss:.2f}) weighs tasks alike: tasks with more labels agree differently."
+            f"α ({alpha:z.2f}) leaves out tasks with one label and weighs tasks by their labels, Fleiss' κ "
+            f"({fleiss:z.2f}) weighs tasks alike: tasks with more labels agree differently."
         )
     if np.isfinite(cohen) and abs(cohen - fleiss) > _APART:
         sentences.append(
-            f"The mean over pairs of workers ({cohen:.2f}) weighs every pair alike and allows each worker their own "
-            f"label frequencies, Fleiss' κ ({fleiss:.2f}) weighs tasks alike and has one frequency for all: a few "
+            f"The mean over pairs of workers ({cohen:z.2f}) weighs every pair alike and allows each worker their own "
+            f"label frequencies, Fleiss' κ ({fleiss:z.2f}) weighs tasks alike and has one frequency for all: a few "
             "workers or pairs behave differently from the rest."
         )
     return " ".join(sentences)

@@ -38,9 +38,9 @@ def judge_omega(spread: float, seed_correlation: float) -> OmegaJudgement:
     if not spread >= LEAST_SPREAD:
         words = f"ω hardly varies (standard deviation {spread:.3f} over annotations): tasks cannot be ranked."
     elif agreement == "poor":
-        words = f"Seeds rank the tasks differently (rank correlation {r:.2f}): the ranking is not reliable."
+        words = f"Seeds rank the tasks differently (rank correlation {r:z.2f}): the ranking is not reliable."
     elif agreement == "moderate":
-        words = f"Seeds agree moderately (rank correlation {r:.2f}): trust the ends of the ranking, not single ranks."
+        words = f"Seeds agree moderately (rank correlation {r:z.2f}): trust the ends of the ranking, not single ranks."
     else:
         words = ""
     return OmegaJudgement(agreement, words)

@@ -1,4 +1,4 @@
-"""Quality of each worker: accuracy, information, agreement, and signs of constant or random answers."""
+"""Quality of each worker: accuracy, information, agreement, and signs of constant answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CONSENSUS = (
     "labels."
 )
 _SOFT = "Both accuracies are expected values under the reference's posterior; the rest uses the most probable class."
-_LEVEL = 0.05  # of the two signals
+_LEVEL = 0.05  # of `answers_single`
 _BLOCK = 1_000_000  # numbers in the confusions that are looked at together
 
 
@@ -52,10 +52,8 @@ class WorkerQuality:
             called for it as often as the others (or the reference, if more often) say: binomial, times C,
             Benjamini-Hochberg over workers.
         answers_single: (n_workers,) q <= 0.05, and other labels come at most a fifth as often as the tasks call for.
-        random_answer: (n_workers,) p-value of "labels do not depend on the truth" (see `independence_p_value`).
-        answers_random: (n_workers,) p > 0.05, and the interval of accuracy lies below the accuracy of the crowd's
-            confusion on the same classes; said only of those with so many labels that faultless ones would have
-            given p <= 0.01, and not of those who answer a single label.
+        random_answer: (n_workers,) p-value of "labels do not depend on the truth" (see `independence_p_value`). A
+            large one accuses nobody, as few labels give one too: `worker_verdicts` says who is no better than guessing.
         worker_ids: (n_workers,) names.
         reference: what was taken for the truth.
         notes: what to bear in mind, one sentence each.
@@ -77,7 +75,6 @@ class WorkerQuality:
     single_answer_q: FloatArray
     answers_single: BoolArray
     random_answer: FloatArray
-    answers_random: BoolArray
     worker_ids: pd.Index[str]
     classes: tuple[str, ...]
     reference: str
@@ -105,8 +102,8 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, 
     Examples:
         >>> import crowdcore as cc
         >>> quality = cc.analysis.worker_quality(cc.load_dataset("demo")).frame()
-        >>> quality.query("answers_single or answers_random").worker.tolist()
-        ['w24', 'w35']
+        >>> quality.query("answers_single").worker.tolist()
+        ['w24']
     """
     truth = resolve_reference(dataset, reference)
     confusion = worker_confusion(dataset, truth)
@@ -118,12 +115,11 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, 
     low, high = wilson(accuracy, judged, level)
     known = truth.labels[truth.known & dataset.annotated]
     prior = np.bincount(known, minlength=n_classes) / max(len(known), 1)
-    bits, limit, p_random, p_perfect = (np.empty(n_workers) for _ in range(4))
+    bits, limit, p_random = (np.empty(n_workers) for _ in range(3))
     step = max(1, _BLOCK // n_classes**2)
     for block in (slice(start, start + step) for start in range(0, n_workers, step)):
         bits[block], limit[block] = information(hard.counts[block], prior)
         p_random[block] = independence_p_value(hard.counts[block])
-        p_perfect[block] = independence_p_value(hard.evidence[block, :, None] * np.eye(n_classes))
     agreement, kappa, others = _others(dataset)
     given = _by_label(dataset)
     called_for = np.fmax(others, _share(hard.evidence, judged[:, None]))
@@ -131,8 +127,6 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, 
     label, single, q_single = _single_answer(given, called_for)
     varied = 1 - called_for[np.arange(n_workers), label]
     answers_single = (q_single <= _LEVEL) & (1 - single <= varied / 5)
-    hidden = (p_random > _LEVEL) & (p_perfect <= _LEVEL / 5)
-    ordinary = _share(confusion.evidence @ np.nan_to_num(np.diag(confusion.crowd)), judged)
     return WorkerQuality(
         dataset.labels_per_worker,
         judged.astype(np.int64),
@@ -150,7 +144,6 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, 
         q_single,
         answers_single,
         p_random,
-        hidden & (high < ordinary) & ~answers_single,
         dataset.worker_ids,
         dataset.classes,
         truth.name,

@@ -43,7 +43,7 @@ def consequences(view: View, without: tuple[str, ...]) -> None:
             st.metric(what.capitalize(), f"{found[what]:,.0f}", border=True)
     change = found["accuracy after"] - found["accuracy before"]
     with grid.cell():
-        delta = None if change != change else f"{100 * change:+.2f} points"
+        delta = None if change != change else f"{100 * change:+z.2f} points"
         st.metric("Majority vote is right", percent(found["accuracy after"], 2), delta, border=True)
     changed = exhibits.workers.what_if_tasks(view, without)
     tasks = changed.table

@@ -91,8 +91,11 @@ def behind(view: View, name: str, told: pd.Series[Any]) -> None:
         show(made.worker_mistakes(view, name), "mistakes", noun="mistake", rows=6)
         link("review", "Review and mark all labels against the reference", show="wrong", workers=[name])
     with grid.cell():
-        st.header("Wrong alike with")
-        show(made.worker_partners(view, name), "partners", noun="partner", rows=6, notes=False)
+        st.header("Partners")
+        partners = made.worker_partners(view, name)
+        show(partners, "partners", noun="partner", rows=6, notes=False)
+        if len(partners.table):
+            st.caption(as_text(partners.notes[0]))
     over_time = made.worker_over_time(view, name)
     if over_time.figure is not None:
         st.header("Over time")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -78,6 +79,16 @@ def test_values_are_those_of_the_analysis(planted: CrowdDataset) -> None:
     assert alpha == found.alpha.value
     assert raw == 100 * found.raw.value
     assert rare == pytest.approx(100 * np.bincount(planted.gold).min() / planted.n_tasks)
+
+
+def test_each_number_has_the_digits_of_its_unit(planted: CrowdDataset) -> None:
+    rules = {"min_krippendorff_alpha": 0.9, "max_spamming_workers_percent": 1, "max_shared_mistakes": 40}
+    alpha, spam, shared = (cc.check(planted, {rule: limit}).outcomes[0].sentence for rule, limit in rules.items())
+    assert re.match(r"0\.\d{3} \(95 % interval 0\.\d{3} to 0\.\d{3}\); at least 0\.9 is wanted\.", alpha)
+    assert re.match(r"\d+\.\d %; at most 1 % is wanted\.", spam)
+    assert re.match(r"\d+; at most 40 is wanted\.", shared)
+    finer = cc.check(planted, {"max_spamming_workers_percent": 1.25}).outcomes[0].sentence
+    assert re.match(r"\d+\.\d{3} %; at most 1\.25 % is wanted\.", finer)
 
 
 def test_few_labels_are_a_fact(planted: CrowdDataset) -> None:

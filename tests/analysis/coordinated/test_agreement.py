@@ -18,7 +18,7 @@ from crowdcore.data.dataset import CrowdDataset
 def p_values(crowd: CrowdDataset, reference: str = "gold") -> tuple[FloatArray, FloatArray]:
     """(n_pairs, 2) the pairs and (n_pairs,) their p-values."""
     pairs = pair_mistakes(crowd, reference)
-    return np.stack([pairs.worker_a, pairs.worker_b], 1), agreement_beyond(pairs, crowd)
+    return np.stack([pairs.worker_a, pairs.worker_b], 1), agreement_beyond(pairs, crowd)[0]
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -42,7 +42,7 @@ def test_skill_difficulty_and_a_common_confusion_do_not_stand_out() -> None:
 def test_pairs_with_few_shared_tasks_are_not_tested() -> None:
     crowd = honest_crowd(0, n_tasks=40, per_task=3)
     pairs = pair_mistakes(crowd)
-    p = agreement_beyond(pairs, crowd)
+    p = agreement_beyond(pairs, crowd)[0]
     assert np.isnan(p[pairs.both_labelled < 10]).all()
 
 

@@ -1,0 +1,38 @@
+"""Numbers of tables: as many digits as their format says, and no minus sign before a zero."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from crowdcore import load_dataset
+from crowdcore.exhibits import verdicts, view
+from dashboard.components.table import rounded
+from dashboard.components.text import number
+
+
+def test_what_rounds_to_zero_has_no_minus_sign() -> None:
+    frame = pd.DataFrame(
+        {
+            "κ low": [-0.004, -0.006, np.nan],
+            "share": [-0.0004, 0.1234, 1.0],
+            "accuracy without": [-0.00004, -0.0015, 0.0],
+            "labels": [1, 2, 3],
+            "reason": ["a", "b", "c"],
+        }
+    )
+    shown = rounded(frame)
+    assert not np.signbit(shown[["κ low", "share", "accuracy without"]].iloc[0]).any()
+    assert shown["κ low"].tolist()[:2] == [0.0, -0.01]
+    assert shown["share"].tolist() == [0.0, 12.3, 100.0]
+    assert shown["accuracy without"].tolist() == [0.0, -0.15, 0.0]
+    assert shown[["labels", "reason"]].equals(frame[["labels", "reason"]])
+    assert number(-0.0004) == "0.000"
+
+
+def test_a_small_negative_kappa_is_written_as_zero(data_folder: object) -> None:
+    seen = view(load_dataset("labelme"), "gold")
+    low = verdicts.worker_verdicts(seen).table.set_index("worker")["κ low"]
+    assert -0.005 < low["w0047"] < 0
+    told = verdicts.actions(seen).table.set_index("name")["how sure"]
+    assert told["w0047"] == "skill 0.00 – 0.64"
