@@ -25,7 +25,11 @@ ReferenceName = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table.")]
 Accept = Annotated[
-    bool, typer.Option("--accept", help="Go on although rows would be dropped or merged (they are reported).")
+    bool,
+    typer.Option(
+        "--accept",
+        help="Go on although rows would be dropped or merged, images or texts left out (all reported).",
+    ),
 ]
 Read = Annotated[
     list[str] | None,

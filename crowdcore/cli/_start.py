@@ -28,6 +28,7 @@ from crowdcore.cli._output import print_json
 from crowdcore.cli._presets import ListPresets, OptionalDataset, PresetName, rows_of
 from crowdcore.cli._runs import full_id
 from crowdcore.core.errors import SettingError
+from crowdcore.data import CrowdDataset
 
 if TYPE_CHECKING:
     from crowdcore.data.ratings import Labelled
@@ -60,7 +61,7 @@ def start(
     read = partial(open_labels, accept=accept)
     name, opened, rows, which = rows_of(preset, dataset, method, given, seeds or 0, seed, read)
     group = uuid.uuid4().hex[:8]
-    specs = [_spec(name, opened, one, which, device, own, priority, group) for _, one, own in rows]
+    specs = [_spec(name, opened, one, which, device, own, accept, priority, group) for _, one, own in rows]
     _say([runs.submit(spec) for spec in specs], json)
 
 
@@ -75,7 +76,8 @@ def again(
 
     old = runs.get_run(full_id(run_id)).spec
     changes = settings(set)
-    _checked(datasets.open_labels(old.dataset, runs.Workspace.open()), old.method, old.settings | changes)
+    opened = datasets.open_labels(old.dataset, runs.Workspace.open())
+    _checked(opened, old.method, old.settings | changes, old.accept)
     _say([runs.run_again(full_id(run_id), **changes)], json)
 
 
@@ -111,7 +113,7 @@ def search(
     space = dict(_values(text) for text in over)
     tried = {name: _first(values) for name, values in space.items()}
     which = seed or range(seeds)
-    spec = _spec(dataset, opened, method or usual_method(opened), which, device, given, tried=tried)
+    spec = _spec(dataset, opened, method or usual_method(opened), which, device, given, accept, tried=tried)
     _say([runs.search(spec, space, trials, sampler=sampler)], json)
 
 
@@ -122,6 +124,7 @@ def _spec(
     seeds: Any,
     device: str,
     given: dict[str, Any],
+    accept: bool,
     priority: int = 0,
     group: str = "",
     tried: Mapping[str, Any] | None = None,
@@ -129,7 +132,7 @@ def _spec(
     """What to train; ``tried`` are settings that a search will put in the place of these."""
     from crowdcore.runs import RunSpec
 
-    _checked(opened, method, given | dict(tried or {}))
+    _checked(opened, method, given | dict(tried or {}), accept)
     return RunSpec(
         dataset=dataset,
         fingerprint=opened.fingerprint,
@@ -138,16 +141,20 @@ def _spec(
         seeds=tuple(seeds),
         device=device,
         priority=priority,
+        accept=accept,
         group=group,
     )
 
 
-def _checked(dataset: Labelled, method: str, given: dict[str, Any]) -> None:
+def _checked(dataset: Labelled, method: str, given: dict[str, Any], accept: bool) -> None:
     """Refuse now what the run's process would refuse later."""
     from crowdcore.learning import split_settings
     from crowdcore.learning.labels import method_for
+    from crowdcore.learning.training.inputs import with_inputs
 
     split_settings(method_for(dataset, method), given)
+    if isinstance(dataset, CrowdDataset):
+        with_inputs(dataset, accept)
 
 
 def _values(text: str) -> tuple[str, Range | Choice]:

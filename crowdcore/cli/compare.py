@@ -75,7 +75,7 @@ def compare(
                 f"{ds.name} has no gold labels on annotated tasks, so aggregators cannot be compared on it."
             )
         inferred += [_inferred(ds, m) for m in aggregators]
-        trained = [_trained(ds, m, seeds, epochs, device, settings(set)) for m in learners]
+        trained = [_trained(ds, m, seeds, epochs, device, settings(set), accept) for m in learners]
         results, said = results + trained, said + [_recovered(r, ds, hide_names) for r in trained]
         tagged += [{"dataset": ds.name, "method": r.method, **row} for r in trained for row in span_rows(ds, r)]
         trained_on += [ds] * len(trained)
@@ -155,12 +155,13 @@ def _spans(rows: list[dict[str, Any]]) -> pd.DataFrame | None:
 
 
 def _trained(
-    ds: CrowdDataset, method: str, seeds: int, epochs: int | None, device: str, given: dict[str, Any]
+    ds: CrowdDataset, method: str, seeds: int, epochs: int | None, device: str, given: dict[str, Any], accept: bool
 ) -> TrainingResult:
     from crowdcore import learning
 
     own = {k.removeprefix(f"{method}."): v for k, v in given.items() if "." not in k or k.startswith(f"{method}.")}
-    return train_one(learning.train, ds, method, seeds, device, own | ({} if epochs is None else {"epochs": epochs}))
+    own |= {"accept": accept} | ({} if epochs is None else {"epochs": epochs})
+    return train_one(learning.train, ds, method, seeds, device, own)
 
 
 def _recovered(result: TrainingResult, ds: CrowdDataset, hide_names: bool) -> dict[str, Any]:

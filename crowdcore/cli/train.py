@@ -65,6 +65,7 @@ def train(
 
     given = with_epochs(set, epochs)
     opened = partial(open_labels, read=read, accept=accept)
+    fit = partial(learning.train, accept=accept)
     _, ds, rows, which = rows_of(preset, dataset, [method] if method else None, given, seeds or 0, seed, opened)
     if isinstance(ds, RatingDataset):
         learn_ratings(ds, rows[0][1], which, device, given, out, checkpoint, json)
@@ -74,7 +75,7 @@ def train(
     notes: dict[str, None] = {}
     for label, one, own in rows:
         part = label.replace("/", "-") if preset else ""  # a folder of its own for each run of a preset
-        result = train_one(learning.train, ds, one, which, device, own, checkpoint and checkpoint / part)
+        result = train_one(fit, ds, one, which, device, own, checkpoint and checkpoint / part)
         if out:
             result.save(out / part)
         facts.append(row(result) | {"method": label})

@@ -31,8 +31,11 @@ _SMALLEST = 16  # that networks for images take
 _BYTES = 100 << 20  # of a file
 _AT_ONCE = 256  # files for one child process
 _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA")  # whose colours are plain
-_NAMED = 10  # faults that a sentence names
-LEAVE_OUT = "Correct them, or leave these tasks out with accept=True: `crowdcore embed DATASET FOLDER --accept`."
+_NAMED = 50  # faults that a sentence names
+LEAVE_OUT = (
+    "Correct them, or pass accept=True (--accept) to leave these tasks out (`crowdcore embed` writes a dataset without "
+    "them)."
+)
 """What helps where images or texts cannot be used."""
 
 
@@ -110,7 +113,8 @@ def refuse_unless(accept: bool, faulty: dict[str, str], n_tasks: int, noun: str)
     """
     if not faulty:
         return ()
-    listed = "; ".join(f"{task!r}: {reason}" for task, reason in list(faulty.items())[:_NAMED])
+    named = list(faulty.items())[:_NAMED]
+    listed = "; ".join(reason if reason.startswith(task) else f"{task!r}: {reason}" for task, reason in named)
     more = f"; and {len(faulty) - _NAMED:,} more" if len(faulty) > _NAMED else ""
     what = f"{len(faulty):,} of {plural(n_tasks, 'task')} cannot be used for want of a usable {noun} ({listed}{more})"
     if len(faulty) == n_tasks:

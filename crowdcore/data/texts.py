@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from crowdcore.core.errors import DataError
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.images import refuse_unless
 from crowdcore.data.ratings import RatingDataset
 
 
@@ -23,3 +25,24 @@ def given_texts(
     if columns is None or "text" not in columns:
         raise DataError(f"{dataset.name} has no texts", remedy)
     return columns["text"].reindex(range(dataset.n_tasks))
+
+
+def usable_texts(dataset: CrowdDataset, accept: bool = False) -> CrowdDataset:
+    """The dataset with every text that is blank as missing; ``notes`` of the dataset say which.
+
+    Args:
+        dataset: tasks with texts.
+        accept: go on although some are blank or missing.
+
+    Raises:
+        DataError: there are no texts; some are blank or missing, and that was not accepted; or all are.
+    """
+    texts = given_texts(dataset, "Add a column `text` to tasks.* or to the table.")
+    blank = texts.isna() | (texts.astype(str).str.strip() == "")
+    faulty = {str(task): "the text is empty" for task in dataset.task_ids[blank.to_numpy()]}
+    if not faulty:
+        return dataset
+    note = refuse_unless(accept, faulty, dataset.n_tasks, "text")
+    assert dataset.media is not None and dataset.media.columns is not None
+    columns = dataset.media.columns.reindex(range(dataset.n_tasks)).assign(text=texts.mask(blank, None))
+    return replace(dataset, media=replace(dataset.media, columns=columns), notes=(*dataset.notes, *note))

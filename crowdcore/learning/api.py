@@ -22,6 +22,7 @@ from crowdcore.learning.settings import SEEDS, TrainSettings
 from crowdcore.learning.training.conclusion import conclude
 from crowdcore.learning.training.device import deterministic_kernels, resolve_device
 from crowdcore.learning.training.events import Listener, NoteEvent
+from crowdcore.learning.training.inputs import with_inputs
 from crowdcore.learning.training.loop import Replica
 from crowdcore.learning.training.problem import Problem, make_problem
 from crowdcore.learning.training.schedule import Job, Session, run_jobs
@@ -34,6 +35,7 @@ def train(
     seeds: int | Sequence[int] = SEEDS,
     device: str = "auto",
     worker_features: AnyArray | None = None,
+    accept: bool = False,
     on_event: Listener | None = None,
     should_stop: Callable[[], bool] | None = None,
     checkpoint: Path | str | None = None,
@@ -43,11 +45,12 @@ def train(
     """Train a classifier, and what explains its crowd, from features and raw annotations.
 
     Args:
-        dataset: tasks with features or images; annotations on the training tasks.
+        dataset: tasks with features, images or texts (see `with_inputs`); annotations on the training tasks.
         method: one of `methods.names`.
         seeds: how many replicas (seeds 0, 1, …), or which seeds.
         device: "auto", "cpu", "cuda", "cuda:1".
         worker_features: (n_workers, F) what is known about the workers, for methods that use it.
+        accept: leave out tasks whose image file or text cannot be used; ``notes`` of the result say which.
         on_event: called with an `EpochEvent` after every epoch, with a `NoteEvent` when something should be known.
         should_stop: asked after every epoch, and before going on from a checkpoint; True ends the run there, with the
             result so far.
@@ -60,7 +63,8 @@ def train(
 
     Raises:
         SettingError: unknown method or setting, a value out of bounds, a device that is not here.
-        DataError: no features or annotations, NaN, too few tasks, nothing to validate on.
+        DataError: no features or annotations, NaN, too few tasks, nothing to validate on; image files or texts that
+            cannot be used, and that was not accepted.
         DivergedError: a loss became NaN or enormous.
 
     Examples:
@@ -76,6 +80,7 @@ def train(
         seed_numbers(seeds),
         device,
         worker_features,
+        accept,
         on_event,
         should_stop,
         None if checkpoint is None else (Path(checkpoint), checkpoint_every),
@@ -91,6 +96,7 @@ def sweep(
     seeds: int | Sequence[int] = SEEDS,
     device: str = "auto",
     worker_features: AnyArray | None = None,
+    accept: bool = False,
     on_event: Listener | None = None,
     should_stop: Callable[[], bool] | None = None,
     **settings: Unpack[TrainKeywords],
@@ -105,7 +111,8 @@ def sweep(
         One result per combination, the last setting varying fastest.
     """
     points = [{**settings, **dict(zip(over, values, strict=True))} for values in itertools.product(*over.values())]
-    return _train(dataset, method, points, seed_numbers(seeds), device, worker_features, on_event, should_stop, None)
+    which = seed_numbers(seeds)
+    return _train(dataset, method, points, which, device, worker_features, accept, on_event, should_stop, None)
 
 
 def usual_settings(dataset: CrowdDataset) -> dict[str, Any]:
@@ -153,6 +160,7 @@ def _train(
     seeds: tuple[int, ...],
     device_name: str,
     worker_features: AnyArray | None,
+    accept: bool,
     on_event: Listener | None,
     should_stop: Callable[[], bool] | None,
     checkpoint: tuple[Path, int] | None,
@@ -162,13 +170,18 @@ def _train(
     split = [split_settings(method, point) for point in points]
     device = resolve_device(device_name)
     listen, stop = on_event or (lambda event: None), should_stop or (lambda: False)
+    read, dataset = len(dataset.notes), with_inputs(dataset, accept)
+    made = dataset.notes[read:]
+    for note in made:
+        listen(NoteEvent(note))
     if method.candidates:
         fit = partial(train, device=device_name, worker_features=worker_features)
         posed = [make_problem(dataset, t, backbones.wants_images(t.backbone), worker_features) for t, _ in split]
-        return [
+        chosen = [
             train_chosen(fit, problem, method, point, seeds, listen, stop, checkpoint)
             for problem, point in zip(posed, points, strict=True)
         ]
+        return [replace(result, notes=(*made, *result.notes)) for result in chosen]
     jobs = [Job(t, Replica(own, seed), k) for k, (t, own) in enumerate(split) for seed in seeds]
     session = Session(dataset, method, device, listen, stop, checkpoint)
     problems: dict[str, Problem] = {}
@@ -185,11 +198,12 @@ def _train(
 
     with deterministic_kernels(any(t.deterministic for t, _ in split)):
         outcomes = run_jobs(session, jobs, problem_of)
-    return [
+    concluded = [
         conclude(problem_of(training), method, training, own, point, session)
         for k, (training, own) in enumerate(split)
         if (point := [(j.replica, o) for j, o in outcomes if j.point == k])
     ]
+    return [replace(result, notes=(*made, *result.notes)) for result in concluded]
 
 
 def _problem_key(training: TrainSettings) -> str:

@@ -17,10 +17,10 @@ from crowdcore.core.errors import CrowdError, DataError, SettingError
 from crowdcore.core.types import AnyArray, FloatArray
 from crowdcore.data.arrays import open_array
 from crowdcore.data.dataset import CrowdDataset, Media
-from crowdcore.data.images import image_names, read_images, refuse_unless
+from crowdcore.data.images import image_names, read_images
 from crowdcore.data.rows import Rows
 from crowdcore.data.subset import take_tasks
-from crowdcore.data.texts import given_texts
+from crowdcore.data.texts import given_texts, usable_texts
 from crowdcore.learning.networks.weights import sentence_models, weights_file
 from crowdcore.learning.training.inputs import refuse_not_finite
 
@@ -131,12 +131,13 @@ def embed(
     if kind == "given":
         return Embedded(_with_features(dataset, _given(dataset, given)), kind)
     if kind in ("tfidf", "sentences"):
-        dataset = _with_texts(dataset, accept)
+        dataset = usable_texts(dataset, accept)
+        dataset = take_tasks(dataset, np.flatnonzero(given_texts(dataset).notna()))
         if kind == "tfidf":
             from crowdcore.learning.networks.texts import text_features
 
             return Embedded((made := text_features(dataset))[0], kind, made[1])
-        return Embedded(_with_features(dataset, _sentences(_texts(dataset), model, device)), kind)
+        return Embedded(_with_features(dataset, _sentences(given_texts(dataset).tolist(), model, device)), kind)
     stored = dataset.media.images if dataset.media else None
     if kind == "pixels" or stored is None:
         pixels = side if kind == "pixels" else _IMAGENET
@@ -180,20 +181,6 @@ def _present(dataset: CrowdDataset) -> CrowdDataset:
     images = dataset.media.images if dataset.media else None
     assert images is not None
     return dataset if images.present.all() else take_tasks(dataset, np.flatnonzero(images.present))
-
-
-def _texts(dataset: CrowdDataset) -> list[str]:
-    given = given_texts(dataset, "Add a column `text` to tasks.* or to the table.")
-    return [str(text) for text in given.fillna("")]
-
-
-def _with_texts(dataset: CrowdDataset, accept: bool) -> CrowdDataset:
-    """Only the tasks with a text that is not blank."""
-    blank = np.array([not text.strip() for text in _texts(dataset)], bool)
-    faulty = {str(task): "the text is empty" for task in dataset.task_ids[blank]}
-    note = refuse_unless(accept, faulty, dataset.n_tasks, "text")
-    kept = take_tasks(dataset, np.flatnonzero(~blank)) if note else dataset
-    return replace(kept, notes=(*dataset.notes, *note))
 
 
 def _with_features(dataset: CrowdDataset, features: FloatArray) -> CrowdDataset:

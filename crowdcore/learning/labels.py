@@ -32,11 +32,11 @@ def usual(dataset: Labelled) -> dict[str, Any]:
     return {} if isinstance(dataset, RatingDataset) else usual_settings(dataset)
 
 
-def fit(dataset: Labelled, method: str, **settings: Any) -> Learnt:
-    """`train`, or of labels that are numbers `train_ratings`, which take the same arguments."""
+def fit(dataset: Labelled, method: str, accept: bool = False, **settings: Any) -> Learnt:
+    """`train`, or of labels that are numbers `train_ratings`, which take the same further arguments."""
     if isinstance(dataset, RatingDataset):
         return train_ratings(dataset, method, **settings)
-    return train(dataset, method, **settings)
+    return train(dataset, method, accept=accept, **settings)
 
 
 def read_result(folder: Path) -> Learnt:

@@ -141,7 +141,7 @@ def main() -> None:
     end_with(order.pop("parent"))
     try:
         opened = open_labels(order.pop("dataset"), Workspace.open())
-        dataset = with_inputs(opened) if isinstance(opened, CrowdDataset) else opened
+        dataset = with_inputs(opened, accept=True) if isinstance(opened, CrowdDataset) else opened
         startup = process_age() * processors.share()
         found = measure(dataset, **order)
     except CrowdError as error:

@@ -22,6 +22,7 @@ class RunSpec(Settings):
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1, description="One replica for each.")
     device: str = Field(default="auto", description="auto, cpu, cuda or cuda:N.")
     priority: int = Field(default=0, description="Higher goes first.")
+    accept: bool = Field(default=False, description="Leave out tasks whose image or text cannot be used.")
     group: str = Field(default="", description="Runs that were started together share it.")
     parent: str = Field(default="", description="The search that this run is a trial of.")
     search: SearchPlan | None = Field(default=None, description="A search, whose trials are runs; empty: one run.")

@@ -108,6 +108,7 @@ def _train(workspace: Workspace, run: Run, is_cancelled: Callable[[], bool]) -> 
         result = fit(
             dataset,
             spec.method,
+            accept=spec.accept,
             seeds=spec.seeds,
             device=spec.device,
             on_event=recorder.listen,

@@ -15,7 +15,7 @@ from crowdcore.data.dataset import Media
 from crowdcore.data.writers import write_folder
 from crowdcore.learning import TextFeatures, embedding
 from tests.conftest import simulate_crowd
-from tests.data.pictures import write_pictures
+from tests.data.pictures import write_bad_pictures, write_pictures
 
 
 @pytest.fixture(autouse=True)
@@ -123,7 +123,7 @@ def test_images_beside_a_table_are_kept_as_pixels_and_trained_on(photos, run, cr
     assert "dl-mv" in trained and "one seed" in trained and "no test task has a gold label" in trained
     (photos.parent / "p003.png").write_bytes(b"")
     said = refused("train", photos, *small)
-    assert "'p003.png': p003.png is empty (zero bytes)" in said and "crowdcore embed DATASET FOLDER --accept" in said
+    assert "p003.png is empty (zero bytes)" in said and "accept=True (--accept)" in said
 
 
 def test_binary_annotators_are_planted_on_a_folder_of_two_classes(crowdcore, refused, tmp_path):
@@ -138,3 +138,29 @@ def test_binary_annotators_are_planted_on_a_folder_of_two_classes(crowdcore, ref
     write_pictures(tmp_path / "pets" / "cow", [2])
     said = refused("simulate", "rodrigues", "--on", tmp_path / "pets")
     assert "3 classes, but this simulation is made for two" in said
+
+
+def test_what_training_cannot_use_is_left_out_with_consent_alone(photos, texts, run, refused, tmp_path):
+    bad = write_bad_pictures(photos.parent)
+    frame = pd.read_csv(photos).rename(columns={"image": "task"})
+    frame["image"] = frame["task"].replace({f"p{i:03d}.png": name for i, name in enumerate(bad)})
+    frame.to_csv(photos, index=False)
+    for source, setting, faults in (
+        (photos, ("--set", "backbone=cnn", "--set", 'backbone_settings={"width": 4}'), bad),
+        (texts[0], (), {"t00059": "the text is empty"}),
+    ):
+        asked = (source, "-m", "dl-mv", *setting, "--epochs", 1, "--set", "select_on=none", "--seeds", 1)
+        for command in (("train",), ("compare",), ("runs", "start")):
+            said = refused(*command, *(word for word in asked if command[-1] != "compare" or word != "--seeds"))
+            for name, what in faults.items():
+                assert name in said and what in said
+            assert "pass accept=True (--accept) to leave these tasks out" in said
+        done = run("train", *asked, "--accept", "--out", tmp_path / "kept")
+        assert done.code == 0, done.err
+        told = " ".join(done.out.split())
+        assert f"Left out: {len(faults)} of " in told
+        result = cc.learning.load_result(tmp_path / "kept")
+        opened = cc.read_dataset(source)
+        left_out = {str(task) for task in opened.task_ids.delete(result.task)}
+        assert left_out == ({f"p{i:03d}.png" for i in range(len(bad))} if source is photos else set(faults))
+        assert any(note.startswith("Left out:") for note in result.notes)

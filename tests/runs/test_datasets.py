@@ -1,13 +1,19 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from crowdcore.core.errors import CrowdError
-from crowdcore.runs import Workspace
+from crowdcore.data.dataset import Media
+from crowdcore.data.writers import write_folder
+from crowdcore.runs import Run, RunSpec, Workspace, result, store
 from crowdcore.runs.datasets import open_dataset, spelled
+from tests.learning.helpers import featured_crowd
 
 
 def test_names_uploads_and_paths(workspace: Workspace, crowd_folder: Path) -> None:
@@ -33,3 +39,22 @@ def test_spelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert spelled("v1.5") == "v1.5"
     assert spelled("votes.csv") == spelled("./votes.csv") == str(tmp_path / "votes.csv")
     assert spelled("a/../b") == str(tmp_path / "b")
+
+
+def test_a_run_leaves_out_empty_texts_where_that_was_accepted(
+    workspace: Workspace, train: Callable[[Run], int], tmp_path: Path
+) -> None:
+    crowd = featured_crowd()
+    words = [f"{('red', 'green', 'blue')[g]} and more" for g in crowd.gold[:-1]]
+    columns = pd.DataFrame({"text": [*words, " "]}, index=range(crowd.n_tasks))
+    folder = write_folder(replace(crowd, features=None, media=Media(columns=columns)), tmp_path / "texts")
+    spec = RunSpec(dataset=str(folder), method="dl-mv", settings={"epochs": 2}, device="cpu")
+    for accept in (False, True):
+        run = store.create(spec.model_copy(update={"accept": accept}), workspace=workspace)
+        train(run)
+        ended = store.get_run(run.id, workspace=workspace)
+        if accept:
+            kept = result(run.id, workspace=workspace)
+            assert "Left out: 1 of 60 tasks" in " ".join(kept.notes) and len(kept.task) == 59
+        else:
+            assert ended.state == "failed" and "the text is empty" in ended.message

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +14,7 @@ from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.images import image_names, read_images
 from crowdcore.data.rows import Rows
+from crowdcore.data.texts import usable_texts
 from crowdcore.learning.training.words import word_rows
 
 if TYPE_CHECKING:
@@ -64,16 +65,14 @@ class Preparation:
 def input_rows(dataset: CrowdDataset, images: bool) -> Rows:
     """The rows a network takes: images for one that wants images, else features, else what there is.
 
-    Words of sentences become numbers (see `word_rows`). Image files that tasks name are read where there is nothing
-    else.
+    Words of sentences become numbers (see `word_rows`).
 
     Raises:
-        DataError: there is neither, or image files cannot be used.
+        DataError: there is neither.
     """
     if dataset.of_words:
         assert dataset.sentences is not None
         return word_rows(dataset.sentences)
-    dataset = with_inputs(dataset)
     pictures = dataset.media.images if dataset.media else None
     rows = (pictures or dataset.features) if images else (dataset.features or pictures)
     if rows is None:
@@ -85,15 +84,30 @@ def input_rows(dataset: CrowdDataset, images: bool) -> Rows:
     return rows
 
 
-def with_inputs(dataset: CrowdDataset) -> CrowdDataset:
-    """The dataset, its image files read if it has neither features nor pixels.
+def with_inputs(dataset: CrowdDataset, accept: bool = False) -> CrowdDataset:
+    """The dataset with pixels of its image files, or features of its texts, if it has neither pixels nor features.
+
+    Args:
+        dataset: with what tasks show.
+        accept: go on without the tasks whose image or text cannot be used; ``notes`` of the dataset say which.
 
     Raises:
-        DataError: image files cannot be used.
+        DataError: images or texts cannot be used, and that was not accepted.
     """
-    pictures = dataset.media.images if dataset.media else None
-    some = dataset.features is not None or pictures is not None
-    return dataset if some or image_names(dataset) is None else read_images(dataset)
+    media = dataset.media
+    if media is None or media.columns is None or dataset.of_words:
+        return dataset
+    if dataset.features is not None or media.images is not None:
+        return dataset
+    if image_names(dataset) is not None:
+        return read_images(dataset, accept=accept)
+    if "text" not in media.columns:
+        return dataset
+    from crowdcore.learning.networks.texts import text_features
+
+    made, _ = text_features(usable_texts(dataset, accept))
+    note = "Features were made of the texts (TF-IDF); `crowdcore embed` keeps what makes them of new texts."
+    return replace(made, notes=(*made.notes, note))
 
 
 def refuse_not_finite(rows: AnyArray, tasks: pd.Index[str]) -> None:
