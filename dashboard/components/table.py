@@ -42,6 +42,14 @@ FORMATS = {
     **dict.fromkeys((f"{w} error{sign}" for w in ("common", "own", "effective") for sign in ("", " ±")), "%.3f"),
     **dict.fromkeys(("common moved", "common moved ±", "own moved", "own moved ±"), "%.3f"),
     **dict.fromkeys(("validation %", "likeliest in %"), "%.1f"),
+    **dict.fromkeys(
+        (
+            *(f"{end} {when}" for end in ("starts", "ends") for when in ("early", "late")),
+            "both ends differ",
+            "(nothing)",
+        ),
+        "%.1f",
+    ),
     **dict.fromkeys((f"{kind} %{by}" for kind in ("missed", "boundary", "type") for by in ("", ", recovered")), "%.1f"),
     "log-likelihood of a task's labels": "%.3f",
     **dict.fromkeys(("difference (points)", "change (points)"), "%+.2f"),
@@ -160,7 +168,8 @@ def formats(frame: pd.DataFrame) -> dict[str, Any]:
     config: dict[str, Any] = {}
     shares = _shares(frame)
     for name in map(str, frame.columns):
-        form = "%.1f %%" if name in shares else FORMATS.get(name)
+        numeric = frame[name].dtype.kind in "iuf"  # a text of digits stays as it is written
+        form = "%.1f %%" if name in shares else FORMATS.get(name) if numeric else None
         kind = st.column_config.Column if form is None else partial(st.column_config.NumberColumn, format=form)
         config[name] = kind(name.replace("_", " "), width=WIDTHS.get(name), help=meaning(name) or None)
     return config
