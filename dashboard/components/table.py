@@ -91,7 +91,7 @@ SHARES = {"share", "wrong", "true share", "given share", "accuracy", "acc. low",
     "largest row change",
     "mean row change",
 }
-WIDTHS = {"method": 210, "reason": 420, "meaning": 720, "signal": 130}
+WIDTHS = {"method": 210, "reason": 420, "meaning": 720, "signal": 130, "tagged by": 110, "sentence": 860}
 SHOWN = 2000  # rows sent to the browser; the filter and the download reach all of them
 _ROW, _HEADER = 33, 35  # pixels, at the theme's font size
 

@@ -63,6 +63,9 @@ def one() -> None:
     links(view)
     st.title(as_text(exhibits.tasks.task_title(view.dataset, name)))
     number_of, found = exhibits.tasks.task_number(view.dataset, name), exhibits.tasks.task(view, name).table.iloc[0]
+    if view.dataset.sentences is not None:
+        sentence = exhibits.spans.sentence_tags(view, name)
+        show(sentence, "sentence", file=f"{dataset}-{name}-sentence", noun="tagging", rows=12)
     left, right = st.columns([2, 3], gap="large")
     with left:
         if not has_media(view.dataset) and view.dataset.sentences is None:
@@ -75,9 +78,6 @@ def one() -> None:
             st.metric(as_text(wrong), percent(found["wrong"], 0))
             st.metric("Entropy (nats)", number(found["entropy"]))
         link("review", "Mark this task", by="task", task=name)
-    if view.dataset.sentences is not None:
-        sentence = exhibits.spans.sentence_tags(view, name)
-        show(sentence, "sentence", file=f"{dataset}-{name}-sentence", noun="tagging", rows=12)
     with right:
         if not found["annotations"]:
             st.info("No worker has labelled this task.")
