@@ -26,7 +26,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.sentences import rows_of
 from crowdcore.data.tags import TagScheme
 
-_BLOCK = 1 << 16  # tasks whose annotations are looked up at once
+_BLOCK = 1 << 16  # tokens whose words are looked up at once
 
 NEVER = 0.02
 """Prior count of a move that IOB2 does not allow; unseen, its expected logarithm is about -50."""
@@ -104,35 +104,38 @@ class ChainEM(EMAggregator):
         word, n_words = self._words(dataset, tasks)
         moves = self._move_prior(dataset)
         posterior = start_posterior(dataset, known, start)
-        begun = _first_sums(posterior[tasks], chains, np.where(moves == NEVER, -50.0, 0.0))
-        n_first, n_pairs = begun.first, begun.pairs
-        del begun
-        log_emission: FloatArray = np.empty((0, n_classes))
+        belief = posterior[tasks]  # the posterior itself, unless nobody tagged some sentences
+        begin = np.append(dataset.task_start[:-1][tasks], dataset.n_annotations)  # other tasks have no annotations
+        clamped = None if known is None else known[tasks]
+        sums = _first_sums(belief, chains, np.where(moves == NEVER, -50.0, 0.0))
+        log, log_word = np.empty((n_cells, n_classes)), np.empty((n_words, n_classes))
         path: tuple[FloatArray, FloatArray] = (moves[-1], moves[:-1])
 
         def confused() -> FloatArray:
-            given = cell_counts(dataset.task_start, cell, posterior, n_cells)
+            given = cell_counts(begin, cell, belief, n_cells)
             return given.reshape(-1, n_classes, n_classes).transpose(0, 2, 1)
 
+        def log_emission(at: slice) -> FloatArray:
+            total = _summed(begin[at.start : at.stop + 1], cell, log)
+            if n_words:
+                total += log_word[word[at]]
+            _clamp(total, None if clamped is None else clamped[at])
+            return total
+
         def step() -> float:
-            nonlocal n_first, n_pairs, log_emission, path
+            nonlocal sums, log, log_word, path
             rows = _variational(confused(), experts.prior)
-            first, move = _variational(n_first, moves[-1]), _variational(n_pairs, moves[:-1])
-            log_emission = np.empty((0, n_classes))  # the last one goes first
+            first, move = _variational(sums.first, moves[-1]), _variational(sums.pairs, moves[:-1])
             log = rows.log.transpose(0, 2, 1).reshape(n_cells, n_classes)
-            log_emission = _summed(dataset.task_start, cell, log)[tasks]
             objective = rows.objective + first.objective + move.objective
             if n_words:
-                seen = scipy.sparse.csr_array((np.ones(len(word)), (word, np.arange(len(word)))), (n_words, len(word)))
-                text = _variational((seen @ posterior[tasks]).T, np.full((n_classes, n_words), self.word_smoothing))
-                for at in range(0, len(word), _BLOCK):
-                    log_emission[at : at + _BLOCK] += text.log.T[word[at : at + _BLOCK]]
+                text = _variational(
+                    _of_words(word, belief, n_words).T, np.full((n_classes, n_words), self.word_smoothing)
+                )
+                log_word = text.log.T
                 objective += text.objective
-            _clamp(log_emission, None if known is None else known[tasks])
             path = (first.log, move.log)
-            sums = chains.forward_backward(log_emission, *path)
-            posterior[tasks] = sums.posterior
-            n_first, n_pairs = sums.first, sums.pairs
+            sums = chains.update(belief, log_emission, *path)
             return sums.log_likelihood + objective
 
         trace = self.iterate(step, dataset.n_annotations)
@@ -142,7 +145,8 @@ class ChainEM(EMAggregator):
         confusion = counts + prior
         confusion /= confusion.sum(2, keepdims=True)
         confusion[counts.sum(2) < NO_EVIDENCE] = np.nan
-        shares = posterior[tasks].sum(0)
+        shares = belief.sum(0)
+        posterior[tasks] = belief
         notes = too_few_labels(dataset, ENOUGH, n_classes)
         parts = {"confusion": confusion, "counts": counts, "prior": shares / shares.sum(), "notes": notes}
         result = self.result(dataset, posterior, known=known, **parts, **trace._asdict())
@@ -156,9 +160,9 @@ class ChainEM(EMAggregator):
     def _words(self, dataset: CrowdDataset, tasks: IntArray | slice) -> tuple[IntArray, int]:
         """(n,) number of each token's word, and how many words there are; none without sentences."""
         if dataset.sentences is None or not self.words:
-            return np.empty(0, int), 0
+            return np.empty(0, np.int32), 0
         codes, words = pd.factorize(dataset.sentences.words[tasks])
-        return np.asarray(codes), len(words)
+        return np.asarray(codes, np.int32), len(words)
 
     def _move_prior(self, dataset: CrowdDataset) -> FloatArray:
         """(C + 1, C) prior count of each move; the last row is that of the first tag."""
@@ -169,22 +173,32 @@ class ChainEM(EMAggregator):
         return moves
 
 
-def _summed(start: IntArray, cell: IntArray, log: FloatArray) -> FloatArray:
-    """(n_tasks, C) sum of ``log[cell]`` over each task's annotations, block by block of tasks."""
-    total = np.empty((len(start) - 1, log.shape[1]))
-    for first in range(0, len(total), _BLOCK):
-        edge = start[first : first + _BLOCK + 1]
-        own = cell[edge[0] : edge[-1]]
-        rows = scipy.sparse.csr_array((np.ones(len(own)), own, edge - edge[0]), (len(edge) - 1, len(log)))
-        total[first : first + _BLOCK] = rows @ log
+def _summed(edge: IntArray, cell: IntArray, log: FloatArray) -> FloatArray:
+    """(n, C) sum of ``log[cell]`` over the annotations ``edge[i]:edge[i + 1]`` of each of n tasks."""
+    own = cell[edge[0] : edge[-1]]
+    return np.asarray(scipy.sparse.csr_array((np.ones(len(own)), own, edge - edge[0]), (len(edge) - 1, len(log))) @ log)
+
+
+def _of_words(word: IntArray, belief: FloatArray, n_words: int) -> FloatArray:
+    """(n_words, C) sum of the beliefs about the tokens of each word, block by block of tokens."""
+    total = np.zeros((n_words, belief.shape[1]))
+    for at in range(0, len(word), _BLOCK):
+        own = word[at : at + _BLOCK]
+        total += (
+            scipy.sparse.csr_array((np.ones(len(own)), own, np.arange(len(own) + 1)), (len(own), n_words)).T
+            @ belief[at : at + _BLOCK]
+        )
     return total
 
 
 def _first_sums(posterior: FloatArray, chains: Chains, moves: FloatArray) -> ChainSums:
     """The sums as if neighbours were independent, but for ``moves`` (C + 1, C)."""
-    with np.errstate(divide="ignore"):
-        log = np.log(posterior + (posterior.sum(1) == 0)[:, None])
-    return chains.forward_backward(log, moves[-1], moves[:-1])
+
+    def log_emission(at: slice) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(posterior[at] + (posterior[at].sum(1) == 0)[:, None]))
+
+    return chains.update(None, log_emission, moves[-1], moves[:-1])
 
 
 def _clamp(log_emission: FloatArray, known: IntArray | None) -> None:

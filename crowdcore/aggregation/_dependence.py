@@ -42,7 +42,7 @@ def measure(dataset: CrowdDataset, posterior: FloatArray) -> Dependence:
     ``e_i = Σ_c q_i(c) Σ_{r<s} Σ_l π^r[c, l] π^s[c, l]`` is the agreement that independent mistakes explain, with π
     from q (`pooled_confusion`); evenly spaced tasks are enough. Under a right model its expectation is 0.
     """
-    n_classes, q = dataset.n_classes, np.nan_to_num(posterior)
+    n_classes, q = dataset.n_classes, posterior  # rows are NaN where there are no labels, which add nothing
     counts = cell_counts(
         dataset.task_start, dataset.worker * n_classes + dataset.label, q, dataset.n_workers * n_classes
     )

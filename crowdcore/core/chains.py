@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
+
+Emissions: TypeAlias = Callable[[slice], FloatArray]
+"""Logarithms of the emissions (m, C) of some elements."""
 
 ELEMENTS = 1 << 16
 """Elements of the chains that are worked on at once, about."""
@@ -126,7 +131,7 @@ class Chains:
         self.start = start
         edges = np.unique(np.append(np.searchsorted(start, np.arange(0, start[-1], ELEMENTS)), len(start) - 1))
         self._chains = [slice(a, b) for a, b in pairwise(edges)]
-        self._elements = [slice(start[a], start[b]) for a, b in pairwise(edges)]
+        self._elements = [slice(int(start[a]), int(start[b])) for a, b in pairwise(edges)]
         self._batches = [_Batch(start[a : b + 1] - start[a]) for a, b in pairwise(edges)]
 
     def forward_backward(
@@ -146,21 +151,39 @@ class Chains:
             log_move: (C, C) from a row's state to a column's, finite.
             weight: (n_chains,) how often each chain counts in ``first`` and ``pairs``; default once.
         """
-        posterior, first, pairs = np.empty_like(log_emission), np.zeros_like(log_first), np.zeros_like(log_move)
-        log_likelihood = 0.0
+        posterior = np.empty_like(log_emission)
+        return self.update(posterior, log_emission.__getitem__, log_first, log_move, weight)
+
+    def update(
+        self,
+        posterior: FloatArray | None,
+        log_emission: Emissions,
+        log_first: FloatArray,
+        log_move: FloatArray,
+        weight: FloatArray | None = None,
+    ) -> ChainSums:
+        """`forward_backward` with emissions that are made as they are needed, and a posterior (n, C) that is filled.
+
+        Without one, the sums are all that is found, and their ``posterior`` is empty.
+        """
+        first, pairs, log_likelihood = np.zeros_like(log_first), np.zeros_like(log_move), 0.0
         for chains, elements, batch in zip(self._chains, self._elements, self._batches, strict=True):
             heavy = None if weight is None else weight[chains]
-            sums = batch.forward_backward(log_emission[elements], log_first, log_move, heavy)
-            posterior[elements] = sums.posterior
+            sums = batch.forward_backward(log_emission(elements), log_first, log_move, heavy)
+            if posterior is not None:
+                posterior[elements] = sums.posterior
             first, pairs, log_likelihood = first + sums.first, pairs + sums.pairs, log_likelihood + sums.log_likelihood
-        return ChainSums(posterior, first, pairs, log_likelihood)
+        return ChainSums(np.empty((0, len(first))) if posterior is None else posterior, first, pairs, log_likelihood)
 
     def log_partition(self, log_emission: FloatArray, log_first: FloatArray, log_move: FloatArray) -> FloatArray:
         """(n_chains,) logarithm of the sum over all paths of each chain; arguments as in `forward_backward`."""
         parts = zip(self._elements, self._batches, strict=True)
         return np.concatenate([batch.log_partition(log_emission[at], log_first, log_move) for at, batch in parts])
 
-    def most_probable(self, log_emission: FloatArray, log_first: FloatArray, log_move: FloatArray) -> IntArray:
+    def most_probable(
+        self, log_emission: FloatArray | Emissions, log_first: FloatArray, log_move: FloatArray
+    ) -> IntArray:
         """(n,) states of each chain's most probable path (Viterbi)."""
+        emission = log_emission if callable(log_emission) else log_emission.__getitem__
         parts = zip(self._elements, self._batches, strict=True)
-        return np.concatenate([batch.most_probable(log_emission[at], log_first, log_move) for at, batch in parts])
+        return np.concatenate([batch.most_probable(emission(at), log_first, log_move) for at, batch in parts])

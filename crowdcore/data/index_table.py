@@ -11,6 +11,7 @@ import pandas as pd
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import AnyArray, BoolArray, IntArray
+from crowdcore.data.lookups import counted, counted_sorted
 
 NO_SPLIT = -1
 
@@ -84,7 +85,7 @@ class IndexTable:
     @cached_property
     def task_start(self) -> IntArray:
         """(n_tasks + 1,) int64: task i's annotations are ``task_start[i]:task_start[i + 1]``."""
-        return np.concatenate([[0], np.cumsum(np.bincount(self.task, minlength=self.n_tasks))])
+        return np.concatenate([[0], np.cumsum(counted_sorted(self.task, self.n_tasks))])
 
     @cached_property
     def labels_per_task(self) -> IntArray:
@@ -94,7 +95,7 @@ class IndexTable:
     @cached_property
     def labels_per_worker(self) -> IntArray:
         """(n_workers,) annotations of each worker."""
-        return np.bincount(self.worker, minlength=self.n_workers)
+        return counted(self.worker, self.n_workers)
 
     @property
     def annotated(self) -> BoolArray:

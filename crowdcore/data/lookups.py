@@ -26,6 +26,16 @@ def counted(codes: IntArray, size: int) -> IntArray:
     return counts[1:]
 
 
+def counted_sorted(codes: IntArray, size: int) -> IntArray:
+    """(size,) how often each code occurs, of codes that ascend from 0 on."""
+    counts = np.zeros(size, np.int64)
+    for begin in range(0, len(codes), BLOCK):
+        block = codes[begin : begin + BLOCK]
+        found = np.bincount(block - block[0])
+        counts[block[0] : block[0] + len(found)] += found
+    return counts
+
+
 def gather(table: AnyArray, codes: IntArray) -> AnyArray:
     """``table[codes]``."""
     found = np.empty(len(codes), table.dtype)

@@ -104,10 +104,13 @@ def repaired(dataset: CrowdDataset, labels: IntArray) -> IntArray:
     scheme = None if dataset.sentences is None else TagScheme.of(dataset.classes)
     if dataset.sentences is None or scheme is None or not len(labels):
         return labels
-    before = np.concatenate([[-1], labels[:-1]])
+    before = np.concatenate([labels[:1], labels[:-1]])
     before[dataset.sentences.start[:-1]] = -1
-    begin = np.append(scheme.tag(BEGIN)[scheme.type], -1)[labels]
-    return np.where((labels >= 0) & scheme.invalid[before, labels] & (begin >= 0), begin, labels).astype(labels.dtype)
+    begin = np.append(scheme.tag(BEGIN)[scheme.type], -1)
+    found = np.flatnonzero((labels >= 0) & scheme.invalid[before, labels])
+    changed = labels.copy()
+    changed[found] = np.where(begin[labels[found]] >= 0, begin[labels[found]], labels[found])
+    return changed
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ import pandas as pd
 from crowdcore import analysis
 from crowdcore.exhibits._verdict_words import listed
 from crowdcore.exhibits.exhibit import Exhibit
+from crowdcore.exhibits.tasks import with_words
 from crowdcore.exhibits.verdicts import workers_judged
 from crowdcore.exhibits.view import View, cached
 
@@ -23,6 +24,8 @@ MODEL = (
     "The gain is the information that the label is expected to give, in bits, by pooled Dawid–Skene on the labels that "
     "there are; it assumes that workers err independently."
 )
+
+WHOLE = "A row is about one token; a worker tags its whole sentence, which tells more than the row says."
 
 
 def next_labels(
@@ -67,8 +70,9 @@ def next_labels(
     )
     doubt = acting_together(view, found) if flagged else left_out(view, workers)
     short = f"No more than {len(found.task):,} labels can be asked for." if len(found.task) < budget else ""
-    notes = tuple(note for note in (told, doubt, short, MODEL) if note)
-    return Exhibit("next-labels", "Next labels", None, table, notes, click=click)
+    model = MODEL if view.dataset.sentences is None else f"{MODEL} {WHOLE}"
+    notes = tuple(note for note in (told, doubt, short, model) if note)
+    return Exhibit("next-labels", "Next labels", None, with_words(view.dataset, table), notes, click=click)
 
 
 def left_out(view: View, workers: tuple[str, ...] = ()) -> str:

@@ -12,6 +12,7 @@ from crowdcore.analysis.ratings.truth import RatingTruth
 from crowdcore.core.drawable import drawable, renamed
 from crowdcore.data.pseudonyms import hidden_in, pseudonyms
 from crowdcore.data.ratings import RatingDataset
+from crowdcore.exhibits._intervals import between
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import cached
 
@@ -99,7 +100,10 @@ def summary(view: RatingView) -> Exhibit:
         f"mean absolute error against {view.truth.name}": float(np.abs(error).mean()) if len(error) else np.nan,
         f"RMSE against {view.truth.name}": float(np.sqrt((error**2).mean())) if len(error) else np.nan,
     }
-    said = [f"{value:.4g}" if isinstance(value, float) else str(value) for value in rows.values()]
+    said = [
+        f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else value
+        for value in rows.values()
+    ]
     table = pd.DataFrame({"measure": rows.keys(), "value": said})
     return Exhibit("ratings-summary", "Ratings in numbers", None, table, view.notes)
 
@@ -112,7 +116,14 @@ def agreement(view: RatingView) -> Exhibit:
         f"On {found.tasks:,} tasks with ratings by two workers or more; 95 % intervals of a bootstrap over tasks "
         f"({found.resamples} resamples).",
     )
-    return Exhibit("ratings-agreement", "Agreement of ratings", None, found.frame(), notes)
+    table = pd.DataFrame(
+        {
+            "coefficient": [c.name for c in found.coefficients],
+            "value": [c.value for c in found.coefficients],
+            "95 % interval": [between(c.low, c.high, c.state) for c in found.coefficients],
+        }
+    )
+    return Exhibit("ratings-agreement", "Agreement of ratings", None, table, notes)
 
 
 @cached

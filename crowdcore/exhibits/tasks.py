@@ -16,7 +16,17 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View
 
-__all__ = ["SHOWS", "SORTS", "task", "task_answers", "task_labels", "task_number", "task_title", "tasks"]
+__all__ = [
+    "SHOWS",
+    "SORTS",
+    "sentences_beside",
+    "task",
+    "task_answers",
+    "task_labels",
+    "task_number",
+    "task_title",
+    "tasks",
+]
 
 Show: TypeAlias = Literal["all", "disputed", "misled", "agreed-wrong", "unlabelled"]
 SHOWS: Mapping[Show, str] = {
@@ -115,6 +125,22 @@ def sentence_of(dataset: CrowdDataset, task: str) -> tuple[str, str, str]:
     parts = slice(first, number), slice(number, number + 1), slice(number + 1, end)
     before, word, after = (" ".join(sentences.words[part]) for part in parts)
     return before, word, after
+
+
+def sentences_beside(dataset: CrowdDataset, task: str) -> tuple[str, str]:
+    """The first tokens of the sentences before and after that of a token, of those that somebody tagged; empty: none.
+
+    Raises:
+        DataError: no such task.
+    """
+    if dataset.sentences is None:
+        return "", ""
+    number, start = task_number(dataset, task), dataset.sentences.start[:-1]
+    first = start[np.logical_or.reduceat(dataset.annotated, start)]
+    own = int(dataset.sentences.start[dataset.sentences.of_task[number]])
+    beside = first[first < own][-1:], first[first > own][:1]
+    before, after = (str(dataset.task_ids[found[0]]) if len(found) else "" for found in beside)
+    return before, after
 
 
 def _with_label(dataset: CrowdDataset, given: int | None, worker: int | None) -> BoolArray:

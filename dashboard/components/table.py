@@ -44,6 +44,14 @@ FORMATS = {
     **dict.fromkeys((f"{w} error{sign}" for w in ("common", "own", "effective") for sign in ("", " ±")), "%.3f"),
     **dict.fromkeys(("common moved", "common moved ±", "own moved", "own moved ±"), "%.3f"),
     **dict.fromkeys(("validation %", "likeliest in %"), "%.1f"),
+    **dict.fromkeys(
+        (
+            *(f"{end} {when}" for end in ("starts", "ends") for when in ("early", "late")),
+            "both ends differ",
+            "(nothing)",
+        ),
+        "%.1f",
+    ),
     **dict.fromkeys((f"{kind} %{by}" for kind in ("missed", "boundary", "type") for by in ("", ", recovered")), "%.1f"),
     "log-likelihood of a task's labels": "%.3f",
     **dict.fromkeys(("difference (points)", "change (points)"), "%+.2f"),
@@ -86,7 +94,7 @@ SHARES = {"share", "wrong", "true share", "given share", "accuracy", "acc. low",
     "mean row change",
     "accuracy without",
 }
-WIDTHS = {"method": 210, "reason": 420, "meaning": 720, "signal": 130}
+WIDTHS = {"method": 210, "reason": 420, "meaning": 720, "signal": 130, "tagged by": 110, "sentence": 860}
 SHOWN = 2000  # rows sent to the browser; the filter and the download reach all of them
 _ROW, _HEADER = 33, 35  # pixels, at the theme's font size
 
@@ -163,7 +171,8 @@ def formats(frame: pd.DataFrame) -> dict[str, Any]:
     config: dict[str, Any] = {}
     shares = _shares(frame)
     for name in map(str, frame.columns):
-        form = FORMATS.get(name, "%.1f %%" if name in shares else None)
+        numeric = frame[name].dtype.kind in "iuf"  # a text of digits stays as it is written
+        form = FORMATS.get(name, "%.1f %%" if name in shares else None) if numeric or name in shares else None
         kind = st.column_config.Column if form is None else partial(st.column_config.NumberColumn, format=form)
         config[name] = kind(name.replace("_", " "), width=WIDTHS.get(name), help=meaning(name) or None)
     return config

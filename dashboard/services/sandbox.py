@@ -50,8 +50,10 @@ def usual_simulator(name: str) -> str:
 def usual_settings(name: str) -> str:
     """Seeds and settings of the trainer that suit a planted crowd, as a line; gold names the classes where it can."""
     opened = labelled(name)
-    if isinstance(opened, RatingDataset) or opened.sentences is not None:
+    if isinstance(opened, RatingDataset):
         return ""
+    if opened.sentences is not None:
+        return method_string.spell_settings({"seeds": 1, "epochs": 20, "lr": 0.005, "schedule": "cosine"})
     large = int((opened.split <= 0).sum()) >= LARGE
     gold = bool((opened.gold[opened.split == VALID] >= 0).any())
     usual = {

@@ -59,4 +59,4 @@ def board() -> None:
         link("runs", f"{count(len(runs), 'run')} behind these numbers", datasets=there, runs=list(runs))
 
 
-page("reproduction", draw, draw)
+page("reproduction", draw, draw, ratings=draw)

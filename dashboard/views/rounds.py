@@ -30,7 +30,7 @@ def board() -> None:
     follow()
     view, by, at = rounds()
     if view is None:
-        st.info("Choose the dataset that is the second round.", icon=":material/compare_arrows:")
+        st.info("Choose what the second round is.", icon=":material/compare_arrows:")
         return
     measures, mistakes = two_rounds.two_rounds(view, by, at), two_rounds.round_mistakes(view, by, at)
     workers = two_rounds.round_workers(view, by, at)
@@ -75,7 +75,9 @@ def rounds() -> tuple[View | None, str, str]:
     """The view that holds both rounds, how they are told apart, and where; None until a second dataset is chosen."""
     view = looked_at()
     kinds = [*columns(view), "halves", OTHER]
-    by = state.one_of("by", kinds) or kinds[0]
+    by = state.one_of("by", kinds) or next(kind for kind in kinds if not _values(view, kind))
+    values = _values(view, by)
+    at: str | None = state.one_of("at", values) if values else state.get("at")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         help_ = "Halves of the crowd, the date, or a column split this dataset; or the second round is another dataset."
         st.selectbox("The second round is told by", kinds, width=260, help=help_, **state.bind("by", by))
@@ -83,11 +85,13 @@ def rounds() -> tuple[View | None, str, str]:
             names = [name for name in services.names() if name != state.get("dataset")]
             second = state.one_of("second", names)
             st.selectbox("Second round", names, placeholder="A dataset", width=260, **state.bind("second", second))
+        elif values:
+            st.selectbox(f"Value of {by}", values, placeholder="A value", width=260, **state.bind("at", at))
         else:
             words = "Seed" if by == "halves" else "Second round from, or its value"
-            st.text_input(words, placeholder="chosen for you", width=260, **state.bind("at", state.get("at")))
+            st.text_input(words, placeholder="chosen for you", width=260, **state.bind("at", at))
     if by != OTHER:
-        return view, by, state.get("at")
+        return (None, "", "") if at is None else (view, by, at)
     if second is None:
         return None, "", ""
     return services.rounds(state.get("dataset"), second, state.get("reference"), hidden_names()), "round", ""
@@ -104,6 +108,14 @@ def columns(view: View) -> list[str]:
         *(["date"] if "timestamp" in extra else []),
         *([] if view.hidden else map(str, few)),
     ]
+
+
+def _values(view: View, by: str) -> list[str]:
+    """The values of a column of names, of which one must be said to be the second round; none where one is clear."""
+    extra = view.dataset.extra
+    if extra is None or by not in extra or extra[by].dtype.kind in "iufM" or extra[by].nunique() < 3:
+        return []
+    return sorted(map(str, extra[by].dropna().unique()))
 
 
 page("rounds", draw)

@@ -4,6 +4,7 @@ import streamlit as st
 
 from crowdcore import exhibits
 from crowdcore.data.items import has_media
+from crowdcore.exhibits import View
 from dashboard import state
 from dashboard.components.exhibit import choose_columns, looked_at, show
 from dashboard.components.frame import page
@@ -43,7 +44,7 @@ def listing() -> None:
         if not len(found):
             st.info("No task passes these filters. Clear one of them to see more.", icon=":material/filter_alt_off:")
             return
-        st.caption(f"{count(len(found), 'task')}, {as_text(exhibits.tasks.SORTS[order].lower())}.")
+        st.caption(f"{count(len(found), view.dataset.task_noun)}, {as_text(exhibits.tasks.SORTS[order].lower())}.")
     if has_media(view.dataset):
         captions = [
             f"{most} · {percent(share, 0)}" for most, share in zip(found["most_given"], found["share"], strict=True)
@@ -59,9 +60,12 @@ def listing() -> None:
 def one() -> None:
     """One task: the item, the labels it got, and who gave them."""
     dataset, view, name = state.get("dataset"), looked_at(), state.get("task")
-    links()
+    links(view)
     st.title(as_text(exhibits.tasks.task_title(view.dataset, name)))
     number_of, found = exhibits.tasks.task_number(view.dataset, name), exhibits.tasks.task(view, name).table.iloc[0]
+    if view.dataset.sentences is not None:
+        sentence = exhibits.spans.sentence_tags(view, name)
+        show(sentence, "sentence", file=f"{dataset}-{name}-sentence", noun="tagging", rows=12)
     left, right = st.columns([2, 3], gap="large")
     with left:
         if not has_media(view.dataset) and view.dataset.sentences is None:
@@ -74,9 +78,6 @@ def one() -> None:
             st.metric(as_text(wrong), percent(found["wrong"], 0))
             st.metric("Entropy (nats)", number(found["entropy"]))
         link("review", "Mark this task", by="task", task=name)
-    if view.dataset.sentences is not None:
-        sentence = exhibits.spans.sentence_tags(view, name)
-        show(sentence, "sentence", file=f"{dataset}-{name}-sentence", noun="tagging", rows=12)
     with right:
         if not found["annotations"]:
             st.info("No worker has labelled this task.")
@@ -89,15 +90,20 @@ def one() -> None:
         show(exhibits.tasks.task_labels(view, name), "labels", file=f"{dataset}-{name}-labels", noun="label")
 
 
-def links() -> None:
-    """Back to where the task came from: the cell of the heatmap, the list."""
+def links(view: View) -> None:
+    """Back to where the task came from: the cell of the heatmap, the list; and to the sentences beside a token's."""
     true, given = state.get("true"), state.get("given")
-    view = {key: state.get(key) for key in FILTERS}
-    back = state.address("tasks", **view)
+    chosen = {key: state.get(key) for key in FILTERS}
+    back = state.address("tasks", **chosen)
     with st.container(horizontal=True):
         st.page_link("views/tasks.py", label="All tasks", icon=":material/arrow_back:", query_params=back)
         if true and given:
             link("mistakes", as_text(f"{true} labelled {given}"), true=true, given=given)
+        before, after = exhibits.tasks.sentences_beside(view.dataset, state.get("task"))
+        if before:
+            link("tasks", "Previous sentence", icon="navigate_before", task=before, **chosen)
+        if after:
+            link("tasks", "Next sentence", icon="navigate_next", task=after, **chosen)
 
 
 page("tasks", draw)

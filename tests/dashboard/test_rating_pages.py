@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from crowdcore import runs
@@ -12,6 +13,7 @@ from crowdcore.data import read_ratings
 from crowdcore.learning import RatingsResult, train_ratings
 from crowdcore.runs.report import to_html
 from dashboard import services
+from dashboard.components.table import formats
 from dashboard.services import report
 from tests.browser.recorded_runs import record
 from tests.dashboard.app_page import button, open_page, table, words
@@ -107,3 +109,21 @@ def test_pages_about_classes_say_what_applies_instead(page: str) -> None:
     test = open_page(page, dataset="rated")
     assert not test.exception and not test.error
     assert "Ratings shows who is off by how much" in words(test)
+
+
+@pytest.mark.usefixtures("rated")
+@pytest.mark.parametrize("page", ["glossary", "reproduction"])
+def test_pages_that_need_no_labels_open_beside_ratings(page: str) -> None:
+    test = open_page(page, dataset="rated")
+    assert not test.exception and not test.error
+    assert test.title[0].value == page.capitalize()
+
+
+@pytest.mark.usefixtures("rated")
+def test_counts_and_intervals_of_ratings_are_written_as_they_are() -> None:
+    test = open_page("ratings", dataset="rated")
+    shown = table(test, "measure").set_index("measure")["value"]
+    assert shown["ratings"] == "480" and shown["range"] == "-2 to 3"
+    assert table(test, "coefficient")["95 % interval"][0].count("–") == 1
+    text, number = (formats(pd.DataFrame({"value": [value]}))["value"] for value in ("480", 480.0))
+    assert "type_config" not in text and number["type_config"]["format"] == "%.3f"

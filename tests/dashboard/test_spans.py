@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
 import pytest
 
+from crowdcore import exhibits
 from crowdcore.data import simulate, write_folder
 from tests.dashboard.app_page import open_page, table, words
 
@@ -35,3 +40,34 @@ def test_a_task_shows_its_sentence_with_the_spans_of_every_worker(crowd):
     shown = table(test, "tagged by")
     assert shown["tagged by"][0] == "gold" and len(shown) == 5
     assert f"[{crowd.sentences.words[task]}" in shown["sentence"][0]
+
+
+def test_a_task_leads_to_the_sentences_beside_its_own(crowd):
+    first, last = (crowd.sentences.start[s] for s in (1, -2))
+    beside = exhibits.tasks.sentences_beside(crowd, str(crowd.task_ids[first + 1]))
+    assert beside == tuple(str(crowd.task_ids[crowd.sentences.start[s]]) for s in (0, 2))
+    assert exhibits.tasks.sentences_beside(crowd, str(crowd.task_ids[0]))[0] == ""
+    assert exhibits.tasks.sentences_beside(crowd, str(crowd.task_ids[last]))[1] == ""
+    untagged = crowd.where(crowd.sentences.of_task[crowd.task] != 1)
+    assert exhibits.tasks.sentences_beside(untagged, str(crowd.task_ids[0]))[1] == beside[1]
+    test = open_page("tasks", dataset="tagged", task=str(crowd.task_ids[first]))
+    assert not test.exception and not test.error
+    assert {"Previous sentence", "Next sentence"} <= {link.label for link in test.get("page_link")}
+
+
+def test_next_labels_name_the_word_and_say_that_sentences_are_tagged_whole():
+    test = open_page("next", dataset="tagged")
+    assert not test.exception and not test.error
+    assert "word" in table(test, "task") and "a worker tags its whole sentence" in words(test)
+
+
+def test_a_column_of_tags_is_not_taken_for_rounds(crowd, tmp_path):
+    tags = pd.DataFrame({"typed": np.array(crowd.classes, object)[crowd.label]})
+    write_folder(replace(crowd, extra=tags), tmp_path / "found" / "typed")
+    test = open_page("rounds", dataset="typed")
+    assert not test.exception and not test.error
+    test = open_page("rounds", dataset="typed", by="typed")
+    assert not test.exception and not test.error
+    assert "Choose what the second round is." in words(test)
+    [values] = [box.options for box in test.selectbox if box.label == "Value of typed"]
+    assert set(values) <= set(crowd.classes) and len(values) > 2

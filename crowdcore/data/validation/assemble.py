@@ -10,6 +10,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset
 from crowdcore.data.dictionary import Codes, Whole
+from crowdcore.data.lookups import counted_sorted
 from crowdcore.data.readers.base import Raw
 from crowdcore.data.report import Finding, ImportReport, Level, make_finding, plural
 from crowdcore.data.settings import ReadSettings
@@ -58,7 +59,7 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
     findings += noticed
     counts = tally(given.worker, given.label, len(workers), len(classes.names))
     findings += class_findings(classes, counts.per_class)
-    findings += crowd_findings(counts, np.bincount(given.task, minlength=len(tasks.ids)), tasks.ids, workers)
+    findings += crowd_findings(counts, counted_sorted(given.task, len(tasks.ids)), tasks.ids, workers)
     findings = by_level(findings)
     dataset = CrowdDataset(
         settings.name or name,

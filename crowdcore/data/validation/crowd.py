@@ -34,8 +34,8 @@ def tally(worker: IntArray, label: IntArray, n_workers: int, n_classes: int) -> 
     cell.sort()  # in place, where `unique` would take twice the memory
     new = np.append(True, cell[1:] != cell[:-1])[: len(cell)]
     return Tally(
-        np.bincount(worker, minlength=n_workers),
-        np.bincount(label, minlength=n_classes),
+        counted(worker, n_workers),
+        counted(label, n_classes),
         np.bincount(cell[new] // n_classes, minlength=n_workers),
     )
 
@@ -46,7 +46,7 @@ def tally_numbers(worker: IntArray, number: FloatArray, n_workers: int) -> Tally
     high: FloatArray = np.full(n_workers, -np.inf)
     np.minimum.at(low, worker, number)
     np.maximum.at(high, worker, number)
-    per_worker = np.bincount(worker, minlength=n_workers)
+    per_worker = counted(worker, n_workers)
     several = bool(len(number)) and number.min() < number.max()
     return Tally(per_worker, np.ones(1 + several, np.int64), np.minimum(per_worker, 1) + (low < high))
 

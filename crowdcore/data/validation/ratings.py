@@ -12,7 +12,7 @@ import numpy as np
 from crowdcore.core.memory import frugal_memory
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dictionary import Codes, NumberColumn, clean
-from crowdcore.data.lookups import gather
+from crowdcore.data.lookups import counted_sorted, gather
 from crowdcore.data.ratings import RatingDataset
 from crowdcore.data.readers import Raw, RawTasks, Source
 from crowdcore.data.report import Finding, ImportReport, make_finding, plural
@@ -119,7 +119,7 @@ def _assemble(raw: Raw, settings: RatingSettings, name: str) -> tuple[ImportRepo
     gold, split, noticed = _about_tasks(raw, tasks, settings, (low, high))
     findings += noticed
     counts = tally_numbers(given.worker, given.label, len(workers))
-    findings += crowd_findings(counts, np.bincount(given.task, minlength=len(tasks.ids)), tasks.ids, workers)
+    findings += crowd_findings(counts, counted_sorted(given.task, len(tasks.ids)), tasks.ids, workers)
     findings = by_level(findings)
     dataset = RatingDataset(
         settings.name or name,

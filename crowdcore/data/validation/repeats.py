@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from crowdcore.core.types import AnyArray, IntArray
+from crowdcore.data.lookups import BLOCK
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +33,7 @@ class Repeats:
 
 def find_repeats(task: IntArray, worker: IntArray, label: AnyArray, n_workers: int) -> Repeats:
     """Find repeats among annotations sorted by task."""
-    largest = (int(task[-1]) + 1) * n_workers if len(task) else 0
-    key: IntArray = task.astype(np.int32) if largest < 2**31 else task.astype(np.int64)
-    key *= n_workers
-    key += worker
-    key.sort()
-    twice = key[1:][key[1:] == key[:-1]]
+    twice = _twice(task, worker, n_workers)
     if not len(twice):
         return Repeats(np.empty(0, np.int64), np.zeros(1, np.int64), np.empty(0, bool))
     concerned = np.zeros(int(task[-1]) + 1, bool)
@@ -51,6 +47,18 @@ def find_repeats(task: IntArray, worker: IntArray, label: AnyArray, n_workers: i
     given = label[rows]
     differ = np.minimum.reduceat(given, start) != np.maximum.reduceat(given, start)
     return Repeats(rows, np.append(start, len(rows)), differ)
+
+
+def _twice(task: IntArray, worker: IntArray, n_workers: int) -> IntArray:
+    """``task * n_workers + worker`` of the pairs that stand there again, block by block of tasks."""
+    found, begin = [np.empty(0, np.int64)], 0
+    while begin < len(task):
+        end = int(np.searchsorted(task, task[min(begin + BLOCK, len(task)) - 1], "right"))
+        key = task[begin:end].astype(np.int64) * n_workers + worker[begin:end]
+        key.sort()
+        found.append(key[1:][key[1:] == key[:-1]])
+        begin = end
+    return np.concatenate(found)
 
 
 def reduce_repeats(repeats: Repeats, label: AnyArray, how: Literal["first", "last", "majority"]) -> IntArray:

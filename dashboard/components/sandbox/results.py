@@ -54,7 +54,9 @@ def _follow(names: list[str], drawn: list[tuple[str, Run]]) -> None:
         words = sandbox_results.crowd_words(names) if len(names) > 1 else dict.fromkeys(names, "")
         done = sum(run.has_ended for _, run in found)
         with live("ended"):
-            st.progress(done / len(found), f"{done} of {count(len(found), 'run')} ended")
+            waiting = sum(run.state == "queued" for _, run in found)
+            queued = f", {count(waiting, 'waits', 'wait')} for a worker" if waiting else ""
+            st.progress(done / len(found), f"{done} of {count(len(found), 'run')} ended{queued}")
         for name, run in found:
             if run.state in ("running", "failed", "cancelled"):
                 _row(run, words[name])

@@ -102,7 +102,7 @@ def test_an_interrupted_write_leaves_what_was_there(crowd, tmp_path, monkeypatch
         raise OSError("disk full")
 
     monkeypatch.setattr(tables.pa_csv, "write_csv", fail)
-    monkeypatch.setattr(tables.pq, "write_table", fail)
+    monkeypatch.setattr(tables.pq, "ParquetWriter", fail)
     other = crowd.without_workers(np.array([0]))
     with pytest.raises(OSError, match="disk full"):
         write_long(other, path)
