@@ -27,7 +27,7 @@ FOLDS, REPLICAS = 4, 2
 _MOST = 10_000  # training tasks that trials learn from
 _ENOUGH, _ENOUGH_GOLD = 500, 100  # training tasks, and those with gold if any, that trials have to predict
 _SURE = 3.0  # standard errors of the gain in accuracy that lets gold rename classes
-_PRIOR = 0.5  # weight of gaussian-em where no gold is known: networks learn shared mistakes more easily
+_PRIOR = 0.7  # weight of gaussian-em where no gold is known: networks learn shared mistakes more easily
 _LEAST = 1e-3  # probability of a true class: one task with gold shall not decide alone
 _TRAIN, _VALID = range(2)
 
