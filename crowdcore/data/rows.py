@@ -87,12 +87,12 @@ class Rows:
         return out
 
     def __array__(self, dtype: np.dtype[np.generic] | None = None, copy: bool | None = None) -> AnyArray:
-        """All rows; a single part in task order is returned without a copy."""
+        """All rows; a single part in task order is returned without a copy, unless one is asked for."""
         if len(self.arrays) == 1 and np.array_equal(self.row_of, np.arange(len(self.arrays[0]))):
             out = self.arrays[0][:]
         else:
             out = self[slice(None)]
-        return np.asarray(out, dtype=dtype)
+        return np.array(out, dtype=dtype, copy=copy)
 
     def take(self, tasks: IntArray) -> Rows:
         """The same files, seen through a subset of the tasks."""

@@ -22,7 +22,7 @@ _RESAMPLES = 500
 _FEW = 0.8  # times the highest agreement with the labels: less is that of clusters that are no classes
 _CLEAR = 2.0  # standard errors of a paired difference that exclude a candidate
 _SURE, _FEWEST = 3.0, 100  # the same, and tasks with gold, that end its trials early
-_STEPS = 500  # towards the likeliest weights
+_STEPS, _EQUAL = 500, 50.0  # towards the likeliest weights; tasks that would have them equal
 _MANY = 0.1  # of the training tasks: candidates that name more of them differently are not alike
 _LIGHT = 0.05  # weight below which a candidate is not worth its training
 _SMALLEST = 1e-12
@@ -157,10 +157,10 @@ def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
 
     Left aside are, one after the other, a candidate with clearly lower validation accuracy than the best; one under
     which the labels are clearly less likely; one that agrees with the labels less than 0.8 times as often as another of
-    those that remain; one that names classes otherwise than the likeliest. Clearly is by two standard errors of a
-    difference that is paired over tasks. The others weigh what makes everything that is known out of fold most
-    probable: labels of training tasks, gold of validation tasks (stacking). Without gold these weights make up what
-    the priors of those left do not: labels reward what foretells them, shared mistakes included.
+    those that remain; one that names classes otherwise than the likeliest, without gold than the one with the highest
+    prior. Clearly is by two standard errors of a difference that is paired over tasks. The others weigh what makes all
+    that is known out of fold most probable, labels of training tasks and gold of validation tasks, and 50 tasks would
+    have equal. Without gold these weights make up what priors of those left do not: labels reward shared mistakes too.
 
     Args:
         scores: of every candidate on the same tasks.
@@ -175,16 +175,16 @@ def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
         some = right[:, of_gold], gold[:, of_gold], likelihood[:, of_labels]
         count[_likeliest(*some[1:], _reasons(some[0], some[2], agreement))] += 1
     reasons = _reasons(right, likelihood, agreement)
-    lead = _likeliest(gold, likelihood, reasons)
+    prior = np.array([s.prior for s in scores]) * (not gold.shape[1])
+    total = gold.sum(1) + likelihood.sum(1)
+    lead = max(np.flatnonzero([not why for why in reasons]), key=lambda k: (prior[k], total[k]))
     for k, other in enumerate(scores):
         if not reasons[k] and not same_names(other.predicted, scores[lead].predicted):
             reasons[k] = _OTHER_NAMES
     kept = np.flatnonzero([not why for why in reasons])
     weight = np.zeros(len(scores))
     weight[kept] = stacked(np.concatenate([likelihood, gold], 1)[kept])
-    if not gold.shape[1]:
-        prior = np.array([s.prior for s in scores])[kept]
-        weight[kept] = prior + (1 - prior.sum()) * weight[kept]
+    weight[kept] = prior[kept] + (1 - prior[kept].sum()) * weight[kept]
     for k in kept[weight[kept] < _LIGHT]:
         reasons[k] = _BY_WEIGHT
     weight[weight < _LIGHT] = 0
@@ -192,16 +192,16 @@ def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
 
 
 def stacked(log_likelihood: FloatArray) -> FloatArray:
-    """(K,) weights w ≥ 0 with sum 1 that maximise ``Σ_i log Σ_k w_k L_ik``, by EM from equal ones.
+    """(K,) weights w ≥ 0 with sum 1 that maximise ``Σ_i log Σ_k w_k L_ik + 50 Σ_k log(w_k) / K``, by EM from equal ones.
 
     Args:
         log_likelihood: (K, n) log L.
     """
     likelihood = np.exp(log_likelihood - log_likelihood.max(0))
-    weight = np.full(len(likelihood), 1 / len(likelihood))
+    weight = equal = np.full(len(likelihood), 1 / len(likelihood))
     for _ in range(_STEPS):
         part = weight[:, None] * likelihood
-        weight = (part / part.sum(0)).mean(1)
+        weight = ((part / part.sum(0)).sum(1) + _EQUAL * equal) / (likelihood.shape[1] + _EQUAL)
     return weight
 
 

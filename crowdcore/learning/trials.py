@@ -25,8 +25,9 @@ from crowdcore.learning.training.problem import Problem
 FOLDS, REPLICAS = 4, 2
 """Folds of the tasks, and seeds of each trial."""
 _MOST = 10_000  # training tasks that trials learn from
+_ENOUGH, _ENOUGH_GOLD = 500, 100  # training tasks, and those with gold if any, that trials have to predict
 _SURE = 3.0  # standard errors of the gain in accuracy that lets gold rename classes
-_PRIOR = 0.5  # weight of gaussian-em where no gold is known: networks learn shared mistakes more easily
+_PRIOR = 0.7  # weight of gaussian-em where no gold is known: networks learn shared mistakes more easily
 _LEAST = 1e-3  # probability of a true class: one task with gold shall not decide alone
 _TRAIN, _VALID = range(2)
 
@@ -101,11 +102,16 @@ class Trials:
                 raise failed
             if FOLDS / 2 <= fold + 1 < FOLDS and len(tried) > 1:
                 self._leave(tried, self._scores(tried, fold + 1), fold + 1)
-                if len(tried) == 1:  # nothing is left to choose
+                if len(tried) == 1 or self._enough(fold + 1):  # nothing is left to choose, or to learn
                     break
         scores = self._scores(tried, fold + 1)
         self.notes += filter(None, map(self.naming.get, tried))
         return choose(scores)
+
+    def _enough(self, folds: int) -> bool:
+        """Whether the first folds hold so many tasks that the others would hardly change the weights."""
+        train, judged = (int((self.fold[tasks] < folds).sum()) for tasks in (self.train, self.judged))
+        return train >= _ENOUGH and (judged >= _ENOUGH_GOLD or not len(self.judged))
 
     def _leave(self, tried: dict[str, FloatArray], scores: Sequence[Scores], folds: int) -> None:
         """Leave candidates that gold shows to be clearly worse out of the folds to come."""
@@ -170,7 +176,8 @@ class Trials:
         split[self.train] = _TRAIN
         split[order[splits["valid"]]] = _VALID
         split[self.fold == fold] = NO_SPLIT
-        part = replace(dataset, split=split, gold=np.where(split == _VALID, dataset.gold, -1), truth=None)
+        seen = (split == _VALID) & ("gold" in problem.validated_on or "names" in self.given)
+        part = replace(dataset, split=split, gold=np.where(seen, dataset.gold, -1), truth=None)
         return part.where(((split == _TRAIN) | (split == _VALID))[dataset.task])
 
     def _scores(self, tried: Mapping[str, FloatArray], folds: int) -> list[Scores]:

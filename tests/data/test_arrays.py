@@ -138,3 +138,10 @@ def test_the_fingerprint_of_encoded_images_is_that_of_their_files(monkeypatch):
     assert rows.fingerprint != other.fingerprint
     monkeypatch.setattr("crowdcore.data.rows._CHUNK", 3)
     assert same.fingerprint == rows.fingerprint
+
+
+def test_a_copy_that_is_asked_for_is_one():
+    features = Rows.from_array(np.zeros((3, 2), np.float32))
+    np.array(features)[0, 0] = 7
+    assert np.asarray(features)[0, 0] == 0
+    assert np.shares_memory(np.asarray(features), features.arrays[0])

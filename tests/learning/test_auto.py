@@ -11,7 +11,7 @@ from crowdcore.core.errors import DataError
 from crowdcore.learning import chosen, load_result, methods, train, trials
 from crowdcore.learning.methods.dl_em import DlEm
 from crowdcore.learning.settings import TrainSettings
-from crowdcore.learning.training.events import EpochEvent
+from crowdcore.learning.training.events import EpochEvent, NoteEvent
 from crowdcore.learning.training.problem import make_problem
 from tests.learning.helpers import featured_crowd
 
@@ -105,6 +105,28 @@ def test_trials_end_where_one_candidate_is_left(simple, monkeypatch):
     assert sum(isinstance(event, EpochEvent) for event in events) == 2 * (2 * 2 + 1), "two folds, and the chosen one"
     assert result.candidates[["candidate", "weight"]].to_numpy().tolist() == [["dl-em", 1], ["dl-mv", 0]]
     assert any(note.startswith("dl-mv was left out after 2 of 4 folds: it is right for ") for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    ("select_on", "enough", "enough_gold", "folds"),
+    [("gold", 500, 100, 4), ("gold", 18, 6, 2), ("gold", 18, 7, 3), ("none", 18, 100, 2)],
+)
+def test_trials_end_where_enough_tasks_are_predicted(simple, monkeypatch, select_on, enough, enough_gold, folds):
+    """36 training tasks, and 12 validation tasks with gold."""
+    monkeypatch.setattr(trials, "_ENOUGH", enough)
+    monkeypatch.setattr(trials, "_ENOUGH_GOLD", enough_gold)
+    told: list = []
+    train(featured_crowd(), "auto", **RUN, select_on=select_on, on_event=told.append)
+    notes = [event.message for event in told if isinstance(event, NoteEvent)]
+    assert sum(note.startswith("Trial of") for note in notes) == 2 * folds
+
+
+def test_trials_see_no_gold_where_it_does_not_validate():
+    crowd = featured_crowd()
+    for select_on, n_gold in (("gold", 9), ("none", 0)):
+        problem = make_problem(crowd, TrainSettings(select_on=select_on))
+        part = trials.Trials(problem, train, {}, print, lambda: False, None, 1.0)._without(0)
+        assert (part.gold >= 0).sum() == n_gold
 
 
 def test_a_stopped_run_goes_on_behind_its_finished_trials(simple, tmp_path):

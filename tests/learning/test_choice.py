@@ -142,8 +142,9 @@ def test_it_says_that_labels_do_not_tell_apart_what_names_many_tasks_differently
 
 def test_the_weights_are_those_of_a_search():
     log_likelihood = np.log(np.random.default_rng(3).dirichlet(np.ones(4), 2).T.repeat(50, 1)[:2] + 0.01)
-    grid = np.linspace(0, 1, 1001)
+    grid = np.linspace(0.0005, 0.9995, 1000)
     value = [np.log(w * np.exp(log_likelihood[0]) + (1 - w) * np.exp(log_likelihood[1])).sum() for w in grid]
+    value += 50 * (np.log(grid) + np.log(1 - grid)) / 2
     weight = stacked(log_likelihood)
     assert weight.sum() == pytest.approx(1)
     assert weight[0] == pytest.approx(grid[np.argmax(value)], abs=0.02)
@@ -151,9 +152,8 @@ def test_the_weights_are_those_of_a_search():
 
 def test_a_candidate_that_would_add_next_to_nothing_is_not_trained():
     lead, other = scores([0.9, 0.9], [-1, -1], n_gold=0)
-    few = np.arange(300) < 12
-    other = replace(other, likelihood=lead.likelihood + np.where(few, 40, -2))
-    found = choose([lead, other])
+    lead = replace(lead, prior=0.92)
+    found = choose([lead, replace(other, likelihood=lead.likelihood)])
     assert found.weight.tolist() == [1, 0] and "add next to nothing" in found.verdict
 
 
@@ -180,6 +180,9 @@ def test_methods_that_would_exchange_classes_are_not_averaged():
     assert not same_names(lead.predicted, exchanged.predicted)
     found = choose([lead, exchanged])
     assert found.weight.tolist() == [1, 0]
+    likelier = replace(exchanged, likelihood=exchanged.likelihood + 0.02)
+    assert choose([lead, likelier]).weight.tolist() == [0, 1]
+    assert choose([replace(lead, prior=0.5), likelier]).weight.tolist() == [1, 0], "labels cannot tell, the prior does"
     assert found.doubt == (
         "b could be as good as a, but would exchange classes. Without gold this cannot be decided: give 20 validation "
         "tasks gold."

@@ -60,8 +60,8 @@ def _outcome(trained: Trained, data: Data, training: TrainSettings) -> Outcome:
     predicted: dict[str, FloatArray] = {}
     recovered: dict[str, dict[str, AnyArray]] = {}
     names: dict[str, AnyArray] = {}
-    best = selection.best_model()
-    for at, model in (("last", selection.last_model()), ("selected", best)):
+    best, same = selection.best_model(), bool((selection.epoch == selection.last).all())
+    for at, model in (("last", selection.last_model()), ("selected", best))[: 1 if same else 2]:
         selection.load(model)
         found, parts = predict(replicas, data, slice(0, len(data.problem.order))), recovered_of(replicas)
         if isinstance(data.problem, RatingProblem):
@@ -75,6 +75,9 @@ def _outcome(trained: Trained, data: Data, training: TrainSettings) -> Outcome:
             recovered[at]["omega"] = omega.double().cpu().numpy()
         if at == "last":
             loss, *_ = (v.double().cpu().numpy() for k, v in mean_loss(replicas, data).items() if k != "loss")
+    if same:
+        for part in (predicted, recovered, names):
+            part.update({"selected": part["last"]} if part else {})  # type: ignore[attr-defined]
     table = {name: np.stack(rows) for name, rows in trained.history.items()}
     seconds = table.pop("seconds")[:, 0]
     return Outcome(
