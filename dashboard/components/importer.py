@@ -182,6 +182,10 @@ def report(found: Import | RatingImport) -> None:
     if not span:
         shown = ", ".join(told.classes[:20]) + (" …" if len(told.classes) > 20 else "")
         st.caption(as_text(f"Classes ({told.classes_from}): {shown}"))
+    if told.format == "long" and not span:
+        known = " and ".join(f"{name!r}" for name in ("timestamp", "seconds") if name in told.columns)
+        without = "No column is called 'timestamp' or 'seconds', so drift and speed cannot be judged."
+        st.caption(as_text(f"Drift and speed are judged by {known}." if known else without))
     if told.changes:
         listed = "\n".join(f"- {as_text(change)}" for change in told.changes)
         st.warning(f"Importing would drop or merge rows:\n\n{listed}", icon=":material/content_cut:")
