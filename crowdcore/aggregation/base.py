@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crowdcore.aggregation._guards import guard
-from crowdcore.core.errors import DataError, SettingError
+from crowdcore.core.errors import SettingError
 from crowdcore.core.kernels import most_probable
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.tags import repaired
+from crowdcore.data.unlabelled import refuse_unlabelled
 
 if TYPE_CHECKING:
     from crowdcore.aggregation._crf_tagger import CrfTagger
@@ -101,8 +102,7 @@ class Aggregator(Settings):
             DataError: no annotations, or annotations the method cannot work with.
             SettingError: ``known`` or ``start`` of another shape.
         """
-        if dataset.n_annotations == 0:
-            raise DataError(f"{dataset.name} has no annotations", "There is nothing to aggregate.")
+        refuse_unlabelled(dataset)
         if known is not None:
             known = np.asarray(known, np.int32)
             if known.shape != (dataset.n_tasks,):

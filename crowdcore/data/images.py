@@ -31,12 +31,16 @@ _SMALLEST = 16  # that networks for images take
 _BYTES = 100 << 20  # of a file
 _AT_ONCE = 256  # files for one child process
 _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA")  # whose colours are plain
-_NAMED = 50  # faults that a sentence names
+_NAMED, _FEW = 50, 3  # faults that a sentence names; where no task is left
 LEAVE_OUT = (
     "Correct them, or pass accept=True (--accept) to leave these tasks out (`crowdcore embed` writes a dataset without "
     "them)."
 )
 """What helps where images or texts cannot be used."""
+_ADDRESSES = (
+    "Addresses are not fetched unasked: put the image files beside the table, or have them fetched by `crowdcore embed "
+    "DATASET FOLDER --allow-urls` (allow_urls=True)."
+)
 
 
 def image_names(dataset: CrowdDataset) -> pd.Series | None:
@@ -93,13 +97,14 @@ def read_images(
         _decode_all(files, side, file)
     reasons: list[str] = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
     faulty = {str(dataset.task_ids[i]): reason for i, reason in enumerate(reasons) if reason}
-    note = refuse_unless(accept, faulty, dataset.n_tasks, "image")
+    remedy = "" if allow_urls or not any(is_address(str(name)) for name in names) else _ADDRESSES
+    note = refuse_unless(accept, faulty, dataset.n_tasks, "image", remedy)
     part_of = np.where([bool(reason) for reason in reasons], -1, 0).astype(np.int8)
     rows = Rows((file,), part_of, np.arange(dataset.n_tasks, dtype=np.int64))
     return replace(dataset, media=replace(dataset.media or Media(), images=rows), notes=(*dataset.notes, *note))
 
 
-def refuse_unless(accept: bool, faulty: dict[str, str], n_tasks: int, noun: str) -> tuple[str, ...]:
+def refuse_unless(accept: bool, faulty: dict[str, str], n_tasks: int, noun: str, remedy: str = "") -> tuple[str, ...]:
     """What is left out, as a note (none: nothing is).
 
     Args:
@@ -107,20 +112,22 @@ def refuse_unless(accept: bool, faulty: dict[str, str], n_tasks: int, noun: str)
         faulty: task id -> what is wrong with its image or text.
         n_tasks: of how many.
         noun: "image" or "text".
+        remedy: what helps besides.
 
     Raises:
         DataError: tasks would be left out, and that was not accepted; or all would.
     """
     if not faulty:
         return ()
-    named = list(faulty.items())[:_NAMED]
+    none_left = len(faulty) == n_tasks
+    named = list(faulty.items())[: _FEW if none_left else _NAMED]
     listed = "; ".join(reason if reason.startswith(task) else f"{task!r}: {reason}" for task, reason in named)
-    more = f"; and {len(faulty) - _NAMED:,} more" if len(faulty) > _NAMED else ""
+    more = f"; and {len(faulty) - len(named):,} more" if len(faulty) > len(named) else ""
     what = f"{len(faulty):,} of {plural(n_tasks, 'task')} cannot be used for want of a usable {noun} ({listed}{more})"
-    if len(faulty) == n_tasks:
-        raise DataError(what, "No task is left.")
+    if none_left:
+        raise DataError(what, f"No task is left. {remedy}".rstrip())
     if not accept:
-        raise DataError(what, LEAVE_OUT)
+        raise DataError(what, f"{remedy} {LEAVE_OUT}".lstrip())
     return (f"Left out: {what}.",)
 
 

@@ -109,6 +109,7 @@ _SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up")
 PERCENT = {  # an axis of shares, written ``20 %`` as everywhere
     "tickformat": "~%",
     "labelalias": {f"{k / 2:g}%": f"{k / 2:g} %" for k in range(201)},
+    "autorangeoptions": {"clipmin": -0.02, "clipmax": 1.02},  # around a single value an axis would reach 1 further
 }
 _AXIS = {
     "gridcolor": FAINT,

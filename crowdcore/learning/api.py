@@ -13,6 +13,7 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.unlabelled import refuse_unlabelled
 from crowdcore.learning import backbones, methods
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.chosen import train_chosen
@@ -170,6 +171,7 @@ def _train(
     split = [split_settings(method, point) for point in points]
     device = resolve_device(device_name)
     listen, stop = on_event or (lambda event: None), should_stop or (lambda: False)
+    refuse_unlabelled(dataset)
     read, dataset = len(dataset.notes), with_inputs(dataset, accept)
     made = dataset.notes[read:]
     for note in made:

@@ -39,10 +39,11 @@ KIND_TITLES = {
 
 
 def embeddable(name: str) -> str:
-    """The texts or images, in words, of a dataset without features; "" if it has neither, or features."""
+    """The texts or images, in words, of labelled tasks without features; "" if there are none."""
     opened = labelled(name)
     if (
         not isinstance(opened, CrowdDataset)
+        or opened.n_annotations == 0
         or opened.features is not None
         or opened.media is None
         or opened.media.images is not None

@@ -29,6 +29,7 @@ __all__ = [
     "backbones",
     "devices",
     "learners",
+    "plantable",
     "setting_title",
     "settings_in_words",
     "suggested",
@@ -104,13 +105,20 @@ def training_schema() -> dict[str, Any]:
     return _described(_stamp())["training"]  # type: ignore[no-any-return]
 
 
+def plantable(name: str) -> bool:
+    """Whether nobody has labelled a dataset whose true classes are known: one to plant a crowd on."""
+    opened = labelled(name)
+    return isinstance(opened, CrowdDataset) and opened.n_annotations == 0 and bool((opened.gold >= 0).any())
+
+
 def untrainable(name: str) -> str:
     """Why nothing can be trained on a dataset, and what would help; empty if something can."""
     opened = labelled(name)
     if opened.n_annotations == 0:
+        plant = "Plant a crowd on its true classes on the page Sandbox, or open" if plantable(name) else "Open"
         return (
-            "It has no annotations, so there is nothing to learn from. Open a file on the Data page that has a label "
-            "per row: task, worker, label."
+            f"It has no annotations, so there is nothing to learn from. {plant} a file on the Data page that has a "
+            "label per row: task, worker, label."
         )
     if not isinstance(opened, CrowdDataset):
         how = "Bring a folder with `features_train.npy` (a row per task, in the order of `tasks.csv`)."
@@ -123,8 +131,9 @@ def untrainable(name: str) -> str:
         return (
             "It has neither features nor images, so a classifier has nothing to look at. Bring a table with a column "
             "`text`, a ZIP of a table with a column `image` and those files, or a ZIP of a dataset folder with "
-            "`features_train.npy` (a row per task, in the order of `tasks.csv`) to the Data page. Without them the "
-            "labels can still be aggregated."
+            "`features_train.npy` (a row per task, in the order of `tasks.csv`) to the Data page; of embeddings of "
+            "your own `crowdcore embed TABLE FOLDER --given FILE.npy` makes such a folder. Without them the labels can "
+            "still be aggregated."
         )
     return ""
 

@@ -91,13 +91,20 @@ def _to_read(file: Path) -> str:
 
 def _unpacked(archive: Path) -> Path:
     """The folder that a ZIP holds (its only folder if it holds nothing else), or the only table beside images there."""
-    target = archive.with_name(archive.stem + ".unpacked")
+    target = archive.parent / ".unpacked" / archive.stem
     if not target.exists():
         run_confined(unpack_zip, archive, target)
     inside = [child for child in target.iterdir() if child.name != "__MACOSX"]
     folder = inside[0] if len(inside) == 1 and inside[0].is_dir() else target
     tables = [] if is_dataset_folder(folder) else [c for c in folder.iterdir() if c.suffix.lower() in _TABLES]
     return tables[0] if len(tables) == 1 else folder
+
+
+def _title(name: str, path: str) -> str:
+    """What a dataset is called: a table in a ZIP, which may be one of many ``votes.csv``, as the ZIP."""
+    stored = kept_file(digest_of(path))
+    in_archive = stored is not None and stored.suffix.lower() == ".zip" and Path(path).suffix.lower() in _TABLES
+    return stored.stem if stored is not None and in_archive else name
 
 
 def examine(path: str, mapping: Mapped) -> Import | RatingImport | Columns:
@@ -155,6 +162,6 @@ def accept(examined: Import | RatingImport, path: str = "", mapping: Mapped = ()
     folder = private_folder(workspace() / "datasets") / name
     if not folder.exists():
         write_folder(dataset, folder)
-        note_dataset(folder, free_title(dataset.name), digest_of(path), dict(mapping), dataset.notes)
+        note_dataset(folder, free_title(_title(dataset.name, path)), digest_of(path), dict(mapping), dataset.notes)
         close_to_others(folder)
     return name

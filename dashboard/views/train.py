@@ -66,7 +66,7 @@ def nothing_to_learn(why: str) -> None:
     st.info(why, icon=":material/image_not_supported:")
     with st.container(horizontal=True):
         st.page_link("views/data.py", label="Open a file", icon=":material/upload_file:")
-        link("aggregate")
+        link("sandbox" if services.plantable(state.get("dataset")) else "aggregate")
 
 
 page("train", draw, ratings=draw)

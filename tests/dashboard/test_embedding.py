@@ -39,7 +39,7 @@ def test_pictures_of_an_upload_are_prepared_on_the_page_train(workspace: Path, t
     assert not isinstance(found, tuple)
     name = services.accept(found, path, mapping)
     (workspace / "datasets" / name / "p003.png").write_bytes(b"")
-    assert services.embeddable(name) == "20 images"
+    assert services.embeddable(name) == "20 images" and services.title(name) == "photos"
     test = open_page("train", dataset=name)
     assert "About" in words(test) and "Pixels, for a network from scratch" in words(test)
     button(test, "Prepare 20 images").click()
@@ -53,6 +53,22 @@ def test_pictures_of_an_upload_are_prepared_on_the_page_train(workspace: Path, t
     assert opened.media.images.shape == (19, 16, 16, 3)
     assert "p003.png" in opened.notes[-1]
     assert services.suggested(name) == ["conal"]
+
+
+def test_images_that_nobody_labelled_lead_to_the_sandbox(workspace: Path, tmp_path: Path) -> None:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for code, kind in enumerate(("cat", "dog")):
+            for picture in write_pictures(tmp_path / kind, [code] * 4):
+                archive.write(tmp_path / kind / picture, f"{kind}/{picture}")
+    path = services.receive("animals.zip", content)
+    found = services.examine(path, ())
+    assert not isinstance(found, tuple)
+    name = services.accept(found, path)
+    assert services.title(name) == "animals" and services.embeddable(name) == ""
+    train = open_page("train", dataset=name)
+    assert "Plant a crowd on its true classes on the page Sandbox" in words(train)
+    assert "plant a crowd on them, on the page Sandbox" in words(open_page("overview", dataset=name))
 
 
 def test_a_sentence_model_is_chosen_on_the_page_train(workspace: Path, tmp_path: Path, monkeypatch) -> None:

@@ -80,6 +80,15 @@ def test_seeds_are_dots_below_their_mean():
     assert fig.layout.yaxis.ticktext == ("one", "two")
 
 
+def test_an_axis_of_shares_ends_where_shares_do_also_around_a_single_value():
+    one = band("one", "conal", ["last"], [np.array([0.7])])
+    for axis in (
+        figures.seed_accuracies([np.array([0.7])], [one]).layout.xaxis,
+        figures.class_accuracy([one]).layout.yaxis,
+    ):
+        assert (axis.autorangeoptions.clipmin, axis.autorangeoptions.clipmax) == (-0.02, 1.02)
+
+
 def test_the_diagram_puts_every_method_at_its_rank_and_joins_what_does_not_differ():
     rng = np.random.default_rng(3)
     found = critical_difference({n: k + rng.normal(size=12) for k, n in enumerate(("dl-mv", "trace", "conal"))})

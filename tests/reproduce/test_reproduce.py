@@ -189,11 +189,17 @@ def test_a_full_disk_is_said(workspace: Workspace, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_claim_counts_the_points_where_a_row_leads():
-    def at(row: str, column: str, value: float) -> Found:
-        return Found(Part(row, column, {LAST: ""}), ours={LAST: np.array([value])})
+    def at(row: str, column: str, *values: float) -> Found:
+        return Found(Part(row, column, {LAST: ""}), ours={LAST: np.array(values)})
 
     found = [at("A", "x", 3), at("B", "x", 2), at("A", "y", 1), at("B", "y", 2), at("A", "z", 1)]
     for lowest in (False, True):
         told = "A has the best test accuracy, last epoch at 1 of 2 points, B at 1."
-        assert leads("A", LAST, lowest=lowest)(found) == told
+        alone = " With one seed it cannot be told whether that is more than chance."
+        assert leads("A", LAST, lowest=lowest)(found) == told + alone
+    clear = " That is more than two standard errors over seeds ahead of the next at 1; at 1 there is one seed only."
+    seeds = [at("A", "u", 80, 81), at("B", "u", 70, 71), at("A", "v", 80, 90), at("B", "v", 79, 88), at("A", "x", 3)]
+    told = leads("A", LAST)([*seeds, at("B", "x", 2)])
+    assert told == "A has the best test accuracy, last epoch at 3 of 3 points." + clear
+    assert leads("C", LAST)([*seeds, at("C", "u", 1)]).endswith("at 0 of 1 points, A at 1.")
     assert leads("A", LAST, without=("B",))(found) == "A was not run beside another row."

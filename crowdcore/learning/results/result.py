@@ -59,7 +59,7 @@ class TrainingResult:
         worker_confusion: (S, R, C, C) float64 of the selected model, row = true class, column = given label.
         common_confusion: (S, C, C), or (S, G, C, C) for groups of workers.
         omega: (S, n_annotations) aligned with the dataset; NaN where the model has none.
-        worker_weight: (S, R).
+        worker_weight: (S, R); NaN for workers who labelled no training task.
         group: (S, R) group of each worker.
         correction: (S, R, C, C) how much of ``worker_confusion`` is a correction (CCC); rows sum to 0.
         difficulty: (S, n_train) in the order of ``task``.

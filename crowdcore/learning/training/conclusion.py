@@ -41,8 +41,12 @@ def conclude(
         out[..., problem.annotation] = omega
         return out
 
+    idle = np.bincount(problem.worker[: problem.n_train_annotations], minlength=problem.n_workers) == 0
+
     def parts(of: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
-        return {k: aligned(v) if k == "omega" else v for k, v in of.items()}
+        """What was recovered; nothing is known of the weight of a worker who labelled no training task."""
+        weight = {k: np.where(idle, np.nan, v) for k, v in of.items() if k == "worker_weight"}
+        return {k: aligned(v) if k == "omega" else v for k, v in of.items()} | weight
 
     split = np.concatenate([np.full(s.stop - s.start, k, np.int8) for k, s in enumerate(problem.splits.values())])
     work = problem.n_train_annotations * float(sum((o.last_epoch + 1).sum() for _, o in trained))

@@ -78,8 +78,8 @@ def input_rows(dataset: CrowdDataset, images: bool) -> Rows:
     if rows is None:
         raise DataError(
             f"{dataset.name} has no features, so no classifier can be trained on it",
-            "Make some with `crowdcore embed`, add features_<split>.npy (or images), or aggregate the labels with "
-            "crowdcore.aggregation instead.",
+            "Make some with `crowdcore embed` (with --given FILE.npy from embeddings of your own), add "
+            "features_<split>.npy (or images), or aggregate the labels with crowdcore.aggregation instead.",
         )
     return rows
 

@@ -15,10 +15,12 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset
 from crowdcore.data.rows import Rows
+from crowdcore.data.unlabelled import refuse_unlabelled
 from crowdcore.learning.settings import TrainSettings
 from crowdcore.learning.training.inputs import Preparation, input_rows, prepare_on
 
 TRAIN, VALID, TEST = range(3)
+_LOOKED_AT = 100  # training tasks among which two mostly differ, if any do
 T = TypeVar("T")
 
 
@@ -154,8 +156,7 @@ def make_problem(
             nothing to validate on.
         SettingError: worker features of a wrong shape; names from gold where nothing is validated on gold.
     """
-    if dataset.n_annotations == 0:
-        raise DataError(f"{dataset.name} has no annotations", "There is nothing to learn from.")
+    refuse_unlabelled(dataset)
     if dataset.n_classes < 2:
         only = f"{dataset.name} has only the class {dataset.classes[0]!r}"
         raise DataError(only, "A classifier needs at least two.")
@@ -199,7 +200,7 @@ def make_problem(
         label,
         validated_on,
         _worker_features(dataset, worker_features),
-        _notes(dataset, train, annotation, validated_on),
+        (*_notes(dataset, train, annotation, validated_on), *_alike(rows, train)),
         training,
         device,
     )
@@ -268,6 +269,14 @@ def _worker_features(dataset: CrowdDataset, features: AnyArray | None) -> FloatA
     if not np.isfinite(features).all():
         raise DataError("`worker_features` holds NaN or infinite values", "Fill or drop them first.")
     return features
+
+
+def _alike(rows: Rows, train: IntArray) -> tuple[str, ...]:
+    """What to know where no task differs from another."""
+    some = rows[train[:_LOOKED_AT]]
+    if (some != some[0]).any() or (rows[train] != some[0]).any():
+        return ()
+    return ("All training tasks have the same features: a network learns which class is frequent, nothing else.",)
 
 
 def _notes(dataset: CrowdDataset, train: IntArray, annotation: IntArray, validated_on: str) -> tuple[str, ...]:

@@ -9,6 +9,9 @@ import pandas as pd
 import pytest
 import torch
 
+from crowdcore.core.errors import DataError
+from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.rows import Rows
 from crowdcore.learning import methods, train
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.settings import TrainSettings
@@ -153,3 +156,52 @@ def test_one_worker_and_tied_sizes_are_no_problem(name):
     result = train(crowd, name, seeds=1, epochs=2, select_on="gold")
     assert np.isfinite(result.curves["loss"]).all()
     assert any("only one worker" in note for note in result.notes)
+
+
+ODD = {  # case -> what a note must say of it
+    "idle workers": "",
+    "a label of one worker": "",
+    "tasks without labels": "",
+    "two classes": "",
+    "sparse": "",
+    "a class nobody used": "No worker gave the label 'unseen'",
+    "equal features": "All training tasks have the same features",
+}
+
+
+def made(case: str) -> CrowdDataset:
+    """A crowd that is odd in one way."""
+    crowd = featured_crowd(
+        n_tasks=90, per_task=1 if case == "sparse" else 3, n_classes=2 if case == "two classes" else 3
+    )
+    if case == "idle workers":
+        return crowd.where(crowd.worker < 2)
+    if case == "a label of one worker":
+        return crowd.where((crowd.worker != 2) | (np.arange(crowd.n_annotations) == np.argmax(crowd.worker == 2)))
+    if case == "tasks without labels":
+        return crowd.where(crowd.task % 2 == 0)
+    if case == "a class nobody used":
+        return replace(crowd, classes=(*crowd.classes, "unseen"))
+    if case == "equal features":
+        return replace(crowd, features=Rows.from_array(np.ones((90, 6), np.float32)))
+    return crowd
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_odd_crowds_give_finite_results_and_say_what_is_odd(case, name):
+    crowd = made(case)
+    try:
+        result = train(crowd, name, seeds=1, epochs=1, select_on="gold", batch_size=5000)
+    except DataError as refusal:
+        assert case == "equal features" and "have the same features" in str(refusal)
+        return
+    for at in ("selected", "last"):
+        np.testing.assert_allclose(result.probabilities[at].sum(-1), 1, rtol=1e-4)
+    for matrices in (result.worker_confusion, result.common_confusion):
+        if matrices is not None:
+            seen = ~np.isnan(matrices).all(-1)  # a row without evidence is NaN
+            np.testing.assert_allclose(matrices[seen].sum(-1), 1, rtol=1e-4)
+    idle = crowd.where(crowd.split[crowd.task] == 0).labels_per_worker == 0
+    if result.worker_weight is not None:
+        assert (np.isnan(result.worker_weight[0]) == idle).all()
+    assert any(ODD[case] in note for note in result.notes)
