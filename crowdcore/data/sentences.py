@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
+from crowdcore.data.lookups import BLOCK
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +82,12 @@ class Sentences:
         return self.from_tokens(sentence, self.ids[chosen], self.words[tasks])
 
 
-def rows_of(start: IntArray, chosen: IntArray) -> IntArray:
-    """The rows ``start[c]:start[c + 1]`` for each c of ``chosen``, one group after another."""
+def rows_of(start: IntArray, chosen: IntArray, dtype: type[np.signedinteger[Any]] = np.int64) -> IntArray:
+    """The rows ``start[c]:start[c + 1]`` for each c of ``chosen``, one group after another, as numbers of a type."""
     size = start[chosen + 1] - start[chosen]
     before = np.cumsum(size) - size
-    rows: IntArray = np.repeat(start[chosen] - before, size)
-    rows += np.arange(len(rows))
+    rows: IntArray = np.repeat((start[chosen] - before).astype(dtype), size)
+    for at in range(0, len(rows), BLOCK):
+        part = rows[at : at + BLOCK]
+        part += np.arange(at, at + len(part), dtype=dtype)
     return rows

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
@@ -35,6 +36,7 @@ _NOTES = {
     "span-blanks": "with blanks at the ends, which belong to no token",
     "span-utf16": "with offsets in UTF-16 units, read by the words that the file gives with them",
 }
+_TEXTS = 4096  # whose words are Python strings at once
 _CORRECT = "Offsets count the characters of the text from 0, the end is the place after the last one."
 
 
@@ -132,8 +134,15 @@ class MarkedTexts(Answers):
             raise DataError(f"No worker marked a span in a text{said}", file=self.source.path)
         known = np.unique([*self.of_text, *self.true_tags])  # texts that somebody marked
         lengths = np.array([len(self.texts[number]) for number in known])
+        words = pa.concat_arrays(
+            [
+                strings(word for number in known[at : at + _TEXTS] for word in self.texts[number].words())
+                for at in range(0, len(known), _TEXTS)
+            ]
+        )
+        n_texts, self.texts = len(self.texts), []  # they go before the arrays come
         start = np.concatenate([[0], np.cumsum(lengths)])
-        place = np.full(len(self.texts), -1)
+        place = np.full(n_texts, -1)
         place[known] = np.arange(len(known))
         tasks = list(self.numbers)
         names = strings(tasks[number] for number in known)
@@ -146,9 +155,9 @@ class MarkedTexts(Answers):
             code[1 + 2 * self.types[kind] : 3 + 2 * self.types[kind]] = 1 + 2 * rank, 2 + 2 * rank
         code[-1] = -1
         text = place[np.array(self.of_text)]
-        token = rows_of(start, text).astype(np.int32)
+        token = rows_of(start, text, np.int32)
         of_row = np.repeat(np.arange(len(text), dtype=np.int32), lengths[text])
-        tags, self.tags = gather(code, np.asarray(self.tags, np.int32)), array("i")
+        tags, self.tags = gather(code, np.frombuffer(self.tags, np.int32)), array("i")
         given = tags >= 0
         if not given.all():
             token, of_row, tags = token[given], of_row[given], tags[given]
@@ -162,7 +171,6 @@ class MarkedTexts(Answers):
             *without_labels("text", [tasks[number] for number in np.flatnonzero(place < 0)]),
         ]
         findings = (*noticed, *left, *idle, *self._noted(), *more.pop("findings", ()))
-        words = strings(word for number in known for word in self.texts[number].words())
         return Raw(
             form,
             compact(ids, token),
@@ -209,7 +217,7 @@ class MarkedTexts(Answers):
         ]
         truths = [(row, number) for number, given in self.true_tags.items() for row, _ in given]
         if truths:
-            n = sum(len(self.texts[number]) for _, number in truths)
+            n = sum(len(given[0][1]) * len(given) for given in self.true_tags.values())
             said = f"{plural(len(truths), 'annotation')} marked as ground truth would be gold, and count for no worker"
             rows = self._file_rows([row for row, _ in truths])
             findings.append(make_finding("ground-truth", "change", said, rows, left_out=n))

@@ -14,7 +14,7 @@ from crowdcore.core.types import AnyArray, BoolArray, IntArray
 from crowdcore.data.dictionary import Codes, NumberColumn, compact, strings
 from crowdcore.data.encoder import encode
 from crowdcore.data.formulas import unescape
-from crowdcore.data.lookups import gather
+from crowdcore.data.lookups import BLOCK, gather
 from crowdcore.data.readers.base import Raw, RawTasks
 from crowdcore.data.report import Finding, make_finding, plural
 from crowdcore.data.sentences import Sentences, rows_of
@@ -37,9 +37,12 @@ def are_tag_sequences(label: Codes, classes: tuple[str, ...] | None) -> bool:
 
 def token_ids(names: Arrow, sentence: IntArray, start: IntArray) -> Arrow:
     """``<sentence>:<position>`` of each token, from 1 on."""
-    position = pa.array(np.arange(len(sentence)) - start[sentence] + 1).cast(pa.large_string())
-    colon = pa.scalar(":", pa.large_string())
-    return pc.binary_join_element_wise(names.take(pa.array(sentence)), position, colon)
+    colon, made = pa.scalar(":", pa.large_string()), [names[:0]]
+    for at in range(0, len(sentence), BLOCK):
+        of = sentence[at : at + BLOCK]
+        position = pa.array(np.arange(at, at + len(of)) - start[of] + 1).cast(pa.large_string())
+        made.append(pc.binary_join_element_wise(names.take(pa.array(of)), position, colon))
+    return pa.concat_arrays(made)
 
 
 class _Words:
@@ -149,7 +152,7 @@ def _annotations(raw: Raw, names: Arrow, ids: Arrow, findings: list[Finding]) ->
             findings.append(make_finding(code, "change", said, where, column=raw.roles.get("label"), left_out=left_out))
     rows = np.flatnonzero(fits)
     of_row = np.repeat(rows, n_tags[rows])
-    token = rows_of(raw.sentences.start, place[rows]).astype(np.int32)
+    token = rows_of(raw.sentences.start, place[rows], np.int32)
     label = gather(tags.codes.codes, rows_of(tags.start, raw.label.codes[rows]))
     extra, noticed = _extra(raw.extra, n_tags, rows)
     return replace(

@@ -35,7 +35,7 @@ class Fault(NamedTuple):
     tokens: range
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Text:
     """A text and the first character, and the one after the last, of each of its tokens."""
 

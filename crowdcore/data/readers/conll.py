@@ -169,11 +169,13 @@ class _Read:
         every = Codes(tokens, np.arange(len(tokens), dtype=np.int32))
         gold = None if self.gold_column is None else compact(tags, np.frombuffer(self.gold, np.int32))
         types = sorted({tag[2:] for tag in self.tags} - {""})
+        label, self.label = compact(tags, np.frombuffer(self.label, np.int32)), bytearray()
+        worker, self.worker = compact(strings(workers), np.frombuffer(self.worker, np.int32)), bytearray()
         return Raw(
             form,
             compact(tokens, token),
-            compact(strings(workers), np.frombuffer(self.worker, np.int32)),
-            compact(tags, np.frombuffer(self.label, np.int32)),
+            worker,
+            label,
             columns=tuple(self.names),
             roles={"worker": f"{len(workers)} columns"} | ({"gold": self.settings.gold or GOLD} if gold else {}),
             n_rows=len(token),

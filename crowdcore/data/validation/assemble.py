@@ -9,7 +9,7 @@ import numpy as np
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset
-from crowdcore.data.dictionary import Codes, Whole
+from crowdcore.data.dictionary import Codes, Whole, strings
 from crowdcore.data.lookups import counted_sorted
 from crowdcore.data.readers.base import Raw
 from crowdcore.data.report import Finding, ImportReport, Level, make_finding, plural
@@ -50,9 +50,14 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
     findings += noticed
     keep, noticed = accepted_rows(raw, columns.names, label, outsiders[0] if outsiders else None)
     findings += noticed
-    workers, number, noticed = number_workers(raw, columns.names["worker"], keep, merged["worker"].became)
+    named, nothing = columns.names["worker"], Codes(strings([]), np.empty(0, np.int32))
+    raw, columns = replace(raw, worker=nothing, label=nothing), replace(columns, names={})  # they have numbers now
+    workers, number, noticed = number_workers(raw, named, keep, merged["worker"].became)
     findings += noticed
-    given = Annotations(None, tasks.task, number, label).at(keep).sorted(len(tasks.ids))
+    del named
+    given = Annotations(None, tasks.task, number, label).at(keep)
+    del number, label
+    given.sort(len(tasks.ids))
     given, repeats, noticed = without_repeats(given, len(workers), raw, settings)
     findings += noticed
     gold, split, noticed = _about_tasks(raw, columns, tasks, classes)

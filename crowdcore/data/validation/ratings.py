@@ -113,7 +113,7 @@ def _assemble(raw: Raw, settings: RatingSettings, name: str) -> tuple[ImportRepo
         findings = _counted(findings, numbers[known], low, high)
     workers, number, noticed = number_workers(raw, names["worker"], keep, {})
     findings += noticed
-    given = Annotations(None, tasks.task, number, numbers).at(keep).sorted(len(tasks.ids))
+    given = Annotations(None, tasks.task, number, numbers).at(keep).sort(len(tasks.ids))
     given, repeats, noticed = without_repeats(given, len(workers), raw, settings)
     findings += noticed
     gold, split, noticed = _about_tasks(raw, tasks, settings, (low, high))

@@ -14,7 +14,7 @@ def test_sorting_is_stable(triples, numbered):
     rows = np.arange(len(table)) * 10 if numbered else None
     given_ = Annotations(rows, *table.T)
     order = np.argsort(table[:, 0], kind="stable")
-    want, got = given_.at(order), given_.sorted(6)
+    want, got = given_.at(order), given_.sort(6)
     for part in ("task", "worker", "label"):
         np.testing.assert_array_equal(getattr(got, part), getattr(want, part), part)
         assert getattr(got, part).dtype == np.int32
