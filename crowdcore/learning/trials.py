@@ -77,7 +77,7 @@ class Trials:
         """What some candidates weigh, lines of method and settings; None where the run was stopped before.
 
         Raises:
-            CrowdError: no candidate could be trained.
+            CrowdError: no candidate could be trained, the first one for this reason.
         """
         dataset, failed = self.problem.dataset, None
         tried = {name: np.full((dataset.n_tasks, dataset.n_classes), np.nan) for name in candidates}
@@ -90,7 +90,7 @@ class Trials:
                 try:
                     result = self._trial(candidate, fold, (fold + number / n) / FOLDS, 1 / n / FOLDS)
                 except CrowdError as error:
-                    failed = error
+                    failed = failed or error
                     del tried[candidate]
                     self._tell(f"{candidate} is no candidate here: {error}")
                     continue
