@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+os.environ["OMP_NUM_THREADS"] = "1"  # also of what tests start: small arrays on few, busy cores make threads wait
+
 import hypothesis
 import numpy as np
 import pandas as pd

@@ -7,6 +7,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import torch
+
 from crowdcore.data.simulate import synthetic
 from crowdcore.learning import backbones, methods
 from crowdcore.learning.backbones.base import Backbone
@@ -80,4 +82,5 @@ def _training(method: type[CrowdMethod]) -> Iterator[tuple[Mapping[str, Any], Ma
 
 
 if __name__ == "__main__":
+    torch.set_num_threads(1)  # a small crowd: on a busy machine threads would wait for each other for many seconds
     print(json.dumps(describe()))

@@ -74,7 +74,7 @@ def ensure_engine(*, workspace: Workspace | None = None) -> None:
         if is_locked(files.lock) or (started and started.poll() is None):
             return
         _started[workspace.folder] = start_detached(
-            "crowdcore.runs.engine_process", log=files.log("engine"), environment=workspace.environment
+            "crowdcore.runs.engine_process", log=files.folder / "engine.log", environment=workspace.environment
         )
 
 

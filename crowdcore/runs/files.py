@@ -52,14 +52,6 @@ class EngineFiles:
         self.wanted = self.folder / "wanted"
         self.scratch = self.folder / "scratch"
 
-    def make(self) -> None:
-        """Make the folder; an engine whose workspace was deleted does not bring it back."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-
-    def log(self, name: str) -> Path:
-        """What a process of the engine said last."""
-        return self.folder / f"{name}.log"
-
     def asked(self) -> int:
         """When somebody last asked for something, in nanoseconds; 0 = nothing is wanted."""
         try:
@@ -69,7 +61,7 @@ class EngineFiles:
 
     def ask(self) -> None:
         """Ask the engine to look, and whoever looks to start one."""
-        self.make()
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.wanted.touch()
         now = time.time_ns()
         os.utime(self.wanted, ns=(now, now))

@@ -5,7 +5,6 @@ The lock is held as long as the supervisor or the training process lives; the no
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from crowdcore.runs.files import write_json
+from crowdcore.runs.files import read_json, write_json
 from crowdcore.runs.locks import is_locked, locked
 
 FINISHED, FAILED, CANCELLED, ORPHANED, TAKEN = 0, 1, 3, 4, 5
@@ -100,8 +99,8 @@ def progress_of(folder: Path) -> str:
 def read_note(folder: Path) -> Note:
     """What the last supervisor left; an empty note when there was none."""
     try:
-        return Note(**json.loads((folder / "note.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        return Note(**read_json(folder / "note.json"))
+    except TypeError:  # what another version left
         return Note()
 
 

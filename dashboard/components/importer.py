@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from crowdcore.core.confined import start_helper
 from crowdcore.core.errors import CrowdError
 from dashboard import services, state
 from dashboard.components.numbers import numbers
@@ -36,7 +37,7 @@ def importer() -> None:
     )
     path = chosen_file()
     if path is None:
-        services.get_ready()
+        start_helper()  # what examines files is loaded by the time that one comes
         st.caption("The file stays on this machine, in the app's workspace.")
         return
     mapping: dict[str, Any] = st.session_state.setdefault("mapping", {}).setdefault(path, {})

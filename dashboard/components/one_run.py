@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore import runs
+from crowdcore.data.formulas import csv_bytes
 from dashboard import services, state
 from dashboard.components.download import download
 from dashboard.components.guard import fragment, refusals
@@ -92,7 +93,7 @@ def _take_along(run: Run) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         download(
             "Predictions",
-            lambda: run_actions.predictions_csv(run.id),
+            lambda: csv_bytes(runs.predictions(run.id)),
             f"{name}-predictions.csv",
             "text/csv",
             icon=":material/download:",

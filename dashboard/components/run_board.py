@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -191,7 +192,7 @@ def _buttons(run: Run) -> None:
             _button("Cancel", ":material/stop_circle:", run, run_actions.cancel, about)
         elif run.state == "running" and run.spec.search is None:
             about = "Do not wait for the end of its epoch; what it had learnt at its last checkpoint is kept"
-            _button("Stop now", ":material/cancel:", run, run_actions.stop_now, about)
+            _button("Stop now", ":material/cancel:", run, partial(run_actions.cancel, now=True), about)
     elif run.state != "finished":
         _button("Resume", ":material/resume:", run, run_actions.resume, "Go on from its last checkpoint")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from crowdcore import runs
 from dashboard import services
 from dashboard.components.guard import attempt, refused_before
 from dashboard.components.link import link
@@ -97,7 +98,7 @@ def _delete(chosen: Sequence[Run], names: dict[str, str]) -> None:
 
 
 def _differences(chosen: Sequence[Run]) -> None:
-    frame = run_table.difference_table(chosen)
+    frame = runs.settings_table(chosen, services.settings_in_words, services.setting_title)
     st.markdown("**What differs**")
     if len(frame):
         st.dataframe(frame, hide_index=True, column_config={"setting": st.column_config.TextColumn("", pinned=True)})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from crowdcore import runs
+from crowdcore.data.formulas import csv_bytes
 from dashboard import services, state
 from dashboard.components.download import download
 from dashboard.components.run_choice import about_chosen
@@ -82,7 +83,7 @@ def _told(found: list[Run]) -> None:
         st.caption(words)
         download(
             "CSV",
-            lambda: run_table.runs_csv(found),
+            lambda: csv_bytes(runs.run_table(found)),
             "runs.csv",
             "text/csv",
             key="csv-runs",

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Literal, ParamSpec
 
 from crowdcore import runs
-from crowdcore.data.formulas import csv_bytes
 from crowdcore.data.unpack import pack_zip
 from dashboard.services._process import printed
 from dashboard.services.runs import forget, live_runs
@@ -37,11 +36,6 @@ change_tags = _then_forget(lambda: runs.change_tags)
 set_priority = _then_forget(lambda: runs.set_priority)
 
 
-def stop_now(run_id: str) -> None:
-    """Stop a run within its epoch; what it had learnt at its last checkpoint is kept."""
-    cancel(run_id, now=True)
-
-
 def is_stopping(run_id: str) -> bool:
     """Whether a run was asked to stop."""
     return runs.Workspace.open().cancel_requested(run_id)
@@ -59,11 +53,6 @@ def put_last(run_id: str) -> None:
 
 def _priorities() -> list[int]:
     return [found.spec.priority for found in live_runs() if found.state == "queued"]
-
-
-def predictions_csv(run_id: str) -> bytes:
-    """Every task with its most probable class and the probabilities, mean over seeds."""
-    return csv_bytes(runs.predictions(run_id))
 
 
 def model_kinds() -> dict[Literal["torch", "onnx"], str]:

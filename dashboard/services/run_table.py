@@ -11,9 +11,8 @@ import numpy as np
 
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError
-from crowdcore.data.formulas import csv_bytes
 from dashboard.services._cache import workspace
-from dashboard.services.learners import setting_title, settings_in_words
+from dashboard.services.learners import settings_in_words
 from dashboard.services.runs import readable, viewer_zone
 
 if TYPE_CHECKING:
@@ -60,16 +59,6 @@ def runs_on_screen(shown: Sequence[Run]) -> pd.DataFrame:
     maybe = ("best", "settings", *SCORES, "note", "tags")
     empty = [name for name in maybe if not frame[name].replace("", np.nan).notna().any()]
     return frame.drop(columns=["id", "validated_on", *empty])
-
-
-def runs_csv(shown: Sequence[Run]) -> bytes:
-    """The whole table, accuracies between 0 and 1, times in UTC."""
-    return csv_bytes(runs.run_table(shown))
-
-
-def difference_table(chosen: Sequence[Run]) -> pd.DataFrame:
-    """One row for each thing in which the runs differ, one column per run."""
-    return runs.settings_table(chosen, settings_in_words, setting_title)
 
 
 def app_dataset(run: Run) -> str:

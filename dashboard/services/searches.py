@@ -35,7 +35,6 @@ __all__ = [
 _FIXED = {"backbone", "backbone_settings", "select_on", "holdout", "holdout_seed", "feed", "stack", "record"}
 _FIXED |= {"deterministic", "precision", "epochs", "patience"}
 _OF_CLASSES = {"names", "augment"}
-_USUAL = ("lr", "regularisation", "strength", "embedding")
 _PAPERS = {"embedding": (20, 80), "regularisation": (1e-6, 1e-4), "strength": (1e-3, 1e-1), "lr": (1e-4, 1e-2)}
 
 
@@ -53,7 +52,7 @@ def searchable(line: str, kind: Kind = "classes") -> dict[str, Range | Choice]:
 
 def usually_searched(line: str, kind: Kind = "classes") -> list[str]:
     """The settings that the papers choose on the validation split."""
-    return [name for name in searchable(line, kind) if name in _USUAL]
+    return [name for name in searchable(line, kind) if name in _PAPERS]
 
 
 def _field(name: str, described: Mapping[str, Any]) -> Range | Choice | None:

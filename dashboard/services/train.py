@@ -91,13 +91,9 @@ def _along(method: str, settings: Mapping[str, Any], kind: Kind) -> tuple[dict[s
     fitting = [g for choice, g in told if choice and all(settings.get(k) == v for k, v in choice.items())]
     found = dict(usual)
     for given in fitting:
-        found = {k: v for k, v in found.items() if k in given} | changed_from(usual, given)
+        unusual = {k: v for k, v in given.items() if usual.get(k, ...) != v}
+        found = {k: v for k, v in found.items() if k in given} | unusual
     return found, len(fitting)
-
-
-def changed_from(usual: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What is given otherwise than usual."""
-    return {k: v for k, v in given.items() if usual.get(k, ...) != v}
 
 
 def specs(name: str, draft: Draft) -> list[runs.RunSpec]:

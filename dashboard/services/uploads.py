@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import streamlit as st
 
-from crowdcore.core.confined import run_confined, start_helper
+from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import DataError
 from crowdcore.data.readers.folder import is_dataset_folder
 from crowdcore.data.unpack import unpack_zip
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from crowdcore.data import Import, RatingImport
     from crowdcore.data.validation.rating_values import RatingValues
 
-__all__ = ["COMMON", "MAPPED", "accept", "examine", "get_ready", "rating_values", "receive", "receive_again"]
+__all__ = ["COMMON", "MAPPED", "accept", "examine", "rating_values", "receive", "receive_again"]
 
 T = TypeVar("T")
 Mapped = tuple[tuple[str, Any], ...]
@@ -38,11 +38,6 @@ COMMON = {*MAPPED, "repeats", "workers", "missing"}
 """Settings that mean the same for classes and for ratings."""
 _CHUNK = 1 << 20
 _TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
-
-
-def get_ready() -> None:
-    """Have what examines files loaded by the time that one comes."""
-    start_helper()
 
 
 def receive(name: str, content: BinaryIO) -> str:

@@ -16,7 +16,6 @@ from tests.browser.app_server import APP, start, wait_until_up
 from tests.browser.steps import LISTEN, listening
 
 SOON, LONG = 60_000, 240_000  # milliseconds that a busy machine may take to begin, and to train
-ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # on a busy machine threads wait for each other
 
 
 @dataclass
@@ -31,7 +30,7 @@ class Lab:
     @staticmethod
     def environment(workspace: Workspace) -> dict[str, str]:
         """No pretrained network is there."""
-        return {**ONE_THREAD, "TORCH_HOME": str(workspace.folder / "torch"), **workspace.environment}
+        return {"TORCH_HOME": str(workspace.folder / "torch"), **workspace.environment}
 
     @classmethod
     @contextmanager

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from crowdcore import runs
 from crowdcore.runs import Run, Workspace
 from dashboard.services.learners import FIRST
 from tests.browser.conftest import keep_estimates
-from tests.browser.lab import LONG, ONE_THREAD, SOON, Lab, opened
+from tests.browser.lab import LONG, SOON, Lab, opened
 from tests.browser.steps import main, open_page, settled
 from tests.dashboard.test_embedding import photo_archive
 
@@ -132,7 +131,7 @@ def test_compare_confusions_and_omega_say_what_the_command_line_says(
     methods = [word for method in METHODS for word in ("--method", method)]
     command = [sys.executable, "-m", "crowdcore", "compare", "labelme", *methods, "--seeds", "6", "--epochs", EPOCHS]
     command = [*map(str, command), "--device", "cpu", "--json"]
-    done = subprocess.run(command, check=True, capture_output=True, env={**os.environ, **ONE_THREAD})
+    done = subprocess.run(command, check=True, capture_output=True)
     said = {row["method"]: row for row in json.loads(done.stdout)["learning"]}
     with opened(browser, lab) as page:
         open_page(page, "/compare?dataset=labelme" + "".join(f"&runs={finished[m].id}" for m in METHODS))

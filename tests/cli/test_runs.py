@@ -13,7 +13,7 @@ import pytest
 
 import crowdcore as cc
 from crowdcore.runs import Run, Workspace, get_run, list_runs, store
-from tests.runs.conftest import crowd_folder, make, one_thread, record_template, train, workspace  # noqa: F401
+from tests.runs.conftest import crowd_folder, make, record_template, train, workspace  # noqa: F401
 
 
 @pytest.fixture

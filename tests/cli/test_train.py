@@ -10,7 +10,7 @@ from typing import Any
 from crowdcore import runs
 from crowdcore.learning import presets
 from tests.rated_crowd import rated_folder
-from tests.runs.conftest import crowd_folder, make, one_thread, record_template, workspace  # noqa: F401
+from tests.runs.conftest import crowd_folder, make, record_template, workspace  # noqa: F401
 
 SHORT = ("--epochs", 1, "--device", "cpu", "--set", 'backbone_settings={"hidden": 8}')
 

@@ -31,7 +31,7 @@ def photo_archive(folder: Path, n_tasks: int) -> bytes:
 
 def test_pictures_of_an_upload_are_prepared_on_the_page_train(workspace: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
     path = services.receive("photos.zip", io.BytesIO(photo_archive(tmp_path / "made", 20)))
     assert Path(path).name == "votes.csv"
     mapping = (("test_share", 0.25),)

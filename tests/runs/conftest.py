@@ -9,21 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from crowdcore.data.writers import write_folder
 from crowdcore.runs import Run, RunSpec, Workspace, queue, store, train_process
 from crowdcore.runs.schema import client_of
 from tests.learning.helpers import featured_crowd
-
-
-@pytest.fixture(autouse=True, scope="session")
-def one_thread() -> Iterator[None]:
-    """Small arrays on few cores: threads would wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +33,6 @@ def workspace(tmp_path: Path, record_template: Path, monkeypatch: pytest.MonkeyP
     shutil.copy(record_template, folder / "mlflow.db")
     monkeypatch.setenv("CROWDCORE_WORKSPACE", str(folder))
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     return Workspace.open()
 
 
