@@ -7,14 +7,15 @@ crowds hold an accused worker (two standard errors of the simulation are granted
 one copies another, one calls class 0 class 1 in 60 % of its tasks, one guesses in the second half of the time. The
 table says how often each is named, and in how many crowds another worker is accused.
 
-``python -m benchmarks.verdicts [CROWDS] [FIRST SEED] [REFERENCE …]``; 50 crowds of each kind by default.
+``python -m benchmarks.verdicts [CROWDS] [FIRST SEED] [REFERENCE …] [KIND …]``; 50 crowds of each kind by default.
+Kinds of planted crowds: these alone are made, to measure closely what is found there.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -191,11 +192,28 @@ def bounds(seeds: range) -> None:
         print(f"| {kind} | {labels:.0f} | " + " | ".join(f"{share:.2f}" for share in shares) + " |", flush=True)
 
 
+def planted(seeds: range, references: Sequence[str], kinds: Sequence[str]) -> None:
+    """Print the share of crowds in which each planted worker is named, and of those in which another is accused."""
+    print("\n| planted | reference | copied | spammer | copier | confused | drifting | others accused |")
+    print("|---|---|--:|--:|--:|--:|--:|--:|")
+    for kind in kinds:
+        for reference in references:
+            for copied in (1.0, 0.5):
+                crowds = (planted_crowd(seed, copied=copied, **PLANTED[kind]) for seed in seeds)
+                hits = [named(analysis.worker_verdicts(crowd, reference)) for crowd in crowds]
+                shares = " | ".join(f"{share:.2f}" for share in np.mean(hits, 0))
+                print(f"| {kind} | {reference} | {copied:.0%} | {shares} |", flush=True)
+
+
 def main() -> int:
     crowds = int(sys.argv[1]) if len(sys.argv) > 1 else 50
     first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    references = sys.argv[3:] or REFERENCES
+    kinds = [name for name in sys.argv[3:] if name in PLANTED]
+    references = [name for name in sys.argv[3:] if name not in PLANTED] or REFERENCES
     seeds, bound = range(first, first + crowds), 0.05 + 2 * np.sqrt(0.05 * 0.95 / crowds)
+    if kinds:
+        planted(seeds, references, kinds)
+        return 0
     worst = 0.0
     print(f"| {crowds} honest crowds of each kind | reference | removed | together | drift | any |")
     print("|---|---|--:|--:|--:|--:|")
@@ -207,17 +225,7 @@ def main() -> int:
             ).mean(0)
             worst = max(worst, parts[-1])
             print(f"| {kind} | {reference} | " + " | ".join(f"{share:.2f}" for share in parts) + " |", flush=True)
-    print("\n| planted | reference | copied | spammer | copier | confused | drifting | others accused |")
-    print("|---|---|--:|--:|--:|--:|--:|--:|")
-    for kind, settings in PLANTED.items():
-        for reference in references:
-            for copied in (1.0, 0.5):
-                hits = [
-                    named(analysis.worker_verdicts(planted_crowd(seed, copied=copied, **settings), reference))
-                    for seed in seeds
-                ]
-                shares = " | ".join(f"{share:.2f}" for share in np.mean(hits, 0))
-                print(f"| {kind} | {reference} | {copied:.0%} | {shares} |", flush=True)
+    planted(seeds, references, list(PLANTED))
     bounds(seeds)
     large = honest_crowd(0, n_tasks=100_000, n_workers=1000, n_classes=8)
     gold = analysis.resolve_reference(large, "gold")
