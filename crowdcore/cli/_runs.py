@@ -54,7 +54,8 @@ def reference_named(name: str, dataset: CrowdDataset) -> Reference:
 
     if not name and not dataset.has_gold:
         name = default_reference(dataset)
-        print(_NO_GOLD.format(dataset=dataset.name, name=name), file=sys.stderr)
+        if dataset.n_annotations:
+            print(_NO_GOLD.format(dataset=dataset.name, name=name), file=sys.stderr)
     kind, _, run_id = name.partition(":")
     if kind == "run":
         from crowdcore.runs import reference

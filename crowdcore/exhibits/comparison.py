@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
+from crowdcore.analysis.evaluation.seed_bands import seeds_in_words
 from crowdcore.core.drawable import escaped
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
@@ -277,11 +278,7 @@ def _mean(results: Results) -> str:
 
 def _over(results: Iterable[AnyResult]) -> str:
     """How the seeds of these results are combined, for subtitles."""
-    counts = sorted({len(r.seeds) for r in results})
-    if counts == [1]:
-        return "one seed"
-    several = f"{counts[0]} seeds" if len(counts) == 1 else "seeds"
-    return f"mean ± standard deviation over {several}" + (", single where there is one" if 1 in counts else "")
+    return seeds_in_words(len(r.seeds) for r in results)
 
 
 def _told(rows: Sequence[Mapping[str, object]] | pd.DataFrame) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from crowdcore import analysis, exhibits, figures
-from crowdcore.analysis.evaluation.seed_bands import band
+from crowdcore.analysis.evaluation.seed_bands import band, seeds_in_words
 from crowdcore.core.drawable import escaped
 from crowdcore.core.types import FloatArray
 from crowdcore.exhibits import Exhibit, View
@@ -56,7 +56,8 @@ def dots(measure: Measure) -> Draw:
         for column, those in _by_column(found, measure).items():
             values = [one.ours[measure] / 100 for one in those]
             bands = [band(one.part.row, one.part.method, [0], [v]) for one, v in zip(those, values, strict=True)]
-            drawn[column] = figures.seed_accuracies(values, bands, title=measure.title.capitalize(), subtitle=column)
+            subtitle = f"{column} · {seeds_in_words(map(len, values))}"
+            drawn[column] = figures.seed_accuracies(values, bands, title=measure.title.capitalize(), subtitle=subtitle)
         return drawn
 
     return draw

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from crowdcore.analysis.evaluation.seed_bands import seeds_in_words
 from crowdcore.core.types import FloatArray
 from crowdcore.exhibits import Exhibit
 from crowdcore.reproduce.entry import Entry, Found, Scale
@@ -47,8 +48,10 @@ def told(entry: Entry, scale: Scale, found: Sequence[Found]) -> Exhibit:
                 }
             )
     claims = (f"The paper: {claim}. Ours: {judged(found)}" for claim, judged in entry.claims.items())
+    several = {len(values) for one in found for values in one.ours.values()} - {0}
     notes = (
         f"{entry.source}. At --scale {scale}: {entry.scale_in_words(scale)}.",
+        *([f"Ours: {seeds_in_words(several)}."] if several - {1} else []),
         *([entry.differs] if entry.differs else []),
         *claims,
     )

@@ -66,7 +66,10 @@ def nothing_to_learn(why: str) -> None:
     st.info(why, icon=":material/image_not_supported:")
     with st.container(horizontal=True):
         st.page_link("views/data.py", label="Open a file", icon=":material/upload_file:")
-        link("sandbox" if services.plantable(state.get("dataset")) else "aggregate")
+        if services.plantable(state.get("dataset")):
+            link("sandbox", crowd="conal")  # which plants on the dataset's own tasks
+        else:
+            link("aggregate")
 
 
 page("train", draw, ratings=draw)

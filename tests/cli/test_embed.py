@@ -126,9 +126,10 @@ def test_images_beside_a_table_are_kept_as_pixels_and_trained_on(photos, run, cr
     assert "p003.png is empty (zero bytes)" in said and "accept=True (--accept)" in said
 
 
-def test_binary_annotators_are_planted_on_a_folder_of_two_classes(crowdcore, refused, tmp_path):
+def test_binary_annotators_are_planted_on_a_folder_of_two_classes(run, crowdcore, refused, tmp_path):
     for code, name in enumerate(("cat", "dog")):
         write_pictures(tmp_path / "pets" / name, [code] * 15)
+    assert "has no gold" not in run("info", tmp_path / "pets").err  # all are known, nobody has labelled them
     planted = crowdcore("simulate", "rodrigues", "--on", tmp_path / "pets", "--out", tmp_path / "crowd")
     assert planted["annotations"] == 150
     crowd = cc.read_dataset(tmp_path / "crowd")

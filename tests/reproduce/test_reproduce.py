@@ -144,6 +144,7 @@ def test_what_was_trained_is_found_again(
     assert f"| Ours | test accuracy, selected epoch | {accuracy}" in markdown
     assert "- Left out (Small): not run, its data are private." in markdown
     assert "Ours was not run beside another row" in markdown
+    assert "- Ours: mean ± standard deviation over 2 seeds." in markdown
 
 
 @pytest.mark.usefixtures("no_engine")

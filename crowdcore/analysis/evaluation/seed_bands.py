@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -57,6 +57,15 @@ def band(name: str, method: str, x: Sequence[object] | AnyArray, values: FloatAr
         np.array([row.std(ddof=1) if len(row) > 1 else np.nan for row in rows]),
         np.array([len(row) for row in rows], np.int64),
     )
+
+
+def seeds_in_words(counts: Iterable[int]) -> str:
+    """How values of so many seeds each are combined, for captions."""
+    found = sorted(set(counts))
+    if found == [1]:
+        return "one seed"
+    several = f"{found[0]} seeds" if len(found) == 1 else "seeds"
+    return f"mean ± standard deviation over {several}" + (", single where there is one" if 1 in found else "")
 
 
 def smoothed(b: Band, around: int) -> Band:
