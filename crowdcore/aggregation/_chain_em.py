@@ -108,7 +108,8 @@ class ChainEM(EMAggregator):
         begin = np.append(dataset.task_start[:-1][tasks], dataset.n_annotations)  # other tasks have no annotations
         clamped = None if known is None else known[tasks]
         sums = _first_sums(belief, chains, np.where(moves == NEVER, -50.0, 0.0))
-        log, log_word = np.empty((n_cells, n_classes)), np.empty((n_words, n_classes))
+        log: FloatArray = np.empty((n_cells, n_classes))
+        log_word: FloatArray = np.empty((n_words, n_classes))
         path: tuple[FloatArray, FloatArray] = (moves[-1], moves[:-1])
 
         def confused() -> FloatArray:
@@ -181,13 +182,11 @@ def _summed(edge: IntArray, cell: IntArray, log: FloatArray) -> FloatArray:
 
 def _of_words(word: IntArray, belief: FloatArray, n_words: int) -> FloatArray:
     """(n_words, C) sum of the beliefs about the tokens of each word, block by block of tokens."""
-    total = np.zeros((n_words, belief.shape[1]))
+    total: FloatArray = np.zeros((n_words, belief.shape[1]))
     for at in range(0, len(word), _BLOCK):
         own = word[at : at + _BLOCK]
-        total += (
-            scipy.sparse.csr_array((np.ones(len(own)), own, np.arange(len(own) + 1)), (len(own), n_words)).T
-            @ belief[at : at + _BLOCK]
-        )
+        seen = scipy.sparse.csr_array((np.ones(len(own)), own, np.arange(len(own) + 1)), (len(own), n_words))
+        total += np.asarray(seen.T @ belief[at : at + _BLOCK])
     return total
 
 

@@ -25,7 +25,9 @@ FORMATS = {
         ("percent", "low", "high", "expected", "expected_beyond", "expected_agreed", "carriers", "expected labels"),
         "%.1f",
     ),
-    **dict.fromkeys(("value", "entropy", "entropy (nats)", "distance", "agreement κ"), "%.3f"),
+    **dict.fromkeys(
+        ("value", "entropy", "entropy (nats)", "distance", "agreement κ", "F1 of spans", "F1 of spans last"), "%.3f"
+    ),
     **dict.fromkeys(("p_workers", "p_value", "q_value", "p_beyond", "q_beyond"), "%.2g"),
     "bits per label": "%.2f",
     "gain_bits": "%.2f",

@@ -69,3 +69,20 @@ def test_long_chains_and_impossible_states_do_not_underflow():
     found = Chains(np.array([0, 5000])).forward_backward(emission, np.zeros(2), np.array([[0.0, -50.0], [0.0, -50.0]]))
     assert np.isfinite(found.log_likelihood)
     np.testing.assert_allclose(found.posterior[:, 1], 1)
+
+
+def test_emissions_made_as_needed_fill_the_posterior(monkeypatch):
+    monkeypatch.setattr("crowdcore.core.chains.ELEMENTS", 2)
+    rng = np.random.default_rng(3)
+    chains = Chains(np.array([0, 3, 4, 8]))
+    emission, first, move = rng.normal(size=(8, 3)), rng.normal(size=3), rng.normal(size=(3, 3))
+    want, posterior = chains.forward_backward(emission, first, move), np.zeros((8, 3))
+    found = chains.update(posterior, lambda at: emission[at], first, move)
+    alone = chains.update(None, lambda at: emission[at], first, move)
+    np.testing.assert_array_equal(posterior, want.posterior)
+    for sums in (found, alone):
+        np.testing.assert_array_equal(sums.pairs, want.pairs)
+        assert sums.log_likelihood == want.log_likelihood
+    assert chains.most_probable(lambda at: emission[at], first, move).tolist() == (
+        chains.most_probable(emission, first, move).tolist()
+    )

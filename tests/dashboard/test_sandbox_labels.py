@@ -92,6 +92,11 @@ def test_runs_on_planted_tags_are_compared_by_the_spans_that_they_find(workspace
     assert shown["F1 of spans"].dropna().tolist() == pytest.approx(found) and "accuracy" not in shown
 
 
+def test_planted_tags_are_trained_on_with_settings_that_end_soon() -> None:
+    [name] = sandbox.plant("crowd", sandbox.plan("crowd", SPANS, [], "", 1))
+    assert sandbox.usual_settings(name) == "seeds=1 epochs=20 lr=0.005 schedule=cosine"
+
+
 def test_crowds_of_several_kinds_are_not_trained_on_together() -> None:
     names = [sandbox.plant("crowd", sandbox.plan("crowd", line, [], "", 1))[0] for line in (RATINGS, SPANS)]
     test = open_page("sandbox", dataset="crowd", crowd=SPANS, planted=names)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from crowdcore.data.lookups import counted_sorted
 from crowdcore.data.validation.repeats import find_repeats, reduce_repeats
 
 TRIPLES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 2)), max_size=25)
@@ -58,3 +59,21 @@ def test_reducing(triples, how):
 def test_few_rows(n):
     nothing = np.zeros(n, np.int32)
     assert find_repeats(nothing, nothing, nothing, 1).n_repeats == 0
+
+
+def test_blocks_of_tasks_find_the_same_repeats(monkeypatch):
+    rng = np.random.default_rng(1)
+    task = np.sort(rng.integers(0, 40, 300)).astype(np.int32)
+    worker, label = (rng.integers(0, n, 300).astype(np.int32) for n in (9, 3))
+    whole = find_repeats(task, worker, label, 9)
+    monkeypatch.setattr("crowdcore.data.validation.repeats.BLOCK", 7)
+    parts = find_repeats(task, worker, label, 9)
+    for name in ("rows", "start", "contradicting"):
+        np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name), name)
+
+
+def test_counts_of_sorted_codes_are_those_of_bincount(monkeypatch):
+    codes = np.sort(np.random.default_rng(2).integers(0, 50, 200)).astype(np.int32)
+    monkeypatch.setattr("crowdcore.data.lookups.BLOCK", 16)
+    np.testing.assert_array_equal(counted_sorted(codes, 60), np.bincount(codes, minlength=60))
+    assert counted_sorted(codes[:0], 3).tolist() == [0, 0, 0]
