@@ -2,6 +2,8 @@
 
     CROWDCORE_DATA=<folder with leaves, mnist, fashion_mnist> python -m benchmarks.auto [seeds] [set …]
 
+Seeds are their number, the first ones, or which, as in `5000,5001`.
+
 Sets: simulated features with CoNAL's, Tanno's and CCC's crowds, among them those where clusters of features do not
 follow classes; MNIST and Fashion-MNIST under the same crowds; `leaves` in folds. Every seed is another crowd on other
 tasks (of leaves: another fold). Each set is learnt twice: with gold of 20 validation tasks, and without any gold.
@@ -151,15 +153,18 @@ def accuracies(crowd: CrowdDataset, select_on: str) -> tuple[dict[str, float], n
 
 def main() -> None:
     torch.set_num_threads(1)
-    seeds = next((int(a) for a in sys.argv[1:] if a.isdigit()), 5)
-    asked = [name for name in SETS if any(a in name for a in sys.argv[1:] if not a.isdigit())] or list(SETS)
+    numbers = [a for a in sys.argv[1:] if a.replace(",", "").isdigit()]
+    asked = [name for name in SETS if any(a in name for a in sys.argv[1:] if a not in numbers)] or list(SETS)
+    given = numbers[0] if numbers else "5"
+    which = [int(a) for a in given.split(",") if a] if "," in given else list(range(int(given)))
+    seeds = len(which)
     print("| set | gold | " + " | ".join(METHODS) + " | auto | weights | auto − best other | | seconds |")
     print("|---|---|" + "---|" * (len(METHODS) + 5))
     verdicts: list[str] = []
     for name in asked:
         for gold, select_on in GOLD.items():
             try:
-                runs = [accuracies(SETS[name](seed), select_on) for seed in range(seeds)]
+                runs = [accuracies(SETS[name](seed), select_on) for seed in which]
             except DataError as error:
                 print(f"| {name} | not measured: {error} |")
                 break

@@ -22,7 +22,7 @@ _RESAMPLES = 500
 _FEW = 0.8  # times the highest agreement with the labels: less is that of clusters that are no classes
 _CLEAR = 2.0  # standard errors of a paired difference that exclude a candidate
 _SURE, _FEWEST = 3.0, 100  # the same, and tasks with gold, that end its trials early
-_STEPS, _EQUAL = 500, 50.0  # towards the likeliest weights; tasks that would have them equal
+_STEPS, _EQUAL = 500, 50.0  # towards the likeliest weights; without gold, tasks that would have them equal
 _MANY = 0.1  # of the training tasks: candidates that name more of them differently are not alike
 _LIGHT = 0.05  # weight below which a candidate is not worth its training
 _SMALLEST = 1e-12
@@ -159,8 +159,8 @@ def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
     which the labels are clearly less likely; one that agrees with the labels less than 0.8 times as often as another of
     those that remain; one that names classes otherwise than the likeliest, without gold than the one with the highest
     prior. Clearly is by two standard errors of a difference that is paired over tasks. The others weigh what makes all
-    that is known out of fold most probable, labels of training tasks and gold of validation tasks, and 50 tasks would
-    have equal. Without gold these weights make up what priors of those left do not: labels reward shared mistakes too.
+    that is known out of fold most probable: labels of training tasks, gold of validation tasks (stacking). Without gold
+    50 tasks more would have equal weights, and these make up what priors do not: labels reward shared mistakes too.
 
     Args:
         scores: of every candidate on the same tasks.
@@ -176,32 +176,32 @@ def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
         count[_likeliest(*some[1:], _reasons(some[0], some[2], agreement))] += 1
     reasons = _reasons(right, likelihood, agreement)
     prior = np.array([s.prior for s in scores]) * (not gold.shape[1])
-    total = gold.sum(1) + likelihood.sum(1)
-    lead = max(np.flatnonzero([not why for why in reasons]), key=lambda k: (prior[k], total[k]))
+    known = np.concatenate([likelihood, gold], 1)
+    lead = max(np.flatnonzero([not why for why in reasons]), key=lambda k: (prior[k], known[k].sum()))
     for k, other in enumerate(scores):
         if not reasons[k] and not same_names(other.predicted, scores[lead].predicted):
             reasons[k] = _OTHER_NAMES
     kept = np.flatnonzero([not why for why in reasons])
     weight = np.zeros(len(scores))
-    weight[kept] = stacked(np.concatenate([likelihood, gold], 1)[kept])
-    weight[kept] = prior[kept] + (1 - prior[kept].sum()) * weight[kept]
+    weight[kept] = (1 - prior[kept].sum()) * stacked(known[kept], 0.0 if gold.shape[1] else _EQUAL) + prior[kept]
     for k in kept[weight[kept] < _LIGHT]:
         reasons[k] = _BY_WEIGHT
     weight[weight < _LIGHT] = 0
     return Choice(tuple(scores), weight / weight.sum(), tuple(reasons), count / _RESAMPLES)
 
 
-def stacked(log_likelihood: FloatArray) -> FloatArray:
-    """(K,) weights w ≥ 0 with sum 1 that maximise ``Σ_i log Σ_k w_k L_ik + 50 Σ_k log(w_k) / K``, by EM from equal ones.
+def stacked(log_likelihood: FloatArray, equal: float = 0.0) -> FloatArray:
+    """(K,) weights w ≥ 0 with sum 1 that maximise ``Σ_i log Σ_k w_k L_ik + m Σ_k log(w_k) / K``, by EM from equal ones.
 
     Args:
         log_likelihood: (K, n) log L.
+        equal: m, tasks that would have equal weights.
     """
     likelihood = np.exp(log_likelihood - log_likelihood.max(0))
-    weight = equal = np.full(len(likelihood), 1 / len(likelihood))
+    weight = np.full(len(likelihood), 1 / len(likelihood))
     for _ in range(_STEPS):
         part = weight[:, None] * likelihood
-        weight = ((part / part.sum(0)).sum(1) + _EQUAL * equal) / (likelihood.shape[1] + _EQUAL)
+        weight = ((part / part.sum(0)).sum(1) + equal / len(weight)) / (likelihood.shape[1] + equal)
     return weight
 
 

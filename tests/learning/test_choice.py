@@ -140,12 +140,13 @@ def test_it_says_that_labels_do_not_tell_apart_what_names_many_tasks_differently
     assert choose([with_gold[0], replace(with_gold[1], predicted=moved)]).doubt is None
 
 
-def test_the_weights_are_those_of_a_search():
+@pytest.mark.parametrize("equal", [0, 50])
+def test_the_weights_are_those_of_a_search(equal):
     log_likelihood = np.log(np.random.default_rng(3).dirichlet(np.ones(4), 2).T.repeat(50, 1)[:2] + 0.01)
     grid = np.linspace(0.0005, 0.9995, 1000)
     value = [np.log(w * np.exp(log_likelihood[0]) + (1 - w) * np.exp(log_likelihood[1])).sum() for w in grid]
-    value += 50 * (np.log(grid) + np.log(1 - grid)) / 2
-    weight = stacked(log_likelihood)
+    value += equal * (np.log(grid) + np.log(1 - grid)) / 2
+    weight = stacked(log_likelihood, equal)
     assert weight.sum() == pytest.approx(1)
     assert weight[0] == pytest.approx(grid[np.argmax(value)], abs=0.02)
 
