@@ -21,7 +21,7 @@ from crowdcore.runs.lease import Note, leased
 from crowdcore.runs.workspace import Workspace
 from tests.conftest import simulate_crowd
 
-LONG = 100_000  # epochs
+LONG = 100_000  # epochs that no test waits for
 ENGINE, WORKER = "crowdcore.runs.engine_process", "multiprocessing.spawn"  # words of their command lines
 
 
@@ -40,11 +40,6 @@ def spec(epochs: int, dataset: str = "tiny", **fields: Any) -> runs.RunSpec:
     """A run of ``epochs`` epochs."""
     settings = {"epochs": epochs, "batch_size": 4, "patience": None, **fields.pop("settings", {})}
     return runs.RunSpec(dataset=dataset, method="dl-mv", settings=settings, device="cpu", **fields)
-
-
-def endless(dataset: str = "tiny") -> runs.RunSpec:
-    """A run that no test waits for, and that hardly takes the processor; an epoch takes some 50 ms, too."""
-    return spec(LONG, dataset, settings={"backbone": "tests.runs.slow_network:Waiting", "batch_size": 100})
 
 
 @contextmanager

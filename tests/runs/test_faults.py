@@ -18,7 +18,7 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.runs.lease import is_leased, read_note
 from crowdcore.runs.processes import is_alive
 from crowdcore.runs.workspace import Workspace
-from tests.runs.on_engine import ENGINE, WORKER, endless, make_dataset, processes, spec, until, workspace_at
+from tests.runs.on_engine import ENGINE, LONG, WORKER, make_dataset, processes, spec, until, workspace_at
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [
@@ -68,7 +68,7 @@ def test_two_apps_that_die_right_after_asking(workspace):
     script = (
         "import os, signal\n"
         "from crowdcore.runs import Workspace, submit\n"
-        "from tests.runs.on_engine import endless, spec\n"
+        "from tests.runs.on_engine import spec\n"
         f"run = submit(spec(12), workspace=Workspace.open({str(workspace.folder)!r}))\n"
         "print(run.id, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -89,7 +89,7 @@ def test_two_apps_that_die_right_after_asking(workspace):
 
 
 def test_killed_training_process(workspace):
-    run = runs.submit(endless(), workspace=workspace)
+    run = runs.submit(spec(LONG), workspace=workspace)
     waiting = runs.submit(spec(3), workspace=workspace)
     before = at_epoch(workspace, run.id, 8)
     kill(old := children(workspace, run.id))
@@ -118,7 +118,7 @@ def test_killed_training_process(workspace):
 
 def test_killed_worker_and_engine(workspace):
     finished = [r.id for r in runs.list_runs(states=["finished"], workspace=workspace)]
-    run = runs.submit(endless(), workspace=workspace)
+    run = runs.submit(spec(LONG), workspace=workspace)
     reached = at_epoch(workspace, run.id, 6).epoch
     for victim in (WORKER, ENGINE):
         old = children(workspace, run.id)
@@ -151,8 +151,8 @@ def test_killed_worker_and_engine(workspace):
 
 
 def test_cancel_of_a_stuck_and_of_a_waiting_run(workspace):
-    stuck = runs.submit(endless(), workspace=workspace)
-    waiting = runs.submit(endless(), workspace=workspace)
+    stuck = runs.submit(spec(LONG), workspace=workspace)
+    waiting = runs.submit(spec(LONG), workspace=workspace)
     at_epoch(workspace, stuck.id, 1)
     runs.cancel(waiting.id, workspace=workspace)
     run = runs.get_run(waiting.id, workspace=workspace)
@@ -191,7 +191,7 @@ def test_cancel_of_a_run_whose_epochs_are_long(workspace):
 
 def test_dataset_deleted_while_a_run_uses_it(workspace):
     folder = make_dataset(workspace.folder, "doomed")
-    using = runs.submit(endless("doomed"), workspace=workspace)
+    using = runs.submit(spec(LONG, "doomed"), workspace=workspace)
     waiting = runs.submit(spec(30, "doomed"), workspace=workspace)
     before = at_epoch(workspace, using.id, 1).epoch
     shutil.rmtree(folder)
@@ -214,7 +214,7 @@ def small_disk(tmp_path):
 
 def test_a_full_disk_a_locked_record_and_a_deleted_workspace(small_disk):
     with workspace_at(small_disk / "workspace") as workspace:
-        run = runs.submit(endless(), workspace=workspace)
+        run = runs.submit(spec(LONG), workspace=workspace)
         at_epoch(workspace, run.id, 1)
         with (small_disk / "filler").open("wb", buffering=0) as filler, pytest.raises(OSError, match="No space left"):
             while True:

@@ -13,7 +13,7 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.runs.lease import read_note
 from crowdcore.runs.processes import is_alive
 from crowdcore.runs.study import distributions
-from tests.runs.on_engine import ENGINE, endless, processes, spec, until, workspace_at
+from tests.runs.on_engine import ENGINE, LONG, processes, spec, until, workspace_at
 
 pytestmark = [
     pytest.mark.slow,
@@ -54,7 +54,7 @@ def test_finds_the_better_of_obviously_different_settings(workspace):
 
 
 def test_goes_on_after_its_engine_was_killed_and_is_cancelled_with_its_trials(workspace):
-    asked = runs.search(endless(), {"lr": runs.Range(low=1e-3, high=1e-1, log=True)}, 3, workspace=workspace)
+    asked = runs.search(spec(LONG), {"lr": runs.Range(low=1e-3, high=1e-1, log=True)}, 3, workspace=workspace)
 
     def trial() -> runs.Run | None:
         made = runs.list_runs(parent=asked.id, workspace=workspace)

@@ -17,7 +17,7 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.runs.cluster import cluster_security
 from crowdcore.runs.scheduler import run_scheduler
 from crowdcore.runs.workspace import Workspace
-from tests.runs.on_engine import endless, spec, until, workspace_at
+from tests.runs.on_engine import LONG, spec, until, workspace_at
 
 pytestmark = [
     pytest.mark.slow,
@@ -47,7 +47,7 @@ def test_runs_of_a_workspace_on_another_cluster(tmp_path):
         assert not speaks_without_key(address)
         with workspace_at(tmp_path, CROWDCORE_SCHEDULER=address, CROWDCORE_CLUSTER_KEY=str(key)) as workspace:
             joined = start("worker", tmp_path, "--slots", "2", "--device", "cpu")
-            asked = [runs.submit(endless(), workspace=workspace).id for _ in range(3)]
+            asked = [runs.submit(spec(LONG), workspace=workspace).id for _ in range(3)]
 
             def at_work() -> list[str]:
                 return [r for r in asked if runs.get_run(r, workspace=workspace).state == "running"]

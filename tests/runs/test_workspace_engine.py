@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
 from crowdcore import runs
 from crowdcore.runs import Workspace
-from tests.runs.on_engine import endless, processes, until, workspace_at
+from tests.runs.on_engine import LONG, processes, spec, until, workspace_at
 
 pytestmark = [
     pytest.mark.slow,
@@ -26,11 +24,10 @@ def deleted(folder: Path) -> bool:
 
 
 def test_an_engine_ends_with_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[2]), *sys.path]))  # for the network
     monkeypatch.chdir(tmp_path)
     (tmp_path / "old").mkdir()
     with workspace_at(tmp_path / "old") as old:
-        run = runs.submit(endless(), workspace=old)
+        run = runs.submit(spec(LONG), workspace=old)
 
         def reached(place: Workspace, epoch: int) -> bool:
             runs.engine_state(workspace=place)  # as any page does
