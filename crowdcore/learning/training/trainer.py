@@ -77,7 +77,7 @@ def _outcome(trained: Trained, data: Data, training: TrainSettings) -> Outcome:
             loss, *_ = (v.double().cpu().numpy() for k, v in mean_loss(replicas, data).items() if k != "loss")
     if same:
         predicted["selected"], recovered["selected"] = predicted["last"], recovered["last"]
-        names |= {"selected": order for order in names.values()}
+        names |= {"selected": names["last"]} if names else {}
     table = {name: np.stack(rows) for name, rows in trained.history.items()}
     seconds = table.pop("seconds")[:, 0]
     return Outcome(
