@@ -177,7 +177,7 @@ def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:
     reasons = _reasons(right, likelihood, agreement)
     prior = np.array([s.prior for s in scores]) * (not gold.shape[1])
     known = np.concatenate([likelihood, gold], 1)
-    lead = max(np.flatnonzero([not why for why in reasons]), key=lambda k: (prior[k], known[k].sum()))
+    lead = max((k for k, why in enumerate(reasons) if not why), key=lambda k: (prior[k], known[k].sum()))
     for k, other in enumerate(scores):
         if not reasons[k] and not same_names(other.predicted, scores[lead].predicted):
             reasons[k] = _OTHER_NAMES

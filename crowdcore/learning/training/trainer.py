@@ -76,8 +76,8 @@ def _outcome(trained: Trained, data: Data, training: TrainSettings) -> Outcome:
         if at == "last":
             loss, *_ = (v.double().cpu().numpy() for k, v in mean_loss(replicas, data).items() if k != "loss")
     if same:
-        for part in (predicted, recovered, names):
-            part.update({"selected": part["last"]} if part else {})  # type: ignore[attr-defined]
+        predicted["selected"], recovered["selected"] = predicted["last"], recovered["last"]
+        names |= {"selected": names["last"]} if names else {}
     table = {name: np.stack(rows) for name, rows in trained.history.items()}
     seconds = table.pop("seconds")[:, 0]
     return Outcome(
