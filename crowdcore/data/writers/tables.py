@@ -22,6 +22,7 @@ from crowdcore.data.tables.base import Arrow
 
 TableFormat = Literal["parquet", "csv"]
 ROWS = 1 << 18  # of a row group: a reader holds one at a time
+DICTIONARY = ROWS  # values of a dictionary that stays one
 
 
 @contextmanager
@@ -77,11 +78,16 @@ def write_table(table: Arrow, path: Path) -> None:
                         raise
 
 
+def _is_large(column: Arrow) -> bool:
+    chunks = column.chunks if pa.types.is_dictionary(column.type) else ()
+    return any(len(chunk.dictionary) > DICTIONARY for chunk in chunks)
+
+
 def _write_parquet(table: Arrow, path: Path) -> None:
-    """Write dictionary columns spelled out: Parquet has dictionaries of its own, and is smaller and faster read so."""
+    """Write large dictionaries spelled out: Parquet has its own for each row group, smaller and faster read."""
     plain = [
-        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
-        for field in table.schema
+        field.with_type(field.type.value_type) if _is_large(column) else field
+        for field, column in zip(table.schema, table.columns, strict=True)
     ]
     schema = pa.schema(plain, table.schema.metadata)
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
