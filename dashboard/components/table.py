@@ -157,7 +157,7 @@ def table(
     options: dict[str, Any] = {} if on_row is None else {"on_select": chosen, "selection_mode": "single-row"}
     height = _HEADER + _ROW * min(rows, len(shown))
     config = formats(shown)
-    shown = rounded(shown)
+    shown = without_minus_zero(shown)
     options |= {"key": f"table-{key}", "hide_index": True, "height": height, "placeholder": "–"}
     st.dataframe(shown.reset_index(drop=True), column_config=config, **options)  # numbers tell the order of names
     if on_row is not None:
@@ -180,13 +180,14 @@ def formats(frame: pd.DataFrame) -> dict[str, Any]:
     return config
 
 
-def rounded(frame: pd.DataFrame) -> pd.DataFrame:
-    """The numbers as `formats` writes them, shares in per cent, so that what rounds to zero has no minus sign."""
+def without_minus_zero(frame: pd.DataFrame) -> pd.DataFrame:
+    """Shares in per cent, and what `formats` rounds to zero as zero, so that it has no minus sign."""
     shares, told = _shares(frame), {}
     for name in frame.columns:
         digits = re.search(r"\.(\d)f", FORMATS.get(name, "%.1f" if name in shares else ""))
-        if digits and frame[name].dtype.kind == "f":
-            told[name] = (frame[name] * (100 if name in shares else 1)).round(int(digits[1])) + 0.0
+        if digits and frame[name].dtype.kind in "if":
+            values = frame[name] * (100 if name in shares else 1)
+            told[name] = values.where(values.round(int(digits[1])) != 0, 0.0)
     return frame.assign(**told)
 
 

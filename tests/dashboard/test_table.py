@@ -1,4 +1,4 @@
-"""Numbers of tables: as many digits as their format says, and no minus sign before a zero."""
+"""Numbers of tables: shares in per cent, and no minus sign before a zero."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pandas as pd
 
 from crowdcore import load_dataset
 from crowdcore.exhibits import verdicts, view
-from dashboard.components.table import rounded
+from dashboard.components.table import without_minus_zero
 from dashboard.components.text import number
 
 
@@ -21,10 +21,10 @@ def test_what_rounds_to_zero_has_no_minus_sign() -> None:
             "reason": ["a", "b", "c"],
         }
     )
-    shown = rounded(frame)
+    shown = without_minus_zero(frame)
     assert not np.signbit(shown[["κ low", "share", "accuracy without"]].iloc[0]).any()
-    assert shown["κ low"].tolist()[:2] == [0.0, -0.01]
-    assert shown["share"].tolist() == [0.0, 12.3, 100.0]
+    assert shown["κ low"].tolist()[:2] == [0.0, -0.006]
+    assert shown["share"].tolist() == [0.0, 12.34, 100.0]
     assert shown["accuracy without"].tolist() == [0.0, -0.15, 0.0]
     assert shown[["labels", "reason"]].equals(frame[["labels", "reason"]])
     assert number(-0.0004) == "0.000"
