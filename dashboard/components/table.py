@@ -181,13 +181,13 @@ def formats(frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def without_minus_zero(frame: pd.DataFrame) -> pd.DataFrame:
-    """Shares in per cent, and what `formats` rounds to zero as zero, so that it has no minus sign."""
+    """Shares in per cent, and negative numbers that `formats` rounds to zero as zero, so that no sign stands there."""
     shares, told = _shares(frame), {}
     for name in frame.columns:
         digits = re.search(r"\.(\d)f", FORMATS.get(name, "%.1f" if name in shares else ""))
         if digits and frame[name].dtype.kind in "if":
             values = frame[name] * (100 if name in shares else 1)
-            told[name] = values.where(values.round(int(digits[1])) != 0, 0.0)
+            told[name] = values.where((values > 0) | (values.round(int(digits[1])) != 0), 0.0)
     return frame.assign(**told)
 
 
