@@ -70,4 +70,4 @@ def _clearly(row: str, led: Sequence[dict[str, FloatArray]], sign: int) -> str:
     if single == len(led):
         return "With one seed it cannot be told whether that is more than chance."
     ones = f"; at {single} there is one seed only" if single else ""
-    return f"That is more than two standard errors over seeds ahead of the next at {clear}{ones}."
+    return f"Its lead exceeds two standard errors over seeds at {clear or 'none'} of them{ones}."

@@ -197,7 +197,7 @@ def test_a_claim_counts_the_points_where_a_row_leads():
         told = "A has the best test accuracy, last epoch at 1 of 2 points, B at 1."
         alone = " With one seed it cannot be told whether that is more than chance."
         assert leads("A", LAST, lowest=lowest)(found) == told + alone
-    clear = " That is more than two standard errors over seeds ahead of the next at 1; at 1 there is one seed only."
+    clear = " Its lead exceeds two standard errors over seeds at 1 of them; at 1 there is one seed only."
     seeds = [at("A", "u", 80, 81), at("B", "u", 70, 71), at("A", "v", 80, 90), at("B", "v", 79, 88), at("A", "x", 3)]
     told = leads("A", LAST)([*seeds, at("B", "x", 2)])
     assert told == "A has the best test accuracy, last epoch at 3 of 3 points." + clear
