@@ -67,14 +67,13 @@ def verdicts(
         if workers.remove_below > 0
         else "These workers' labels agree with the truth no more than guesses do, so no worker can be told from others."
     )
-    labelled = int((tasks.n_annotations > 0).sum())
-    against = int(((tasks.gold >= 0) & (tasks.label >= 0) & (tasks.label != tasks.gold)).sum())
-    of = f"{labelled:,} {view.dataset.task_noun}s"
+    judged, noun = (tasks.gold >= 0) & (tasks.label >= 0), view.dataset.task_noun
+    against, labelled = (judged & (tasks.label != tasks.gold)).sum(), (tasks.n_annotations > 0).sum()
     wrong = (
-        f"What the workers say together contradicts {view.reference} on {against:,} of {of}."
+        f"What the workers say together contradicts {view.reference} on {against:,} of {judged.sum():,} {noun}s."
         if view.truth.checked
-        else f"What the workers say together is wrong on about {tasks.in_doubt:,.0f} of {of} if they err "
-        "independently, on more where they share mistakes."
+        else f"What the workers say together is wrong on about {tasks.in_doubt:,.0f} of {labelled:,} {noun}s if they "
+        "err independently, on more where they share mistakes."
     )
     return Exhibit("verdicts", "Verdicts", None, table, (workers.truth, typical, wrong, workers.control))
 

@@ -105,6 +105,14 @@ def test_a_row_leads_to_its_worker_or_task(seen: View) -> None:
     assert tasks.click(7) == {"task": "t7"}
 
 
+def test_what_contradicts_gold_is_counted_among_tasks_with_gold() -> None:
+    demo = view(load_dataset("demo"), "gold")
+    with_gold = int((demo.dataset.annotated & (demo.dataset.gold >= 0)).sum())
+    assert with_gold < demo.dataset.annotated.sum()
+    told = next(note for note in verdicts.verdicts(demo).notes if "contradicts" in note)
+    assert told.endswith(f" of {with_gold:,} tasks.")
+
+
 def test_a_moved_threshold_moves_the_counts(seen: View) -> None:
     strict = verdicts.verdicts(seen, trust=0.9).table.set_index("verdict")["number"]
     assert strict["trust"] < verdicts.verdicts(seen).table.set_index("verdict")["number"]["trust"]
