@@ -95,13 +95,11 @@ def _connect() -> socket.socket:
     """A socket to a new child."""
     ours, its = socket.socketpair()
     with _one, its:
-        for attempt in (1, 2):  # it may have ended just now, having had nothing to do for long
-            try:
-                socket.send_fds(_running(), [b"c"], [its.fileno()])
-                break
-            except OSError:
-                if attempt == 2:
-                    raise
+        try:
+            socket.send_fds(_running(), [b"c"], [its.fileno()])
+        except OSError:  # it is about to end, having had nothing to do for long
+            _end()
+            socket.send_fds(_running(), [b"c"], [its.fileno()])
     return ours
 
 

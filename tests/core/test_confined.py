@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -99,6 +102,17 @@ def test_a_helper_that_has_ended_is_started_again() -> None:
     process.wait()
     assert run_confined(max, 1, 2) == 2
     assert confined._helper[0].pid != process.pid
+
+
+def test_a_helper_that_is_about_to_end_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    ending = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1)"])  # its end of the socket is closed
+    ours, its = socket.socketpair()
+    its.close()
+    confined.stop_helper()
+    monkeypatch.setattr(confined, "_helper", (ending, ours))
+    assert run_confined(max, 1, 2) == 2
+    assert ending.poll() == 0
+    confined.stop_helper()
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "nan", "much"])
