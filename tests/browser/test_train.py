@@ -119,6 +119,7 @@ def test_what_the_page_says_of_a_finished_run_is_what_it_came_to(
         open_page(page, f"/train?dataset=labelme&runs={run.id}")
         mean, std = run.scores["test_accuracy_selected"], run.scores["test_accuracy_selected_std"]
         expect(row(page, run.id)).to_contain_text(f"{100 * mean:.1f} ± {100 * std:.1f} % (selected epoch)")
+        settled(page)  # an estimate that ends draws the page anew, and the button with it
         with page.expect_download() as download:
             main(page).get_by_role("button", name="Predictions").click()
         lines = Path(download.value.path()).read_text().splitlines()
