@@ -68,21 +68,22 @@ def print_table(
     from rich.console import Console
 
     console = Console(highlight=False)
-    if not console.is_terminal:  # a pipe or a file has no width to fit
-        console.width = 200
     if frame.empty:
         console.print(f"{title or 'Rows'}: none", markup=False)
         print_notes(notes)
         return
     shown, left_out = frame.head(limit), list[str]()
-    while (needed := _table(shown, title, wrapped)[1]) > console.width:
+    table, needed = _table(shown, title, wrapped)
+    while console.is_terminal and needed > console.width:
         droppable = [column for column in shown.columns[1:] if column not in wrapped]
-        if not (console.is_terminal and droppable):
-            console.width = max(console.width, 0 if console.is_terminal else needed)
+        if not droppable:
             break
         left_out.insert(0, droppable[-1])
         shown = shown.drop(columns=droppable[-1])
-    console.print(_table(shown, title, wrapped)[0])
+        table, needed = _table(shown, title, wrapped)
+    if not console.is_terminal:  # a pipe or a file has no width to fit
+        console.width = max(200, needed)
+    console.print(table)
     if len(frame) > limit:
         console.print(f"… and {len(frame) - limit:,} more rows: --out FILE writes them all.")
     if left_out:
