@@ -159,23 +159,17 @@ def _unpack(archive: zipfile.ZipFile, sums: dict[str, tuple[int, str]], folder: 
         parts = PurePosixPath(name).parts
         if name not in _FILES and (len(parts) < 2 or parts[0] not in _FOLDERS or leads_outside(name)):
             raise DataError(f"The backup has a file {name!r}, which belongs to no workspace", file=file)
-        path = folder.joinpath(*parts)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (folder / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            found = _extract(archive, name, path, size)
+            is_whole = archive.getinfo(name).file_size == size  # zipfile reads no more than that
+            written = Path(archive.extract(name, folder)) if is_whole else None
         except (KeyError, zipfile.BadZipFile) as error:
             raise DataError(f"The backup is broken at {name}", "Take another one.", file=file) from error
-        if found != (size, digest):
+        if written is None or _sum(written) != digest:
             raise DataError(f"The backup is broken at {name}: its sum is another one", "Take another one.", file=file)
+        written.chmod(0o600)
 
 
-def _extract(archive: zipfile.ZipFile, name: str, path: Path, size: int) -> tuple[int, str]:
-    """Write one file, of at most one byte more than its size; returns the size and SHA-256 that it had."""
-    n, digest = 0, hashlib.sha256()
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with archive.open(name) as source, os.fdopen(handle, "wb") as target:
-        while n <= size and (piece := source.read(min(_PIECE, size + 1 - n))):
-            target.write(piece)
-            digest.update(piece)
-            n += len(piece)
-    return n, digest.hexdigest()
+def _sum(path: Path) -> str:
+    with path.open("rb") as written:
+        return hashlib.file_digest(written, "sha256").hexdigest()

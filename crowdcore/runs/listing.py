@@ -15,7 +15,7 @@ from crowdcore.runs.run import Run, in_words
 
 Words: TypeAlias = Callable[[Mapping[str, Any], str], list[str]]
 
-_SCORES = {
+REACHED = {
     "test_accuracy_selected": "test_selected",
     "test_accuracy_selected_std": "test_selected_std",
     "test_accuracy_last": "test_last",
@@ -31,9 +31,8 @@ _SCORES = {
     "test_mae_selected": "mae",
     "test_r2_selected": "r2",
     "valid_rmse_selected": "valid_rmse",
-    "seconds": "seconds",
 }
-"""Score of a run -> column of `run_table`."""
+"""Score of a run's result -> column of `run_table`; each is there for some kinds of labels and runs only."""
 
 
 def matching(
@@ -193,7 +192,7 @@ def run_table(runs: Sequence[Run], words: Words | None = None) -> pd.DataFrame:
     """
     names, differ, leading = dataset_names(runs), differing(runs), best_runs(runs)
     said = words or _words
-    scores = pd.DataFrame([_reached(run) for run in runs]).reindex(columns=list(_SCORES)).rename(columns=_SCORES)
+    scores = pd.DataFrame([_reached(run) for run in runs]).reindex(columns=[*REACHED, "seconds"])
     return pd.DataFrame(
         {
             "id": [run.id for run in runs],
@@ -204,7 +203,7 @@ def run_table(runs: Sequence[Run], words: Words | None = None) -> pd.DataFrame:
             "settings": [" · ".join(said(_values(differ[run.id]), run.spec.method)) for run in runs],
             "seeds": [len(run.spec.seeds) for run in runs],
             "state": [run.state for run in runs],
-            **scores.astype(float),
+            **scores.rename(columns=REACHED).astype(float),
             "started": pd.to_datetime(pd.Series([run.started for run in runs], dtype=object), utc=True),
             "validated_on": [run.validated_on for run in runs],
             "note": [run.note for run in runs],

@@ -125,7 +125,7 @@ def run(draft: list[str], gold: int) -> None:
     st.rerun()
 
 
-def follow(fits: Mapping[str, services.Fit]) -> None:
+def follow(fits: Mapping[str, services.Job]) -> None:
     """Show how far the fits are, and draw the page anew whenever one has come to its end."""
 
     def n_ended() -> int:
@@ -141,12 +141,12 @@ def follow(fits: Mapping[str, services.Fit]) -> None:
     watch(ended := n_ended(), n_ended, EVERY, status)
 
 
-def _so_far(fit: services.Fit) -> str:
+def _so_far(fit: services.Job) -> str:
     return f"running, {time.monotonic() - fit.began:.0f} s" if fit.state == "running" else fit.state
 
 
-def refused(fits: Mapping[str, services.Fit]) -> None:
+def refused(fits: Mapping[str, services.Job]) -> None:
     """Why some fits came to nothing, each at its method."""
     for name, fit in fits.items():
-        if fit.words:
-            st.warning(f"**{as_text(titled(name))}**: {as_text(fit.words)}", icon=_ICONS[fit.state])
+        if fit.refusal:
+            st.warning(f"**{as_text(titled(name))}**: {as_text(str(fit.refusal))}", icon=_ICONS[fit.state])

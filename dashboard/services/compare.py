@@ -28,15 +28,10 @@ def compared(name: str, runs: Runs) -> dict[str, Any]:
 
     They are of the kind that the dataset's labels are: `TrainingResult` or `RatingsResult`.
     """
-    given = {one.id: one.name for one in runs_of(name)}
-    return _named(tuple(map(learnt, runs)), tuple(given.get(one, "") for one in runs))
-
-
-@cached
-def _named(results: tuple[Learnt, ...], given: tuple[str, ...]) -> dict[str, Any]:
     from crowdcore.learning.comparison import variation
 
-    return variation.named(results, given)
+    given = {one.id: one.name for one in runs_of(name)}
+    return cached(variation.named)(tuple(map(learnt, runs)), tuple(given.get(one, "") for one in runs))
 
 
 def shown(
@@ -92,20 +87,13 @@ def _kind(one: Run) -> tuple[str, dict[str, object]]:
     return one.spec.method, one.spec.settings
 
 
-@cached
-def _facts(results: tuple[Learnt, ...], crowds: tuple[Labelled, ...]) -> list[dict[str, Any]]:
-    from crowdcore.learning.comparison import variation
-
-    return variation.known(results, crowds)
-
-
 def axes(name: str, runs: Runs, crowds: tuple[str, ...], searches: Runs) -> dict[str, str]:
     """What varies among the runs, of this dataset and of others, in words; what the searches varied comes first."""
     from crowdcore.learning.comparison import variation
 
     plans = [one.spec.search for one in runs_of(name) if one.id in searches]
     searched = {setting for plan in plans if plan is not None for setting in plan.space}
-    known = _facts(tuple(map(learnt, runs)), tuple(map(labelled, (name, *crowds))))
+    known = cached(variation.known)(tuple(map(learnt, runs)), tuple(map(labelled, (name, *crowds))))
     return {x: variation.in_words(x) for x in sorted(variation.axes(known), key=lambda x: x not in searched)}
 
 
@@ -117,5 +105,6 @@ def sweep(name: str, runs: Runs, crowds: tuple[str, ...], x: str, at: At) -> Exh
 @cached
 def _along(results: tuple[Learnt, ...], crowds: tuple[Labelled, ...], x: str, at: At) -> Exhibit:
     from crowdcore.exhibits.comparison import along
+    from crowdcore.learning.comparison import variation
 
-    return along(results, _facts(results, crowds), x, at)
+    return along(results, cached(variation.known)(results, crowds), x, at)

@@ -116,15 +116,8 @@ def view(name: str, which: str, hidden: bool = False, columns: bool = False) -> 
 
 def rounds(first: str, second: str, which: str, hidden: bool = False) -> View:
     """Two datasets as the rounds of one, by a reference that is fitted to both together."""
-    from crowdcore.analysis import available_references, default_reference
+    from crowdcore.analysis import available_references, default_reference, join_rounds
 
-    both = _joined(dataset(first), dataset(second))
+    both = cached(join_rounds)(dataset(first), dataset(second))
     usable = which in available_references(both) or is_fit(which)
     return View(both, reference(both, which if usable else default_reference(both)), hidden)
-
-
-@cached
-def _joined(first: CrowdDataset, second: CrowdDataset) -> CrowdDataset:
-    from crowdcore.analysis import join_rounds
-
-    return join_rounds(first, second)

@@ -11,6 +11,7 @@ import numpy as np
 
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError
+from crowdcore.runs.listing import REACHED
 from dashboard.services._cache import workspace
 from dashboard.services.learners import settings_in_words
 from dashboard.services.runs import readable, viewer_zone
@@ -22,12 +23,6 @@ if TYPE_CHECKING:
 
 
 _SHORT = 8  # digits of an id
-SCORES = (
-    *("test_selected", "test_selected_std", "test_last", "test_last_std", "validation"),
-    *("span_f1", "span_f1_std", "span_precision", "span_recall", "valid_span_f1"),
-    *("rmse", "rmse_std", "mae", "r2", "valid_rmse"),
-)
-"""Columns that only some kinds of labels and runs have."""
 
 
 def run_choices(listed: Sequence[Run]) -> dict[str, dict[str, str]]:
@@ -56,7 +51,7 @@ def runs_on_screen(shown: Sequence[Run]) -> pd.DataFrame:
         started=started,
         **{str(name): 100 * frame[name] for name in accuracies},
     )
-    maybe = ("best", "settings", *SCORES, "note", "tags")
+    maybe = ("best", "settings", *REACHED.values(), "note", "tags")
     empty = [name for name in maybe if not frame[name].replace("", np.nan).notna().any()]
     return frame.drop(columns=["id", "validated_on", *empty])
 

@@ -13,7 +13,6 @@ from crowdcore import runs
 from crowdcore.data import load_dataset
 from crowdcore.runs.estimation import RefusedError
 from dashboard import services
-from dashboard.services import estimates
 from tests.conftest import ROOT
 from tests.dashboard.app_page import button, words
 from tests.dashboard.train_page import asked, page
@@ -145,7 +144,10 @@ assert "torch" not in sys.modules, sorted(m for m in sys.modules if m.startswith
 
 
 def test_what_a_trial_was_refused_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimates._Estimator, "look", lambda *_: RefusedError("There is no gold to name classes by."))
+    def estimate(*_: object) -> None:
+        raise RefusedError("There is no gold to name classes by.")
+
+    monkeypatch.setattr(runs, "estimate", estimate, raising=False)
     test = page(methods="conal")
     test.run()  # it has been found out meanwhile
     assert "There is no gold to name classes by." in words(test)
