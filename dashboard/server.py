@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 from streamlit import config
 
@@ -28,6 +28,7 @@ import crowdcore.core.garbage  # noqa: E402, F401
 from crowdcore.core.confined import start_helper  # noqa: E402
 from crowdcore.data.tour import DEMO  # noqa: E402
 from dashboard.access import AccessError, sign_in_settings  # noqa: E402
+from dashboard.pages import PATHS  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -83,6 +84,17 @@ def _font(_: Request) -> Response:
     return FileResponse(FONT, media_type="font/woff")
 
 
+def _base() -> str:
+    """Where the app lies on its server: empty, or a path that begins with a slash."""
+    return "".join(f"/{part}" for part in str(config.get_option("server.baseUrlPath")).split("/") if part)
+
+
+def _moved(request: Request) -> Response:
+    """From a page's name to its address, where that is another."""
+    there = PATHS.get(request.url.path.rpartition("/")[2], "")
+    return RedirectResponse(f"./{there}?{request.url.query}")
+
+
 @asynccontextmanager
 async def _running(_: st.App) -> AsyncIterator[None]:
     """Show the app to whoever has started it at a desk; say in the end what its memory was used for."""
@@ -98,7 +110,13 @@ async def _running(_: st.App) -> AsyncIterator[None]:
 
 os.umask(os.umask(0o077) | 0o077)  # what the app and its engine write is for their user alone
 app = st.App(
-    HERE / "app.py", routes=[Route("/{base:path}sans.woff", _font)], middleware=[Middleware(Headers)], lifespan=_running
+    HERE / "app.py",
+    routes=[
+        Route("/{base:path}sans.woff", _font),
+        *(Route(f"{_base()}/{name}", _moved) for name in ("data", *PATHS)),
+    ],
+    middleware=[Middleware(Headers)],
+    lifespan=_running,
 )
 try:
     sign_in_settings()

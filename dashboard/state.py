@@ -59,7 +59,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "annotators": ("view", "kind", "groups", "worker", "other", "true", "given", "without", "together", *_limits("")),
     "rounds": ("second", "by", "at", "worker", "true", "given"),
     "aggregate": ("methods", "gold", "first", "second", "result", "worker", "curve"),
-    "tasks": ("task", "show", "true", "given", "worker", "number", "sort", *_limits("")),
+    "tasks": ("task", "show", "true", "given", "worker", "other", "number", "sort", *_limits("")),
     "review": ("by", "show", "true", "given", "workers", "against", "task", "worker"),
     "check": ("rules", "strict"),
     "next": ("budget", "capacity", "available", "flagged", "task"),
@@ -77,7 +77,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "report": ("runs", "parts"),
     "reproduction": ("entry", "scale"),
     "spans": (),
-    "ratings": ("view",),
+    "ratings": ("view", "worker", "other", "part"),
     "glossary": (),
 }
 _MANY = {

@@ -113,6 +113,10 @@ from .ratings.shared_bias import (
     SharedBias as SharedBias,
     shared_bias as shared_bias,
 )
+from .ratings.surprise import (
+    RatingSurprise as RatingSurprise,
+    rating_surprise as rating_surprise,
+)
 from .ratings.truth import (
     RatingTruth as RatingTruth,
     rating_truth as rating_truth,

@@ -54,7 +54,15 @@ _COMMANDS: dict[typer.Typer, tuple[Callable[..., Any], ...]] = {
         *(glossary, topics),
     ),
     ratings_app: (
-        *(ratings.info, ratings.workers, ratings.pairs, ratings.shared_bias, ratings.aggregate),
+        *(
+            ratings.info,
+            ratings.workers,
+            ratings.tasks,
+            ratings.task,
+            ratings.pairs,
+            ratings.shared_bias,
+            ratings.aggregate,
+        ),
         *(rating_training.train, rating_training.compare, rating_training.biases),
     ),
 }

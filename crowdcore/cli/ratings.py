@@ -1,7 +1,8 @@
-"""`crowdcore ratings info | workers | pairs | shared-bias | aggregate`: crowds whose labels are numbers."""
+"""`crowdcore ratings info | workers | tasks | task | pairs | shared-bias | aggregate`: labels that are numbers."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -10,7 +11,7 @@ from crowdcore.cli._command import Drawn, Shown
 from crowdcore.cli._options import Settings, settings
 from crowdcore.cli._output import Printed
 from crowdcore.data import RatingDataset
-from crowdcore.exhibits import Exhibit, ratings
+from crowdcore.exhibits import Exhibit, rating_tasks, ratings
 from crowdcore.exhibits.ratings import RatingView, rating_view
 
 
@@ -24,6 +25,25 @@ def info(seen: RatingView) -> Shown:
 def workers(seen: RatingView) -> Drawn:
     """Bias, spread, scale, correlation and error of each worker, with intervals."""
     return Drawn(*_shown(seen, ratings.worker_bias(seen)))
+
+
+def tasks(
+    seen: RatingView,
+    sort: Annotated[rating_tasks.Sort, typer.Option(help="In which order.")] = "surprise",
+    worker: Annotated[str, typer.Option(help="Only tasks that this worker rated, and what it said.")] = "",
+    other: Annotated[str, typer.Option(help="Only tasks that this worker rated, too.")] = "",
+) -> Shown:
+    """Tasks with ratings: which are disputed, and which hold surprising ratings."""
+    return Shown(*_shown(seen, rating_tasks.rated_tasks(seen, sort, worker, other)))
+
+
+def task(
+    seen: RatingView, task: Annotated[str, typer.Option("--task", "-t", help="Its name; `ratings tasks` lists them.")]
+) -> Drawn:
+    """Every worker's rating of one task beside its true rating, its estimate, and the worker's usual bias."""
+    exhibit = rating_tasks.task_ratings(seen, task)
+    facts, printed, _ = _shown(seen, exhibit)
+    return Drawn({**facts, **asdict(rating_tasks.rated_task(seen, task))}, printed, exhibit)
 
 
 def pairs(seen: RatingView) -> Drawn:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crowdcore.data.arrays import MAX_PIXELS
-from crowdcore.data.dataset import CrowdDataset, Media
+from crowdcore.data.dataset import Media
 from crowdcore.data.images import FORMATS
+from crowdcore.data.ratings import Labelled
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -30,12 +31,12 @@ class Item:
     link: str | None = None
 
 
-def has_media(dataset: CrowdDataset) -> bool:
+def has_media(dataset: Labelled) -> bool:
     """Whether any task has something to look at, read or hear."""
     return dataset.media is not None and (dataset.media.images is not None or dataset.media.columns is not None)
 
 
-def item_of(dataset: CrowdDataset, task: int, side: int) -> Item:
+def item_of(dataset: Labelled, task: int, side: int) -> Item:
     """The media of task number ``task``, pictures scaled to about ``side`` pixels."""
     if (media := dataset.media) is None:
         return Item()

@@ -46,6 +46,7 @@ SPANS = {
 }
 RATINGS = {
     "measure": "What is measured.",
+    "rating": "What the worker said about the task.",
     "ratings": "How many ratings were given.",
     "truth from": "Lower end of the part of the range that the row is about.",
     "truth to": "Upper end of the part of the range that the row is about.",
@@ -55,6 +56,13 @@ RATINGS = {
     "same sign": "Share of the workers whose own mean error has the sign of all.",
     "p value": "Probability of at least as much if there were nothing.",
     "q value": "The p-value, corrected for the number of rows tested.",
+    "mean rating": "Mean of the ratings of the task.",
+    "spread of ratings": "Standard deviation of the ratings of the task.",
+    "smallest p": "The smallest p-value of the task's ratings: how surprising the most surprising one is.",
+    "its p value": "The p-value of the worker's own rating.",
+    "usual bias": "Mean error of the worker's other ratings.",
+    "without it": "The rating minus the worker's usual bias, within the range.",
+    "surprising": "Whether the p-value is below 0.01.",
     "spread": "Standard deviation of the worker's errors.",
     "scale": "By how much a rating rises when the truth rises by one.",
     "correlation": "Correlation of the worker's ratings with the truth.",

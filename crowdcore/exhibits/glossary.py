@@ -27,6 +27,13 @@ _ENDINGS = {" ±": "Standard deviation over seeds.", "±": "Standard deviation o
     for end, word in (("low", "Lower"), ("high", "Upper"))
 }
 """Ending of a column -> what is said before what the rest of its name means."""
+_BEGINNINGS = {
+    "agrees with ": "Whether the label is the class by the reference.",
+    "rating of ": "What the worker said about the task.",
+    "rating − ": "The rating minus the task's true rating, by gold or by an aggregator.",
+    "mean − ": "Mean of the task's ratings minus its true rating, by gold or by an aggregator.",
+}
+"""Beginning of a column that a name follows -> what it means."""
 
 
 def meaning(column: str) -> str:
@@ -46,10 +53,12 @@ def meaning(column: str) -> str:
         base = meaning(name.removesuffix(ending)) if name.endswith(ending) else ""
         if base:
             return f"{words} {base}"
-    if column.startswith("agrees with "):
-        return "Whether the label is the class by the reference."
+    for beginning, words in _BEGINNINGS.items():
+        if column.startswith(beginning):
+            return words
     kind = column.split()[0] if column.strip() else ""
-    return GLOSSARY["reference"] if kind in {*REVIEWED, *aggregation.names()} or column.startswith("run:") else ""
+    inferred = kind in {*REVIEWED, *aggregation.names(), *aggregation.ratings.names()}
+    return GLOSSARY["reference"] if inferred or column.startswith("run:") else ""
 
 
 def glossary() -> Exhibit:

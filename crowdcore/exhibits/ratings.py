@@ -15,6 +15,7 @@ from crowdcore.data.ratings import RatingDataset
 from crowdcore.exhibits._intervals import between
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import cached
+from crowdcore.figures.ratings import pairs_drawn
 
 __all__ = [
     "RatingView",
@@ -133,7 +134,11 @@ def worker_bias(view: RatingView) -> Exhibit:
     notes = (*_reference(view), "Scale: slope of a worker's ratings on the truth; below 1 it keeps to the middle.")
     table = view.in_order(renamed(found, view.workers).frame())
     figure = figures.rating_bias(drawable(found, view.workers))
-    return Exhibit("ratings-workers", "Bias of each worker", figure, table, notes)
+
+    def click(number: int) -> dict[str, str]:
+        return {"worker": view.workers[number]}
+
+    return Exhibit("ratings-workers", "Bias of each worker", figure, table, notes, click=click)
 
 
 @cached
@@ -145,7 +150,8 @@ def shared_bias(view: RatingView, bins: int = 10) -> Exhibit:
     """
     found = analysis.shared_bias(view.dataset, view.truth, bins)
     notes = (found.sentence(), *_reference(view))
-    return Exhibit("ratings-shared-bias", "Shared bias", figures.rating_shared_bias(found), found.frame(), notes)
+    figure = figures.rating_shared_bias(found)
+    return Exhibit("ratings-shared-bias", "Shared bias", figure, found.frame(), notes, click=lambda n: {"part": str(n)})
 
 
 @cached
@@ -158,7 +164,12 @@ def errors_alike(view: RatingView) -> Exhibit:
         table[["worker", "other"]] = pair
     figure = figures.rating_errors_alike(drawable(found, view.workers)) if len(table) else None
     notes = ("Pairs with 10 tasks in common or more whose truth is known.", *_reference(view))
-    return Exhibit("ratings-pairs", "Workers who err alike", figure, table, notes)
+    names = [view.workers[n] for n in pairs_drawn(found)]
+
+    def click(row: int, column: int) -> dict[str, str]:
+        return {"worker": names[row], "other": names[column]}
+
+    return Exhibit("ratings-pairs", "Workers who err alike", figure, table, notes, click=click)
 
 
 @cached

@@ -13,6 +13,7 @@ from crowdcore.analysis.labels.task_disagreement import task_disagreement
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.ratings import Labelled
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View
 
@@ -165,7 +166,7 @@ def task_title(dataset: CrowdDataset, name: str) -> str:
     return name if dataset.sentences is None else f"{dataset.sentences.words[number]} ({name})"
 
 
-def task_number(dataset: CrowdDataset, task: str) -> int:
+def task_number(dataset: Labelled, task: str) -> int:
     """The number of a task id.
 
     Raises:

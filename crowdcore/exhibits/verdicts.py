@@ -34,7 +34,8 @@ def workers_judged(
     view: View, remove: float = REMOVE, trust: float = TRUST, confused: float = CONFUSED
 ) -> WorkerVerdicts:
     """Verdicts at these thresholds, of evidence and pairs that are computed once."""
-    evidence = view.of(analysis.worker_evidence, copy_evidence(view), view.of(peer_beliefs), level=LEVEL)
+    pairs = copy_evidence(view) if view.dataset.sentences is None else None
+    evidence = view.of(analysis.worker_evidence, pairs, view.of(peer_beliefs), level=LEVEL)
     return evidence.verdicts(remove=remove, trust=trust, confused=confused)
 
 

@@ -33,6 +33,7 @@ from .ratings import (
     rating_bias as rating_bias,
     rating_errors_alike as rating_errors_alike,
     rating_shared_bias as rating_shared_bias,
+    task_ratings as task_ratings,
 )
 from .recovery import (
     recovery_along as recovery_along,

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from crowdcore.analysis.ratings.pairs import RatingPairs
 from crowdcore.analysis.ratings.shared_bias import SharedBias
 from crowdcore.analysis.ratings.workers import RatingWorkers
-from crowdcore.core.types import FloatArray
+from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.figures import theme
 from crowdcore.figures.axes import interval, ranked
 from crowdcore.figures.heatmap import heatmap
 
-__all__ = ["rating_bias", "rating_errors_alike", "rating_shared_bias"]
+__all__ = ["pairs_drawn", "rating_bias", "rating_errors_alike", "rating_shared_bias", "task_ratings"]
 
 BAR = "rgba(128, 136, 150, 0.6)"  # intervals, beside what they are of
 MOST = 60  # workers with a name of their own on the axis
@@ -41,7 +42,7 @@ def rating_bias(found: RatingWorkers, *, title: str = "Bias of each worker") -> 
         error_y=interval(low, found.bias[order], high, color=BAR),
         mode="markers",
         marker={"size": 8, "color": np.where(clear, theme.WARN, theme.ACCENT)},
-        customdata=np.stack([called, found.n[order], found.scale[order], low, high], 1),
+        customdata=np.stack([called, found.n[order], found.scale[order], low, high, order], 1),  # the last for clicks
         hovertemplate="<b>%{customdata[0]}</b>: %{y:.3f} (%{customdata[3]:.3f} … %{customdata[4]:.3f})<br>"
         "%{customdata[1]} ratings, scale %{customdata[2]:.2f}<extra></extra>",
     )
@@ -81,7 +82,7 @@ def rating_shared_bias(
         fig.add_scatter(x=found.centres, y=planted, mode="lines", line=line, hoverinfo="skip", name="planted")
     half = np.where(tested, found.high[known] - bias, np.nan)
     told = np.stack([found.edges[:-1][known], found.edges[1:][known], found.tasks[known], found.workers[known]], 1)
-    told = np.column_stack([told, found.q_value[known]])
+    told = np.column_stack([told, found.q_value[known], np.flatnonzero(known)])  # the last for clicks
     for name, chosen, fill in (
         ("shared", shared, theme.WARN),
         ("not shown to be shared", ~shared & tested, theme.ACCENT),
@@ -104,6 +105,12 @@ def rating_shared_bias(
     return theme.legend_below(fig, 5)
 
 
+def pairs_drawn(found: RatingPairs, most: int = 40) -> IntArray:
+    """(≤ most,) numbers of the workers in the most pairs, whose rows and columns `rating_errors_alike` draws."""
+    pairs = np.bincount(np.r_[found.worker_a, found.worker_b], minlength=len(found.worker_ids))
+    return np.sort(np.argsort(-pairs, kind="stable")[: min(most, int((pairs > 0).sum()))])
+
+
 def rating_errors_alike(found: RatingPairs, most: int = 40, *, title: str = "Who errs alike?") -> go.Figure:
     """Draw the correlation of errors between workers; of many workers those in the most pairs.
 
@@ -111,10 +118,8 @@ def rating_errors_alike(found: RatingPairs, most: int = 40, *, title: str = "Who
         found: from `analysis.rating_pairs`.
         most: workers drawn.
     """
-    n_workers = len(found.worker_ids)
-    pairs = np.bincount(np.r_[found.worker_a, found.worker_b], minlength=n_workers)
-    chosen = np.sort(np.argsort(-pairs, kind="stable")[: min(most, int((pairs > 0).sum()))])
-    place = np.full(n_workers, -1)
+    chosen = pairs_drawn(found, most)
+    place = np.full(len(found.worker_ids), -1)
     place[chosen] = np.arange(len(chosen))
     a, b = place[found.worker_a], place[found.worker_b]
     both = (a >= 0) & (b >= 0)
@@ -137,3 +142,63 @@ def rating_errors_alike(found: RatingPairs, most: int = 40, *, title: str = "Who
         title=title,
         subtitle=f"pairs with tasks in common · reference: {found.reference}",
     )
+
+
+def task_ratings(
+    ratings: pd.DataFrame,
+    span: tuple[float, float],
+    truth: float,
+    estimate: tuple[float, float, float],
+    *,
+    reference: str = "gold",
+    estimated_by: str = "raykar-em",
+    title: str = "Ratings of one task",
+) -> go.Figure:
+    """Draw what each worker said about one task, and where that lies without what the worker is usually off by.
+
+    Args:
+        ratings: of `exhibits.rating_tasks.task_ratings`: worker, rating, without it, p value, surprising.
+        span: ends of the range of ratings.
+        truth: the reference's rating, NaN = unknown.
+        estimate: an aggregator's rating, and the ends of its interval.
+        reference: what the truth is called.
+        estimated_by: the aggregator.
+    """
+    table = ratings.sort_values("rating", kind="stable")
+    y, names = np.arange(len(table)), [theme.short(name) for name in table["worker"]]
+    fig = theme.figure(title=title, subtitle="one row per rating · open: without what its worker is usually off by")
+    middle, low, high = estimate
+    if middle == middle:
+        fig.add_vrect(x0=low, x1=high, fillcolor=theme.ACCENT, opacity=0.15, line_width=0, layer="below")
+    ends = [-0.6, len(table) - 0.4]
+    for x, dash, name in ((truth, "solid", reference), (middle, "dash", f"{estimated_by}, 95 % interval")):
+        if x == x:
+            line = {"color": theme.INK if dash == "solid" else theme.ACCENT, "width": 2, "dash": dash}
+            told = f"{name}: {x:.3f}<extra></extra>"
+            fig.add_scatter(x=[x, x], y=ends, mode="lines", line=line, name=name, hovertemplate=told)
+    for given, usual, row in zip(table["rating"], table["without it"], y, strict=True):
+        fig.add_shape(type="line", x0=given, x1=usual, y0=row, y1=row, line={"color": BAR, "width": 1.5}, layer="below")
+    fig.add_scatter(
+        x=table["without it"],
+        y=y,
+        mode="markers",
+        marker={"size": 9, "symbol": "circle-open", "color": theme.ACCENT},
+        hovertemplate="%{x:.3f} without the usual bias<extra></extra>",
+        name="without the usual bias",
+    )
+    odd = (table["surprising"] == "yes").to_numpy()
+    for chosen, color, name in ((~odd, theme.ACCENT, "rating"), (odd, theme.WARN, "surprising rating")):
+        if chosen.any():
+            fig.add_scatter(
+                x=table["rating"][chosen],
+                y=y[chosen],
+                mode="markers",
+                marker={"size": 11, "color": color},
+                customdata=np.stack([table["worker"][chosen], table["p value"][chosen], table.index[chosen]], 1),
+                hovertemplate="<b>%{customdata[0]}</b>: %{x:.3f}, p = %{customdata[1]:.2g}<extra></extra>",
+                name=name,
+            )
+    margin = 0.02 * (span[1] - span[0])
+    fig.update_xaxes(title="rating", range=[span[0] - margin, span[1] + margin])
+    fig.update_yaxes(tickvals=y, ticktext=names, range=ends, showgrid=False)
+    return theme.legend_below(fig, 6).update_layout(height=260 + 26 * max(len(table), 3))

@@ -30,6 +30,10 @@ class RefusedError(CrowdError):
     """A trial was refused, as the run itself would be."""
 
 
+class UntoldError(CrowdError):
+    """A trial took too long to tell anything; the run itself may be started all the same."""
+
+
 @dataclass(frozen=True)
 class Estimate:
     """What a run will need.
@@ -58,7 +62,8 @@ def estimate(spec: RunSpec, dataset: Labelled, *, workspace: Workspace | None = 
 
     Raises:
         RefusedError: the settings or the dataset are refused, as the run itself would be.
-        CrowdError: the trial failed, or took too long.
+        UntoldError: the trial took too long.
+        CrowdError: the trial failed.
     """
     workspace = workspace or Workspace.open()
     earlier = [r for r in list_runs(spec.dataset, ["finished"], workspace=workspace) if _is_alike(r, spec, dataset)]
@@ -131,7 +136,10 @@ def _measure(order: Mapping[str, Any], workspace: Workspace) -> dict[str, float]
             env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ, **workspace.environment},
         )
     except subprocess.TimeoutExpired as error:
-        raise CrowdError(f"A trial of two epochs took longer than {_PATIENCE} s, so there is no estimate.") from error
+        raise UntoldError(
+            f"A trial of two epochs took longer than {_PATIENCE} s, so how long this will take is not known. It can be "
+            "started all the same, and Runs tells how far it is; a smaller network takes less."
+        ) from error
     last = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()[-1:]
     if done.returncode == _REFUSED:
         raise RefusedError(last[0])

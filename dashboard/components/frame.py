@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import streamlit as st
 
@@ -13,6 +13,7 @@ from dashboard.components.collector import spare
 from dashboard.components.guard import refusals
 from dashboard.components.link import link
 from dashboard.components.text import as_text, count
+from dashboard.pages import TITLES
 
 _OF_RUNS = {
     "compare": ["accuracy", "classes", "curves", "calibration", "cost", "sweeps", "recovery"],
@@ -21,6 +22,20 @@ _OF_RUNS = {
 }
 _PRINTED = {"data": ["overview"], "mistakes": ["mistakes"], "annotators": ["agreement", "annotators"], **_OF_RUNS}
 """Page -> the parts of a report that hold its exhibits; Overview has a link of its own."""
+_INSTEAD: Mapping[str, tuple[str, str, dict[str, str]]] = {
+    "overview": ("How many ratings there are, how far from the truth and how well they agree", "data", {}),
+    "spans": ("What each worker said about a task", "tasks", {}),
+    "mistakes": ("Where in its range the whole crowd overrates or underrates", "ratings", {"view": "shared"}),
+    "annotators": ("Who rates too high or too low, and who errs alike", "ratings", {"view": "bias"}),
+    "rounds": ("Who rates too high or too low", "ratings", {"view": "bias"}),
+    "check": ("How many ratings there are, and what was left out of the file", "data", {}),
+    "aggregate": ("What the true ratings are by each aggregator", "ratings", {"view": "truth"}),
+    "review": ("Which ratings are surprising, and what each worker said", "tasks", {"sort": "surprise"}),
+    "next": ("On which tasks workers differ most", "tasks", {"sort": "spread"}),
+    "confusions": ("What each run learnt of the workers' biases", "compare", {}),
+    "omega": ("What each run learnt of the workers' biases", "compare", {}),
+}
+"""Page about classes -> what of it applies to ratings, and where that is."""
 
 
 def page(
@@ -55,18 +70,20 @@ def page(
 
 def _of_classes() -> None:
     """What applies where the labels are numbers and the page is about classes."""
-    dataset = state.get("dataset")
+    dataset, page = state.get("dataset"), state.page()
     opened = services.rated(dataset)
-    st.title(as_text(services.title(dataset)))
+    st.title(TITLES[page])
+    what, where, shown = _INSTEAD[page]
     st.info(
         f"The labels of {as_text(services.title(dataset))} are numbers from {opened.low:g} to {opened.high:g}, and "
-        "this page is about classes. Ratings shows who is off by how much, and what the true ratings are; Train "
-        "learns from them.",
+        f"this page is about classes. {what}: that is on {TITLES[where]}.",
         icon=":material/star_half:",
     )
     with st.container(horizontal=True):
-        link("ratings")
-        link("train")
+        link(where, **shown)
+        for other in ("ratings", "tasks", "train"):
+            if other != where:
+                link(other)
 
 
 def hidden_names() -> bool:
@@ -114,7 +131,8 @@ def _sidebar() -> bool:
         st.caption(f"{_tasks(opened)} · {count(opened.n_workers, 'worker')} · {_labels(opened)}")
         for note in () if isinstance(opened, CrowdDataset) else opened.notes:  # what was left out is told everywhere
             st.caption(as_text(note))
-        _print_link(state.page())
+        if isinstance(opened, CrowdDataset) or state.page() == "data":
+            _print_link(state.page())
     state.rename(lambda: services.other_names(dataset, hidden_names()))
     return True
 

@@ -29,6 +29,8 @@ FORMATS = {
         ("value", "entropy", "entropy (nats)", "distance", "agreement κ", "F1 of spans", "F1 of spans last"), "%.3f"
     ),
     **dict.fromkeys(("p_workers", "p_value", "q_value", "p_beyond", "q_beyond"), "%.2g"),
+    **dict.fromkeys(("p value", "its p value", "smallest p"), "%.2g"),
+    **dict.fromkeys(("mean rating", "spread of ratings", "usual bias", "without it"), "%.3f"),
     "bits per label": "%.2f",
     "gain_bits": "%.2f",
     "accuracy without": "%+.2f points",

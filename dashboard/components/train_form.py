@@ -251,12 +251,19 @@ def _estimate(names: Sequence[str], draft: services.Draft) -> None:
     if not draft["methods"]:
         st.caption("Choose at least one method.", width="stretch")
         return
+    from crowdcore.runs.estimation import UntoldError
+
     dataset = names[0]
 
     def look(waiting: bool) -> None:
         with refusals():
             try:
                 found = services.estimate(dataset, draft)
+            except UntoldError as slow:
+                if waiting:
+                    st.rerun(scope="app")
+                st.caption(f":material/hourglass_disabled: {as_text(slow)}", width="stretch")
+                return
             except services.Refusal:
                 if waiting:
                     st.rerun(scope="app")  # the start button has to know, too

@@ -75,12 +75,14 @@ def glance_at_ratings() -> None:
     """Numbers and agreement of labels that are numbers, and the way to who is off by how much."""
     dataset = state.get("dataset")
     view = ratings.rating_view(services.rated(dataset), state.get("reference"), hidden=hidden_names())
-    left, right = st.columns(2)
-    with left:
+    grid = st.grid(2, min_column_width=380, gap="small")
+    with grid.cell():
         show(ratings.summary(view), "summary", file=f"{dataset}-ratings", noun="measure", rows=12)
-    with right:
+    with grid.cell():
         show(ratings.agreement(view), "agreement", file=f"{dataset}-ratings-agreement", noun="coefficient")
-    link("ratings")
+    with st.container(horizontal=True):
+        link("ratings")
+        link("tasks")
 
 
 def metrics() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from crowdcore.exhibits import Exhibit, ratings
+from crowdcore.exhibits.ratings import RatingView
 from dashboard import services, state
 from dashboard.components.exhibit import show
 from dashboard.components.frame import hidden_names, page
 from dashboard.components.guard import fragment
 from dashboard.components.link import link
+from dashboard.components.live import live
 from dashboard.components.text import as_text
 
 VIEWS = {"bias": "Workers", "shared": "Shared bias", "pairs": "Who errs alike", "truth": "True ratings"}
@@ -27,43 +29,78 @@ def board() -> None:
     """What the ratings show, compared with the reference."""
     dataset = services.rated(state.get("dataset"))
     view = ratings.rating_view(dataset, state.get("reference"), hidden=hidden_names())
-    if dataset.features is not None:
-        link("train")
+    with st.container(horizontal=True):
+        link("tasks", "Tasks: what each worker said")
+        if dataset.features is not None:
+            link("train")
     which = state.one_of("view", list(VIEWS)) or "bias"
     st.segmented_control("View", list(VIEWS), format_func=VIEWS.__getitem__, **state.bind("view", which))
     if which == "shared":
-        draw_one(ratings.shared_bias(view), "shared")
+        draw_one(ratings.shared_bias(view), "shared", "Click a dot to see the tasks behind it.", part_of(view))
     elif which == "pairs":
-        draw_one(ratings.errors_alike(view), "pairs")
+        draw_one(ratings.errors_alike(view), "pairs", "Click a cell to see the tasks that both rated.", pair_of(view))
     elif which == "truth":
         show(ratings.aggregators(view), "aggregators", file=f"{dataset.name}-ratings-aggregation", noun="method")
     else:
-        draw_one(ratings.worker_bias(view), "workers")
-        left, right = st.columns(2)
-        with left:
+        draw_one(ratings.worker_bias(view), "workers", "Click a dot to see the worker's ratings.", worker_of(view))
+        grid = st.grid(2, min_column_width=380, gap="small")
+        with grid.cell():
             show(ratings.summary(view), "summary", file=f"{dataset.name}-ratings", noun="measure", rows=12)
-        with right:
+        with grid.cell():
             show(ratings.agreement(view), "agreement", file=f"{dataset.name}-ratings-agreement", noun="coefficient")
 
 
-def draw_one(exhibit: Exhibit, key: str) -> None:
-    """A figure, and its table below."""
+def draw_one(exhibit: Exhibit, key: str, hint: str, tasks: tuple[str, dict[str, str]] | None) -> None:
+    """A figure, the link to the tasks behind what was clicked, and the table."""
     show(exhibit, key, file=exhibit.name)
+    with live(f"{key}-clicked"):
+        if tasks is None:
+            st.caption(hint)
+        else:
+            link("tasks", as_text(tasks[0]), **tasks[1])
     listed = st.expander("As a table", key=f"{key}-table", on_change="rerun")
     if listed.open:
         with listed:
             show(Exhibit(exhibit.name, exhibit.title, None, exhibit.table), f"{key}-rows", file=exhibit.name)
 
 
+def worker_of(view: RatingView) -> tuple[str, dict[str, str]] | None:
+    """The link to the ratings of the worker chosen."""
+    worker = state.one_of("worker", view.workers)
+    return (f"All ratings of {worker}", {"worker": worker}) if worker else None
+
+
+def pair_of(view: RatingView) -> tuple[str, dict[str, str]] | None:
+    """The link to the tasks that the two workers chosen rated."""
+    worker, other = (state.one_of(key, view.workers) for key in ("worker", "other"))
+    return (f"Tasks of {worker} and {other}", {"worker": worker, "other": other}) if worker and other else None
+
+
+def part_of(view: RatingView) -> tuple[str, dict[str, str]] | None:
+    """The link to the tasks whose truth lies in the part of the range chosen."""
+    table = ratings.shared_bias(view).table
+    part = state.index_of("part", [str(n) for n in range(len(table))])
+    if part is None:
+        return None
+    least, most = (f"{table[end].iloc[part]:g}" for end in ("truth from", "truth to"))
+    where = {"column": view.truth.name, "least": least, "most": most}
+    return f"Tasks of {view.truth.name} from {least} to {most}", where
+
+
 def of_classes() -> None:
     """Where the labels are classes: the datasets whose labels are numbers."""
     st.title("Ratings")
+    opened = services.dataset(state.get("dataset"))
+    tags = opened.sentences is not None
+    here = f"{'Spans' if tags else 'Annotators'} shows who errs how here"
     st.info(
-        f"The labels of {as_text(state.get('dataset'))} are classes, and this page is about numbers. Choose a dataset "
-        "of ratings, or open a file of your own on the Data page.",
+        f"The labels of {as_text(state.get('dataset'))} are {'tags' if tags else 'classes'}, and this page is about "
+        f"numbers: {here}. Or choose a dataset of ratings, or open a file of your own on the Data page.",
         icon=":material/star_half:",
     )
     with st.container(horizontal=True):
+        link("spans" if tags else "annotators")
+        link("data")
         for name in services.rating_datasets():
             link("ratings", as_text(services.title(name)), dataset=name, reference=None)
 

@@ -7,6 +7,7 @@ import streamlit as st
 from crowdcore.exhibits import spans
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import page
+from dashboard.components.link import link
 from dashboard.components.text import as_text
 
 
@@ -20,13 +21,16 @@ def draw() -> None:
             "tag the tokens of sentences; Shared mistakes and Annotators show who errs how here.",
             icon=":material/format_ink_highlighter:",
         )
+        with st.container(horizontal=True):
+            link("mistakes")
+            link("annotators")
         return
     show(spans.span_scores(view), "span-scores")
     show(spans.span_errors(view), "span-errors")
-    left, right = st.columns(2)
-    with left:
+    grid = st.grid(2, min_column_width=420, gap="small")
+    with grid.cell():
         show(spans.span_types(view), "span-types")
-    with right:
+    with grid.cell():
         st.subheader("Shared boundary errors")
         show(spans.span_boundaries(view), "span-boundaries", noun="type")
 

@@ -6,6 +6,7 @@ from crowdcore import exhibits
 from crowdcore.data.items import has_media
 from crowdcore.exhibits import View
 from dashboard import state
+from dashboard.components import rated_tasks
 from dashboard.components.exhibit import choose_columns, looked_at, show
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
@@ -106,4 +107,4 @@ def links(view: View) -> None:
             link("tasks", "Next sentence", icon="navigate_next", task=after, **chosen)
 
 
-page("tasks", draw)
+page("tasks", draw, ratings=rated_tasks.draw)

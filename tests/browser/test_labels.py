@@ -17,7 +17,7 @@ from crowdcore.data.writers import write_folder
 from crowdcore.runs import Workspace
 from tests.browser.conftest import keep_estimates
 from tests.browser.lab import LONG, Lab, opened
-from tests.browser.steps import main, open_page, settled
+from tests.browser.steps import main, open_page, settled, stand_still
 from tests.rated_crowd import rated_folder
 
 METHODS = {"tagged": ("dl-mv", "crowd-layer"), "rated": ("dl-mean", "crowd-layer")}
@@ -91,14 +91,52 @@ def test_sentences_from_data_to_report(lab: Lab, tab: Page) -> None:
     expect(main(tab).get_by_text("Spans of the test split")).to_be_visible()
 
 
+def walk_to_a_rating(page: Page) -> None:
+    """From Ratings to its tasks, to one of them, to the next, and to all that one of its workers said."""
+    main(page).get_by_role("link", name="Tasks: what each worker said").click()
+    expect(main(page).get_by_role("heading", name="Tasks", exact=True)).to_be_visible()
+    settled(page)
+    row(page, 0)
+    expect(main(page).get_by_role("heading", name=re.compile(r"^t\d+$"))).to_be_visible()
+    first = page.url
+    settled(page)
+    expect(main(page).get_by_text("surprising rating first")).to_have_count(0)
+    expect(main(page).locator("[data-testid=stAlertContentError]")).to_have_count(0)
+    picture(page, "rated-task")
+    main(page).get_by_role("link", name="Next task").click()
+    expect(main(page).get_by_role("link", name="Previous task")).to_be_visible()
+    expect(page).not_to_have_url(first)
+    settled(page)
+    row(page, 0)
+    expect(page).to_have_url(re.compile(r"/tasks\?.*worker=w\d"))
+    expect(main(page).get_by_role("heading", name="Tasks", exact=True)).to_be_visible()
+    expect(main(page).get_by_role("combobox", name="Rated by")).to_have_value(re.compile(r"w\d"))
+    settled(page)
+
+
+def row(page: Page, number: int) -> None:
+    """Click a row of the page's first table."""
+    canvas = main(page).locator("canvas").first
+    stand_still(canvas)
+    canvas.click(position={"x": 12, "y": 52 + 33 * number}, force=True)  # a scroll area lies above it
+
+
 def test_ratings_from_data_to_report(lab: Lab, tab: Page) -> None:
     seen(tab, "/?dataset=rated", "Open a file")
     expect(tab.get_by_text("480 ratings from -2 to 3")).to_be_visible()
-    seen(tab, "/overview?dataset=rated", re.compile("The labels of .*rated.* are numbers"))
-    main(tab).get_by_role("link", name="Ratings").click()
+    for page in (
+        *("overview", "spans", "shared-mistakes", "annotators", "rounds", "check", "aggregate"),
+        "review",
+        "next",
+    ):
+        seen(tab, f"/{page}?dataset=rated", re.compile("The labels of .*rated.* are numbers"))
+    seen(tab, "/data?dataset=rated", "Open a file")  # leads to the page's address
+    seen(tab, "/overview?dataset=rated", "that is on Data")
+    main(tab).get_by_role("link", name="Ratings", exact=True).click()
     expect(main(tab).get_by_role("heading", name="Ratings")).to_be_visible()
     settled(tab)
     picture(tab, "rated-ratings")
+    walk_to_a_rating(tab)
     trained(tab, "rated", "test RMSE")
     ids = {run.spec.method: run.id for run in runs.list_runs("rated", workspace=lab.workspace)}
     chosen = "".join(f"&runs={run}" for run in ids.values())

@@ -21,7 +21,9 @@ from benchmarks.rounds import two_rounds
 from benchmarks.verdicts import DRIFTING, planted_crowd
 from crowdcore import aggregation, analysis, figures, load_dataset
 from crowdcore.data import simulate
+from crowdcore.exhibits import rating_tasks
 from crowdcore.exhibits.differences import rank_changes
+from crowdcore.exhibits.ratings import rating_view
 from crowdcore.learning import RecoveryPlan, RecoveryStudy, TrainingResult, study_recovery, train
 from crowdcore.learning.comparison.summary import class_bands
 from crowdcore.learning.recovery.measures import BOUNDS, MEASURES
@@ -171,6 +173,7 @@ DRAWN: dict[str, Callable[[], go.Figure]] = {
     "rating_biases": lambda: figures.rating_biases(
         analysis.rating_biases(rated(), aggregation.ratings.get("raykar-em").fit(rated()).bias[None])
     ),
+    "task_ratings": lambda: rating_tasks.task_ratings(rating_view(rated()), "t12").figure,
     "rating_errors_alike": lambda: figures.rating_errors_alike(
         analysis.rating_pairs(rated(), analysis.rating_truth(rated())), most=20
     ),

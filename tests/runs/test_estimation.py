@@ -76,3 +76,12 @@ def test_trials_of_candidates_take_their_time() -> None:
     parts = [{"seconds_per_epoch": s, "bytes": 10 * s, "epochs": 50, "share": 1 / s} for s in (2.0, 3.0, 1.0)]
     found = dry_run._of_trials(parts, seeds=4)
     assert found == {"seconds_per_epoch": 3 * 6 + 6 * 2, "bytes": 30, "epochs": 50, "share": 1 / 3}
+
+
+def test_a_trial_that_takes_too_long_says_that_the_run_can_be_started(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(estimation, "_PATIENCE", 0.01)
+    spec = make(epochs=3).spec
+    with pytest.raises(estimation.UntoldError, match="can be started all the same"):
+        estimate(spec, cc.read_dataset(spec.dataset))

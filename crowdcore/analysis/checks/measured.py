@@ -87,6 +87,10 @@ class Measures:
 
     def dependent_workers_percent(self) -> Measured:
         """Workers with a named partner; unknown are those who share too few tasks with anyone to be named."""
+        if self.dataset.sentences is not None:
+            return _nothing(
+                "The tokens of a sentence are no independent tasks, so dependent workers are not looked for"
+            )
         pairs, found = self._evidence.pairs, self._verdicts
         tested = ~np.isnan(pairs.p_beyond)
         chance = np.clip(pairs.expected_agreed / np.maximum(pairs.both_labelled, 1), 0, 1 - 1e-9)

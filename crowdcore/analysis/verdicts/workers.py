@@ -12,7 +12,7 @@ import pandas as pd
 from crowdcore.analysis.coordinated.groups import Group, group_of
 from crowdcore.analysis.coordinated.workers import PAIRS, linked_workers
 from crowdcore.analysis.evaluation.paired_tests import holm
-from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
+from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes, no_pairs
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
 from crowdcore.analysis.verdicts.confused import Confused, confused_cells
 from crowdcore.analysis.verdicts.copying import Copies, copies, copy_evidence
@@ -222,7 +222,7 @@ def worker_evidence(
     Args:
         dataset: the annotations.
         reference: as in `worker_verdicts`.
-        pairs: `copy_evidence` by this reference, where it is there already.
+        pairs: `copy_evidence` by this reference, where it is there already; of a crowd that tags tokens not needed.
         peers: `peer_beliefs` by this reference, where they are there already.
         level: chance that any honest worker is named.
 
@@ -233,8 +233,8 @@ def worker_evidence(
     _refuse(level=level)
     truth = resolve_reference(dataset, reference)
     peers = peer_beliefs(dataset, truth) if peers is None else peers
-    pairs = copy_evidence(dataset, truth) if pairs is None else pairs
-    independent = dataset.sentences is None  # tokens of a sentence are not
+    independent = dataset.sentences is None  # tokens of a sentence are not: who acts together is not tested
+    pairs = (pairs or copy_evidence(dataset, truth)) if independent else no_pairs(dataset, truth.name)
     groups = linked_workers(dataset, pairs, peers, TOGETHER * level)[0] if independent else ()
     return WorkerEvidence(
         dataset,

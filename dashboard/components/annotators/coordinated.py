@@ -15,6 +15,14 @@ from dashboard.components.text import as_text, count
 def coordinated() -> None:
     """Groups with what changes without them, then the chosen group."""
     view = looked_at()
+    if view.dataset.sentences is not None:
+        st.info(
+            "Workers who act together are not looked for here: the tokens of a sentence are no independent tasks. "
+            "Spans shows who makes which errors, Pairs who agrees with whom.",
+            icon=":material/format_ink_highlighter:",
+        )
+        link("spans")
+        return
     with st.spinner("Looking for workers who act together …", show_time=True):
         found = exhibits.coordinated.coordinated_workers(view)
     groups = len(found.table)

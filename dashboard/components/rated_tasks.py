@@ -1,0 +1,108 @@
+"""The page Tasks where labels are numbers: which to look at, and what the workers said about one of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from crowdcore.data.items import has_media
+from crowdcore.exhibits import Exhibit, rating_tasks
+from crowdcore.exhibits.ratings import rating_view
+from crowdcore.exhibits.tasks import task_number
+from dashboard import services, state
+from dashboard.components.exhibit import show
+from dashboard.components.frame import hidden_names
+from dashboard.components.guard import fragment
+from dashboard.components.link import link
+from dashboard.components.live import live
+from dashboard.components.media import LARGE, media
+from dashboard.components.pickers import named, optional
+from dashboard.components.text import as_text, count, number
+
+if TYPE_CHECKING:
+    from crowdcore.exhibits.ratings import RatingView
+
+FILTERS = ("sort", "worker", "other", "column", "least", "most")
+
+
+def draw() -> None:
+    """The page: one task if the address names one, else the list."""
+    one() if state.get("task") else listing()
+
+
+def looked_at() -> RatingView:
+    """What the page is about."""
+    return rating_view(services.rated(state.get("dataset")), state.get("reference"), hidden=hidden_names())
+
+
+@fragment
+def listing() -> None:
+    """Filters and table; a row of the table opens the page of its task."""
+    if state.get("task"):
+        st.rerun()
+    st.title("Tasks")
+    seen = looked_at()
+    with st.container(horizontal=True):
+        order = named("Order", "sort", rating_tasks.SORTS, width=330)
+        listed = sorted(seen.workers)
+        optional("Rated by", "worker", listed, "Anyone")
+        optional("And by", "other", listed, "Anyone")
+    found = listed_tasks(seen)
+    with live("listed"):
+        if not len(found.table):
+            nobody = "No task was rated by both." if state.get("other") else "No task has a rating."
+            st.info(nobody, icon=":material/filter_alt_off:")
+            return
+        st.caption(f"{count(len(found.table), 'task')}, {as_text(rating_tasks.SORTS[order].lower())}.")
+    show(found, "tasks", file=f"{state.get('dataset')}-tasks", noun="task", rows=16, limits="")
+
+
+def listed_tasks(seen: RatingView) -> Exhibit:
+    """The tasks that pass the filters of the address."""
+    order = state.one_of("sort", list(rating_tasks.SORTS)) or "surprise"
+    worker, other = (state.one_of(key, seen.workers) or "" for key in ("worker", "other"))
+    return rating_tasks.rated_tasks(seen, order, worker, other)  # type: ignore[arg-type]
+
+
+def one() -> None:
+    """One task: the item, its rating by the reference and by an aggregator, and what each worker said."""
+    dataset, seen, name = state.get("dataset"), looked_at(), state.get("task")
+    links(seen, name)
+    st.title(as_text(name))
+    found = rating_tasks.rated_task(seen, name)
+    grid = st.grid(2, min_column_width=380, gap="medium")
+    with grid.cell():
+        if not has_media(seen.dataset):
+            st.caption("This dataset has no images, texts or sounds of its items.")
+        media(dataset, task_number(seen.dataset, name), LARGE)
+        with st.container(horizontal=True):
+            st.metric(as_text(seen.truth.name), number(found.reference))
+            st.metric(as_text(rating_tasks.ESTIMATE), number(found.estimate))
+            st.metric("95 % interval", f"{number(found.low)} – {number(found.high)}")
+            st.metric("Mean rating", number(found.mean))
+            st.metric("Spread of ratings", number(found.spread))
+    with grid.cell():
+        if not found.n_ratings:
+            st.info("No worker has rated this task.", icon=":material/star_half:")
+            return
+        exhibit, file = rating_tasks.task_ratings(seen, name), f"{dataset}-{name}-ratings"
+        show(Exhibit(exhibit.name, exhibit.title, exhibit.figure, exhibit.table), "picture", file=file)
+        table = Exhibit(exhibit.name, exhibit.title, None, exhibit.table, exhibit.notes, click=exhibit.click)
+        show(table, "labels", file=file, noun="rating")
+        st.caption("A rating leads to all ratings of its worker.")
+
+
+def links(seen: RatingView, name: str) -> None:
+    """Back to the list, and to the tasks before and after in it."""
+    chosen = {key: state.get(key) for key in FILTERS}
+    names = listed_tasks(seen).table["task"].tolist()
+    at = names.index(name) if name in names else -1
+    with st.container(horizontal=True):
+        back = state.address("tasks", **chosen)
+        st.page_link("views/tasks.py", label="All tasks", icon=":material/arrow_back:", query_params=back)
+        link("ratings")
+        if at > 0:
+            link("tasks", "Previous task", icon="navigate_before", task=names[at - 1], **chosen)
+        if 0 <= at < len(names) - 1:
+            link("tasks", "Next task", icon="navigate_next", task=names[at + 1], **chosen)
