@@ -1,8 +1,9 @@
 """Where `auto` gains, ties and loses against the methods it chooses from, and others.
 
-    CROWDCORE_DATA=<folder with leaves, mnist, fashion_mnist> python -m benchmarks.auto [seeds] [set …] [--gold | --none]
+    CROWDCORE_DATA=<folder with leaves, mnist, …> python -m benchmarks.auto [seeds] [set …] [--gold | --none]
 
-Seeds are their number, the first ones, or which, as in `5000,5001`. Each crowd is told on stderr as soon as it is measured.
+Seeds are their number, the first ones, or which, as in `5000,5001`. Each crowd is told on stderr as soon as it is
+measured.
 
 Sets: simulated features with CoNAL's, Tanno's and CCC's crowds, among them those where clusters of features do not
 follow classes; MNIST and Fashion-MNIST under the same crowds; `leaves` in folds. Every seed is another crowd on other
