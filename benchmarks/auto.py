@@ -1,8 +1,9 @@
 """Where `auto` gains, ties and loses against the methods it chooses from, and others.
 
-    CROWDCORE_DATA=<folder with leaves, mnist, fashion_mnist> python -m benchmarks.auto [seeds] [set …]
+    CROWDCORE_DATA=<folder with leaves, mnist, …> python -m benchmarks.auto [seeds] [set …] [--gold | --none]
 
-Seeds are their number, the first ones, or which, as in `5000,5001`.
+Seeds are their number, the first ones, or which, as in `5000,5001`. Each crowd is told on stderr as soon as it is
+measured.
 
 Sets: simulated features with CoNAL's, Tanno's and CCC's crowds, among them those where clusters of features do not
 follow classes; MNIST and Fashion-MNIST under the same crowds; `leaves` in folds. Every seed is another crowd on other
@@ -137,6 +138,15 @@ SETS: dict[str, Callable[[int], CrowdDataset]] = {
 GOLD = {"gold": "gold", "no gold": "none"}
 
 
+def told(name: str, gold: str, seed: int) -> tuple[dict[str, float], np.ndarray, float]:
+    """What one crowd has, also written to stderr."""
+    found, weight, seconds = accuracies(SETS[name](seed), GOLD[gold])
+    words = ", ".join(f"{method} {accuracy:.2f}" for method, accuracy in found.items())
+    shares = " ".join(f"{share:.2f}" for share in weight)
+    print(f"{name}, {gold}, seed {seed}: {words}; weights {shares}; {seconds:.0f} s", file=sys.stderr, flush=True)
+    return found, weight, seconds
+
+
 def accuracies(crowd: CrowdDataset, select_on: str) -> tuple[dict[str, float], np.ndarray, float]:
     """Test accuracy in percent of every method and of auto; what auto gives each to weigh; its seconds."""
     found = {
@@ -154,7 +164,9 @@ def accuracies(crowd: CrowdDataset, select_on: str) -> tuple[dict[str, float], n
 def main() -> None:
     torch.set_num_threads(1)
     numbers = [a for a in sys.argv[1:] if a.replace(",", "").isdigit()]
-    asked = [name for name in SETS if any(a in name for a in sys.argv[1:] if a not in numbers)] or list(SETS)
+    parts = [a for a in sys.argv[1:] if a not in numbers and not a.startswith("--")]
+    asked = [name for name in SETS if any(a in name for a in parts)] or list(SETS)
+    golds = [gold for gold, select_on in GOLD.items() if f"--{select_on}" in sys.argv[1:]] or list(GOLD)
     given = numbers[0] if numbers else "5"
     which = [int(a) for a in given.split(",") if a] if "," in given else list(range(int(given)))
     seeds = len(which)
@@ -162,9 +174,9 @@ def main() -> None:
     print("|---|---|" + "---|" * (len(METHODS) + 5))
     verdicts: list[str] = []
     for name in asked:
-        for gold, select_on in GOLD.items():
+        for gold in golds:
             try:
-                runs = [accuracies(SETS[name](seed), select_on) for seed in which]
+                runs = [told(name, gold, seed) for seed in which]
             except DataError as error:
                 print(f"| {name} | not measured: {error} |")
                 break

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
+
 from crowdcore import runs
-from crowdcore.learning import presets
+from crowdcore.data.rows import Rows
+from crowdcore.data.writers import write_folder
+from crowdcore.learning import presets, trials
+from tests.learning.helpers import featured_crowd
 from tests.rated_crowd import rated_folder
 from tests.runs.conftest import crowd_folder, make, record_template, workspace  # noqa: F401
 
@@ -68,3 +75,27 @@ def test_labels_that_are_numbers_are_trained_on_by_the_same_command(crowdcore, r
         again = crowdcore("ratings", *asked, "--checkpoint", tmp_path / "kept")
         assert again["errors"] == found["errors"] and any((tmp_path / "kept").rglob("*.safetensors"))
     assert "for ratings" in refused("train", folder, "--method", "conal")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (np.full(6, 3), None),
+        (np.full(6, np.nan), "Fill or drop them first."),
+        (np.full(6, np.inf), "Fill or drop them first."),
+        (np.zeros(0), "cannot be read"),
+    ],
+    ids=["the same for all", "NaN", "infinite", "none at all"],
+)
+def test_auto_has_a_result_or_one_line_on_odd_features(value, said, crowdcore, refused, monkeypatch, tmp_path):
+    monkeypatch.setattr(trials, "FOLDS", 2)
+    monkeypatch.setattr(trials, "REPLICAS", 1)
+    crowd = featured_crowd()
+    features = np.tile(value, (crowd.n_tasks, 1)).astype(np.float32)
+    folder = write_folder(replace(crowd, features=Rows.from_array(features)), tmp_path / "odd")
+    asked = ("train", folder, "--method", "auto", "--seeds", 1, *SHORT, "--set", "select_on=none")
+    if said:
+        assert said in refused(*asked)
+    else:
+        found = crowdcore(*asked)
+        assert found["method"] == "auto" and 0 <= found["selected_mean"] <= 1
