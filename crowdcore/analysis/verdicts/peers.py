@@ -124,7 +124,8 @@ def _taking_out(
     without = (counts[r, true, given] - share + _SHRINKAGE * pooled) / (counts.sum(2)[r, true] - share + _SHRINKAGE)
     cell = i.astype(np.int64) * n_classes + true
     change = np.bincount(cell, np.log(without) - own[one, true], n_tasks * n_classes)
-    return change.reshape(n_tasks, n_classes) + np.log1p(-q * size[:, None] / (of_class + _FLOOR))
+    change += np.log1p(-q * size[:, None] / (of_class + _FLOOR)).ravel()
+    return np.asarray(change.reshape(n_tasks, n_classes))
 
 
 def by_gold(dataset: CrowdDataset, truth: Reference) -> str:

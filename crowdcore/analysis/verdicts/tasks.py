@@ -156,7 +156,11 @@ def task_verdicts(
 
 
 def _surprise(peers: Peers, label: IntArray) -> FloatArray:
-    """(n_tasks,) p-value of labels so improbable if ``label`` is true."""
+    """(n_tasks,) p-value of labels so improbable if ``label`` is true.
+
+    By confusions that contain the task: without it, some labels would be improbable for want of others alone, and up to
+    twice as many tasks as the level says would be below it.
+    """
     rows = np.exp(peers.log_confusion)
     mean = -(rows * peers.log_confusion).sum(2)
     variance = (rows * peers.log_confusion**2).sum(2) - mean**2
