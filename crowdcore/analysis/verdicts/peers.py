@@ -18,7 +18,7 @@ BY_PEERS = (
 )
 _SHRINKAGE = 4.0  # pseudo-labels by which a row of a worker's confusion is pulled to the crowd's
 _FLOOR = 0.5  # pseudo-labels of each cell of the crowd's own confusion
-_LEAST = 1e-9  # share of a label below which a task has not been counted
+_LEAST = 1e-4  # share of a task in a class that is taken out of its counts; less than that would move beliefs as little
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,15 +115,16 @@ def _taking_out(
         q = np.nan_to_num(truth.posterior)
     votes, crowd = vote_counts(task, label, n_tasks, n_classes), counts.sum(0)
     size, of_class = votes.sum(1), crowd.sum(1)
-    one, true = np.nonzero(q[task] > _LEAST)  # other rows of the confusions do not contain the task
-    i, r, given = task[one], worker[one], label[one]
-    share = q[i, true]
-    pooled = (crowd[true, given] - share * votes[i, given] + _FLOOR) / (
-        of_class[true] - share * size[i] + _FLOOR * n_classes
+    one, true = np.nonzero((q > _LEAST)[task])  # other rows of the confusions do not contain the task
+    i, given = task[one].astype(np.int64), label[one]
+    cell, row = i * n_classes + true, worker[one].astype(np.int64) * n_classes + true
+    share, labels = q.take(cell), size[i]
+    pooled = (crowd.take(true * n_classes + given) - share * votes.take(i * n_classes + given) + _FLOOR) / (
+        of_class[true] - share * labels + _FLOOR * n_classes
     )
-    without = (counts[r, true, given] - share + _SHRINKAGE * pooled) / (counts.sum(2)[r, true] - share + _SHRINKAGE)
-    cell = i.astype(np.int64) * n_classes + true
-    change = np.bincount(cell, np.log(without) - own[one, true], n_tasks * n_classes)
+    n, total = counts.take(row * n_classes + given), counts.sum(2).take(row)
+    without = (n - share + _SHRINKAGE * pooled) / (total - share + _SHRINKAGE)
+    change = np.bincount(cell, np.log(without) - own.take(one * n_classes + true), n_tasks * n_classes)
     change += np.log1p(-q * size[:, None] / (of_class + _FLOOR)).ravel()
     return np.asarray(change.reshape(n_tasks, n_classes))
 

@@ -76,8 +76,8 @@ def test_a_model_s_task_is_taken_out_by_what_it_counted() -> None:
         unknown = truth.posterior.copy()
         unknown[task] = np.nan  # the task is in no count
         expected = peer_beliefs(simulated, replace(truth, posterior=unknown)).crowd[task]
-        assert found.held_out[task] == pytest.approx(expected, rel=1e-6)
-        assert not np.allclose(found.crowd[task], expected, rtol=1e-6)
+        assert found.held_out[task] == pytest.approx(expected, abs=1e-4)
+        assert not np.allclose(found.crowd[task], expected, atol=1e-4)
 
 
 def test_guesses_contradict_gold_as_often_as_guesses_do() -> None:
