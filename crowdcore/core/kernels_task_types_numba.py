@@ -9,6 +9,7 @@ from crowdcore.core.types import FloatArray, IntArray
 
 _compiled = numba.njit(nogil=True, cache=True, boundscheck=False)
 _MOST = 1e250  # of a product of hints
+_IN_ONE = 16  # chances, of at least 1e-6, that are multiplied before they are scaled
 
 
 @_compiled
@@ -20,7 +21,7 @@ def fit_step(
     wrong: IntArray,
     label: IntArray,
     hint: FloatArray,
-    log_chance: FloatArray,
+    chance: FloatArray,
     prior: FloatArray,
     slope: FloatArray,
     alone: float,
@@ -29,43 +30,50 @@ def fit_step(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The E-step of `task_types` on the tasks ``start:stop``.
 
-    ``log_chance`` (2, n_rows, D) is the log chance of a right and of a wrong label. Fills ``level`` (n_tasks, D), the
-    likelihood of each task's right and wrong labels up to a factor. Returns the expected tasks of each type (D, 2);
-    each row's expected labels at each difficulty (n_rows, D); and of its right labels the expected slopes (n_rows,).
+    ``chance`` (2, n_rows, D) is that of a right and of a wrong label. Fills ``level`` (n_tasks, D), the likelihood of
+    each task's right and wrong labels up to a factor. Returns the expected tasks of each type (D, 2); each row's
+    expected labels at each difficulty (n_rows, D); and of its right labels the expected slopes (n_rows,).
     """
-    n_rows, n_levels = log_chance.shape[1:]
-    number = np.zeros((n_levels, 2))
+    n_rows, n_levels = chance.shape[1:]
+    free, misled = prior[:, 0].copy(), prior[:, 1].copy()
+    n_free, n_misled = np.zeros(n_levels), np.zeros(n_levels)
     labels, right_slope = np.zeros((n_rows, n_levels)), np.zeros(n_rows)
-    foil, likelihood = np.ones(n_classes), np.empty(n_levels)
+    foil, likelihood, own = np.ones(n_classes), np.empty(n_levels), np.empty(n_levels)
     for i in range(start, stop):
         first, last = task_start[i], task_start[i + 1]
-        level[i] = 0.0
+        own[:] = 1.0
         toward, foiled = float(n_classes - 1), 1.0 / max(n_classes - 1, 1)
         for j in range(first, last):
-            chance = log_chance[wrong[j], row[j]]
+            of = chance[wrong[j], row[j]]
             for d in range(n_levels):
-                level[i, d] += chance[d]
+                own[d] *= of[d]
+            if (j - first) % _IN_ONE == _IN_ONE - 1:
+                own /= own.max()
             if wrong[j]:
                 before = foil[label[j]]
                 foil[label[j]] = min(before * hint[j], _MOST)
                 toward += foil[label[j]] - before
                 foiled *= alone
-        largest, total, mean_slope = level[i].max(), 0.0, 0.0
         foiled *= toward
+        scale, total, mean_slope = 1.0 / own.max(), 0.0, 0.0
         for d in range(n_levels):
-            level[i, d] = np.exp(level[i, d] - largest)
-            likelihood[d] = level[i, d] * (prior[d, 0] + prior[d, 1] * foiled)
+            own[d] *= scale
+            level[i, d] = own[d]
+            likelihood[d] = own[d] * (free[d] + misled[d] * foiled)
+        for d in range(n_levels):
             total += likelihood[d]
+        scale = 1.0 / total
         for d in range(n_levels):
-            number[d, 0] += level[i, d] * prior[d, 0] / total
-            number[d, 1] += level[i, d] * prior[d, 1] * foiled / total
-            likelihood[d] /= total
+            likelihood[d] *= scale
+            n_free[d] += own[d] * scale
+            n_misled[d] += own[d] * (scale * foiled)
+        for d in range(n_levels):
             mean_slope += slope[d] * likelihood[d]
         for j in range(first, last):
             foil[label[j]] = 1.0
             if not wrong[j]:
                 right_slope[row[j]] += mean_slope
-            expected = labels[row[j]]
+            of = labels[row[j]]
             for d in range(n_levels):
-                expected[d] += likelihood[d]
-    return number, labels, right_slope
+                of[d] += likelihood[d]
+    return np.stack((n_free * free, n_misled * misled), 1), labels, right_slope

@@ -71,7 +71,7 @@ def verdicts(
     judged, noun = (tasks.gold >= 0) & (tasks.label >= 0), view.dataset.task_noun
     against, labelled = (judged & (tasks.label != tasks.gold)).sum(), (tasks.n_annotations > 0).sum()
     wrong = (
-        f"What the workers say together, weighed by their mistakes on the same {noun}s, contradicts {view.reference} "
+        f"What the workers say together, weighed by their mistakes on the other {noun}s, contradicts {view.reference} "
         f"on {against:,} of {judged.sum():,} {noun}s."
         if view.truth.checked
         else f"What the workers say together is wrong on about {tasks.in_doubt:,.0f} of {labelled:,} {noun}s if they "

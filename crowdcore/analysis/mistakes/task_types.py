@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, log_expit
+from scipy.special import expit
 
 from crowdcore.core.parallel import n_ranges, run_ranges
 from crowdcore.core.types import FloatArray, IntArray
@@ -87,9 +87,9 @@ def fit_task_types(labels: Labels) -> TaskTypes:
     hint, level = _hints(of, n_wrong, crowd), np.empty((len(of.task_start) - 1, len(_LEVELS)))
     given = of.task_start, of.row, of.wrong, of.label, hint
 
-    def expected() -> tuple[FloatArray, FloatArray, FloatArray]:
-        chances, several = _log_chances(beta), n_ranges(len(of.row) * len(_LEVELS), n_rows * len(_LEVELS))
+    several = n_ranges(len(of.row) * len(_LEVELS), n_rows * len(_LEVELS))
 
+    def expected(chances: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         def part(_: int, first: int, last: int) -> tuple[FloatArray, FloatArray, FloatArray]:
             return fit_step(first, last, *given, chances, prior, _SLOPES, ALONE, n, level)
 
@@ -98,25 +98,22 @@ def fit_task_types(labels: Labels) -> TaskTypes:
         return number, labels, right_slope
 
     for _ in range(_STEPS):
-        number, n_labels, right_slope = expected()
-        right = _chance(beta)
+        chances = _chances(beta)
+        number, n_labels, right_slope = expected(chances)
+        right = chances[0]
         gradient = right_slope - (n_labels * right) @ _SLOPES
         curvature = (n_labels * right * (1 - right)) @ _SLOPES**2
         prior = number / max(number.sum(), 1e-300)
         beta = np.clip(beta + np.clip(gradient / np.maximum(curvature, 1e-9), -1, 1), -_MOST, _MOST)
-    expected()
-    return TaskTypes(_chance(beta), prior, level, hint, crowd)
+    chances = _chances(beta)
+    expected(chances)
+    return TaskTypes(chances[0], prior, level, hint, crowd)
 
 
-def _chance(beta: FloatArray) -> FloatArray:
-    """(n_rows, D) σ(slope β - d)."""
-    return np.asarray(expit(_SLOPES * beta[:, None] - _LEVELS))
-
-
-def _log_chances(beta: FloatArray) -> FloatArray:
-    """(2, n_rows, D) log chance of a right and of a wrong label."""
+def _chances(beta: FloatArray) -> FloatArray:
+    """(2, n_rows, D) chance of a right label, σ(slope β - d), and of a wrong one."""
     logit = _SLOPES * beta[:, None] - _LEVELS
-    return np.stack([log_expit(logit), log_expit(-logit)])
+    return np.stack([expit(logit), expit(-logit)])
 
 
 def _hints(of: Labels, n_wrong: FloatArray, crowd: FloatArray) -> FloatArray:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdcore.analysis.reference import Reference
-from crowdcore.analysis.workers.confusion import refuse_beyond, row_shares, worker_confusion
-from crowdcore.core.kernels import softmax_rows
+from crowdcore.analysis.workers.confusion import refuse_beyond, row_shares
+from crowdcore.core.kernels import confusion_counts, soft_confusion_counts, softmax_rows, vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -18,6 +18,7 @@ BY_PEERS = (
 )
 _SHRINKAGE = 4.0  # pseudo-labels by which a row of a worker's confusion is pulled to the crowd's
 _FLOOR = 0.5  # pseudo-labels of each cell of the crowd's own confusion
+_LEAST = 1e-4  # share of a task in a class that is taken out of its counts; less than that would move beliefs as little
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,7 @@ class Peers:
         judge: (P, C) what is believed of the task by everything but the worker's own label, rows sum to 1; gold as
             0 and 1; NaN where there is no gold, or, without gold, no other label.
         crowd: (n_tasks, C) what all labels of a task say together, NaN without labels.
+        held_out: (n_tasks, C) the same by confusions that are counted on the other tasks only.
         log_confusion: (n_workers, C, C) log of the confusions that this rests on, row = true class.
         sentence: what is taken for the truth, in words.
     """
@@ -42,6 +44,7 @@ class Peers:
     label: IntArray
     judge: FloatArray
     crowd: FloatArray
+    held_out: FloatArray
     log_confusion: FloatArray
     sentence: str
 
@@ -55,6 +58,10 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference) -> Peers:
     distribution. So a worker is never judged by the own label, and workers with few labels do not get confusions
     that fit them perfectly. Where the reference is gold, gold itself is the judge.
 
+    Those counts contain task i, so q_i knows its gold (or what the model made of it) beforehand: held against gold, it
+    errs too rarely. ``held_out`` is q_i after task i has been taken out of n^s, π^g and ρ: exactly what a new count of
+    all other tasks gives.
+
     Raises:
         DataError: arrays of annotations times classes that do not fit.
     """
@@ -67,7 +74,11 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference) -> Peers:
     key = dataset.task.astype(np.int64) * n_workers + dataset.worker
     first = np.unique(key, return_index=True)[1]
     task, worker, label = dataset.task[first], dataset.worker[first], dataset.label[first]
-    counts = worker_confusion(dataset, truth).counts
+    labels = task, worker, label
+    if truth.posterior is None:
+        counts = confusion_counts(*labels, truth.labels, n_workers, n_classes)
+    else:
+        counts = soft_confusion_counts(*labels, truth.posterior, n_workers)
     pooled = row_shares(counts.sum(0) + _FLOOR)
     rows = (counts + _SHRINKAGE * pooled) / (counts.sum(2, keepdims=True) + _SHRINKAGE)
     log_confusion = np.log(rows)
@@ -76,7 +87,8 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference) -> Peers:
     start = np.searchsorted(task, np.arange(dataset.n_tasks))
     total = np.full((dataset.n_tasks, n_classes), np.nan)
     some = np.flatnonzero(dataset.annotated)
-    total[some] = np.add.reduceat(own, start[some], axis=0) + np.log(prior / prior.sum()) if len(some) else 0.0
+    total[some] = np.add.reduceat(own, start[some], axis=0) + np.log(prior) if len(some) else 0.0
+    held_out = total + _taking_out(*labels, own, counts, truth)
     if truth.checked:
         known = truth.labels[task]
         judge = np.where(known[:, None] >= 0, np.arange(n_classes) == known[:, None], np.nan)
@@ -88,7 +100,33 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference) -> Peers:
         judge = np.where(others[:, None], beliefs, np.nan)
         sentence = BY_PEERS.format(name=truth.name)
     softmax_rows(total)
-    return Peers(first, task, worker, label, judge, total, log_confusion, sentence)
+    softmax_rows(held_out)
+    return Peers(first, task, worker, label, judge, total, held_out, log_confusion, sentence)
+
+
+def _taking_out(
+    task: IntArray, worker: IntArray, label: IntArray, own: FloatArray, counts: FloatArray, truth: Reference
+) -> FloatArray:
+    """(n_tasks, C) what log beliefs change by if each task is not counted in confusions and prior; ``own`` (A, C)."""
+    n_tasks, n_classes = len(truth.labels), counts.shape[1]
+    if truth.posterior is None:
+        q = (np.arange(n_classes) == truth.labels[:, None]).astype(np.float64)
+    else:
+        q = np.nan_to_num(truth.posterior)
+    votes, crowd = vote_counts(task, label, n_tasks, n_classes), counts.sum(0)
+    size, of_class = votes.sum(1), crowd.sum(1)
+    one, true = np.nonzero((q > _LEAST)[task])  # other rows of the confusions do not contain the task
+    i, given = task[one].astype(np.int64), label[one]
+    cell, row = i * n_classes + true, worker[one].astype(np.int64) * n_classes + true
+    share, labels = q.take(cell), size[i]
+    pooled = (crowd.take(true * n_classes + given) - share * votes.take(i * n_classes + given) + _FLOOR) / (
+        of_class[true] - share * labels + _FLOOR * n_classes
+    )
+    n, total = counts.take(row * n_classes + given), counts.sum(2).take(row)
+    without = (n - share + _SHRINKAGE * pooled) / (total - share + _SHRINKAGE)
+    change = np.bincount(cell, np.log(without) - own.take(one * n_classes + true), n_tasks * n_classes)
+    change += np.log1p(-q * size[:, None] / (of_class + _FLOOR)).ravel()
+    return np.asarray(change.reshape(n_tasks, n_classes))
 
 
 def by_gold(dataset: CrowdDataset, truth: Reference) -> str:

@@ -44,8 +44,8 @@ class TaskVerdicts:
     Attributes:
         verdict: str, a key of `TASK_VERDICTS`.
         reason: index into `REASONS`.
-        label: what the labels together say.
-        sure: the probability of that label, given the workers' confusions.
+        label: what the labels together say; where the reference is gold, by confusions counted on the other tasks.
+        sure: the probability of that label, by the workers' confusions on the other tasks.
         second: the most frequent other label among those given, -1 without one.
         dissent: share of the second label.
         n_annotations: labels given.
@@ -93,7 +93,8 @@ def task_verdicts(
 ) -> TaskVerdicts:
     """Which labels to take, which tasks to label again, and which no label will settle.
 
-    With the crowd's belief q_i (`peer_beliefs`) and its most probable class c:
+    With q_i what the labels say by confusions counted on the other tasks (`peer_beliefs`), and c its most probable
+    class, or without gold that of all counts:
 
     - **ambiguous**: the labels' surprise ``-Σ_r log π^r[c, y_i^r]`` is beyond what the workers' confusions explain,
       and each of the two labels has at least the share ``split`` and two votes. The surprise is compared with a gamma
@@ -118,10 +119,11 @@ def task_verdicts(
     truth = resolve_reference(dataset, reference)
     peers = peer_beliefs(dataset, truth) if peers is None else peers
     total, there = dataset.labels_per_task, dataset.annotated
-    label = np.where(there, np.nan_to_num(peers.crowd, nan=-1.0).argmax(1), -1)
+    said = peers.held_out if truth.checked else peers.crowd
+    label = np.where(there, np.nan_to_num(said, nan=-1.0).argmax(1), -1)
     votes = vote_counts(dataset.task, dataset.label, dataset.n_tasks, dataset.n_classes)
     here = np.arange(dataset.n_tasks), np.maximum(label, 0)
-    belief, first_votes = peers.crowd[here], votes[here]
+    belief, first_votes = peers.held_out[here], votes[here]
     votes[here] = 0
     second_votes = votes.max(1)
     second = np.where(second_votes > 0, votes.argmax(1), -1)
@@ -154,7 +156,11 @@ def task_verdicts(
 
 
 def _surprise(peers: Peers, label: IntArray) -> FloatArray:
-    """(n_tasks,) p-value of labels so improbable if ``label`` is true."""
+    """(n_tasks,) p-value of labels so improbable if ``label`` is true.
+
+    By confusions that contain the task: without it, some labels would be improbable for want of others alone, and up to
+    twice as many tasks as the level says would be below it.
+    """
     rows = np.exp(peers.log_confusion)
     mean = -(rows * peers.log_confusion).sum(2)
     variance = (rows * peers.log_confusion**2).sum(2) - mean**2

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from benchmarks.verdicts import honest_crowd
 from crowdcore import analysis
+from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.tasks import REASONS
 from crowdcore.core.errors import SettingError
 from tests.analysis.crowds import make_crowd
@@ -42,19 +45,46 @@ def test_labels_against_gold_are_told_apart_by_how_sure_they_are() -> None:
     assert (found.label[60], found.gold[60]) == (0, 1)
 
 
-def test_the_belief_is_bayes_rule_spelt_out() -> None:
+def test_the_belief_is_bayes_rule_by_a_new_count_of_the_other_tasks() -> None:
     simulated = honest_crowd(4, n_tasks=40, n_workers=5)
-    found = analysis.task_verdicts(simulated)
-    counts = analysis.worker_confusion(simulated).counts
-    pooled = counts.sum(0) + 0.5
-    pooled /= pooled.sum(1, keepdims=True)
-    prior = counts.sum((0, 2)) + 0.5
-    own = simulated.task == 7
-    belief = prior / prior.sum()
-    for worker, label in zip(simulated.worker[own], simulated.label[own], strict=True):
-        rows = (counts[worker] + 4 * pooled) / (counts[worker].sum(1, keepdims=True) + 4)
-        belief = belief * rows[:, label]
-    assert found.sure[7] == pytest.approx(belief.max() / belief.sum())
+    repeat = np.flatnonzero(simulated.task == 7)[:1]  # of a repeat the first label counts
+    rows = np.r_[: repeat[0] + 1, repeat, repeat[0] + 1 : simulated.n_annotations]
+    label = simulated.label[rows]
+    label[repeat + 1] = (label[repeat] + 1) % 4
+    repeated = replace(simulated, task=simulated.task[rows], worker=simulated.worker[rows], label=label, extra=None)
+    for crowd in (simulated, repeated):
+        found = analysis.task_verdicts(crowd)
+        for task in (0, 7, 23):
+            counts = analysis.worker_confusion(simulated.where(simulated.task != task)).counts
+            pooled = counts.sum(0) + 0.5
+            pooled /= pooled.sum(1, keepdims=True)
+            belief = counts.sum((0, 2)) + 0.5
+            own = simulated.task == task
+            for worker, given in zip(simulated.worker[own], simulated.label[own], strict=True):
+                shares = (counts[worker] + 4 * pooled) / (counts[worker].sum(1, keepdims=True) + 4)
+                belief = belief * shares[:, given]
+            assert found.sure[task] == pytest.approx(belief.max() / belief.sum())
+            assert found.label[task] == belief.argmax()
+
+
+def test_a_model_s_task_is_taken_out_by_what_it_counted() -> None:
+    simulated = honest_crowd(4, n_tasks=40, n_workers=5)
+    truth = analysis.resolve_reference(simulated, "dawid-skene")
+    assert truth.posterior is not None
+    found = peer_beliefs(simulated, truth)
+    for task in (0, 7, 23):
+        unknown = truth.posterior.copy()
+        unknown[task] = np.nan  # the task is in no count
+        expected = peer_beliefs(simulated, replace(truth, posterior=unknown)).crowd[task]
+        assert found.held_out[task] == pytest.approx(expected, abs=1e-4)
+        assert not np.allclose(found.crowd[task], expected, atol=1e-4)
+
+
+def test_guesses_contradict_gold_as_often_as_guesses_do() -> None:
+    crowd = honest_crowd(1, n_tasks=400, n_classes=10, n_workers=100, per_task=3)
+    guesses = replace(crowd, label=np.random.default_rng(2).integers(10, size=crowd.n_annotations))
+    found = analysis.task_verdicts(guesses)
+    assert (found.label != found.gold).mean() == pytest.approx(0.9, abs=0.05)
 
 
 def test_a_moved_threshold_moves_verdicts() -> None:
