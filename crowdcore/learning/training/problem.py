@@ -94,6 +94,11 @@ class Problem:
         """(A,) worker of each annotation."""
         return self.dataset.worker[self.annotation].astype(np.int64)
 
+    @property
+    def labels_per_worker(self) -> IntArray:
+        """(R,) annotations to learn from by each worker."""
+        return np.bincount(self.worker[: self.n_train_annotations], minlength=self.n_workers)
+
     @cached_property
     def label(self) -> IntArray:
         """(A,) label of each annotation."""
