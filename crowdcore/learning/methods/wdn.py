@@ -39,10 +39,10 @@ class WdnSettings(Settings):
 class Wdn(DoctorNet):
     """``-mean log p_i^r(y_i^r)``, then, with the network frozen, ``-mean log m_i(y_i^r)`` for the weights w.
 
-    The prediction is ``Σ_r w_r p_i^r`` with w = softmax of a number per worker with training labels. In the loss of the weights a task's own workers
-    are left out: ``m_i = Σ_{s∉R_i} w_s p_i^s / Σ_{s∉R_i} w_s``, so that no weight is learnt on labels that its head has
-    seen; tasks that all workers labelled do not count. The weights already learn while the network does, which gets
-    no gradient from them.
+    The prediction is ``Σ_r w_r p_i^r`` with w = softmax of a number per worker with training labels. In the loss of
+    the weights a task's own workers are left out: ``m_i = Σ_{s∉R_i} w_s p_i^s / Σ_{s∉R_i} w_s``, so that no weight is
+    learnt on labels that its head has seen; tasks that all workers labelled do not count. The weights already learn
+    while the network does, which gets no gradient from them.
     """
 
     name: ClassVar[str] = "wdn"
