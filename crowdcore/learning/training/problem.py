@@ -261,8 +261,7 @@ def _held_out(dataset: CrowdDataset, train: IntArray, training: TrainSettings) -
 
 def _consensus(dataset: CrowdDataset, tasks: IntArray) -> IntArray:
     """(n,) majority vote of some tasks, -1 for those without annotation."""
-    labels = aggregation.get("majority-vote").fit(dataset).labels
-    return labels[tasks].astype(np.int64)
+    return aggregation.get("majority-vote").fit(dataset).labels[tasks].astype(np.int64)
 
 
 def _worker_features(dataset: CrowdDataset, features: AnyArray | None) -> FloatArray | None:
@@ -285,9 +284,7 @@ def _alike(rows: Rows, train: IntArray) -> tuple[str, ...]:
 
 
 def _notes(dataset: CrowdDataset, train: IntArray, annotation: IntArray, validated_on: str) -> tuple[str, ...]:
-    is_train = np.zeros(dataset.n_tasks, bool)
-    is_train[train] = True
-    used = annotation[is_train[dataset.task[annotation]]]
+    used = annotation[np.isin(dataset.task[annotation], train)]
     notes = []
     given = np.bincount(dataset.label[used], minlength=dataset.n_classes)
     never = [dataset.classes[c] for c in np.flatnonzero(given == 0)]

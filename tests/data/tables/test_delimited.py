@@ -65,7 +65,7 @@ def test_quotes_newlines_and_delimiters_in_cells(write):
     ],
 )
 def test_a_ragged_row_is_named(write, text, row, cells):
-    sentence = rf"^This row has {cells} cells?, but there are 3 columns \(labels.csv, row {row}\)\."
+    sentence = rf"^This row has {cells} cells?, but there are 3 columns \(labels.csv, row {row} below the header\)\."
     with pytest.raises(DataError, match=sentence) as caught:
         read_dataset(write(text))
     assert caught.value.row == row
