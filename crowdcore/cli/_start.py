@@ -150,11 +150,11 @@ def _checked(dataset: Labelled, method: str, given: dict[str, Any], accept: bool
     """Refuse now what the run's process would refuse later."""
     from crowdcore.learning import split_settings
     from crowdcore.learning.labels import method_for
-    from crowdcore.learning.training.inputs import with_inputs
+    from crowdcore.learning.training.inputs import check_inputs
 
     split_settings(method_for(dataset, method), given)
     if isinstance(dataset, CrowdDataset):
-        with_inputs(dataset, accept)
+        check_inputs(dataset, accept)
 
 
 def _values(text: str) -> tuple[str, Range | Choice]:

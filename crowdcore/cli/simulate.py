@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pandas as pd
 import typer
 
-from crowdcore.cli._options import Device, Epochs, Figure, Json, is_path, settings
+from crowdcore.cli._options import Accept, Device, Epochs, Figure, Json, is_path, settings
 from crowdcore.cli._output import print_json, print_notes, print_table, progress, save_exhibit, save_table
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data import CrowdDataset, RatingDataset, simulate as simulators
@@ -55,6 +55,7 @@ def simulate(
     ] = None,
     figure: Figure = None,
     json: Json = False,
+    accept: Accept = False,
 ) -> None:
     """Plant a crowd whose mistakes are known, and show who finds them again; with --method, train on it.
 
@@ -75,6 +76,7 @@ def simulate(
             **({} if crowds is None else {"crowds": crowds}),
             **({} if seeds is None else {"seeds": seeds}),
             **({} if epochs is None else {"training": {**plan.training, "epochs": epochs}}),
+            "accept": accept,
         }
     )
     if plan.methods:

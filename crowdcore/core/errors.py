@@ -40,6 +40,7 @@ class DataError(CrowdError):
         file: the file at fault.
         row: 1-based row of the data (a CSV's header is row 0 of that count), if one row is at fault.
         column: the column at fault.
+        header: whether ``row`` is counted below a header, which the sentence then says.
     """
 
     def __init__(
@@ -50,11 +51,13 @@ class DataError(CrowdError):
         file: str | Path | None = None,
         row: int | None = None,
         column: str | None = None,
+        header: bool = False,
     ) -> None:
         self.file, self.row, self.column = file, row, column
+        counted = "the header" if row == 0 else f"row {row} below the header"
         place = [
             *([Path(file).name] if file is not None else []),
-            *([f"row {row}"] if row is not None else []),
+            *([counted if header else f"row {row}"] if row is not None else []),
             *([f"column {column!r}"] if column is not None else []),
         ]
         where = f" ({', '.join(place)})" if place else ""

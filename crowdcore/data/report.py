@@ -124,6 +124,7 @@ class ImportReport:
         variants: labels and workers that are spelled in several ways.
         rating_range: low and high where the labels are numbers, else None.
         n_sentences: sentences, where the tasks are their tokens, else 0.
+        header: whether the first row of a delimited file held the names, so that rows are counted below it.
     """
 
     source: str
@@ -145,6 +146,7 @@ class ImportReport:
     variants: tuple[Variants, ...] = ()
     rating_range: tuple[float, float] | None = None
     n_sentences: int = 0
+    header: bool = False
 
     @property
     def changes(self) -> tuple[Finding, ...]:
@@ -166,8 +168,7 @@ class ImportReport:
     @property
     def rows_counted(self) -> str:
         """How the findings count rows, in a sentence; empty where they name none, or where the file has no header."""
-        headless = self.columns == tuple(str(i + 1) for i in range(len(self.columns)))
-        if not self.delimiter or headless or not any(f.rows for f in self.findings):
+        if not self.header or not any(f.rows for f in self.findings):
             return ""
         return "Rows are counted without the header: row 1 is the first below it."
 

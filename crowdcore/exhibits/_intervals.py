@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from crowdcore.analysis import ConfusionIntervals, Reference
     from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["between", "in_words", "sampled"]
+__all__ = ["ends", "in_words", "sampled"]
 
 _SAMPLES, _BURN_IN = 400, 150
 _WORK, _BYTES = 200_000, 256 << 20  # labels times classes, and draws, beyond which nobody would wait
@@ -25,7 +25,7 @@ _HELD = (
 _CLEARLY = 0.02  # of a row; an estimate farther outside of its interval is worth a word
 
 
-def between(low: float, high: float, otherwise: str) -> str:
+def ends(low: float, high: float, otherwise: str) -> str:
     """The ends of an interval of a coefficient, or what is said where there is none."""
     return f"{low:z.3f} – {high:z.3f}" if low == low else otherwise
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis, figures
-from crowdcore.exhibits._intervals import between
+from crowdcore.exhibits._intervals import ends
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View, cached
 
@@ -105,7 +105,7 @@ def agreement_coefficients(view: View) -> Exhibit:
         {
             "coefficient": [c.name for c in rows],
             "value": [c.value for c in rows],
-            "95 % interval": [between(c.low, c.high, c.state) for c in rows],
+            "95 % interval": [ends(c.low, c.high, c.state) for c in rows],
             "tasks": [c.tasks for c in rows],
         }
     )

@@ -12,7 +12,7 @@ from crowdcore.analysis.ratings.truth import RatingTruth
 from crowdcore.core.drawable import drawable, renamed
 from crowdcore.data.pseudonyms import hidden_in, pseudonyms
 from crowdcore.data.ratings import RatingDataset
-from crowdcore.exhibits._intervals import between
+from crowdcore.exhibits._intervals import ends
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import cached
 from crowdcore.figures.ratings import pairs_drawn
@@ -121,7 +121,7 @@ def agreement(view: RatingView) -> Exhibit:
         {
             "coefficient": [c.name for c in found.coefficients],
             "value": [c.value for c in found.coefficients],
-            "95 % interval": [between(c.low, c.high, c.state) for c in found.coefficients],
+            "95 % interval": [ends(c.low, c.high, c.state) for c in found.coefficients],
         }
     )
     return Exhibit("ratings-agreement", "Agreement of ratings", None, table, notes)

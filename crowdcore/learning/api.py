@@ -13,7 +13,6 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
 from crowdcore.data.dataset import CrowdDataset
-from crowdcore.data.unlabelled import refuse_unlabelled
 from crowdcore.learning import backbones, methods
 from crowdcore.learning.base import CrowdMethod
 from crowdcore.learning.chosen import train_chosen
@@ -171,7 +170,6 @@ def _train(
     split = [split_settings(method, point) for point in points]
     device = resolve_device(device_name)
     listen, stop = on_event or (lambda event: None), should_stop or (lambda: False)
-    refuse_unlabelled(dataset)
     read, dataset = len(dataset.notes), with_inputs(dataset, accept)
     made = dataset.notes[read:]
     for note in made:
@@ -179,33 +177,44 @@ def _train(
     if method.candidates:
         fit = partial(train, device=device_name, worker_features=worker_features)
         posed = [make_problem(dataset, t, backbones.wants_images(t.backbone), worker_features) for t, _ in split]
-        chosen = [
+        results = [
             train_chosen(fit, problem, method, point, seeds, listen, stop, checkpoint)
             for problem, point in zip(posed, points, strict=True)
         ]
-        return [replace(result, notes=(*made, *result.notes)) for result in chosen]
+    else:
+        session = Session(dataset, method, device, listen, stop, checkpoint)
+        results = _together(session, dataset, split, seeds, worker_features)
+    return [replace(result, notes=(*made, *result.notes)) for result in results]
+
+
+def _together(
+    session: Session,
+    dataset: CrowdDataset,
+    split: Sequence[tuple[TrainSettings, Settings]],
+    seeds: tuple[int, ...],
+    worker_features: AnyArray | None,
+) -> list[TrainingResult]:
+    """All points and seeds of one method; what was fitted for a problem once is shared."""
     jobs = [Job(t, Replica(own, seed), k) for k, (t, own) in enumerate(split) for seed in seeds]
-    session = Session(dataset, method, device, listen, stop, checkpoint)
     problems: dict[str, Problem] = {}
     for training, _ in split:
         key = _problem_key(training)
         if key not in problems:
             images = backbones.wants_images(training.backbone)
-            problems[key] = make_problem(dataset, training, images, worker_features, str(device))
+            problems[key] = make_problem(dataset, training, images, worker_features, str(session.device))
             for note in problems[key].notes:
                 session.listen(NoteEvent(note))
 
     def problem_of(training: TrainSettings) -> Problem:
-        return replace(problems[_problem_key(training)], training=training)  # what was fitted once is shared
+        return replace(problems[_problem_key(training)], training=training)
 
     with deterministic_kernels(any(t.deterministic for t, _ in split)):
         outcomes = run_jobs(session, jobs, problem_of)
-    concluded = [
-        conclude(problem_of(training), method, training, own, point, session)
+    return [
+        conclude(problem_of(training), session.method, training, own, point, session)
         for k, (training, own) in enumerate(split)
         if (point := [(j.replica, o) for j, o in outcomes if j.point == k])
     ]
-    return [replace(result, notes=(*made, *result.notes)) for result in concluded]
 
 
 def _problem_key(training: TrainSettings) -> str:

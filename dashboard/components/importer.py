@@ -76,7 +76,7 @@ def understood(path: str, mapping: dict[str, Any]) -> Import | RatingImport | No
 
 def offer(found: Import | RatingImport, path: str, mapping: dict[str, Any]) -> None:
     """What was understood, what can be read otherwise, and the way in."""
-    report(found)
+    report(found, path)
     merging(found.report, mapping, path)
     with st.expander("Columns and repeats", expanded=False):
         ask(path, mapping, found.report.columns, found.report.roles)
@@ -162,12 +162,12 @@ def ask_split(path: str, mapping: dict[str, Any], told: ImportReport) -> None:
             st.selectbox("Keep together", others, index=None, **bound)
 
 
-def report(found: Import | RatingImport) -> None:
+def report(found: Import | RatingImport, path: str) -> None:
     """What was understood, what would change, what looks odd."""
     told = found.report
     how = ", ".join(part for part in (told.format, told.encoding) if part)
     roles = ", ".join(f"{role} from {column!r}" for role, column in told.roles.items())
-    st.header(f"{as_text(told.source)}: what was understood")
+    st.header(f"{as_text(services.called(told.source, path))}: what was understood")
     st.caption(as_text(f"{how}. {roles}." if roles else f"{how}."))
     span = told.rating_range and "{:g} to {:g}".format(*told.rating_range)
     cells = {

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from crowdcore.data import Import, RatingImport
     from crowdcore.data.validation.rating_values import RatingValues
 
-__all__ = ["COMMON", "MAPPED", "accept", "examine", "rating_values", "receive", "receive_again"]
+__all__ = ["COMMON", "MAPPED", "accept", "called", "examine", "rating_values", "receive", "receive_again"]
 
 T = TypeVar("T")
 Mapped = tuple[tuple[str, Any], ...]
@@ -95,7 +95,7 @@ def _unpacked(archive: Path) -> Path:
     return tables[0] if len(tables) == 1 else folder
 
 
-def _title(name: str, path: str) -> str:
+def called(name: str, path: str) -> str:
     """What a dataset is called: a table in a ZIP, which may be one of many ``votes.csv``, as the ZIP."""
     stored = kept_file(digest_of(path))
     in_archive = stored is not None and stored.suffix.lower() == ".zip" and Path(path).suffix.lower() in _TABLES
@@ -151,12 +151,13 @@ def accept(examined: Import | RatingImport, path: str = "", mapping: Mapped = ()
 
     dataset = examined.dataset(accept=True)
     fitting(dataset)
-    slug = re.sub(r"[^a-z0-9]+", "-", dataset.name.lower()).strip("-")[:40] or "upload"
+    title = called(dataset.name, path)
+    slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40] or "upload"
     said = json.dumps([dataset.fingerprint, digest_of(path), mapping])
     name = f"{slug}-{hashlib.blake2b(said.encode(), digest_size=5).hexdigest()}"
     folder = private_folder(workspace() / "datasets") / name
     if not folder.exists():
         write_folder(dataset, folder)
-        note_dataset(folder, free_title(_title(dataset.name, path)), digest_of(path), dict(mapping), dataset.notes)
+        note_dataset(folder, free_title(title), digest_of(path), dict(mapping), dataset.notes)
         close_to_others(folder)
     return name

@@ -141,6 +141,20 @@ def test_binary_annotators_are_planted_on_a_folder_of_two_classes(run, crowdcore
     assert "3 classes, but this simulation is made for two" in said
 
 
+def test_a_study_on_images_leaves_out_what_cannot_be_used_with_consent_alone(run, refused, tmp_path):
+    for code, name in enumerate(("cat", "dog")):
+        write_pictures(tmp_path / "pets" / name, [code] * 15)
+    (tmp_path / "pets" / "cat" / "p003.png").write_bytes(b"")
+    small = ("--train", "backbone=cnn", "--train", 'backbone_settings={"width": 4}', "--train", "select_on=none")
+    asked = ("simulate", "rodrigues", "--on", tmp_path / "pets", "-m", "crowd-layer", "-m", "trace", *small)
+    asked = (*asked, "--epochs", 1)
+    said = refused(*asked)
+    assert "p003.png is empty (zero bytes)" in said and "accept=True (--accept)" in said
+    done = run(*asked, "--accept")
+    assert done.code == 0, done.err
+    assert " ".join(done.out.split()).count("Left out: 1 of 30 ") == 1
+
+
 def test_what_training_cannot_use_is_left_out_with_consent_alone(photos, texts, run, refused, tmp_path):
     bad = write_bad_pictures(photos.parent)
     frame = pd.read_csv(photos).rename(columns={"image": "task"})

@@ -38,6 +38,7 @@ def test_pictures_of_an_upload_are_prepared_on_the_page_train(workspace: Path, t
     found = services.examine(path, mapping)
     assert not isinstance(found, tuple)
     name = services.accept(found, path, mapping)
+    assert name.startswith("photos-")
     (workspace / "datasets" / name / "p003.png").write_bytes(b"")
     assert services.embeddable(name) == "20 images" and services.title(name) == "photos"
     test = open_page("train", dataset=name)

@@ -223,6 +223,7 @@ class Answers:
             rows=self._file_rows(self.row),
             encoding=table.encoding if table else None,
             delimiter=table.delimiter if table else None,
+            header=bool(table and table.header),
             escaped=bool(table and table.escaped),
             missing=self.settings.missing or (),
             extra=pa.table(extra) if extra else None,

@@ -96,6 +96,7 @@ class Raw:
         rows: (n,) 1-based row of the file, None: 1, 2, 3 …
         encoding: of a text file.
         delimiter: of a delimited file.
+        header: whether its first row held the names.
         escaped: whether cells may carry our writers' apostrophe before formulas.
         extra: pyarrow table of further annotation columns, aligned.
         tasks: what is known of the tasks.
@@ -123,6 +124,7 @@ class Raw:
     rows: IntArray | None = None
     encoding: str | None = None
     delimiter: str | None = None
+    header: bool = False
     escaped: bool = False
     extra: Arrow | None = None
     tasks: RawTasks | None = None
@@ -165,6 +167,7 @@ def read_annotations(table: Table, settings: ReadSettings, form: str, about_task
         rows=table.rows,
         encoding=table.encoding,
         delimiter=table.delimiter,
+        header=table.header,
         escaped=table.escaped,
         missing=settings.missing or (),
         extra=columns.extra,

@@ -104,6 +104,7 @@ class WideTable(Reader):
             rows=task_row + 1 if table.rows is None else table.rows[task_row],
             encoding=table.encoding,
             delimiter=table.delimiter,
+            header=table.header,
             escaped=table.escaped,
             tasks=RawTasks.of({**part, "task": ids}, True, table.escaped),
             findings=(

@@ -117,7 +117,7 @@ class DelimitedTable(Table):
             row = None if number is None else number - int(self.header)
             sentence = f"This row has {plural(cells, 'cell')}, but there are {len(self.columns)} columns"
             remedy = "Quote cells that hold the delimiter, and close every quote."
-            return DataError(sentence, remedy, file=self.path, row=row)
+            return DataError(sentence, remedy, file=self.path, row=row, header=self.header)
         if _is_too_long(error):
             sentence = f"A row is longer than {BLOCK >> 20} MiB, or a quote is never closed, after row {n:,}"
             return DataError(sentence, file=self.path)

@@ -54,7 +54,7 @@ def check_quotes(path: Path, encoding: str, delimiter: str, header: bool) -> tup
                         seen.add(cell.strip())
             begun = reader.line_num + 1
     except csv.Error as error:
-        raise _fault(str(error), path, max(number + 1, 0), reader.line_num - begun) from None
+        raise _fault(str(error), path, max(number + 1, 0), header, reader.line_num - begun) from None
     swallowed |= _swallowed(early, known, delimiter)
     if not swallowed:
         return ()
@@ -79,7 +79,7 @@ def _plainly_fine(path: Path, delimiter: int) -> bool:
                 chunk = chunk.replace(b"\r", b"\n")
             text, _, tail = (rest + chunk).rpartition(b"\n")
             if len(tail) > 2 * CELL_LIMIT:
-                raise _fault("limit", path, None, 0)
+                raise _fault("limit", path, None, False, 0)
             rest = b"\n" + tail
             if not _well_quoted(text + b"\n", ends):
                 return False
@@ -104,15 +104,16 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
             yield line if number else line.removeprefix("\ufeff")
 
 
-def _fault(error: str, path: Path, row: int | None, lines: int) -> DataError:
+def _fault(error: str, path: Path, row: int | None, header: bool, lines: int) -> DataError:
     if "unexpected end" in error:
         more = f"; {plural(lines, 'line')} after it would become one cell" if lines > 0 else ""
-        return DataError(f"A quote is opened in this row and never closed{more}", "Close it.", file=path, row=row)
+        sentence = f"A quote is opened in this row and never closed{more}"
+        return DataError(sentence, "Close it.", file=path, row=row, header=header)
     if "limit" in error:
         sentence = f"A cell is longer than {CELL_LIMIT >> 20} MiB, or a quote is never closed"
-        return DataError(sentence, file=path, row=row)
+        return DataError(sentence, file=path, row=row, header=header)
     remedy = 'Write a quote inside a quoted cell twice ("").'
-    return DataError("Something follows a closing quote in this row", remedy, file=path, row=row)
+    return DataError("Something follows a closing quote in this row", remedy, file=path, row=row, header=header)
 
 
 def _swallowed(rows: list[tuple[int, list[str]]], known: list[set[str]], delimiter: str) -> dict[int, int]:

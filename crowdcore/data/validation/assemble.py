@@ -159,7 +159,8 @@ def _refuse_line_breaks(label: Codes, classes: ClassList, raw: Raw) -> None:
             row = raw.row_numbers(np.flatnonzero(label.codes == code)[:1])[0]
             remedy = "Close the quote that is open, choose another column, or list the classes with classes=…."
             column = raw.roles.get("label")
-            raise DataError("This label holds a line break", remedy, file=raw.path, row=int(row), column=column)
+            sentence = "This label holds a line break"
+            raise DataError(sentence, remedy, file=raw.path, row=int(row), column=column, header=raw.header)
 
 
 def _about_tasks(

@@ -100,6 +100,7 @@ def make_report(
         format=raw.format,
         encoding=raw.encoding,
         delimiter=raw.delimiter,
+        header=raw.header,
         columns=raw.columns,
         roles=raw.roles,
         n_rows=raw.n_rows,

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor, nn
 
 from crowdcore.learning.base import CrowdMethod, Network
 from crowdcore.learning.networks.worker_heads import WorkerHeads
 from crowdcore.learning.training.data import Batch
+from crowdcore.learning.training.problem import Problem
 
 
 class DoctorNet(CrowdMethod):
-    """``-mean log p_i^r(y_i^r)`` with a softmax head ``p_i^r`` per worker; the prediction is ``Σ_r p_i^r / R``."""
+    """``-mean log p_i^r(y_i^r)`` with a softmax head ``p_i^r`` per worker; the prediction is their mean.
+
+    Workers without training labels do not count.
+    """
 
     name: ClassVar[str] = "doctor-net"
     title: ClassVar[str] = "Doctor Net"
@@ -20,6 +25,10 @@ class DoctorNet(CrowdMethod):
     learns_confusions: ClassVar[bool] = False
 
     classifier: WorkerHeads
+
+    def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
+        super().__init__(problem, settings, network)
+        self.classifier.present.copy_(torch.from_numpy(problem.labels_per_worker > 0))
 
     @classmethod
     def make_classifier(cls, network: Network, n_classes: int, n_workers: int, settings: Any) -> nn.Module:

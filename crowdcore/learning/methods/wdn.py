@@ -9,7 +9,8 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from crowdcore.core.settings import Settings
-from crowdcore.learning.base import CrowdMethod, EpochContext, Network, Recovered
+from crowdcore.learning.base import EpochContext, Network, Recovered
+from crowdcore.learning.methods.doctor_net import DoctorNet
 from crowdcore.learning.networks.ops import take_rows
 from crowdcore.learning.networks.rows import softmax
 from crowdcore.learning.networks.worker_heads import WorkerHeads
@@ -35,22 +36,20 @@ class WdnSettings(Settings):
     )
 
 
-class Wdn(CrowdMethod):
+class Wdn(DoctorNet):
     """``-mean log p_i^r(y_i^r)``, then, with the network frozen, ``-mean log m_i(y_i^r)`` for the weights w.
 
-    The prediction is ``Σ_r w_r p_i^r`` with w = softmax of R numbers. In the loss of the weights a task's own workers
-    are left out: ``m_i = Σ_{s∉R_i} w_s p_i^s / Σ_{s∉R_i} w_s``, so that no weight is learnt on labels that its head has
-    seen; tasks that all workers labelled do not count. The weights already learn while the network does, which gets
-    no gradient from them.
+    The prediction is ``Σ_r w_r p_i^r`` with w = softmax of a number per worker with training labels. In the loss of
+    the weights a task's own workers are left out: ``m_i = Σ_{s∉R_i} w_s p_i^s / Σ_{s∉R_i} w_s``, so that no weight is
+    learnt on labels that its head has seen; tasks that all workers labelled do not count. The weights already learn
+    while the network does, which gets no gradient from them.
     """
 
     name: ClassVar[str] = "wdn"
     title: ClassVar[str] = "Weighted Doctor Net"
     paper: ClassVar[str] = "Guan, Gulshan, Dai, Hinton: Who Said What, AAAI 2018"
     Settings: ClassVar[type[Settings]] = WdnSettings
-    learns_confusions: ClassVar[bool] = False
 
-    classifier: WorkerHeads
     frozen: Tensor
 
     def __init__(self, problem: Problem, settings: Any, network: Network) -> None:
@@ -83,7 +82,7 @@ class Wdn(CrowdMethod):
         n, n_workers = logits.shape[:2]
         labelled = torch.zeros(n * n_workers, dtype=logits.dtype, device=logits.device)
         labelled = labelled.index_add(0, batch.row * n_workers + batch.worker, batch.weight)
-        others = softmax(self.classifier.weight) * (labelled.view(n, n_workers) == 0)
+        others = self.classifier.log_weight.exp() * (labelled.view(n, n_workers) == 0)
         mixture = torch.einsum("br,brc->bc", others, softmax(logits.detach()))
         given = take_rows(mixture, batch.row).gather(-1, batch.label.unsqueeze(-1)).squeeze(-1)
         share = take_rows(others.sum(-1, keepdim=True), batch.row).squeeze(-1)
@@ -95,7 +94,7 @@ class Wdn(CrowdMethod):
 
     def recovered(self) -> Recovered:
         """The mixing weights, which sum to 1."""
-        return {"worker_weight": torch.softmax(self.classifier.weight, -1)}
+        return {"worker_weight": self.classifier.log_weight.exp()}
 
 
 def _first_frozen(settings: Any, epochs: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -13,19 +15,25 @@ from crowdcore.learning.training.data import Batch
 
 
 class WorkerHeads(nn.Module):
-    """A network whose last layer has R·C outputs: a softmax head for each worker. Predictions mix the heads.
+    """A network whose last layer has R·C outputs: a softmax head for each worker.
+
+    Predictions mix the heads of the workers who are ``present``: the others' learn nothing.
 
     Args:
         network: makes it.
         n_classes: C.
         n_workers: R.
-        weighted: mix by learnt weights ``w = softmax(weight)``, else by 1/R each.
+        weighted: mix by learnt weights ``w = softmax(weight)`` over those who are present, else evenly.
     """
+
+    present: Tensor
+    """(R,) 1, or 0 for a worker without training labels; until told otherwise, everyone is there."""
 
     def __init__(self, network: Network, n_classes: int, n_workers: int, weighted: bool = False) -> None:
         super().__init__()
         self.shape = (n_workers, n_classes)
         self.network = network(n_workers * n_classes)
+        self.register_buffer("present", torch.ones(n_workers))
         if weighted:
             self.weight = nn.Parameter(torch.zeros(n_workers))
         else:
@@ -39,10 +47,19 @@ class WorkerHeads(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """log of the mixture, (B, *input shape) -> (B, C)."""
         log_p = log_softmax(self.logits(features))
-        return torch.logsumexp(log_p + log_softmax(self.weight).unsqueeze(-1), -2)
+        return torch.logsumexp(log_p + self.log_weight.unsqueeze(-1), -2)
+
+    @property
+    def log_weight(self) -> Tensor:
+        """(R,) log w, -inf for those who are not present."""
+        return log_softmax(self.weight + self.present.log())
 
     def own_loss(self, logits: Tensor, batch: Batch) -> Tensor:
         """``-mean log p_i^r(y_i^r)``: every head learns its own worker's labels; from `logits`."""
         n_workers, n_classes = self.shape
         own = take_rows(logits.reshape(-1, n_classes), batch.row * n_workers + batch.worker)
         return -batch.mean(log_label(own, batch.label))
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        state_dict.setdefault(f"{prefix}present", self.present)  # results kept when all heads counted
+        super()._load_from_state_dict(state_dict, prefix, *args)

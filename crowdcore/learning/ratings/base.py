@@ -24,8 +24,7 @@ class RatingMethod(CrowdMethod):
     def __init__(self, problem: RatingProblem, settings: Any, network: Network) -> None:
         super().__init__(problem, settings, network)
         n = problem.n_train_annotations
-        given = np.bincount(problem.worker[:n], minlength=problem.n_workers)
-        self.register_buffer("given", torch.from_numpy(given.astype(np.float32)))
+        self.register_buffer("given", torch.from_numpy(problem.labels_per_worker.astype(np.float32)))
         self.register_buffer("centre", torch.tensor(problem.label[:n].mean()))
 
     given: Tensor

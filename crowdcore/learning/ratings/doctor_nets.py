@@ -96,5 +96,5 @@ class Wdn(DoctorNet):
         }
 
     def recovered(self) -> Recovered:
-        """The mixing weights, which sum to 1."""
-        return {"weight": torch.softmax(self.weight, -1)}
+        """The mixing weights, which sum to 1 over the workers with training ratings and are 0 for the others."""
+        return {"weight": torch.softmax(self.weight + (self.given > 0).log(), -1)}

@@ -47,6 +47,9 @@ class RecoveryPlan(Settings):
         default="", description="Whose tasks and gold the crowd labels: a name or a path; empty: made tasks."
     )
     tasks: TaskChoice = Field(default=TaskChoice(), description="Which of its tasks.")
+    accept: bool = Field(
+        default=False, description="Go on although rows of it would be dropped, images or texts left out."
+    )
     crowds: int = Field(default=1, ge=1, description="Crowds at each point; they differ in the simulator's seed.")
     methods: tuple[Candidate, ...] = Field(default=(), description="What is trained on each crowd.")
     training: dict[str, Any] = Field(default_factory=dict, description="Settings of the trainer, for every method.")
@@ -131,7 +134,7 @@ def plant(plan: RecoveryPlan, point: Point, crowd: int = 0, source: CrowdDataset
         raise DataError(f"{simulator.name!r} labels tasks that are given", "Name a dataset with gold labels.")
     if source is None:
         is_path = Path(plan.dataset).is_absolute() or "/" in plan.dataset or "\\" in plan.dataset
-        source = read_dataset(plan.dataset) if is_path else load_dataset(plan.dataset)
+        source = (read_dataset if is_path else load_dataset)(plan.dataset, accept=plan.accept)
     return simulator.run(plan.tasks.of(source))
 
 

@@ -15,6 +15,7 @@ from crowdcore.data.ratings import Labelled
 from crowdcore.learning.recovery.measures import Learnt, assembled, bounds, facts, judge, learnt_of, spelled, summary
 from crowdcore.learning.recovery.plan import Candidate, Point, RecoveryPlan, plant
 from crowdcore.learning.training.events import EpochEvent, Event
+from crowdcore.learning.training.inputs import with_inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,7 @@ class RecoveryStudy:
         crowds: one row per point and crowd: what varied, ``crowd``, shares of right labels and of right majority votes,
             how many classes are mostly labelled otherwise, and how many annotations there are.
         trained: matrices of every method on every crowd.
-        notes: what went wrong, one sentence each.
+        notes: what went wrong or was left out, one sentence each.
         stopped: whether it was stopped before its end.
     """
 
@@ -106,7 +107,9 @@ def study_recovery(
             break
         head = {**spelled(point.varied), "crowd": k}
         if candidate is plan.methods[0]:
-            crowd = _of_classes(plant(plan, point, k))
+            planted = _of_classes(plant(plan, point, k))
+            crowd = with_inputs(planted, plan.accept)
+            notes += [note for note in crowd.notes[len(planted.notes) :] if note not in notes]
             crowds.append(head | facts(crowd))
             rows.append(bounds(crowd).assign(**head))
         words = " · ".join(filter(None, [candidate.name, point.words]))

@@ -41,7 +41,7 @@ def conclude(
         out[..., problem.annotation] = omega
         return out
 
-    idle = np.bincount(problem.worker[: problem.n_train_annotations], minlength=problem.n_workers) == 0
+    idle = problem.labels_per_worker == 0
 
     def parts(of: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
         """What was recovered; nothing is known of the weight of a worker who labelled no training task."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.images import image_names, read_images
 from crowdcore.data.rows import Rows
 from crowdcore.data.texts import usable_texts
+from crowdcore.data.unlabelled import refuse_unlabelled
 from crowdcore.learning.training.words import word_rows
 
 if TYPE_CHECKING:
@@ -92,22 +93,40 @@ def with_inputs(dataset: CrowdDataset, accept: bool = False) -> CrowdDataset:
         accept: go on without the tasks whose image or text cannot be used; ``notes`` of the dataset say which.
 
     Raises:
-        DataError: images or texts cannot be used, and that was not accepted.
+        DataError: images or texts cannot be used, and that was not accepted; or nobody labelled them.
     """
-    media = dataset.media
-    if media is None or media.columns is None or dataset.of_words:
+    kind = _to_make(dataset)
+    if not kind:
         return dataset
-    if dataset.features is not None or media.images is not None:
-        return dataset
-    if image_names(dataset) is not None:
+    refuse_unlabelled(dataset)
+    if kind == "image":
         return read_images(dataset, accept=accept)
-    if "text" not in media.columns:
-        return dataset
     from crowdcore.learning.networks.texts import text_features
 
     made, _ = text_features(usable_texts(dataset, accept))
     note = "Features were made of the texts (TF-IDF); `crowdcore embed` keeps what makes them of new texts."
     return replace(made, notes=(*made.notes, note))
+
+
+def check_inputs(dataset: CrowdDataset, accept: bool = False) -> None:
+    """Refuse what `with_inputs` refuses, without making features of texts."""
+    if _to_make(dataset) == "text":
+        refuse_unlabelled(dataset)
+        usable_texts(dataset, accept)
+    else:
+        with_inputs(dataset, accept)
+
+
+def _to_make(dataset: CrowdDataset) -> Literal["", "image", "text"]:
+    """What inputs have to be made of, where there are none yet."""
+    media = dataset.media
+    if media is None or media.columns is None or dataset.of_words:
+        return ""
+    if dataset.features is not None or media.images is not None:
+        return ""
+    if image_names(dataset) is not None:
+        return "image"
+    return "text" if "text" in media.columns else ""
 
 
 def refuse_not_finite(rows: AnyArray, tasks: pd.Index[str]) -> None:

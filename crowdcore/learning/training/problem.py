@@ -94,6 +94,11 @@ class Problem:
         """(A,) worker of each annotation."""
         return self.dataset.worker[self.annotation].astype(np.int64)
 
+    @property
+    def labels_per_worker(self) -> IntArray:
+        """(R,) annotations to learn from by each worker."""
+        return np.bincount(self.worker[: self.n_train_annotations], minlength=self.n_workers)
+
     @cached_property
     def label(self) -> IntArray:
         """(A,) label of each annotation."""
@@ -256,8 +261,7 @@ def _held_out(dataset: CrowdDataset, train: IntArray, training: TrainSettings) -
 
 def _consensus(dataset: CrowdDataset, tasks: IntArray) -> IntArray:
     """(n,) majority vote of some tasks, -1 for those without annotation."""
-    labels = aggregation.get("majority-vote").fit(dataset).labels
-    return labels[tasks].astype(np.int64)
+    return aggregation.get("majority-vote").fit(dataset).labels[tasks].astype(np.int64)
 
 
 def _worker_features(dataset: CrowdDataset, features: AnyArray | None) -> FloatArray | None:
@@ -280,9 +284,7 @@ def _alike(rows: Rows, train: IntArray) -> tuple[str, ...]:
 
 
 def _notes(dataset: CrowdDataset, train: IntArray, annotation: IntArray, validated_on: str) -> tuple[str, ...]:
-    is_train = np.zeros(dataset.n_tasks, bool)
-    is_train[train] = True
-    used = annotation[is_train[dataset.task[annotation]]]
+    used = annotation[np.isin(dataset.task[annotation], train)]
     notes = []
     given = np.bincount(dataset.label[used], minlength=dataset.n_classes)
     never = [dataset.classes[c] for c in np.flatnonzero(given == 0)]

@@ -49,7 +49,9 @@ def test_the_columns_of_a_review_have_cells_only_after_it(write, tmp_path):
     assert own == other
     lines = exports.mturk().splitlines(keepends=True)
     path.write_text("".join([*lines[:3], lines[3].rstrip() + ",x,\r\n", *lines[4:]]), encoding="utf-8", newline="")
-    with pytest.raises(DataError, match=r"This row has \d+ cells, but there are \d+ columns \(reviewed.csv, row 1\)"):
+    with pytest.raises(
+        DataError, match=r"This row has \d+ cells, but there are \d+ columns \(reviewed.csv, row 1 below the header\)"
+    ):
         examine(path)
 
 

@@ -65,7 +65,7 @@ def test_quotes_newlines_and_delimiters_in_cells(write):
     ],
 )
 def test_a_ragged_row_is_named(write, text, row, cells):
-    sentence = rf"^This row has {cells} cells?, but there are 3 columns \(labels.csv, row {row}\)\."
+    sentence = rf"^This row has {cells} cells?, but there are 3 columns \(labels.csv, row {row} below the header\)\."
     with pytest.raises(DataError, match=sentence) as caught:
         read_dataset(write(text))
     assert caught.value.row == row
@@ -203,3 +203,13 @@ def test_a_header_longer_than_the_sample(write):
 def test_a_delimiter_that_cannot_be(write, delimiter):
     with pytest.raises(SettingError, match="`delimiter` must be one ASCII character"):
         read_dataset(write("task,worker,label\nt1,w1,a\n"), delimiter=delimiter)
+
+
+def test_the_reader_knows_whether_rows_are_counted_below_a_header(tmp_path):
+    rows, path = ["t1,w1,a", "t1,w2,b", "t2,w2,a", "t2,w1,", "t3,w1,b", "t3,w2,b"], tmp_path / "votes.csv"
+    roles = {"task": "1", "worker": "2", "label": "3"}
+    for header in (True, False):
+        path.write_text("\n".join(["1,2,3"] * header + rows) + "\n")
+        report = examine(path, header=header, **roles).report
+        assert any(finding.rows == (4,) for finding in report.findings)
+        assert bool(report.rows_counted) == header

@@ -22,16 +22,20 @@ def write(tmp_path):
     return write
 
 
+ASTRAY = r"Something follows a closing quote in this row \(votes.csv, row 21 below the header\)"
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_a_quote_that_is_never_closed(write, encoding):
     with pytest.raises(
-        DataError, match=r"opened in this row and never closed; 39 lines after it .*votes.csv, row 21\)"
+        DataError,
+        match=r"opened in this row and never closed; 39 lines after it .*votes.csv, row 21 below the header\)",
     ):
         examine(write({20: 't20,w2,a,"said yes'}, encoding=encoding))
 
 
 def test_a_quote_that_is_closed_by_the_next_quoted_cell(write):
-    with pytest.raises(DataError, match=r"Something follows a closing quote in this row \(votes.csv, row 21\)"):
+    with pytest.raises(DataError, match=ASTRAY):
         examine(write({20: 't20,w2,a,"said yes', 30: 't30,w0,a,"fine"'}))
 
 
@@ -63,7 +67,7 @@ def test_quotes_in_order(write, row):
 
 @pytest.mark.parametrize("row", ['t20,w2,a,"b" c', 't20,w2,a,""c', 't20,w2,a,"b"c"', 't20,w2,a,"he ""x" y"'])
 def test_quotes_out_of_order(write, row):
-    with pytest.raises(DataError, match=r"Something follows a closing quote in this row \(votes.csv, row 21\)"):
+    with pytest.raises(DataError, match=ASTRAY):
         examine(write({20: row}))
 
 
@@ -82,7 +86,9 @@ def test_a_table_of_one_row_that_swallowed_the_others(tmp_path):
 
 def test_a_label_of_several_lines_is_refused_unless_it_is_a_class(write):
     path = write({20: 't20,w2,"a,ok', 22: 't22,w1,a",ok'})
-    with pytest.raises(DataError, match=r"This label holds a line break \(votes.csv, row 21, column 'label'\)"):
+    with pytest.raises(
+        DataError, match=r"This label holds a line break \(votes.csv, row 21 below the header, column 'label'\)"
+    ):
         examine(path)
     assert "label-outside-classes" in {f.code for f in examine(path, classes=["a", "b"]).report.changes}
 

@@ -61,11 +61,12 @@ def doctor_net(s: State) -> float:
     return -np.mean([np.log(head(s, i, r)[y]) for i, r, y in s.annotations])
 
 
-def mixing(s: State) -> float:
+def mixing(s: State, present: Any = None) -> float:
     w, total = softmax(s["classifier.weight"]), 0.0
+    present = range(len(w)) if present is None else present
     for i, _, y in s.annotations:
         own = {r for j, r, _ in s.annotations if j == i}
-        others = [r for r in range(len(w)) if r not in own]
+        others = [r for r in present if r not in own]
         total -= np.log(sum(w[r] * head(s, i, r)[y] for r in others) / sum(w[r] for r in others))
     return total / len(s.annotations)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from crowdcore.learning import train
+from crowdcore.learning import load_result, train
 from crowdcore.learning.base import EpochContext
 from tests.learning.helpers import N_WORKERS, built, featured_crowd, gradients, numerical_gradient, objective
 from tests.learning.methods import oracle, oracle_peers
@@ -55,6 +57,40 @@ def test_the_weights_of_doctors_are_learnt_on_tasks_of_others_and_change_nothing
         module.start_epoch(EpochContext(epoch, batch.features, batch.row, batch.worker, batch.label))
         moves = {name for name, gradient in gradients(module, batch).items() if (gradient != 0).any()}
         assert moves == (set(found) if epoch == 6 else {"classifier.weight"})
+
+
+@pytest.mark.parametrize("name", ["doctor-net", "wdn"])
+def test_heads_of_workers_without_training_labels_do_not_count(name):
+    crowd = featured_crowd(n_tasks=40)
+    crowd = crowd.where(crowd.worker != 2)
+    module, problem, batch = built(name, crowd)
+    state = oracle.State(module, batch)
+    present = np.unique(problem.worker[: problem.n_train_annotations])
+    assert len(present) == N_WORKERS - 1
+    w = np.exp(state["classifier.weight"][present]) if name == "wdn" else np.ones(len(present))
+    w /= w.sum()
+    heads = np.array([[oracle_peers.head(state, i, r) for r in present] for i in range(state.n)])
+    np.testing.assert_allclose(
+        module.log_probs(batch.features).detach().numpy(), np.log(np.einsum("r,irc->ic", w, heads)), rtol=1e-10
+    )
+    if name == "wdn":
+        assert module.loss(batch)["mixing"].item() == pytest.approx(oracle_peers.mixing(state, present), rel=1e-10)
+        np.testing.assert_allclose(module.recovered()["worker_weight"].detach().numpy()[present], w, rtol=1e-10)
+        gradient = gradients(module, batch)["classifier.weight"]
+        assert gradient[2] == 0 and gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("name", ["doctor-net", "wdn"])
+def test_a_kept_result_knows_whose_heads_count(name, tmp_path):
+    crowd = featured_crowd(n_tasks=40)
+    crowd = crowd.where(crowd.worker != 2)
+    result = train(crowd, name, seeds=2, epochs=3, batch_size=8)
+    again = load_result(result.save(tmp_path / "kept"))
+    found = again.predict_proba(crowd.features[np.flatnonzero(crowd.split == 2)])
+    np.testing.assert_allclose(found, again.posterior("test"), rtol=1e-4, atol=1e-6)
+    before = {k: v for k, v in again.model.items() if k != "classifier.present"}  # kept when all heads counted
+    mean = replace(again, model=before).predict_proba(crowd.features[:5])
+    assert np.isfinite(mean).all() and np.abs(mean - again.predict_proba(crowd.features[:5])).max() > 1e-4
 
 
 def test_a_frozen_network_does_not_move():

@@ -123,6 +123,11 @@ def test_weighted_doctor_net(combine):
     assert loss["squared_error"].item() == pytest.approx(own_error(problem, state))
     assert loss["mixing"].item() == pytest.approx(np.mean(errors))
     assert (state["bias"] == 0).all() == (combine == "weight")
+    np.testing.assert_allclose(method.recovered()["weight"].detach(), w, rtol=1e-6)
+    method.given[2] = 0  # without training ratings
+    w[2] = 0
+    np.testing.assert_allclose(method.recovered()["weight"].detach(), w / w.sum(), rtol=1e-6)
+    method.given[2] = 1
     gradient = torch.autograd.grad(loss["mixing"], list(method.classifier.parameters()), allow_unused=True)
     assert all(g is None or not g.any() for g in gradient)
 
