@@ -99,13 +99,17 @@ class ChainEM(EMAggregator):
         kept = np.flatnonzero(np.add.reduceat(evident, cut[:-1]))
         tasks = slice(None) if len(kept) == len(cut) - 1 else rows_of(cut, kept)
         chains = Chains(np.concatenate([[0], np.cumsum(cut[kept + 1] - cut[kept])]))
-        cell = (experts.of * n_classes + dataset.label).astype(np.int32)
+        cell = experts.of.astype(np.int32)
+        cell *= n_classes
+        cell += dataset.label
         n_cells = len(experts.worker) * n_classes
         word, n_words = self._words(dataset, tasks)
         moves = self._move_prior(dataset)
         posterior = start_posterior(dataset, known, start)
         belief = posterior[tasks]  # the posterior itself, unless nobody tagged some sentences
-        begin = np.append(dataset.task_start[:-1][tasks], dataset.n_annotations)  # other tasks have no annotations
+        begin = dataset.task_start
+        if len(belief) < len(posterior):  # other tasks have no annotations
+            begin = np.append(begin[:-1][tasks], dataset.n_annotations)
         clamped = None if known is None else known[tasks]
         sums = _first_sums(belief, chains, np.where(moves == NEVER, -50.0, 0.0))
         log: FloatArray = np.empty((n_cells, n_classes))

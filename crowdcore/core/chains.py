@@ -49,7 +49,7 @@ class _Batch:
         self.cut = np.concatenate([[0], np.cumsum(running)])
         position = np.repeat(np.arange(len(running)), running)
         chain = np.arange(self.cut[-1]) - self.cut[position]
-        self.order = start[:-1][longest_first][chain] + position
+        self.order = (start[:-1][longest_first][chain] + position).astype(np.int32)
 
     def _blocks(self, values: AnyArray) -> list[AnyArray]:
         return [values[a:b] for a, b in zip(self.cut[:-1], self.cut[1:], strict=True)]

@@ -153,9 +153,16 @@ EXTRA_LIMIT = 512 << 20  # of a file above this size only the columns with a rol
 
 
 def read_roles(
-    table: Table, settings: ReadSettings, needed: tuple[str, ...], extra: bool = True, only_needed: bool = False
+    table: Table,
+    settings: ReadSettings,
+    needed: tuple[str, ...],
+    extra: bool = True,
+    only_needed: bool = False,
+    listed: Arrow = None,
 ) -> RoleColumns:
     """Read the columns that play a role (``only_needed``: one of these, or named), and (``extra``) those beside them.
+
+    ``listed``: names that tasks are likely to have, in this order.
 
     Raises:
         MappingError: a needed role has no column.
@@ -167,10 +174,11 @@ def read_roles(
     keep = tuple(c for c in table.columns if extra and c not in roles.values())
     findings = [*table.findings, *alias_findings(roles, table.columns, settings)]
     if keep and table.path is not None and table.path.stat().st_size > EXTRA_LIMIT:
-        listed = ", ".join(map(repr, keep[:5])) + (" …" if len(keep) > 5 else "")
-        sentence = f"The file is over {EXTRA_LIMIT >> 20} MiB, so that columns without a role are left out: {listed}"
+        shown = ", ".join(map(repr, keep[:5])) + (" …" if len(keep) > 5 else "")
+        sentence = f"The file is over {EXTRA_LIMIT >> 20} MiB, so that columns without a role are left out: {shown}"
         findings.append(Finding("columns-left-out", "change", sentence, len(keep), examples=keep[:5]))
         keep = ()
-    codes, kept = table.encode(tuple(dict.fromkeys(roles.values())), keep)
+    likely = {} if listed is None or "task" not in roles else {roles["task"]: listed}
+    codes, kept = table.encode(tuple(dict.fromkeys(roles.values())), keep, likely)
     table.refuse_nested(column for role, column in roles.items() if role not in MEDIA)
     return RoleColumns(roles, {role: codes[column] for role, column in roles.items()}, kept, findings)

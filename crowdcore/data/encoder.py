@@ -6,23 +6,35 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from crowdcore.core.errors import DataError
-from crowdcore.core.types import FloatArray
-from crowdcore.data.dictionary import Codes, NumberColumn, distinct, strings
+from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.dictionary import Codes, NumberColumn, compact, distinct, strings
+from crowdcore.data.lookups import renumber
 from crowdcore.data.numerals import as_numbers, as_text
 
 Arrow: TypeAlias = Any  # pyarrow has no types that mypy can read
+
+
+NEAR = 1 << 12  # further names of a list among which those of a piece are looked up
 
 
 class Encoder:
     """Encodes a column that comes in pieces; what it keeps is one code per row and the distinct values.
 
     Numbers that mostly differ, such as ratings, are kept as numbers, which takes less than their texts.
+
+    Args:
+        listed: distinct names (large_string) that the column is likely to hold in this order: while it does, each
+            piece is looked up among the next of them, and no table of all names is made.
     """
 
-    def __init__(self) -> None:
-        self._pieces: list[Arrow] = []
+    def __init__(self, listed: Arrow = None) -> None:
+        self._listed, self._at = listed, 0
+        self._codes = bytearray()  # int32, grows in place: of each row the place among the values of its piece
+        self._ends: list[int] = []  # of the pieces
+        self._values: list[Arrow] = []  # of the pieces
         self._numbers: list[FloatArray] = []
         self._kind: Arrow = None  # of the column that the numbers are from
 
@@ -31,7 +43,7 @@ class Encoder:
         kind = column.type
         if pa.types.is_nested(kind):
             raise DataError(f"holds {kind}, not names or numbers")
-        if not self._pieces and self._kind in (None, kind):
+        if not self._values and self._kind in (None, kind):
             numbers = as_numbers(column, known=bool(self._numbers))
             if numbers is not None:
                 self._numbers.append(numbers)
@@ -48,9 +60,7 @@ class Encoder:
             for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
                 used = chunk.indices.dictionary_encode()  # a dictionary may hold values unused, twice or missing
                 values = chunk.dictionary.take(used.dictionary).dictionary_encode()
-                self._pieces.append(
-                    pa.DictionaryArray.from_arrays(values.indices.take(used.indices), values.dictionary)
-                )
+                self._keep([values.indices.take(used.indices)], values.dictionary)
             return
         if pa.types.is_null(kind):
             column = column.cast(pa.large_string())
@@ -59,8 +69,40 @@ class Encoder:
         encoded = column.dictionary_encode()
         chunks = encoded.chunks if isinstance(encoded, pa.ChunkedArray) else [encoded]
         if chunks:  # they share their dictionary
-            indices = pa.chunked_array([chunk.indices for chunk in chunks]).combine_chunks()
-            self._pieces.append(pa.DictionaryArray.from_arrays(indices, chunks[0].dictionary, safe=False))
+            self._keep([chunk.indices for chunk in chunks], chunks[0].dictionary)
+
+    def _keep(self, indices: list[Arrow], values: Arrow) -> None:
+        """Take a piece: the places of its rows among its values."""
+        number = self._look_up(values)
+        if number is None and self._listed is not None:
+            self._unlist(values.type)
+        for part in indices:
+            codes = np.asarray(part.fill_null(-1)).astype(np.int32, copy=False)
+            self._codes += (codes if number is None else renumber(codes, number)).data
+        if number is None:
+            self._values.append(values)
+            self._ends.append(len(self._codes))
+
+    def _look_up(self, names: Arrow) -> IntArray | None:
+        """Places of names in the list, where they are among its next; None as soon as some are not."""
+        if self._listed is None or names.type not in (pa.string(), pa.large_string()):
+            return None
+        near = self._listed[self._at : self._at + 2 * len(names) + NEAR]
+        place = pc.index_in(names.cast(near.type), value_set=near)
+        if place.null_count:
+            return None
+        number = np.asarray(place) + np.int32(self._at)
+        self._at = int(number.max(initial=self._at))
+        return number
+
+    def _unlist(self, kind: Arrow) -> None:
+        """Give the list up: the pieces that were found in it become one with values of their own."""
+        if self._codes:
+            found = compact(self._listed, np.frombuffer(self._codes, np.int32))
+            self._codes = bytearray(found.codes.data)
+            self._values.append(found.values.cast(kind))
+            self._ends.append(len(self._codes))
+        self._listed = None
 
     def finish(self) -> Codes:
         """All rows over one dictionary, its values as strings; the encoder is empty then.
@@ -71,18 +113,24 @@ class Encoder:
         if self._numbers:
             numbers, self._numbers = np.concatenate(self._numbers), []
             return NumberColumn(numbers, self._kind)
-        if not self._pieces:
-            return Codes(strings([]), np.empty(0, np.int32))
-        chunks, self._pieces = self._pieces, []  # so that they go once they are one
-        if len(chunks) > 1:
+        codes, self._codes = np.frombuffer(self._codes, np.int32), bytearray()
+        if self._listed is not None:
+            return compact(self._listed, codes)
+        if not self._values:
+            return Codes(strings([]), codes)
+        pieces, self._values = self._values, []
+        if len(pieces) > 1:
+            each = [pa.DictionaryArray.from_arrays(np.arange(len(p), dtype=np.int32), p, safe=False) for p in pieces]
             try:
-                chunks = pa.chunked_array(chunks).unify_dictionaries().chunks
+                unified = pa.chunked_array(each).unify_dictionaries().chunks
             except pa.ArrowException as error:
                 raise DataError(f"holds more text than can be read ({error})") from None
-        pieces = [np.asarray(chunk.indices.fill_null(-1)) for chunk in chunks]
-        values = as_text(chunks[0].dictionary)
-        codes = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
-        if values.null_count or pa.types.is_floating(chunks[0].dictionary.type):  # NaN; 0 and -0
+            for number, begin, end in zip(unified, [0, *self._ends], self._ends, strict=False):
+                own = codes[begin // 4 : end // 4]
+                own[:] = renumber(own, np.asarray(number.indices))
+            pieces = [unified[0].dictionary]
+        values = as_text(pieces[0])
+        if values.null_count or pa.types.is_floating(pieces[0].type):  # NaN; 0 and -0
             return distinct(values, codes)
         return Codes(values, codes)
 

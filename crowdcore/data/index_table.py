@@ -87,7 +87,7 @@ class IndexTable:
         """(n_tasks + 1,) int64: task i's annotations are ``task_start[i]:task_start[i + 1]``."""
         return np.concatenate([[0], np.cumsum(counted_sorted(self.task, self.n_tasks))])
 
-    @cached_property
+    @property
     def labels_per_task(self) -> IntArray:
         """(n_tasks,) annotations of each task."""
         return np.diff(self.task_start)

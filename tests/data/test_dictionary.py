@@ -68,7 +68,7 @@ def test_ratings_that_all_differ_are_held_as_numbers_and_read_back():
             encoder = Encoder()
             for part in np.array_split(several, 5):
                 encoder.add(pa.array(part).cast(kind))
-            assert len(encoder._numbers) == 5 and not encoder._pieces
+            assert len(encoder._numbers) == 5 and not encoder._values
             codes = encoder.finish()
             assert len(codes.values) == 3000 and codes.values.type == pa.large_string()
             assert np.array_equal(np.array(spelled(codes), float), several)
@@ -175,3 +175,15 @@ def test_a_dictionary_with_values_twice_missing_unused_and_in_any_order():
     codes = encode(pa.chunked_array([odd, pa.array(["c", "a"]).dictionary_encode().cast(odd.type)]))
     assert spelled(codes) == ["b", "a", None, "b", None, "b", "c", "a"]
     assert codes.values.to_pylist() == ["b", "a", "c"]
+
+
+@pytest.mark.parametrize("column", [["a", "a", "c", "c", "d"], ["a", "c", "zz", "a", None], ["d", "a", "d", "c", "b"]])
+def test_names_looked_up_in_a_list_are_coded_as_without_it(column, monkeypatch):
+    monkeypatch.setattr("crowdcore.data.encoder.NEAR", 1)
+    listed, plain = Encoder(strings("abcdef")), Encoder()
+    for name in column:  # a piece each
+        for encoder in (listed, plain):
+            encoder.add(pa.chunked_array([[name]], pa.string()))
+    found, wanted = listed.finish(), plain.finish()
+    assert found.values.to_pylist() == wanted.values.to_pylist()
+    assert found.codes.tolist() == wanted.codes.tolist()

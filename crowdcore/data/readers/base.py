@@ -147,13 +147,22 @@ class Raw:
         return chosen + 1 if self.rows is None else self.rows[chosen]
 
 
-def read_annotations(table: Table, settings: ReadSettings, form: str, about_tasks: bool = True) -> Raw:
-    """Read a table of one row per annotation; ``about_tasks``: whether it may tell of gold, split and media too.
+def read_annotations(
+    table: Table, settings: ReadSettings, form: str, about_tasks: bool = True, listed: Arrow = None
+) -> Raw:
+    """Read a table of one row per annotation.
+
+    Args:
+        table: the table.
+        settings: which columns play which role.
+        form: the reader's name.
+        about_tasks: whether it may tell of gold, split and media too.
+        listed: names that tasks are likely to have, in this order.
 
     Raises:
         MappingError: no column was recognised as the task, the worker or the label.
     """
-    columns = read_roles(table, settings, ("task", "worker", "label"), only_needed=not about_tasks)
+    columns = read_roles(table, settings, ("task", "worker", "label"), only_needed=not about_tasks, listed=listed)
     part = columns.codes
     about = RawTasks.of(part, False, table.escaped)
     return Raw(

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,8 +19,9 @@ from crowdcore.data.columns import need_roles, read_roles
 from crowdcore.data.dataset import TRUTH_ARRAYS, SimulatedTruth
 from crowdcore.data.dictionary import Codes, strings
 from crowdcore.data.formulas import unescape
-from crowdcore.data.readers._sentences import are_tag_sequences, by_tokens
+from crowdcore.data.readers._sentences import are_tag_sequences, by_tokens, token_ids
 from crowdcore.data.readers.base import Raw, RawTasks, Reader, Source, read_annotations
+from crowdcore.data.report import Finding
 from crowdcore.data.sentences import Sentences
 from crowdcore.data.settings import MEDIA, ReadSettings
 from crowdcore.data.tables import Table, identify, open_table
@@ -30,6 +31,7 @@ SUFFIXES = ("parquet", "csv", "tsv", "jsonl")
 Target = Literal["classes", "ratings", "sequences"]
 TARGETS: dict[str, Target] = {"# regression": "ratings", "# sequence": "sequences"}  # first line of classes.txt
 TARGET_MARKS = tuple(TARGETS)
+_NOT_ALIGNED = "It must hold a row for each row of tasks.*, the tokens of a sentence together"
 
 
 def find_table(folder: Path, stem: str) -> Path | None:
@@ -94,23 +96,29 @@ class DatasetFolder(Reader):
         if folder is None or not is_dataset_folder(folder):
             raise DataError("This is not a folder with annotations.* or classes.txt", file=source.path)
         classes, target = read_class_list(folder)
-        path = find_table(folder, "annotations")
+        listing, tokens, path = (find_table(folder, stem) for stem in ("tasks", "tokens", "annotations"))
+        sentences = None if tokens is None or target == "sequences" else _read_sentences(tokens)
+        listed = None if listing is None else _read_tasks(listing, sentences)
         if path is None:
             nothing = Codes(strings([]), np.empty(0, np.int32))
             raw = Raw(self.name, nothing, nothing, nothing, n_rows=0)
         else:
             table = open_table(identify(path, settings.encoding), settings)
-            raw = read_annotations(table, settings, self.name, about_tasks=find_table(folder, "tasks") is None)
-        if (path := find_table(folder, "tasks")) is not None:
-            raw = _with_tasks(raw, path)
+            names = None if listed is None else listed.tasks.task.values
+            raw = read_annotations(table, settings, self.name, about_tasks=listed is None, listed=names)
+        if listed is not None:
+            findings = (*raw.findings, *listed.findings)
+            raw = replace(raw, tasks=listed.tasks, roles=raw.roles | listed.roles, findings=findings)
         elif not len(raw.task):
             raise DataError("There are neither annotations.* nor tasks.*", file=folder)
         if (path := find_table(folder, "workers")) is not None:
             raw = _with_workers(raw, path)
         if target == "sequences" or are_tag_sequences(raw.label, classes):
             raw, target = by_tokens(raw), "classes"
-        elif (path := find_table(folder, "tokens")) is not None:
-            raw = _with_sentences(raw, path)
+        elif sentences is not None:
+            if listed is None or len(sentences.words) != len(listed.tasks.task):
+                raise DataError(_NOT_ALIGNED, file=tokens)
+            raw = replace(raw, sentences=sentences)
         rating_range, levels = _rating_range(folder) if target == "ratings" else (None, ())
         return replace(
             raw,
@@ -125,17 +133,26 @@ class DatasetFolder(Reader):
         )
 
 
-def _with_tasks(raw: Raw, path: Path) -> Raw:
-    """Add the list of tasks; its columns are named with their file in the report."""
+class _Listed(NamedTuple):
+    """A list of tasks; its columns are named with their file in the report."""
+
+    tasks: RawTasks
+    roles: dict[str, str]
+    findings: tuple[Finding, ...]
+
+
+def _read_tasks(path: Path, sentences: Sentences | None) -> _Listed:
+    """The list of tasks; tokens are mostly called after the sentence that they are in."""
     table = open_table(identify(path), ReadSettings())
-    columns = read_roles(table, ReadSettings(), ("task",), extra=False)
+    likely = None
+    if sentences is not None:
+        of = np.repeat(np.arange(len(sentences), dtype=np.int32), sentences.lengths)
+        likely = token_ids(pa.array(sentences.ids, pa.large_string()), of, sentences.start)
+    columns = read_roles(table, ReadSettings(), ("task",), extra=False, listed=likely)
     part = {role: codes for role, codes in columns.codes.items() if role in ("task", "gold", "split", *MEDIA)}
-    return replace(
-        raw,
-        tasks=RawTasks.of(part, True, table.escaped),
-        roles=raw.roles | {role: f"{path.name}: {columns.roles[role]}" for role in part if role != "task"},
-        findings=(*raw.findings, *columns.findings, *table.repeated_headers(per_row=0)),
-    )
+    roles = {role: f"{path.name}: {columns.roles[role]}" for role in part if role != "task"}
+    tasks = RawTasks.of(part, True, table.escaped)
+    return _Listed(tasks, roles, (*columns.findings, *table.repeated_headers(per_row=0)))
 
 
 def _with_workers(raw: Raw, path: Path) -> Raw:
@@ -148,18 +165,17 @@ def _with_workers(raw: Raw, path: Path) -> Raw:
     return replace(raw, workers=tuple(listed), workers_escaped=table.escaped, findings=findings)
 
 
-def _with_sentences(raw: Raw, path: Path) -> Raw:
-    """Add which tasks are the tokens of one sentence, from a table with a row for each task."""
+def _read_sentences(path: Path) -> Sentences:
+    """Which tasks are the tokens of one sentence, from a table with a row for each task."""
     table = open_table(identify(path), ReadSettings())
     need_roles(dict.fromkeys(table.columns, ""), ("sentence", "word"), table.columns, path)
     codes, _ = table.encode(("sentence", "word"))
     sentence, word = (replace(codes[name], values=_unescaped(codes[name], table)) for name in ("sentence", "word"))
     number = sentence.codes
-    if raw.tasks is None or len(number) != len(raw.tasks.task) or (np.diff(number, prepend=0) < 0).any():
-        raise DataError("It must hold a row for each row of tasks.*, the tokens of a sentence together", file=path)
+    if (np.diff(number, prepend=0) < 0).any():
+        raise DataError(_NOT_ALIGNED, file=path)
     words = word.values.take(pa.array(word.codes, mask=word.missing)).fill_null("")
-    found = Sentences.from_tokens(number, pd.Index(sentence.values.to_pandas()), pd.Index(words.to_pandas()))
-    return replace(raw, sentences=found)
+    return Sentences.from_tokens(number, pd.Index(sentence.values.to_pandas()), pd.Index(words.to_pandas()))
 
 
 def _unescaped(codes: Codes, table: Table) -> Arrow:

@@ -190,13 +190,20 @@ class Table(ABC):
         except pa.ArrowException as error:
             raise DataError(f"This column is damaged ({error})", file=self.path, column=column) from None
 
-    def encode(self, columns: tuple[str, ...], keep: tuple[str, ...] = ()) -> tuple[dict[str, Codes], Arrow | None]:
+    def encode(
+        self, columns: tuple[str, ...], keep: tuple[str, ...] = (), listed: Mapping[str, Arrow] = MappingProxyType({})
+    ) -> tuple[dict[str, Codes], Arrow | None]:
         """Read some columns as codes, and some (``keep``) as they are.
+
+        Args:
+            columns: those to read as codes.
+            keep: those to read as they are.
+            listed: column -> names that it is likely to hold in this order, see `Encoder`.
 
         Returns:
             Column name -> codes; and a pyarrow table of the kept columns (None if there are none).
         """
-        encoders = {name: Encoder() for name in columns}
+        encoders = {name: Encoder(listed.get(name)) for name in columns}
         kept: list[Arrow] = []
         for slab in self.slabs((*columns, *keep)):
             for name, encoder in encoders.items():
