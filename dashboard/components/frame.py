@@ -36,6 +36,7 @@ _INSTEAD: Mapping[str, tuple[str, str, dict[str, str]]] = {
     "omega": ("What each run learnt of the workers' biases", "compare", {}),
 }
 """Page about classes -> what of it applies to ratings, and where that is."""
+_OTHERWISE: tuple[str, str, dict[str, str]] = ("Who is off by how much", "ratings", {})
 
 
 def page(
@@ -73,7 +74,7 @@ def _of_classes() -> None:
     dataset, page = state.get("dataset"), state.page()
     opened = services.rated(dataset)
     st.title(TITLES[page])
-    what, where, shown = _INSTEAD[page]
+    what, where, shown = _INSTEAD.get(page, _OTHERWISE)
     st.info(
         f"The labels of {as_text(services.title(dataset))} are numbers from {opened.low:g} to {opened.high:g}, and "
         f"this page is about classes. {what}: that is on {TITLES[where]}.",

@@ -13,7 +13,9 @@ from crowdcore.data import read_ratings
 from crowdcore.learning import RatingsResult, train_ratings
 from crowdcore.runs.report import to_html
 from dashboard import services
+from dashboard.components import frame
 from dashboard.components.table import formats
+from dashboard.pages import TITLES
 from dashboard.services import report
 from tests.browser.recorded_runs import record
 from tests.dashboard.app_page import button, open_page, table, words
@@ -104,11 +106,28 @@ def test_a_report_holds_errors_and_biases_and_hides_names(learnt: dict[str, Rati
 
 
 @pytest.mark.usefixtures("rated")
-@pytest.mark.parametrize("page", ["overview", "mistakes", "annotators", "aggregate", "tasks", "confusions", "omega"])
-def test_pages_about_classes_say_what_applies_instead(page: str) -> None:
+@pytest.mark.parametrize(("page", "what"), [(page, what) for page, (what, *_) in frame._INSTEAD.items()])
+def test_pages_about_classes_say_what_applies_instead(page: str, what: str) -> None:
     test = open_page(page, dataset="rated")
     assert not test.exception and not test.error
-    assert "Ratings shows who is off by how much" in words(test)
+    assert test.title[0].value == TITLES[page]
+    assert f"this page is about classes. {what}" in words(test)
+
+
+@pytest.mark.usefixtures("rated")
+def test_a_page_that_nothing_is_said_of_leads_to_ratings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frame, "_INSTEAD", {})
+    test = open_page("mistakes", dataset="rated")
+    assert not test.exception and not test.error
+    assert "Who is off by how much: that is on Ratings" in words(test)
+
+
+@pytest.mark.usefixtures("rated")
+def test_tasks_lists_what_was_rated() -> None:
+    test = open_page("tasks", dataset="rated")
+    assert not test.exception and not test.error
+    assert test.title[0].value == "Tasks"
+    assert "the most surprising rating first" in words(test)
 
 
 @pytest.mark.usefixtures("rated")
