@@ -28,7 +28,7 @@ import crowdcore.core.garbage  # noqa: E402, F401
 from crowdcore.core.confined import start_helper  # noqa: E402
 from crowdcore.data.tour import DEMO  # noqa: E402
 from dashboard.access import AccessError, sign_in_settings  # noqa: E402
-from dashboard.pages import PATHS  # noqa: E402
+from dashboard.pages import PATHS, TITLES  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -89,9 +89,14 @@ def _base() -> str:
     return "".join(f"/{part}" for part in str(config.get_option("server.baseUrlPath")).split("/") if part)
 
 
+_TITLED = {title.lower().replace(" ", "-"): PATHS.get(name, name) for name, title in TITLES.items() if title.isascii()}
+_MOVED = {other: there for other, there in {**_TITLED, **PATHS}.items() if other != there} | {"data": ""}
+"""What somebody may take for a page's address, its title or name -> where it is."""
+
+
 def _moved(request: Request) -> Response:
-    """From a page's name to its address, where that is another."""
-    there = PATHS.get(request.url.path.rpartition("/")[2], "")
+    """From a page's title or name to its address, where that is another."""
+    there = _MOVED[request.url.path.rpartition("/")[2]]
     return RedirectResponse(f"./{there}?{request.url.query}")
 
 
@@ -113,7 +118,7 @@ app = st.App(
     HERE / "app.py",
     routes=[
         Route("/{base:path}sans.woff", _font),
-        *(Route(f"{_base()}/{name}", _moved) for name in ("data", *PATHS)),
+        *(Route(f"{_base()}/{name}", _moved) for name in _MOVED),
     ],
     middleware=[Middleware(Headers)],
     lifespan=_running,

@@ -131,6 +131,7 @@ def test_ratings_from_data_to_report(lab: Lab, tab: Page) -> None:
     ):
         seen(tab, f"/{page}?dataset=rated", re.compile("The labels of .*rated.* are numbers"))
     seen(tab, "/data?dataset=rated", "Open a file")  # leads to the page's address
+    seen(tab, "/next-labels?dataset=rated", "On which tasks workers differ most")  # as a page's title does
     seen(tab, "/overview?dataset=rated", "that is on Data")
     main(tab).get_by_role("link", name="Ratings", exact=True).click()
     expect(main(tab).get_by_role("heading", name="Ratings")).to_be_visible()
