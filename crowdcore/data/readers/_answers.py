@@ -84,8 +84,6 @@ def need_records(record: Mapping[str, Any], name: str, source: Source, row: int)
 
 def text_of(value: object) -> str | None:
     """A name as text: a string, a number or a truth value; None for what is missing or nested."""
-    if isinstance(value, str):
-        return value
     if value is None or isinstance(value, dict | list) or value != value:
         return None
     return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else str(value)

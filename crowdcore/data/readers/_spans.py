@@ -120,15 +120,11 @@ def tag(text: Text, spans: Sequence[Span], types: dict[str, int]) -> Marked:
         if isinstance(found, Fault):
             faults.append(found)
         else:
-            label = span.label
-            if type(label) is not str or label not in types:
-                label = unicodedata.normalize("NFC", " ".join(str(text_of(label)).split()))
+            label = unicodedata.normalize("NFC", " ".join(str(text_of(span.label)).split()))
             fitting.append((found.start - found.stop, place, found, label))
-    placed: list[tuple[range, str]] = []
-    for _, _, tokens, label in sorted(fitting):
-        other = None
-        if any(marked.tags[tokens.start : tokens.stop]):
-            other = min((p for p in placed if p[0].start < tokens.stop and tokens.start < p[0].stop), key=_begin)
+    by: dict[int, tuple[range, str]] = {}  # token -> the span that covers it
+    for _, _, tokens, label in sorted(fitting, key=lambda one: one[:2]):
+        other = next((by[token] for token in tokens if token in by), None)
         if other == (tokens, label):
             marked.notes["span-twice"] = marked.notes.get("span-twice", 0) + 1
         elif other is not None:
@@ -136,8 +132,9 @@ def tag(text: Text, spans: Sequence[Span], types: dict[str, int]) -> Marked:
             faults.append(Fault("span-overlap", words, tokens))
         else:
             begin = 1 + 2 * types.setdefault(label, len(types))
-            marked.tags[tokens.start : tokens.stop] = [begin] + [begin + 1] * (len(tokens) - 1)
-            placed.append((tokens, label))
+            for token in tokens:
+                marked.tags[token] = begin + (token > tokens.start)
+                by[token] = tokens, label
     for fault in faults:
         lost = [token for token in fault.tokens if marked.tags[token] == 0]
         for token in lost:
@@ -146,19 +143,9 @@ def tag(text: Text, spans: Sequence[Span], types: dict[str, int]) -> Marked:
     return marked
 
 
-def _begin(placed: tuple[range, str]) -> int:
-    return placed[0].start
-
-
 def _place(text: Text, span: Span, notes: dict[str, int]) -> range | Fault:
     """The tokens of a span, or why it has none."""
     start, end, label = span.start, span.end, text_of(span.label)
-    if type(start) is int and type(end) is int and 0 <= start < end <= len(text.text) and label and span.text is None:
-        tokens = text.touched(start, end)  # most spans are whole tokens
-        if tokens and (text.start[tokens.start], text.end[tokens.stop - 1]) == (start, end):
-            inside = text.text[start:end]
-            if label.strip() and inside == inside.strip():
-                return tokens
     if type(start) is not int or type(end) is not int or not (label or "").strip():
         words = f"{label or 'a span'} from {_short(start)} to {_short(end)}"
         return Fault("span-malformed", f"{words} needs a label and whole numbers", range(0))
