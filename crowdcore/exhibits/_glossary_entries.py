@@ -11,7 +11,7 @@ __all__ = ["PARTS"]
 
 _NAMES = {
     "task": "The item that was labelled.",
-    "worker": "The annotator.",
+    "worker": "Who gave the label: an annotator.",
     "class": "The class.",
     "true": "The task's class by the reference.",
     "given": "The label that workers gave.",

@@ -82,7 +82,7 @@ def worker_distances(
         called = pd.Index([view.workers[n] for n in places])
         return replace(found, worker_ids=called, matrix=found.matrix[square], overlap=found.overlap[square]).frame()
 
-    alt = "Distances between annotators, similar ones side by side"
+    alt = "Distances between workers, similar ones side by side"
     shrunken = (beyond_chance(view.of(analysis.worker_confusion)),) if kind == "shrunken-mse" else ()
     notes = (*shrunken, f"Order and groups: {order.method}.")
     return Exhibit(f"distance-{kind}", "Distances between workers", figure, table, notes, alt, click)
@@ -205,7 +205,7 @@ def worker(view: View, worker: str) -> Exhibit:
         "agreement κ": found.agreement_kappa[one],
     }
     single = found.answers_single[one]
-    notes = ("The labels look as if this annotator gives a single answer.",) if single else ()
+    notes = ("The labels look as if this worker gives a single answer.",) if single else ()
     return Exhibit("worker", worker, None, pd.DataFrame([row], index=[one]), notes)
 
 
@@ -213,7 +213,7 @@ def worker(view: View, worker: str) -> Exhibit:
 def worker_confusion(view: View, worker: str | None = None) -> Exhibit:
     """What a worker makes of each class; without a worker, what all annotations together do."""
     found = view.of(analysis.worker_confusion)
-    title = "All annotators together" if worker is None else worker
+    title = "All workers together" if worker is None else worker
     matrix, counts = _matrix(found, None if worker is None else view.worker_number(worker))
     shown = view.drawable(found)
     figure = figures.confusion(

@@ -1,4 +1,4 @@
-"""How far apart the annotators are: the distance matrix, clustered, with its tree and groups beside it."""
+"""How far apart the workers are: the distance matrix, clustered, with its tree and groups beside it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def worker_distance(
     *,
     names: Sequence[str] | None = None,
     view: tuple[tuple[float, float], tuple[float, float]] | None = None,
-    title: str = "Distance between annotators",
+    title: str = "Distance between workers",
 ) -> go.Figure:
     """Draw the distances, similar annotators side by side, groups apart, the tree on the right.
 
@@ -52,7 +52,7 @@ def worker_distance(
         >>> import crowdcore as cc
         >>> distance = cc.analysis.worker_distance(cc.load_dataset("demo"))
         >>> cc.figures.worker_distance(distance).layout.title.text
-        'Distance between annotators'
+        'Distance between workers'
     """
     n = len(distance.matrix)
     places = order.order if order is not None else np.arange(n)

@@ -38,7 +38,7 @@ def worker_ranking(
     guessing: BoolArray | None = None,
     together: BoolArray | None = None,
     worse: BoolArray | None = None,
-    title: str = "Annotators, best first",
+    title: str = "Workers, best first",
 ) -> go.Figure:
     """Draw one dot per worker, ranked; larger dots gave more labels, coloured ones are suspect.
 

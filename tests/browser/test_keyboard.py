@@ -118,7 +118,7 @@ def test_the_pager_keeps_the_focus_and_follows_the_address(page: Page, two: str)
 
 def test_two_annotators_are_compared_without_a_mouse(page: Page) -> None:
     open_page(page, "/annotators?dataset=demo")
-    for label, name in (("Annotator", "w03"), ("Beside", "w07")):
+    for label, name in (("Worker", "w03"), ("Beside", "w07")):
         page.get_by_role("combobox", name=label, exact=True).focus()
         page.keyboard.type(name)
         page.keyboard.press("Enter")

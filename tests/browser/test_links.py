@@ -11,7 +11,7 @@ from tests.browser.steps import choose, click_cell, heatmap, main, open_page, se
 
 VIEWS = {
     "/shared-mistakes?dataset=demo&reference=majority-vote&true=three&given=nine&beside=gold": "gave nine to a task",
-    "/annotators?dataset=demo&reference=gold&view=One+worker&worker=w02": "All annotators together",
+    "/annotators?dataset=demo&reference=gold&view=One+worker&worker=w02": "All workers together",
     "/annotators?dataset=demo&reference=gold&view=Ranking&without=w02&without=w03": "Annotations left out",
     "/tasks?dataset=demo&reference=gold&show=misled&true=three": "by what relabelling gains",
     "/?dataset=demo&reference=gold&view=Open+a+file": "A table with one row per label",

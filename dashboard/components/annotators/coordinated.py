@@ -32,7 +32,7 @@ def coordinated() -> None:
             st.caption(as_text(note))
         return
     st.warning(
-        f"**{count(groups, 'group')}** of annotators act together more than chance allows. They may copy, have shared "
+        f"**{count(groups, 'group')}** of workers act together more than chance allows. They may copy, have shared "
         "a teacher, or be one person.",
         icon=":material/group:",
     )

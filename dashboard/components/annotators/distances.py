@@ -42,12 +42,12 @@ def alike() -> None:
         show(drawn, "distance", cell=cell, on_window=zoomed if len(view.workers) > CELLS else None)
     with grid.cell():
         with st.container(horizontal=True):
-            optional("Annotator", "worker", view.listed, "Choose one")
+            optional("Worker", "worker", view.listed, "Choose one")
             optional("Beside", "other", view.listed, "Choose another")
         if one and other:
             both(view, kind, one, other)
         else:
-            st.caption("Choose two annotators, or click a cell, to compare them.")
+            st.caption("Choose two workers, or click a cell, to compare them.")
         listed = exhibits.workers.worker_groups(view, kind, groups)
         show(listed, "groups", noun="worker", rows=12)
         members = listed.table.groupby("group")["worker"].agg(list)

@@ -16,7 +16,7 @@ def pairs() -> None:
     if not len(found.table):
         st.info(
             "Tested was agreement, right or wrong alike, given skill and difficulty: no pair stands out, and no two "
-            "annotators were wrong alike on two tasks or more."
+            "workers were wrong alike on two tasks or more."
         )
         return
     beyond = int((found.table["q_beyond"] <= exhibits.workers.LEVEL).sum())
@@ -29,7 +29,7 @@ def pairs() -> None:
     elif beyond:
         st.warning(
             f"Tested was agreement, right or wrong alike, given skill and difficulty: **{count(beyond, 'pair')}** of "
-            "annotators agree more than both explain (q ≤ 0.05). They may copy, have shared a teacher, or be one "
+            "workers agree more than both explain (q ≤ 0.05). They may copy, have shared a teacher, or be one "
             "person.",
             icon=":material/group:",
         )

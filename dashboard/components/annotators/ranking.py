@@ -24,12 +24,12 @@ def ranking() -> None:
     show(found, "quality", noun="worker", rows=14, limits="")
     st.header("What if some were left out?")
     without = [name for name in state.get_many("without") if name in view.workers]
-    st.multiselect("Leave out", view.listed, placeholder="Choose annotators", **state.bind("without", without))
+    st.multiselect("Leave out", view.listed, placeholder="Choose workers", **state.bind("without", without))
     flagged = found.table.loc[found.table["signal"] != "", "worker"].tolist()
     if not without:
         look = "looks" if len(flagged) == 1 else "look"
         hint = f" {', '.join(map(str, flagged[:6]))} {look} unreliable: see the column “signal”." if flagged else ""
-        st.caption(as_text(f"Choose annotators to see how the majority vote changes without them.{hint}"))
+        st.caption(as_text(f"Choose workers to see how the majority vote changes without them.{hint}"))
         return
     consequences(view, tuple(without))
 

@@ -28,7 +28,7 @@ def worker() -> None:
     view = looked_at()
     one = state.one_of("worker", view.workers) or view.workers[int(view.dataset.labels_per_worker.argmax())]
     with st.container(width=260):
-        picker("Annotator", "worker", view.listed, view.listed.index(one))
+        picker("Worker", "worker", view.listed, view.listed.index(one))
     exhibit = exhibits.workers.worker(view, one)
     found = exhibit.table.iloc[0]
     told = exhibits.worker_page.worker_verdict(view, one).table.iloc[0]
@@ -104,7 +104,7 @@ def behind(view: View, name: str, told: pd.Series[Any]) -> None:
     if "worker" in speed.table:
         st.header("Speed")
         pace(view, name, speed)
-    st.header("Without this annotator")
+    st.header("Without this worker")
     link(
         "annotators",
         as_text(f"Of the majority vote, {told['without']}: see which"),
