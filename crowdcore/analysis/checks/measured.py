@@ -109,7 +109,7 @@ class Measures:
 
     def shared_mistakes(self) -> Measured:
         """Cells with q <= 0.05; their false discovery rate is controlled, so the count is taken as it is."""
-        found = shared_mistakes(self.dataset, Reference(self.truth.name, self.truth.labels))
+        found = shared_mistakes(self.dataset, self.truth)
         beyond = int((np.nan_to_num(found.q_value, nan=1.0) <= 0.05).sum())
         tested = int((~np.isnan(found.q_value)).sum())
         if not tested:

@@ -81,6 +81,21 @@ def test_values_are_those_of_the_analysis(planted: CrowdDataset) -> None:
     assert rare == pytest.approx(100 * np.bincount(planted.gold).min() / planted.n_tasks)
 
 
+def test_votes_that_tie_are_no_mistakes_that_workers_share() -> None:
+    rng = np.random.default_rng(0)
+    gold = rng.integers(0, 4, 300)
+    task = np.repeat(np.arange(300), 2)
+    worker = np.concatenate([rng.choice(20, 2, replace=False) for _ in gold])
+    wrong = (gold[task] + rng.integers(1, 4, 600)) % 4
+    label = np.where(rng.random(600) < 0.7, gold[task], wrong)
+    ids = pd.RangeIndex(300).astype("str"), pd.RangeIndex(20).astype("str")
+    honest = CrowdDataset("honest", tuple("abcd"), *ids, task, worker, label)
+    (outcome,) = cc.check(honest, {"max_shared_mistakes": 0}, reference="majority-vote").outcomes
+    assert np.isnan(cc.analysis.shared_mistakes(honest, "majority-vote").q_value).all()
+    assert outcome.verdict == "underpowered"
+    assert outcome.sentence.startswith("No confusion could be tested")
+
+
 def test_each_number_has_the_digits_of_its_unit(planted: CrowdDataset) -> None:
     rules = {"min_krippendorff_alpha": 0.9, "max_spamming_workers_percent": 1, "max_shared_mistakes": 40}
     alpha, spam, shared = (cc.check(planted, {rule: limit}).outcomes[0].sentence for rule, limit in rules.items())
