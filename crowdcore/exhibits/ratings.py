@@ -164,6 +164,13 @@ def errors_alike(view: RatingView) -> Exhibit:
         table[["worker", "other"]] = pair
     figure = figures.rating_errors_alike(drawable(found, view.workers)) if len(table) else None
     notes = ("Pairs with 10 tasks in common or more whose truth is known.", *_reference(view))
+    if view.truth.name != "gold":
+        notes = (
+            "Pairs with 10 tasks in common or more. Without gold, errors are relative to the mean of a task's workers, "
+            "three or more, and without each worker's bias; what this mean alone gives independent workers is taken "
+            "off. Workers with like scales err alike, too; of five workers or fewer, one pair of copies makes others "
+            "look alike.",
+        )
     names = [view.workers[n] for n in pairs_drawn(found)]
 
     def click(row: int, column: int) -> dict[str, str]:

@@ -10,6 +10,7 @@ import scipy.sparse
 from scipy import stats
 
 from crowdcore.analysis.mistakes.significance import benjamini_hochberg
+from crowdcore.analysis.ratings.residuals import Residuals, residuals
 from crowdcore.analysis.ratings.truth import RatingTruth
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.ratings import RatingDataset
@@ -23,11 +24,12 @@ class RatingPairs:
         worker_ids: all workers.
         reference: what was taken for the truth.
         worker_a, worker_b: worker numbers, a < b.
-        tasks: tasks that both rated and whose truth is known.
+        tasks: tasks that both rated and whose truth is known, or estimated.
         distance: root mean squared difference of their ratings.
         kappa: quadratically weighted kappa, ``1 − Σ(x − y)² / Σ expected (x − y)²``.
-        error_correlation: Pearson's correlation of their errors; above 0: they err alike.
-        p_value: of no correlation (Fisher's z); NaN with fewer than 4 tasks.
+        error_correlation: Pearson's correlation of their errors; above 0: they err alike. Without gold, that beyond
+            what the mean of the task gives independent workers, NaN where no third rates.
+        p_value: of no correlation (Fisher's z, also where spreads differ by task); NaN with fewer than 4 tasks.
         q_value: p after Benjamini and Hochberg over the pairs.
     """
 
@@ -53,24 +55,22 @@ class RatingPairs:
 def rating_pairs(dataset: RatingDataset, truth: RatingTruth, min_overlap: int = 10) -> RatingPairs:
     """Distance, weighted kappa and error correlation of every pair with ``min_overlap`` tasks in common.
 
-    Errors are relative to the truth, so that tasks that are rated high by all do not count as alike. A worker's
-    repeats on a task count once, the first.
+    Errors are relative to the truth, so that tasks that are rated high by all do not count as alike. Where gold is not
+    known, they are relative to the mean of the task's workers (three or more), and their correlation is that beyond
+    what this mean gives independent workers. A worker's repeats on a task count once, the first.
     """
     chosen = first_ratings(dataset)
     chosen = chosen[~np.isnan(truth.compared[chosen])]
     centre = (dataset.low + dataset.high) / 2
     a, b, n, rated = pair_moments(dataset, chosen, dataset.rating[chosen] - centre, min_overlap)
-    error = pair_moments(dataset, chosen, dataset.rating[chosen] - truth.compared[chosen], min_overlap)[3]
     difference = rated["aa"] + rated["bb"] - 2 * rated["ab"]
     variance = [rated[k + k] - rated[k] ** 2 for k in "ab"]
-    spread = [error[k + k] - error[k] ** 2 for k in "ab"]
     with np.errstate(divide="ignore", invalid="ignore"):
         kappa = 1 - difference / (variance[0] + variance[1] + (rated["a"] - rated["b"]) ** 2)
-        tiny = 1e-12 * (dataset.high - dataset.low) ** 2
-        varies = (spread[0] > tiny) & (spread[1] > tiny)
-        r = np.where(varies, (error["ab"] - error["a"] * error["b"]) / np.sqrt(spread[0] * spread[1]), np.nan)
-        r = np.clip(r, -1, 1)
-        z = np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12)) * np.sqrt(np.where(n > 3, n - 3.0, np.nan))
+    if truth.name == "gold":
+        r, z = _fisher(dataset, chosen, dataset.rating[chosen] - truth.compared[chosen], min_overlap)
+    else:
+        r, z = _beyond_independence(residuals(dataset, chosen), dataset, a, b, min_overlap)
     p = 2 * stats.norm.sf(np.abs(z))
     q = np.full(len(p), np.nan)
     tested = ~np.isnan(p)
@@ -78,6 +78,81 @@ def rating_pairs(dataset: RatingDataset, truth: RatingTruth, min_overlap: int = 
         q[tested] = benjamini_hochberg(p[tested])
     ids = tuple(map(str, dataset.worker_ids))
     return RatingPairs(ids, truth.name, a, b, n, np.sqrt(np.maximum(difference, 0)), kappa, r, p, q)
+
+
+def _fisher(
+    dataset: RatingDataset, chosen: IntArray, error: FloatArray, min_overlap: int
+) -> tuple[FloatArray, FloatArray]:
+    """Correlation of the errors of every pair, and Fisher's z by its standard error, NaN with fewer than 4 tasks.
+
+    The error is ``√(τ / (n − 3))`` with ``τ = mean(x² y²) / (mean x² · mean y²)``,
+    at least 1: on some tasks all may err by more.
+    """
+    worker = dataset.worker[chosen]
+    mean = np.bincount(worker, error) / np.maximum(np.bincount(worker), 1)
+    x = error - mean[worker]
+    _, _, n, error_of = pair_moments(dataset, chosen, x, min_overlap)
+    square = pair_moments(dataset, chosen, x**2, min_overlap)[3]
+    spread = [error_of[k + k] - error_of[k] ** 2 for k in "ab"]
+    varies = (spread[0] > _tiny(dataset)) & (spread[1] > _tiny(dataset))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        tau = np.maximum(square["ab"] / (square["a"] * square["b"]), 1)
+        r = np.where(varies, (error_of["ab"] - error_of["a"] * error_of["b"]) / np.sqrt(spread[0] * spread[1]), np.nan)
+        r = np.clip(r, -1, 1)
+        z = np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12)) * np.sqrt(np.where(n > 3, n - 3.0, np.nan) / tau)
+    return r, z
+
+
+def _beyond_independence(
+    left: Residuals, dataset: RatingDataset, a: IntArray, b: IntArray, min_overlap: int
+) -> tuple[FloatArray, FloatArray]:
+    """Correlation of residuals beyond that of independent workers, and its z; NaN with too few such tasks in common.
+
+    Residuals of independent workers on one task have ``E x y = c = S/k² − (σ_a² + σ_b²)/k`` and ``E x² = v_a``. So
+    ``d = x y − c (x²/v_a + y²/v_b) / 2`` is 0 on average on every task, also on one where all err more: z is
+    that of Student's t for the mean of d over the tasks in common.
+    """
+    task, worker = dataset.task[left.chosen], dataset.worker[left.chosen]
+    at, shape = (task, worker), (dataset.n_tasks, dataset.n_workers)
+    own, x = left.variance[worker], left.error
+    relative = x**2 / np.maximum(own * (1 - 2 * left.part) + left.noise, _tiny(dataset))
+    f, g = (
+        (own * left.part - left.noise) * relative / 2,
+        left.part * relative / 2,
+    )  # d = xy + f_a + f_b + σ_b² g_a + σ_a² g_b
+    values = {"1": np.ones(len(x)), "x": x, "xx": x**2, "xf": x * f, "xg": x * g}
+    values |= {"f": f, "g": g, "ff": f * f, "fg": f * g, "gg": g * g}
+    sparse = {name: scipy.sparse.csr_array((value, at), shape=shape) for name, value in values.items()}
+
+    def total(of_a: str, of_b: str) -> tuple[FloatArray, FloatArray]:
+        """Sum of products over the tasks of each pair, and with the workers exchanged."""
+        product = (sparse[of_a].T @ sparse[of_b]).tocsr()
+        return tuple(np.asarray(product[i, j]).ravel() if len(a) else np.empty(0) for i, j in ((a, b), (b, a)))  # type: ignore[return-value]
+
+    n, xy, both = (total(name, name)[0] for name in ("1", "x", "xx"))
+    d, square = xy.copy(), both.copy()
+    alone = {name: total(name, "1") for name in ("f", "g", "ff", "fg", "gg")}
+    mixed = {name: total(name, "x") for name in ("xf", "xg")}
+    variance = left.variance[b], left.variance[a]
+    for k, s in enumerate(variance):
+        d += alone["f"][k] + s * alone["g"][k]
+        square += 2 * (mixed["xf"][k] + s * mixed["xg"][k])
+        square += alone["ff"][k] + 2 * s * alone["fg"][k] + s**2 * alone["gg"][k]
+    gf = total("g", "f")
+    square += 2 * (
+        total("f", "f")[0] + variance[0] * gf[0] + variance[1] * gf[1] + variance[0] * variance[1] * total("g", "g")[0]
+    )
+    spread = np.sqrt(np.prod(total("xx", "1"), 0))
+    known = (n >= min_overlap) & (spread > n * _tiny(dataset))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        student = d / np.sqrt((square - d**2 / n) * n / (n - 1))
+        z = stats.norm.isf(stats.t.sf(student, n - 1))
+        return np.where(known, np.clip(d / spread, -1, 1), np.nan), np.where(known, z, np.nan)
+
+
+def _tiny(dataset: RatingDataset) -> float:
+    """A variance that only rounding makes."""
+    return 1e-12 * (dataset.high - dataset.low) ** 2
 
 
 def first_ratings(dataset: RatingDataset) -> IntArray:
