@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
-from crowdcore.core.types import IntArray
+from crowdcore.core.types import BoolArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 
@@ -30,3 +30,11 @@ def majority_labels(votes: scipy.sparse.csr_array) -> IntArray:
         first = np.r_[True, task[1:] != task[:-1]]
         labels[task[first]] = votes.indices[winners[first]]
     return labels
+
+
+def tied_votes(votes: scipy.sparse.csr_array) -> BoolArray:
+    """(n_tasks,) whether two labels or more are the most frequent."""
+    task = np.repeat(np.arange(votes.shape[0]), np.diff(votes.indptr))
+    most = np.zeros(votes.shape[0])
+    np.maximum.at(most, task, votes.data)
+    return np.asarray(np.bincount(task[votes.data == most[task]], minlength=len(most)) > 1)

@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
+from crowdcore import aggregation
 from crowdcore.analysis.evaluation.bootstrap import interval, weights
+from crowdcore.analysis.labels.votes import sparse_votes, tied_votes
 from crowdcore.analysis.mistakes.significance import NULL, benjamini_hochberg, sharing_p_values
 from crowdcore.analysis.mistakes.task_evidence import task_evidence
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
@@ -38,6 +40,7 @@ UNTESTED = (
 )
 SOFT = "Workers, tasks and annotations are expected numbers under the reference's posterior."
 SOFT_TEST = "The test uses each task's most probable class as the truth and leaves out ties."
+TIED_VOTES = "Tasks whose votes tie are not tested: which of the tied labels is wrong is decided by the same labels."
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,9 +145,10 @@ def shared_mistakes(
             "Use `analysis.mistake_list`, which holds only the mistakes that were made.",
         )
     table = dataset.task, dataset.worker, dataset.label
-    triples = mistake_triples(*table, _decided(truth), n_workers, n)
+    decided = _decided(dataset, truth)
+    triples = mistake_triples(*table, decided, n_workers, n)
     if truth.posterior is None:
-        made = _certain(triples, n)
+        made = _certain(triples if not _aggregated(truth) else mistake_triples(*table, truth.labels, n_workers, n), n)
     else:
         made = soft_mistakes(*table, truth.posterior, n_workers)
     workers = np.zeros((n, n))
@@ -153,9 +157,7 @@ def shared_mistakes(
     if significance:
         test = sharing_p_values(triples.cell, triples.worker, triples.times, n)
         p_workers, expected = test.p_value, test.expected
-        p_value, carriers = task_evidence(
-            test, carried_sums(*table, _decided(truth), triples, test.score, n_workers, n)
-        )
+        p_value, carriers = task_evidence(test, carried_sums(*table, decided, triples, test.score, n_workers, n))
     low, high = _worker_bootstrap(made, n, n_workers, resamples, level, seed) if resamples else (None, None)
     return SharedMistakes(
         truth.name,
@@ -187,13 +189,22 @@ def _certain(triples: MistakeTriples, n_classes: int) -> SoftMistakes:
     return SoftMistakes(triples.cell, triples.worker, sure, tasks.reshape(shape), annotations.reshape(shape))
 
 
-def _decided(truth: Reference) -> IntArray:
-    """Labels with -1 where two classes tie: broken by a rule, ties would look like mistakes that workers share."""
-    if truth.posterior is None:
-        return truth.labels
-    top = np.where(truth.known, truth.posterior[np.arange(len(truth.labels)), truth.labels], np.nan)
-    tied = (truth.posterior >= top[:, None] - 1e-9).sum(1) > 1
-    return np.where(tied, -1, truth.labels)
+def _decided(dataset: CrowdDataset, truth: Reference) -> IntArray:
+    """(n_tasks,) labels of tasks that can be tested, else -1.
+
+    Left out are tasks whose classes tie under the reference: broken by a rule, ties look like mistakes that workers
+    share. So do tied votes that a model of the same labels decides, by what is frequent or often mistaken.
+    """
+    labels = truth.labels
+    if truth.posterior is not None:
+        top = np.where(truth.known, truth.posterior[np.arange(len(labels)), labels], np.nan)
+        tied = (truth.posterior >= top[:, None] - 1e-9).sum(1) > 1
+        labels = np.where(tied, -1, labels)
+    return np.where(tied_votes(sparse_votes(dataset)), -1, labels) if _aggregated(truth) else labels
+
+
+def _aggregated(truth: Reference) -> bool:
+    return truth.name in aggregation.names()
 
 
 def _notes(
@@ -209,6 +220,7 @@ def _notes(
         *([UNTESTED.format(classes=untested)] if untested else []),
         *([SOFT] if truth.soft else []),
         *([SOFT_TEST] if truth.soft and p_value is not None else []),
+        *([TIED_VOTES] if _aggregated(truth) and p_value is not None else []),
         *([CONSENSUS.format(name=truth.name)] if not truth.checked else []),
     )
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
 import crowdcore as cc
 from crowdcore.analysis import shared_mistakes
 from crowdcore.analysis.mistakes.significance import benjamini_hochberg
+from crowdcore.data.dataset import CrowdDataset
 from tests.analysis.crowds import crowds, make_crowd, soft_reference
 from tests.conftest import simulate_crowd
 
@@ -164,6 +166,23 @@ def test_a_consensus_carries_its_caution(crowd):
     assert result.reference == "majority-vote"
     assert any("'majority-vote' comes from the same labels" in note for note in result.notes)
     assert not any("comes from" in note for note in shared_mistakes(crowd).notes)
+
+
+def two_labels_each(seed: int) -> CrowdDataset:
+    """Workers who err independently, two on each of 300 tasks, four classes, no gold."""
+    rng = np.random.default_rng(seed)
+    task, gold, right = np.repeat(np.arange(300), 2), rng.integers(0, 4, 300), rng.uniform(0.55, 0.85, 20)
+    worker = np.concatenate([rng.choice(20, 2, replace=False) for _ in range(300)])
+    label = np.where(rng.random(600) < right[worker], gold[task], (gold[task] + rng.integers(1, 4, 600)) % 4)
+    ids = (pd.Index([f"{kind}{n}" for n in range(size)]) for kind, size in (("t", 300), ("w", 20)))
+    return CrowdDataset("pairs", tuple("abcd"), *ids, task, worker, label, np.full(300, -1))
+
+
+def test_a_model_that_decides_tied_votes_makes_no_shared_mistakes():
+    found = [shared_mistakes(two_labels_each(seed), "auto") for seed in range(4)]
+    assert [int((result.q_value <= 0.05).sum()) for result in found] == [0, 0, 0, 0]
+    assert found[0].annotations.sum() == pytest.approx(600)  # tied ones are counted, not tested
+    assert any("whose votes tie are not tested" in note for note in found[0].notes)
 
 
 def test_significance_can_be_left_out(crowd):
