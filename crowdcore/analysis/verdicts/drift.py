@@ -10,7 +10,7 @@ from scipy.special import kolmogorov
 
 from crowdcore.analysis.evaluation.paired_tests import holm
 from crowdcore.analysis.verdicts.peers import Peers
-from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.core.types import MILLISECONDS, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 TIME = "timestamp"
@@ -39,12 +39,16 @@ class Drift:
 
 
 def times(dataset: CrowdDataset) -> FloatArray | None:
-    """(n_annotations,) when each label was given, in seconds or as written; None without times."""
+    """(n_annotations,) when each label was given, in seconds or as written; None without times.
+
+    Numbers are seconds, or milliseconds since 1970 where they are too large for seconds.
+    """
     if dataset.extra is None or TIME not in dataset.extra:
         return None
     column = dataset.extra[TIME]
     if pd.api.types.is_numeric_dtype(column.dtype):
-        return column.to_numpy(np.float64)
+        moment = column.to_numpy(np.float64)
+        return np.where(np.abs(moment) > MILLISECONDS, moment / 1000, moment)
     read = pd.to_datetime(column.astype("str"), utc=True, errors="coerce", format="ISO8601")
     seconds = (read - pd.Timestamp(0, tz="UTC")).dt.total_seconds().to_numpy(np.float64)
     return None if np.isnan(seconds).all() else seconds

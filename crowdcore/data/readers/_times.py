@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, timezone
 
+from crowdcore.core.types import MILLISECONDS
+
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _HOURS = {"UTC": 0, "GMT": 0, "PST": -8, "PDT": -7}
 _JAVA = re.compile(r"^\w{3} (\w{3}) +(\d+) (\d+):(\d+):(\d+) (\w{3}) (\d{4})$")  # Thu Jun 16 12:59:33 PDT 2011
 _AMERICAN = re.compile(r"^(\d+)/(\d+)/(\d{4}) (\d+):(\d+):(\d+)$")  # 6/30/2014 14:28:16
-_MILLISECONDS = 1e11  # seconds since 1970 stay below it until the year 5138
 
 
 def iso_time(value: object) -> str | None:
@@ -37,7 +38,7 @@ def _moment(value: object) -> datetime:
     if isinstance(value, datetime):
         return value
     if isinstance(value, int | float):
-        return datetime.fromtimestamp(value / (1000 if abs(value) > _MILLISECONDS else 1), UTC)
+        return datetime.fromtimestamp(value / (1000 if abs(value) > MILLISECONDS else 1), UTC)
     text = str(value).strip()
     if (java := _JAVA.match(text)) and java[6] in _HOURS:
         month, day, hour, minute, second, zone, year = java.groups()

@@ -9,6 +9,7 @@ import pandas as pd
 
 from benchmarks.verdicts import honest_crowd
 from crowdcore import analysis
+from crowdcore.analysis.workers.answer_times import answer_times
 from crowdcore.data.dataset import CrowdDataset
 
 HASTY, TIRED = 0, 1
@@ -38,6 +39,16 @@ def test_honest_workers_are_not() -> None:
     named = [analysis.worker_speed(timed(seed, planted=False)) for seed in range(20)]
     assert not any(found.too_fast.any() for found in named)
     assert sum(bool((found.change.adjusted <= 0.05).any()) for found in named) <= 3
+
+
+def test_milliseconds_since_1970_are_not_taken_for_seconds() -> None:
+    votes = timed(3, planted=False)
+    moment = 1_700_000_000 + 20 * votes.extra["timestamp"]
+    seconds, thousandths = (
+        answer_times(replace(votes, extra=pd.DataFrame({"timestamp": unit * moment}))) for unit in (1, 1000)
+    )
+    assert thousandths.first == seconds.first < len(moment) / 2
+    np.testing.assert_array_equal(thousandths.seconds, seconds.seconds)
 
 
 def test_an_answer_is_compared_with_its_task() -> None:
