@@ -165,11 +165,14 @@ _FAULTS = (
 )
 
 
+_AGAIN = "Write it again with numpy.save or numpy.savez, as numbers, without Python objects."
+
+
 def _damaged(path: Path, error: Exception) -> DataError:
     if isinstance(error, DataError):
         return error
     reason = " ".join(str(error).split())[:200]
-    return DataError(f"This file cannot be read as an array ({reason})", file=path)
+    return DataError(f"This file cannot be read as an array ({reason})", _AGAIN, file=path)
 
 
 def _image_key(archive: zipfile.ZipFile) -> str:

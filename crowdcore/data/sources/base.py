@@ -80,7 +80,7 @@ def load_array(path: Path, what: str, shape: tuple[int | None, ...]) -> AnyArray
     try:
         array: AnyArray = np.load(need(path, what), mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
-        raise DataError(f"{what} cannot be read as an array ({error})") from error
+        raise DataError(f"{what} cannot be read as an array ({error})", "Fetch or prepare it again.") from error
     if len(array.shape) != len(shape) or any(
         want not in (None, has) for want, has in zip(shape, array.shape, strict=True)
     ):
