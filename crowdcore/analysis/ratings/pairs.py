@@ -85,8 +85,8 @@ def _fisher(
 ) -> tuple[FloatArray, FloatArray]:
     """Correlation of the errors of every pair, and Fisher's z by its standard error, NaN with fewer than 4 tasks.
 
-    The error is ``√(τ / (n − 3))`` with ``τ = mean(x² y²) / (mean x² · mean y²)``,
-    at least 1: on some tasks all may err by more.
+    That error is ``√(τ / (n − 3))`` with ``τ = mean(x² y²) / (mean x² · mean y²)``, at least 1: all may err by more on
+    some tasks.
     """
     worker = dataset.worker[chosen]
     mean = np.bincount(worker, error) / np.maximum(np.bincount(worker), 1)
@@ -116,10 +116,8 @@ def _beyond_independence(
     at, shape = (task, worker), (dataset.n_tasks, dataset.n_workers)
     own, x = left.variance[worker], left.error
     relative = x**2 / np.maximum(own * (1 - 2 * left.part) + left.noise, _tiny(dataset))
-    f, g = (
-        (own * left.part - left.noise) * relative / 2,
-        left.part * relative / 2,
-    )  # d = xy + f_a + f_b + σ_b² g_a + σ_a² g_b
+    f = (own * left.part - left.noise) * relative / 2  # d = x y + f_a + f_b + σ_b² g_a + σ_a² g_b
+    g = left.part * relative / 2
     values = {"1": np.ones(len(x)), "x": x, "xx": x**2, "xf": x * f, "xg": x * g}
     values |= {"f": f, "g": g, "ff": f * f, "fg": f * g, "gg": g * g}
     sparse = {name: scipy.sparse.csr_array((value, at), shape=shape) for name, value in values.items()}
@@ -146,7 +144,7 @@ def _beyond_independence(
     known = (n >= min_overlap) & (spread > n * _tiny(dataset))
     with np.errstate(divide="ignore", invalid="ignore"):
         student = d / np.sqrt((square - d**2 / n) * n / (n - 1))
-        z = stats.norm.isf(stats.t.sf(student, n - 1))
+        z = np.sign(student) * stats.norm.isf(stats.t.sf(np.abs(student), n - 1))
         return np.where(known, np.clip(d / spread, -1, 1), np.nan), np.where(known, z, np.nan)
 
 
