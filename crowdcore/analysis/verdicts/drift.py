@@ -15,6 +15,7 @@ from crowdcore.data.dataset import CrowdDataset
 
 TIME = "timestamp"
 """The column of `CrowdDataset.extra` that says when a label was given."""
+_BREAK = 1800.0  # seconds between sessions
 _LEAST = 20  # labels below which a worker is not tested
 _STEP = 0.583  # deviations by which a walk in steps passes a limit on average (Siegmund 1985)
 
@@ -91,7 +92,8 @@ def change_points(
 
     With S_t the partial sums of ``e_j - mean(e)`` and s their deviation, ``x = (max_t |S_t| / s + 0.583) / √n`` follows
     Kolmogorov's distribution if nothing changes; for a fall ``x = (max_t S_t / s + 0.583) / √n`` has the tail
-    ``exp(-2 x²)``. The 0.583 is what a walk in n steps stays below the continuous one.
+    ``exp(-2 x²)``. The 0.583 is what a walk in n steps stays below the continuous one. Values of one session may go
+    together: s² is multiplied by `_clustering`.
     """
     order = np.lexsort((when, worker))
     worker, e = worker[order], value[order]
@@ -107,7 +109,9 @@ def change_points(
     np.maximum.at(largest, worker, sums)
     tested = (n >= _LEAST) & (deviation > 1e-9)
     with np.errstate(divide="ignore", invalid="ignore"):
-        x = (largest / deviation + _STEP) / np.sqrt(n)
+        x = (largest / deviation + _STEP) / np.sqrt(
+            n * _clustering(centred / deviation[worker], worker, when[order], n)
+        )
     p_value = np.where(tested, np.exp(-2 * x**2) if falls else kolmogorov(x), np.nan)
     place = np.arange(len(e)) - start[worker]
     at = np.full(n_workers, -1)
@@ -124,3 +128,32 @@ def change_points(
 
     before, after = mean_of(early.astype(np.float64)), mean_of((~early).astype(np.float64))
     return Drift(p_value, holm(p_value), np.where(tested, at, -1), before, after)
+
+
+def _clustering(value: FloatArray, worker: IntArray, when: FloatArray, n: IntArray) -> FloatArray:
+    """(n_workers,) ``1 + (m − 1) ρ``: times the variance that sums of a worker's values have if sessions differ.
+
+    ρ is the correlation of values of one session, from the analysis of variance over all workers together, and m the
+    mean size of a value's session (1 where there is only one). A gap of more than 30 minutes begins a session.
+
+    Args:
+        value: (E,) standardised per worker, by worker and time.
+        worker: (E,).
+        when: (E,) seconds.
+        n: (n_workers,) values of each worker.
+    """
+    value = np.nan_to_num(value)
+    first = (np.diff(worker, prepend=-1) != 0) | (np.diff(when, prepend=-np.inf) > _BREAK)
+    session = np.cumsum(first) - 1
+    size, of = np.bincount(session), worker[first]
+    sessions = np.bincount(of, minlength=len(n))
+    squares = np.bincount(of, size**2, len(n)) / np.maximum(n, 1)
+    between = np.bincount(session, value) ** 2 / np.maximum(size, 1)
+    free, within = np.maximum(sessions - 1, 0).sum(), len(value) - len(size)
+    if not free or not within:
+        return np.ones(len(n))
+    by_session, rest = between.sum() / free, ((value**2).sum() - between.sum()) / within
+    typical = (n - squares).sum() / free
+    spread = by_session + (typical - 1) * rest
+    rho = max((by_session - rest) / spread, 0.0) if spread > 0 else 0.0
+    return np.where(sessions > 1, 1 + (squares - 1) * rho, 1.0)

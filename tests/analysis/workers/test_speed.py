@@ -41,6 +41,27 @@ def test_honest_workers_are_not() -> None:
     assert sum(bool((found.change.adjusted <= 0.05).any()) for found in named) <= 3
 
 
+def in_sessions(seed: int, apart: float, planted: bool) -> CrowdDataset:
+    """Twenty answers a day; every day of a worker has a speed of its own, and one worker slows down for good."""
+    ds, rng = honest_crowd(seed, n_tasks=600, even=True), np.random.default_rng([seed, 3])
+    log, moment = 2 + rng.normal(0, 0.4, len(ds.label)), np.empty(len(ds.label))
+    for worker in range(ds.n_workers):
+        rows = rng.permutation(np.flatnonzero(ds.worker == worker))
+        day = np.arange(len(rows)) // 20
+        moment[rows] = 20 * np.arange(len(rows)) + 86_400 * day
+        log[rows] += rng.normal(0, apart, day.max() + 1)[day]
+        log[rows] += planted * (worker == TIRED) * (day > day.max() / 2)
+    return replace(ds, extra=pd.DataFrame({"seconds": np.exp(log), "timestamp": moment}))
+
+
+def test_days_of_different_speed_are_no_change() -> None:
+    named = [analysis.worker_speed(in_sessions(seed, apart=0.2, planted=False)) for seed in range(10)]
+    assert sum(bool((found.change.adjusted <= 0.05).any()) for found in named) <= 1
+    for seed in range(3):
+        found = analysis.worker_speed(in_sessions(seed, apart=0.1, planted=True))
+        assert np.flatnonzero(found.change.adjusted <= 0.05).tolist() == [TIRED]
+
+
 def test_milliseconds_since_1970_are_not_taken_for_seconds() -> None:
     votes = timed(3, planted=False)
     moment = 1_700_000_000 + 20 * votes.extra["timestamp"]
