@@ -125,7 +125,7 @@ def ask_wide(path: str, mapping: dict[str, Any], columns: tuple[str, ...]) -> No
     """Which columns of a wide table are workers, and what -1 means."""
     with st.container(horizontal=True):
         bound = reading(path, mapping, "workers", list(mapping.get("workers", ())), lambda names: tuple(names) or None)
-        st.multiselect("Worker columns (wide table)", columns, placeholder="Detected", **bound)
+        st.multiselect("Annotator columns (wide table)", columns, placeholder="Detected", **bound)
         bound = reading(path, mapping, "missing", mapping.get("missing"))
         said = MINUS_ONE.__getitem__
         st.selectbox("-1 in a cell", list(MINUS_ONE), index=None, format_func=said, placeholder="Detected", **bound)
