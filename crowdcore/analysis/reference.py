@@ -45,6 +45,12 @@ class Reference:
         return self.name in {"gold", *REVIEWED}
 
     @property
+    def aggregated(self) -> bool:
+        """Whether an aggregator, with whatever settings, inferred it from the labels that are judged by it."""
+        method = self.name.partition(" ")[0]
+        return method in aggregation.names() or method.startswith("crowd-kit:")
+
+    @property
     def known(self) -> BoolArray:
         """(n_tasks,) tasks with a reference label."""
         return np.asarray(self.labels >= 0)

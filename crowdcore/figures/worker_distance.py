@@ -37,9 +37,9 @@ def worker_distance(
     view: tuple[tuple[float, float], tuple[float, float]] | None = None,
     title: str = "Distance between workers",
 ) -> go.Figure:
-    """Draw the distances, similar annotators side by side, groups apart, the tree on the right.
+    """Draw the distances, similar workers side by side, groups apart, the tree on the right.
 
-    Rows and columns lie at their positions in the order: 0, 1, 2, … Up to 300 annotators every pair is a cell; of
+    Rows and columns lie at their positions in the order: 0, 1, 2, … Up to 300 workers every pair is a cell; of
     more, the visible part is averaged over blocks, and zooming in (``view``) gets finer ones.
 
     Args:

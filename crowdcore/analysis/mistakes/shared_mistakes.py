@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from crowdcore import aggregation
 from crowdcore.analysis.evaluation.bootstrap import interval, weights
 from crowdcore.analysis.labels.votes import sparse_votes, tied_votes
 from crowdcore.analysis.mistakes.significance import NULL, benjamini_hochberg, sharing_p_values
@@ -148,7 +147,8 @@ def shared_mistakes(
     decided = _decided(dataset, truth)
     triples = mistake_triples(*table, decided, n_workers, n)
     if truth.posterior is None:
-        made = _certain(triples if not _aggregated(truth) else mistake_triples(*table, truth.labels, n_workers, n), n)
+        every = mistake_triples(*table, truth.labels, n_workers, n) if truth.aggregated else triples
+        made = _certain(every, n)
     else:
         made = soft_mistakes(*table, truth.posterior, n_workers)
     workers = np.zeros((n, n))
@@ -200,11 +200,7 @@ def _decided(dataset: CrowdDataset, truth: Reference) -> IntArray:
         top = np.where(truth.known, truth.posterior[np.arange(len(labels)), labels], np.nan)
         tied = (truth.posterior >= top[:, None] - 1e-9).sum(1) > 1
         labels = np.where(tied, -1, labels)
-    return np.where(tied_votes(sparse_votes(dataset)), -1, labels) if _aggregated(truth) else labels
-
-
-def _aggregated(truth: Reference) -> bool:
-    return truth.name in aggregation.names()
+    return np.where(tied_votes(sparse_votes(dataset)), -1, labels) if truth.aggregated else labels
 
 
 def _notes(
@@ -220,7 +216,7 @@ def _notes(
         *([UNTESTED.format(classes=untested)] if untested else []),
         *([SOFT] if truth.soft else []),
         *([SOFT_TEST] if truth.soft and p_value is not None else []),
-        *([TIED_VOTES] if _aggregated(truth) and p_value is not None else []),
+        *([TIED_VOTES] if truth.aggregated and p_value is not None else []),
         *([CONSENSUS.format(name=truth.name)] if not truth.checked else []),
     )
 

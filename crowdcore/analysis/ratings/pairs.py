@@ -96,7 +96,7 @@ def _fisher(
     spread = [error_of[k + k] - error_of[k] ** 2 for k in "ab"]
     varies = (spread[0] > _tiny(dataset)) & (spread[1] > _tiny(dataset))
     with np.errstate(divide="ignore", invalid="ignore"):
-        tau = np.maximum(square["ab"] / (square["a"] * square["b"]), 1)
+        tau = np.maximum(square["ab"] / (error_of["aa"] * error_of["bb"]), 1)
         r = np.where(varies, (error_of["ab"] - error_of["a"] * error_of["b"]) / np.sqrt(spread[0] * spread[1]), np.nan)
         r = np.clip(r, -1, 1)
         z = np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12)) * np.sqrt(np.where(n > 3, n - 3.0, np.nan) / tau)
@@ -125,7 +125,8 @@ def _beyond_independence(
     def total(of_a: str, of_b: str) -> tuple[FloatArray, FloatArray]:
         """Sum of products over the tasks of each pair, and with the workers exchanged."""
         product = (sparse[of_a].T @ sparse[of_b]).tocsr()
-        return tuple(np.asarray(product[i, j]).ravel() if len(a) else np.empty(0) for i, j in ((a, b), (b, a)))  # type: ignore[return-value]
+        one, other = (np.asarray(product[at]).ravel() if len(a) else np.empty(0) for at in ((a, b), (b, a)))
+        return one, other
 
     n, xy, both = (total(name, name)[0] for name in ("1", "x", "xx"))
     d, square = xy.copy(), both.copy()

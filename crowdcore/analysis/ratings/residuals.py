@@ -11,7 +11,7 @@ from scipy.sparse.linalg import cg
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.ratings import RatingDataset
 
-FEWEST = 3  # ratings of a task: of two, one residual is minus the other, whoever errs alike
+_FEWEST = 3  # ratings of a task: of two, one residual is minus the other, whoever errs alike
 _ROUNDS = 50
 _POOLED = 3.0  # ratings with the mean variance that each worker has more
 
@@ -45,7 +45,7 @@ def residuals(dataset: RatingDataset, chosen: IntArray) -> Residuals:
         chosen: places of at most one rating per worker and task.
     """
     count = np.bincount(dataset.task[chosen], minlength=dataset.n_tasks)
-    chosen = chosen[count[dataset.task[chosen]] >= FEWEST]
+    chosen = chosen[count[dataset.task[chosen]] >= _FEWEST]
     task, worker, rating = dataset.task[chosen], dataset.worker[chosen], dataset.rating[chosen]
     k, n = (
         np.maximum(np.bincount(of, minlength=size), 1)

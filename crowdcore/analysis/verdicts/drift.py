@@ -15,7 +15,8 @@ from crowdcore.data.dataset import CrowdDataset
 
 TIME = "timestamp"
 """The column of `CrowdDataset.extra` that says when a label was given."""
-_BREAK = 1800.0  # seconds between sessions
+BREAK_MINUTES = 30.0
+"""A longer gap between a worker's labels begins a new session."""
 _LEAST = 20  # labels below which a worker is not tested
 _STEP = 0.583  # deviations by which a walk in steps passes a limit on average (Siegmund 1985)
 
@@ -143,7 +144,7 @@ def _clustering(value: FloatArray, worker: IntArray, when: FloatArray, n: IntArr
         n: (n_workers,) values of each worker.
     """
     value = np.nan_to_num(value)
-    first = (np.diff(worker, prepend=-1) != 0) | (np.diff(when, prepend=-np.inf) > _BREAK)
+    first = (np.diff(worker, prepend=-1) != 0) | (np.diff(when, prepend=-np.inf) > 60 * BREAK_MINUTES)
     session = np.cumsum(first) - 1
     size, of = np.bincount(session), worker[first]
     sessions = np.bincount(of, minlength=len(n))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.verdicts.drift import times
+from crowdcore.analysis.verdicts.drift import BREAK_MINUTES, times
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -38,7 +38,7 @@ class AnswerTimes:
     source: str
 
 
-def answer_times(dataset: CrowdDataset, break_minutes: float = 30.0) -> AnswerTimes | None:
+def answer_times(dataset: CrowdDataset, break_minutes: float = BREAK_MINUTES) -> AnswerTimes | None:
     """How long each label took: the column ``seconds``, else the gap to the same worker's label before.
 
     A gap says how long an answer took only within a session and where labels are stored one by one. So the first label

@@ -185,6 +185,14 @@ def test_a_model_that_decides_tied_votes_makes_no_shared_mistakes():
     assert any("whose votes tie are not tested" in note for note in found[0].notes)
 
 
+@pytest.mark.parametrize("name", ["dawid-skene", "dawid-skene smoothing=0.5", "dawid-skene gold=20%", "crowd-kit:GLAD"])
+def test_tied_votes_are_left_out_whatever_the_settings_of_the_aggregator(name):
+    pairs = two_labels_each(0)
+    found = cc.aggregation.get("dawid-skene").fit(pairs)
+    result = shared_mistakes(pairs, cc.analysis.Reference(name, found.labels, found.posterior))
+    assert any("whose votes tie are not tested" in note for note in result.notes)
+
+
 def test_significance_can_be_left_out(crowd):
     result = shared_mistakes(crowd, significance=False)
     assert np.isnan(result.p_value).all()
