@@ -22,7 +22,7 @@ class RatingPairs:
 
     Attributes:
         worker_ids: all workers.
-        reference: what was taken for the truth.
+        reference: what errors are relative to: gold, else the mean of the task, whichever method infers the truth.
         worker_a, worker_b: worker numbers, a < b.
         tasks: tasks that both rated and whose truth is known, or estimated.
         distance: root mean squared difference of their ratings.
@@ -77,7 +77,8 @@ def rating_pairs(dataset: RatingDataset, truth: RatingTruth, min_overlap: int = 
     if tested.any():
         q[tested] = benjamini_hochberg(p[tested])
     ids = tuple(map(str, dataset.worker_ids))
-    return RatingPairs(ids, truth.name, a, b, n, np.sqrt(np.maximum(difference, 0)), kappa, r, p, q)
+    compared = truth.name if truth.name == "gold" else "mean"
+    return RatingPairs(ids, compared, a, b, n, np.sqrt(np.maximum(difference, 0)), kappa, r, p, q)
 
 
 def _fisher(
