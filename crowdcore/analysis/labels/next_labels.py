@@ -31,7 +31,7 @@ class NextLabels:
         task: task numbers.
         worker: worker numbers; nobody gets a task twice.
         gain: expected information of the label in bits, given the assignments before it.
-        entropy: (n_tasks,) bits, uncertainty of each task's class before.
+        entropy: (n_tasks,) bits, uncertainty of each task's class before; NaN of tasks that stay without labels.
         task_ids: names of all tasks.
         worker_ids: names of all workers.
         method: the aggregator behind it.
@@ -121,14 +121,14 @@ def next_labels(
     may = np.ones((dataset.n_tasks, dataset.n_workers), bool) if open_pairs is None else open_pairs.copy()
     may[dataset.task, dataset.worker] = False
     may &= left > 0
-    may[~dataset.annotated & (dataset.split > SPLITS.index("train"))] = False
+    held_back = ~dataset.annotated & (dataset.split > SPLITS.index("train"))
+    may[held_back] = False
     told = _information(q[:, None], confusion) + explore * q @ learnt.T
     told[~may] = -np.inf
     task, worker, gain = _greedy(told, q, confusion, learnt * explore, left, budget)
     bits = 1 / np.log(2)
-    return NextLabels(
-        task, worker, gain * bits, entr(q).sum(1) * bits, dataset.task_ids, dataset.worker_ids, found.method
-    )
+    entropy = np.where(held_back, np.nan, entr(q).sum(1) * bits)
+    return NextLabels(task, worker, gain * bits, entropy, dataset.task_ids, dataset.worker_ids, found.method)
 
 
 def _greedy(

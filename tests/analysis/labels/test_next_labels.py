@@ -106,7 +106,10 @@ def test_unlabelled_tasks_count_as_unknown_and_those_held_back_stay_so(small: Cr
     fewer = small.where(small.task > 2)
     assert set(next_labels(fewer, 3, capacity=1).task) <= {0, 1, 2}
     held_back = replace(fewer, split=np.where(np.arange(12) < 3, 2, 0).astype(np.int8))
-    assert not {0, 1, 2} & set(next_labels(held_back, 1000).task)
+    found = next_labels(held_back, 1000)
+    assert not {0, 1, 2} & set(found.task)
+    assert np.isnan(found.entropy[:3]).all()  # what cannot be asked for is not missing
+    assert found.gain.sum() <= np.nansum(found.entropy)
 
 
 def test_agreed_tasks_and_guessing_workers_come_last() -> None:
