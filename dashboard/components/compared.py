@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore import exhibits
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.curve_choice import curve_choice, each_in_a_cell
 from dashboard.components.differing import differing
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.pickers import named, picker
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
-from dashboard.services import compare
+from dashboard.services import compare, opening
+from dashboard.services.runs import run_labels, runs_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +105,7 @@ def calibration(runs: Runs) -> None:
 def disagreement(runs: Runs) -> None:
     """Where two runs label differently, down to the tasks."""
     dataset = state.get("dataset")
-    opened = services.dataset(dataset)
+    opened = opening.dataset(dataset)
     split = named("Tasks", "split", exhibits.label_differences.SPLITS, width=200)
     found = compare.shown(exhibits.label_differences.prediction_disagreement, dataset, runs, opened, split)
     if len(found.names) < 2:
@@ -175,7 +176,7 @@ def _searches(dataset: str, optional: bool) -> dict[str, Runs]:
     chosen = [name for name in state.get_many("searches") if name in offered]
     if not chosen and not optional:
         chosen = list(offered)[:1]
-    labels = services.run_labels(services.runs_of(dataset))
+    labels = run_labels(runs_of(dataset))
     st.multiselect(
         "Trials of searches",
         list(offered),

@@ -6,13 +6,13 @@ import streamlit as st
 
 from crowdcore import exhibits
 from crowdcore.core.errors import CrowdError
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.compared import tabled
 from dashboard.components.exhibit import show
 from dashboard.components.frame import hidden_names
 from dashboard.components.pickers import named
 from dashboard.components.text import as_text
-from dashboard.services import compare
+from dashboard.services import compare, opening
 
 Runs = tuple[str, ...]
 
@@ -29,7 +29,7 @@ def errors(runs: Runs) -> None:
 
 def biases(runs: Runs) -> None:
     """Learnt and true biases of the workers, a figure for each run that learns them."""
-    dataset = services.rated(state.get("dataset"))
+    dataset = opening.rated(state.get("dataset"))
     for number, (name, result) in enumerate(compare.compared(state.get("dataset"), runs).items()):
         try:
             shown = exhibits.rating_biases.rating_biases(dataset, result, hidden=hidden_names())

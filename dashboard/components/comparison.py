@@ -8,7 +8,7 @@ import streamlit as st
 
 from crowdcore import exhibits
 from crowdcore.exhibits.fits import fitted
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.differing import differing
 from dashboard.components.download import download
 from dashboard.components.exhibit import looked_at, show
@@ -17,6 +17,7 @@ from dashboard.components.pickers import picker
 from dashboard.components.reference_button import reference_button
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
+from dashboard.services.fits import labels_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +117,7 @@ def one_result(fits: Fits) -> None:
         reference_button(fit, "these labels")
         download(
             "Labels and posterior",
-            lambda: services.labels_csv(dataset, fit),
+            lambda: labels_csv(dataset, fit),
             f"{dataset}-{fit}-labels.csv",
             "text/csv",
             icon=":material/download:",

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crowdcore.core.errors import CrowdError
 from crowdcore.data.images import LEAVE_OUT
 from crowdcore.learning.networks.weights import sentence_models
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.text import as_text, duration
+from dashboard.services import embedding, opening
 
 
 def embedding_form(noun: str) -> None:
     """Offer to make features of ``noun``, such as "300 images"."""
     dataset = state.get("dataset")
     st.markdown(f"A classifier learns from the **{noun}** once they are prepared.")
-    kinds = services.embedding_kinds(dataset)
+    kinds = embedding.embedding_kinds(dataset)
     kind = kinds[0]
     if len(kinds) > 1:
-        kind = st.selectbox("How", kinds, format_func=services.KIND_TITLES.__getitem__, key=f"embed-{dataset}")
+        kind = st.selectbox("How", kinds, format_func=embedding.KIND_TITLES.__getitem__, key=f"embed-{dataset}")
     models = sentence_models() if kind == "sentences" else []
     model = models[0] if models else ""
     if len(models) > 1:
@@ -26,9 +28,9 @@ def embedding_form(noun: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button(f"Prepare {noun}", type="primary", icon=":material/build:"):
             _make(dataset, kind, False, model)
-        seconds = services.embedding_seconds(dataset, kind, model)
+        seconds = embedding.embedding_seconds(dataset, kind, model)
         about = "" if seconds is None else f"About **{duration(seconds)}**. "
-        st.caption(f"{about}{services.KIND_TITLES[kind]}.", width="stretch")
+        st.caption(f"{about}{embedding.KIND_TITLES[kind]}.", width="stretch")
     if refused[0] == dataset:
         st.error(as_text(refused[1].removesuffix(LEAVE_OUT)), icon=":material/broken_image:")
         if LEAVE_OUT in refused[1] and st.button("Leave these tasks out and go on", icon=":material/content_cut:"):
@@ -38,9 +40,9 @@ def embedding_form(noun: str) -> None:
 def _make(dataset: str, kind: str, accept: bool, model: str) -> None:
     try:
         with st.spinner("Preparing …"):
-            opened = services.embed(dataset, kind, accept, model)
-    except services.Refusal as refusal:
-        st.session_state["embed-refused"] = (dataset, services.without_server_paths(str(refusal)))
+            opened = embedding.embed(dataset, kind, accept, model)
+    except CrowdError as refusal:
+        st.session_state["embed-refused"] = (dataset, opening.without_server_paths(str(refusal)))
     else:
         st.session_state.pop("embed-refused", None)
         state.put(dataset=opened)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.figure import figure
 from dashboard.components.frame import hidden_names
 from dashboard.components.table import table
 from dashboard.components.text import as_text
+from dashboard.services import datasets
 
 if TYPE_CHECKING:
     from crowdcore.exhibits import Exhibit, View
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def looked_at(reference: str = "") -> View:
     """What the page is about: its dataset, seen by its reference or by another; with what may be read of workers."""
     dataset = state.get("dataset")
-    return services.view(dataset, reference or state.get("reference"), hidden_names(), dataset in _columns_shown())
+    return datasets.view(dataset, reference or state.get("reference"), hidden_names(), dataset in _columns_shown())
 
 
 def choose_columns(view: View) -> None:

@@ -8,12 +8,16 @@ from collections.abc import Mapping
 import streamlit as st
 
 from crowdcore import aggregation
+from crowdcore.core.errors import CrowdError
 from crowdcore.exhibits.fits import OF_TAGS, SUGGESTED, canonical, read_fit, shown_gold, spell_fit
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.method_form import method_form
 from dashboard.components.text import as_text, count
 from dashboard.components.watch import watch
+from dashboard.services import opening
+from dashboard.services._jobs import Job
+from dashboard.services.fits import start_fits
 
 PERCENTS = (0, 5, 10, 20, 50, 100)
 EVERY = 1.0  # seconds between looks at running fits
@@ -32,7 +36,7 @@ def asked() -> tuple[str, ...]:
     for name in state.get_many("methods"):
         try:
             fits.append(canonical(f"{name} gold={gold}%"))
-        except services.Refusal:
+        except CrowdError:
             fits.append(name)
     return tuple(dict.fromkeys(fits))
 
@@ -48,7 +52,7 @@ def titled(fit: str) -> str:
     try:
         method, settings, gold = read_fit(fit)
         title = aggregation.aggregators[method].title.split(" (")[0]
-    except (services.Refusal, KeyError):
+    except (CrowdError, KeyError):
         return fit
     words = [f"{key.replace('_', ' ')} {value}" for key, value in settings.items()]
     return " · ".join([title, *words, *([f"{gold} % gold shown"] if gold else [])])
@@ -58,7 +62,7 @@ def titled(fit: str) -> str:
 def chooser() -> None:
     """Which aggregators to run, with which settings."""
     shown = list(dict.fromkeys(state.get_many("methods")))
-    dataset = services.dataset(state.get("dataset"))
+    dataset = opening.dataset(state.get("dataset"))
     if "draft" not in st.session_state or st.session_state.get("drafted") != (dataset.name, shown):
         st.session_state["draft"] = shown or list(SUGGESTED if dataset.sentences is None else OF_TAGS)
         st.session_state["drafted"] = (dataset.name, shown)
@@ -79,7 +83,7 @@ def chooser() -> None:
 
 def gold_picker() -> int:
     """How much gold to show; nothing to choose where there is none."""
-    available = int((shown_gold(services.dataset(state.get("dataset")), 100)[0] >= 0).sum())
+    available = int((shown_gold(opening.dataset(state.get("dataset")), 100)[0] >= 0).sum())
     if not available:
         return 0
     if st.session_state.get("gold-shown") not in PERCENTS:
@@ -99,7 +103,7 @@ def settings(fit: str, draft: list[str], gold: int) -> None:
     try:
         method, values, _ = read_fit(fit)
         found = aggregation.aggregators.find(method)
-    except services.Refusal:
+    except CrowdError:
         return
     with st.popover(as_text(titled(fit)), type="tertiary"):
         words = " ".join((found.__doc__ or "").split("\n\n")[0].split())
@@ -121,11 +125,11 @@ def settings(fit: str, draft: list[str], gold: int) -> None:
 def run(draft: list[str], gold: int) -> None:
     """Ask for these fits; those that failed are tried again."""
     state.put(methods=list(dict.fromkeys(draft)), gold=str(gold) if gold else None)
-    services.start_fits(state.get("dataset"), asked(), again=True)
+    start_fits(state.get("dataset"), asked(), again=True)
     st.rerun()
 
 
-def follow(fits: Mapping[str, services.Job]) -> None:
+def follow(fits: Mapping[str, Job]) -> None:
     """Show how far the fits are, and draw the page anew whenever one has come to its end."""
 
     def n_ended() -> int:
@@ -141,11 +145,11 @@ def follow(fits: Mapping[str, services.Job]) -> None:
     watch(ended := n_ended(), n_ended, EVERY, status)
 
 
-def _so_far(fit: services.Job) -> str:
+def _so_far(fit: Job) -> str:
     return f"running, {time.monotonic() - fit.began:.0f} s" if fit.state == "running" else fit.state
 
 
-def refused(fits: Mapping[str, services.Job]) -> None:
+def refused(fits: Mapping[str, Job]) -> None:
     """Why some fits came to nothing, each at its method."""
     for name, fit in fits.items():
         if fit.refusal:

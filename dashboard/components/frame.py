@@ -8,12 +8,14 @@ import streamlit as st
 
 from crowdcore.data import CrowdDataset
 from crowdcore.data.ratings import Labelled
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.collector import spare
 from dashboard.components.guard import refusals
 from dashboard.components.link import link
 from dashboard.components.text import as_text, count
 from dashboard.pages import TITLES
+from dashboard.services import datasets, kept_uploads, opening
+from dashboard.services.runs import forget
 
 _OF_RUNS = {
     "compare": ["accuracy", "classes", "curves", "calibration", "cost", "sweeps", "recovery"],
@@ -56,11 +58,11 @@ def page(
     """
     spare()
     if "page" not in st.session_state:  # a page just loaded shows what there is now, not what another one read before
-        services.forget()
+        forget()
     state.enter(name)
     with refusals():
         if _sidebar():
-            about_numbers = services.kind(state.get("dataset")) == "ratings"
+            about_numbers = opening.kind(state.get("dataset")) == "ratings"
             (ratings or _of_classes if about_numbers else draw)()
         elif without is not None:
             without()
@@ -72,11 +74,11 @@ def page(
 def _of_classes() -> None:
     """What applies where the labels are numbers and the page is about classes."""
     dataset, page = state.get("dataset"), state.page()
-    opened = services.rated(dataset)
+    opened = opening.rated(dataset)
     st.title(TITLES[page])
     what, where, shown = _INSTEAD.get(page, _OTHERWISE)
     st.info(
-        f"The labels of {as_text(services.title(dataset))} are numbers from {opened.low:g} to {opened.high:g}, and "
+        f"The labels of {as_text(kept_uploads.title(dataset))} are numbers from {opened.low:g} to {opened.high:g}, and "
         f"this page is about classes. {what}: that is on {TITLES[where]}.",
         icon=":material/star_half:",
     )
@@ -92,29 +94,33 @@ def hidden_names() -> bool:
     names, dataset = state.get("names"), state.get("dataset")
     if names:
         return names == "hidden"
-    simulated = getattr(services.labelled(dataset), "truth", None) is not None
-    return state.page() == "report" or (services.uploaded(dataset) and not simulated)
+    simulated = getattr(opening.labelled(dataset), "truth", None) is not None
+    return state.page() == "report" or (datasets.uploaded(dataset) and not simulated)
 
 
 def _sidebar() -> bool:
     """Draw the pickers; False while there is no dataset to show."""
     above = st.container()  # the page itself
     with st.sidebar:
-        names = services.names()
-        dataset = state.chosen("dataset") or services.default_dataset()
+        names = datasets.names()
+        dataset = state.chosen("dataset") or datasets.default_dataset()
         if not dataset:
             st.caption("No dataset was found. CROWDCORE_DATA can name a folder of datasets.")
             return False
         state.settle(dataset=dataset)
         # First stands what is shown: a browser that missed the value begins with the first option, and would switch.
         options = [dataset, *(name for name in names if name != dataset)]
-        st.selectbox("Dataset", options, format_func=services.title, **state.bind("dataset", dataset, among=options))
-        with above, st.spinner(as_text(f"Opening {services.title(dataset)} …"), show_time=True):
-            opened = services.labelled(dataset)
-        references = services.references(dataset, state.chosen("reference"))
+        st.selectbox(
+            "Dataset", options, format_func=kept_uploads.title, **state.bind("dataset", dataset, among=options)
+        )
+        with above, st.spinner(as_text(f"Opening {kept_uploads.title(dataset)} …"), show_time=True):
+            opened = opening.labelled(dataset)
+        references = datasets.references(dataset, state.chosen("reference"))
         reference = state.chosen("reference") or references[0]
         if reference not in references:
-            st.warning(as_text(f"{services.title(dataset)} has no reference {reference!r}; showing {references[0]!r}."))
+            st.warning(
+                as_text(f"{kept_uploads.title(dataset)} has no reference {reference!r}; showing {references[0]!r}.")
+            )
             state.put(reference=None)
             reference = references[0]
         state.settle(dataset=dataset, reference=reference)
@@ -134,7 +140,7 @@ def _sidebar() -> bool:
             st.caption(as_text(note))
         if isinstance(opened, CrowdDataset) or state.page() == "data":
             _print_link(state.page())
-    state.rename(lambda: services.other_names(dataset, hidden_names()))
+    state.rename(lambda: datasets.other_names(dataset, hidden_names()))
     return True
 
 

@@ -9,8 +9,10 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from dashboard import services, state
+from crowdcore.core.errors import CrowdError
+from dashboard import state
 from dashboard.components.text import as_text
+from dashboard.services import opening
 
 _log = logging.getLogger("dashboard")
 
@@ -20,8 +22,8 @@ def refusals() -> Iterator[None]:
     """Show a refusal raised inside as an error box, and log anything else."""
     try:
         yield
-    except services.Refusal as refusal:
-        st.error(as_text(services.without_server_paths(str(refusal))), icon=":material/block:")
+    except CrowdError as refusal:
+        st.error(as_text(opening.without_server_paths(str(refusal))), icon=":material/block:")
     except Exception:
         _log.exception("A page could not be drawn")
         st.error(
@@ -35,7 +37,7 @@ def attempt(act: Callable[..., object], *arguments: object) -> None:
     """Do what a button asks for; a refusal waits for `refused_before`, as a callback runs before the page is drawn."""
     try:
         act(*arguments)
-    except services.Refusal as refusal:
+    except CrowdError as refusal:
         st.session_state["refused"] = str(refusal)
 
 

@@ -9,12 +9,13 @@ import streamlit as st
 
 from crowdcore.core.confined import start_helper
 from crowdcore.core.errors import CrowdError
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.numbers import numbers
 from dashboard.components.rating_scale import ask_kind, ask_scale, reading
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
 from dashboard.components.variants import merging, open_questions
+from dashboard.services import kept_uploads, uploads
 
 if TYPE_CHECKING:
     from crowdcore.data import Import, ImportReport, RatingImport
@@ -58,12 +59,12 @@ def understood(path: str, mapping: dict[str, Any]) -> Import | RatingImport | No
     """What a file holds; None while the user has to say more, which is asked for."""
     how = tuple(sorted(mapping.items()))
     if mapping.get("kind") == "ratings":
-        values = services.rating_values(path, how)
+        values = uploads.rating_values(path, how)
         if not isinstance(values, tuple) and not ask_scale(path, mapping, values):
             with st.expander("Columns and repeats", expanded=False):
                 ask(path, mapping, values.columns, values.roles)
             return None
-    found = services.examine(path, how)
+    found = uploads.examine(path, how)
     if not isinstance(found, tuple):
         return found
     columns, roles = found
@@ -89,7 +90,7 @@ def offer(found: Import | RatingImport, path: str, mapping: dict[str, Any]) -> N
     changes = len(found.report.changes)
     label = f"Accept {count(changes, 'change')} and open" if changes else "Open it"
     if st.button(label, type="primary", icon=":material/check:"):
-        name = services.accept(found, path, tuple(sorted(mapping.items())))
+        name = uploads.accept(found, path, tuple(sorted(mapping.items())))
         state.put(dataset=name)
         page = "ratings" if ratings else "overview"
         st.switch_page(f"views/{page}.py", query_params=state.address(page))
@@ -99,19 +100,19 @@ def chosen_file() -> str | None:
     """The path of the file that was just uploaded, or that the address names."""
     file, taken = st.file_uploader("File", key="upload", label_visibility="collapsed"), st.session_state.get("received")
     if file is not None and file.file_id != taken:
-        state.put(file=services.digest_of(services.receive(file.name, file)))
+        state.put(file=kept_uploads.digest_of(uploads.receive(file.name, file)))
         st.session_state["received"] = file.file_id
     elif file is None and taken is not None:
         state.put(file=None)
         del st.session_state["received"]
     digest = state.get("file")
-    return services.receive_again(digest) if digest else None
+    return uploads.receive_again(digest) if digest else None
 
 
 def ask(path: str, mapping: dict[str, Any], columns: tuple[str, ...], roles: dict[str, str]) -> None:
     """Which column plays which role, and what to do with repeats."""
     with st.container(horizontal=True):
-        for role in services.MAPPED:
+        for role in uploads.MAPPED:
             if role in roles and roles[role] not in columns:
                 continue  # a tool's file says so, and leaves no choice
             value = mapping.get(role) or roles.get(role)
@@ -167,7 +168,7 @@ def report(found: Import | RatingImport, path: str) -> None:
     told = found.report
     how = ", ".join(part for part in (told.format, told.encoding) if part)
     roles = ", ".join(f"{role} from {column!r}" for role, column in told.roles.items())
-    st.header(f"{as_text(services.called(told.source, path))}: what was understood")
+    st.header(f"{as_text(uploads.called(told.source, path))}: what was understood")
     st.caption(as_text(f"{how}. {roles}." if roles else f"{how}."))
     span = told.rating_range and "{:g} to {:g}".format(*told.rating_range)
     cells = {

@@ -10,10 +10,11 @@ import streamlit as st
 from crowdcore.data.items import has_media
 from crowdcore.exhibits.tasks import sentence_of, task_number, task_title
 from crowdcore.marks import MARKS, current_marks
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.guard import attempt
 from dashboard.components.media import media
 from dashboard.components.text import as_text
+from dashboard.services import marks, opening
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +68,7 @@ def _buttons(view: View, table: pd.DataFrame, row: int, label: str) -> None:
     comment = f"review-comment-{dataset}-{task}"
 
     def say(truth: str | None) -> None:
-        attempt(services.mark, dataset, task, truth, worker, st.session_state.get(comment, ""))
+        attempt(marks.mark, dataset, task, truth, worker, st.session_state.get(comment, ""))
         step()
 
     def step() -> None:
@@ -128,13 +129,13 @@ def _candidates(view: View, task: str, label: str, reference: str) -> list[str]:
 
 
 def _back(dataset: str) -> None:
-    if undone := services.taken_back_last(dataset):
+    if undone := marks.taken_back_last(dataset):
         state.put(task=undone.task, worker="")
 
 
 def _standing(dataset: str, task: str) -> None:
     """The mark that the task has, if any."""
-    found = current_marks(services.dataset(dataset)).get(task)
+    found = current_marks(opening.dataset(dataset)).get(task)
     if found is None:
         return
     said = f"{found.says}: {found.truth or MARKS['unclear']}"
@@ -143,7 +144,7 @@ def _standing(dataset: str, task: str) -> None:
         st.button(
             "Take back",
             on_click=attempt,
-            args=(services.take_back, dataset, found.id),
+            args=(marks.take_back, dataset, found.id),
             type="tertiary",
             key="take-back",
         )

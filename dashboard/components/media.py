@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore.data.items import has_media, item_of
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.text import as_text
+from dashboard.services import opening
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -22,7 +23,7 @@ PER_PAGE = 12
 
 def media(dataset: str, task: int, side: int) -> None:
     """Show a task's image, text and sound, as far as it has them; an image elsewhere is linked, not loaded."""
-    item = item_of(services.labelled(dataset), task, side)
+    item = item_of(opening.labelled(dataset), task, side)
     if item.image is not None:
         st.image(_address(item.image), alt="The item")
     if item.text:
@@ -43,7 +44,7 @@ def _address(image: Image) -> str:
 
 def cards(dataset: str, tasks: Sequence[int], captions: Sequence[str], key: str, **link: str | None) -> None:
     """Tasks, each with its item, a caption and a link to its page; ``link`` is added to the link's view."""
-    opened = services.labelled(dataset)
+    opened = opening.labelled(dataset)
     shows = has_media(opened)
     per_page = PER_PAGE if shows else 3 * PER_PAGE
     pages = -(-len(tasks) // per_page)

@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 import streamlit as st
 
+from crowdcore.core.errors import CrowdError
 from crowdcore.core.json_schema import check, fields_of
-from dashboard import services
 from dashboard.components.text import as_text
+from dashboard.services import learners
 
 
 def method_form(
@@ -65,7 +66,7 @@ def _refusal(schema: Mapping[str, Any], name: str, value: Any) -> None:
     """Say why training would refuse a value."""
     try:
         check(schema, {name: value})
-    except services.Refusal as refusal:
+    except CrowdError as refusal:
         st.caption(f":red[{as_text(refusal)}]")
 
 
@@ -84,7 +85,7 @@ def _field(field: Mapping[str, Any], value: Any, key: str, kept: Literal["sessio
     if "enum" in field:
         options = list(field["enum"])
         at = options.index(value) if value in options else None if "empty" in field else 0
-        how = {"format_func": services.value_in_words, "placeholder": field.get("empty")}
+        how = {"format_func": learners.value_in_words, "placeholder": field.get("empty")}
         return (st.selectbox(label, options, index=at, **how, **common),)
     if kind == "boolean":
         return (st.toggle(label, value=bool(value), **common),)

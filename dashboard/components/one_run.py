@@ -9,14 +9,15 @@ import streamlit as st
 
 from crowdcore import runs
 from crowdcore.data.formulas import csv_bytes
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.download import download
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.link import link
 from dashboard.components.reference_button import reference_button
 from dashboard.components.text import as_text
 from dashboard.components.train_form import prefill
-from dashboard.services import run_actions
+from dashboard.services import opening, run_actions, train
+from dashboard.services.runs import readable, run_labels, runs_of
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
@@ -36,7 +37,7 @@ def _one(shown: dict[str, Run]) -> None:
         failed = [name for name, run in shown.items() if run.state == "failed"]
         st.session_state["train-one"] = (failed or list(shown))[0]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        labels = services.run_labels(services.runs_of(state.get("dataset")))
+        labels = run_labels(runs_of(state.get("dataset")))
         names = {name: labels[name] for name in shown if name in labels}
         run = shown[st.selectbox("Run", names, format_func=names.__getitem__, key="train-one")]
         _again(run)
@@ -61,7 +62,7 @@ def _again(run: Run) -> None:
     if run.spec.search is None and st.button(
         "Run again with …", icon=":material/replay:", help="Fill the form above with its settings"
     ):
-        prefill(services.draft_of(state.get("dataset"), run.spec))
+        prefill(train.draft_of(state.get("dataset"), run.spec))
         st.toast("The form above holds its settings.", icon=":material/replay:")
         st.rerun()
 
@@ -69,7 +70,7 @@ def _again(run: Run) -> None:
 def _use(run: Run) -> None:
     """Make its predictions the reference of every page."""
     dataset = state.get("dataset")
-    if services.kind(dataset) == "classes" and services.readable(run, dataset):
+    if opening.kind(dataset) == "classes" and readable(run, dataset):
         reference_button(f"run:{run.id}", "what it predicts")
 
 
@@ -98,7 +99,7 @@ def _take_along(run: Run) -> None:
             "text/csv",
             icon=":material/download:",
         )
-        kinds = run_actions.model_kinds() if services.kind(state.get("dataset")) == "classes" else {}
+        kinds = run_actions.model_kinds() if opening.kind(state.get("dataset")) == "classes" else {}
         for kind, words in kinds.items():
             download(
                 f"Model ({words})",

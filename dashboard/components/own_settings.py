@@ -7,26 +7,28 @@ from typing import Any
 
 import streamlit as st
 
+from crowdcore.core.errors import CrowdError
 from crowdcore.core.method_string import spell
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.method_form import method_form
 from dashboard.components.text import as_text
+from dashboard.services import learners, opening, train
 
 
-def _kind() -> services.Kind:
+def _kind() -> opening.Kind:
     """What the labels of the page's dataset are, which decides the methods."""
-    return services.kind(state.get("dataset"))
+    return opening.kind(state.get("dataset"))
 
 
-def method_titled(line: str, kind: services.Kind = "classes") -> str:
+def method_titled(line: str, kind: opening.Kind = "classes") -> str:
     """A method for people: its registered name, and the settings of its own or else its title."""
     try:
-        method, settings = services.read_method(line, kind)
-    except services.Refusal:
+        method, settings = train.read_method(line, kind)
+    except CrowdError:
         return line
     if not settings:
-        return f"{method} · {services.learners(kind)[method]}"
-    return " · ".join([method, *services.settings_in_words(settings, method)])
+        return f"{method} · {learners.learners(kind)[method]}"
+    return " · ".join([method, *learners.settings_in_words(settings, method)])
 
 
 def what_comes(lines: list[str]) -> dict[str, str]:
@@ -34,13 +36,13 @@ def what_comes(lines: list[str]) -> dict[str, str]:
     brought: dict[str, dict[str, Any]] = {}
     for line in lines:
         try:
-            brought[line] = {**services.train.along(line, _kind()), **services.read_method(line, _kind())[1]}
-        except services.Refusal:
+            brought[line] = {**train.along(line, _kind()), **train.read_method(line, _kind())[1]}
+        except CrowdError:
             continue
     times = Counter(line.split()[0] for line in lines)
     short = {line: line.split()[0] if times[line.split()[0]] == 1 else method_titled(line, _kind()) for line in brought}
-    found, said = {}, services.value_in_words
-    for name, field in services.training_schema()["properties"].items():
+    found, said = {}, learners.value_in_words
+    for name, field in learners.training_schema()["properties"].items():
         words = ", ".join(f"{short[line]} {said(given[name])}" for line, given in brought.items() if name in given)
         everywhere = lines and all(name in brought.get(line, {}) for line in lines)
         found[name] = words if everywhere else f"{words}; else {said(field.get('default'))}".removeprefix("; else ")
@@ -58,18 +60,18 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
         The line or lines that its fields now stand for, and why they cannot be trained with; "" if they can.
     """
     try:
-        method, values = services.read_method(line, _kind())
-    except services.Refusal as refusal:
+        method, values = train.read_method(line, _kind())
+    except CrowdError as refusal:
         return [line], str(refusal)
-    told, key = services.about_method(method, _kind()), _key(line, lines)
+    told, key = learners.about_method(method, _kind()), _key(line, lines)
     with st.popover(
-        as_text(" · ".join([method, *services.settings_in_words(values, method)])), type="tertiary", key=key
+        as_text(" · ".join([method, *learners.settings_in_words(values, method)])), type="tertiary", key=key
     ):
         st.markdown(f"**{as_text(told['title'])}**  \n{as_text(told['paper'])}")
         st.caption(as_text(told["words"].replace("``", "")))
         st.caption("Grey is what is used while nothing is entered.")
         chosen = {**_own(line, told, values, key), **_training(line, values, told, key)}
-        plain = services.spell_method(method, {}, _kind())
+        plain = train.spell_method(method, {}, _kind())
         beside = st.button(
             "Add it with its defaults, too",
             key=f"{key}-beside",
@@ -78,8 +80,8 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
             help="To compare these settings with the defaults.",
         )
     try:
-        new = services.spell_method(*services.read_method(spell(method, chosen), _kind()), _kind())
-    except services.Refusal as refusal:
+        new = train.spell_method(*train.read_method(spell(method, chosen), _kind()), _kind())
+    except CrowdError as refusal:
         return [line], f"{method}: {refusal}"
     _keep(line, new, key)
     return [new, *([plain] if beside else [])], ""
@@ -88,8 +90,8 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
 def _own(line: str, told: dict[str, Any], values: dict[str, Any], key: str) -> dict[str, Any]:
     """The method's own settings; those that nobody chose show what comes along."""
     properties = told["schema"].get("properties", {})
-    usual = {name: field.get("default") for name, field in properties.items()} | services.train.along(line, _kind())
-    grey = {name: services.value_in_words(usual[name]) for name in properties}
+    usual = {name: field.get("default") for name, field in properties.items()} | train.along(line, _kind())
+    grey = {name: learners.value_in_words(usual[name]) for name in properties}
     drawn = method_form(told["schema"], values, f"own-{key}", open=grey)
     others = {name: value for name, value in values.items() if name in properties and name not in drawn}
     return others | {name: value for name, value in drawn.items() if value is not None}
@@ -97,16 +99,16 @@ def _own(line: str, told: dict[str, Any], values: dict[str, Any], key: str) -> d
 
 def _training(line: str, values: dict[str, Any], told: dict[str, Any], key: str) -> dict[str, Any]:
     """Settings of the trainer that hold for this method alone."""
-    possible, schema = services.train.row_settings(), services.training_schema()
-    comes = {name: value for name, value in services.train.along(line, _kind()).items() if name in possible}
+    possible, schema = train.row_settings(), learners.training_schema()
+    comes = {name: value for name, value in train.along(line, _kind()).items() if name in possible}
     if comes:
-        listed = ", ".join(services.settings_in_words(comes))
+        listed = ", ".join(learners.settings_in_words(comes))
         st.caption(as_text(f"Comes with {listed}, unless something else is chosen here or under Training."))
     names = st.multiselect(
         "Training settings for this method alone",
         possible,
         [name for name in possible if name in values],
-        format_func=services.setting_title,
+        format_func=learners.setting_title,
         key=f"{key}-alone",
         placeholder="As under Training",
         wrap=True,

@@ -10,7 +10,7 @@ from crowdcore.data.items import has_media
 from crowdcore.exhibits import Exhibit, rating_tasks
 from crowdcore.exhibits.ratings import rating_view
 from crowdcore.exhibits.tasks import task_number
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.frame import hidden_names
 from dashboard.components.guard import fragment
@@ -19,6 +19,7 @@ from dashboard.components.live import live
 from dashboard.components.media import LARGE, media
 from dashboard.components.pickers import named, optional
 from dashboard.components.text import as_text, count, number
+from dashboard.services import opening
 
 if TYPE_CHECKING:
     from crowdcore.exhibits.ratings import RatingView
@@ -33,7 +34,7 @@ def draw() -> None:
 
 def looked_at() -> RatingView:
     """What the page is about."""
-    return rating_view(services.rated(state.get("dataset")), state.get("reference"), hidden=hidden_names())
+    return rating_view(opening.rated(state.get("dataset")), state.get("reference"), hidden=hidden_names())
 
 
 @fragment

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from dashboard import services, state
+from dashboard import state
+from dashboard.services import uploads
 
 if TYPE_CHECKING:
     from crowdcore.data.validation.rating_values import RatingValues
@@ -50,7 +51,7 @@ def ask_kind(path: str, mapping: dict[str, Any]) -> None:
     key = f"kind-{path}"
 
     def chosen() -> None:
-        for name in set(mapping) - services.COMMON:
+        for name in set(mapping) - uploads.COMMON:
             del mapping[name]
         if st.session_state[key] == "ratings":
             mapping["kind"] = "ratings"

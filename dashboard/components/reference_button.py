@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import services, state
+from dashboard import state
+from dashboard.services import datasets
 
 
 def reference_button(name: str, what: str) -> None:
@@ -16,6 +17,6 @@ def reference_button(name: str, what: str) -> None:
         disabled=used,
         help=f"Take {what} for the truth on every page.",
     ):
-        services.offer(state.get("dataset"), name)
+        datasets.offer(state.get("dataset"), name)
         state.put(reference=name)
         st.rerun()

@@ -10,13 +10,14 @@ import streamlit as st
 
 from crowdcore import runs
 from crowdcore.runs.measures import leading
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.guard import attempt, refused_before
 from dashboard.components.live import live
 from dashboard.components.run_picker import table_link
 from dashboard.components.text import as_text, count, duration
 from dashboard.components.watch import watch
-from dashboard.services import run_actions
+from dashboard.services import kept_uploads, run_actions
+from dashboard.services.runs import live_runs, run_asked, run_labels, run_title, runs_of, spelled
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
@@ -39,7 +40,7 @@ def board() -> list[Run]:
     dataset = state.get("dataset")
     above, live = st.container(), st.container()  # a fragment is known by its place: see `views.train`
     with above, st.spinner("Looking up the runs …"):
-        found = services.runs_of(dataset)
+        found = runs_of(dataset)
     shown: list[Run] = []
     if found:
         with above:
@@ -48,7 +49,7 @@ def board() -> list[Run]:
         _follow(dataset, [run.id for run in shown], found)
     if not found:
         st.info(
-            f"Nothing has been trained on {as_text(services.title(dataset))} yet. Choose methods above and press "
+            f"Nothing has been trained on {as_text(kept_uploads.title(dataset))} yet. Choose methods above and press "
             "**Start**: you can close the page while they train, and come back to compare what they learnt.",
             icon=":material/model_training:",
         )
@@ -70,7 +71,7 @@ def _picked(found: list[Run]) -> list[Run]:
         st.multiselect(
             "Runs shown",
             list(by_id),
-            format_func=services.run_labels(found).__getitem__,
+            format_func=run_labels(found).__getitem__,
             placeholder="Choose runs",
             wrap=True,
             **state.bind("runs", chosen),
@@ -84,7 +85,7 @@ def _follow(dataset: str, shown: list[str], drawn: Sequence[Run]) -> None:
     lively = any(not run.has_ended for run in drawn)
 
     def rows() -> None:
-        by_id = {run.id: run for run in services.runs_of(dataset)}
+        by_id = {run.id: run for run in runs_of(dataset)}
         _engine(dataset)
         refused_before()
         for name in shown:
@@ -92,7 +93,7 @@ def _follow(dataset: str, shown: list[str], drawn: Sequence[Run]) -> None:
                 _row(by_id[name])
 
     stages = set(map(_stage, drawn))
-    watch(stages, lambda: set(map(_stage, services.runs_of(dataset))), EVERY if lively else SELDOM, rows)
+    watch(stages, lambda: set(map(_stage, runs_of(dataset))), EVERY if lively else SELDOM, rows)
 
 
 def _stage(run: Run) -> tuple[str, str, int]:
@@ -102,9 +103,9 @@ def _stage(run: Run) -> tuple[str, str, int]:
 
 def _engine(dataset: str) -> None:
     """Who trains, what waits."""
-    engine, live = runs.engine_state(), services.live_runs()
+    engine, live = runs.engine_state(), live_runs()
     waiting = [run for run in live if run.state == "queued"]
-    elsewhere = sum(run.spec.dataset != services.spelled(dataset) for run in live)
+    elsewhere = sum(run.spec.dataset != spelled(dataset) for run in live)
     words = []
     if engine.workers:
         busy = sum(worker.busy for worker in engine.workers)
@@ -129,9 +130,9 @@ def _row(run: Run) -> None:
     ):
         with st.container(gap=None):
             n = len(run.spec.seeds)
-            asked = f" · {as_text(services.run_asked(run))}" if run.name else ""
+            asked = f" · {as_text(run_asked(run))}" if run.name else ""
             with live(f"run-{run.id}"):  # its progress is not in it: nobody wants to hear every epoch
-                st.markdown(f"{ICONS[run.state]} **{as_text(services.run_title(run))}**{asked} · {count(n, 'seed')}")
+                st.markdown(f"{ICONS[run.state]} **{as_text(run_title(run))}**{asked} · {count(n, 'seed')}")
                 if run.state != "running":
                     st.caption(as_text(_outcome(run)))
             if run.state == "running":

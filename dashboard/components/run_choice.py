@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from crowdcore import runs
-from dashboard import services
 from dashboard.components.guard import attempt, refused_before
 from dashboard.components.link import link
 from dashboard.components.text import as_text, count
-from dashboard.services import run_actions, run_table
+from dashboard.services import learners, run_actions, run_table
+from dashboard.services.runs import all_runs, run_names
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
@@ -29,7 +29,7 @@ def about_chosen(chosen: list[Run]) -> None:
         st.toast("Saved.", icon=":material/save:")
     if not chosen:
         return
-    names = services.run_names(chosen)
+    names = run_names(chosen)
     title = as_text(names[chosen[0].id]) if len(chosen) == 1 else f"{count(len(chosen), 'run')} chosen"
     st.header(title)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -90,7 +90,7 @@ def _delete(chosen: Sequence[Run], names: dict[str, str]) -> None:
         if len(chosen) > LISTED:
             lines.append(f"- and {len(chosen) - LISTED} more")
         st.markdown("\n".join(lines))
-        trials = sum(run.spec.parent in ids and run.id not in ids for run in services.all_runs())
+        trials = sum(run.spec.parent in ids and run.id not in ids for run in all_runs())
         if trials:
             st.caption(f"{count(trials, 'trial')} of these searches stay; “Trials of searches” lists them.")
         label = f"Delete {count(len(ids), 'run')} for good"
@@ -98,7 +98,7 @@ def _delete(chosen: Sequence[Run], names: dict[str, str]) -> None:
 
 
 def _differences(chosen: Sequence[Run]) -> None:
-    frame = runs.settings_table(chosen, services.settings_in_words, services.setting_title)
+    frame = runs.settings_table(chosen, learners.settings_in_words, learners.setting_title)
     st.markdown("**What differs**")
     if len(frame):
         st.dataframe(frame, hide_index=True, column_config={"setting": st.column_config.TextColumn("", pinned=True)})
@@ -125,7 +125,7 @@ def _field(draw: Callable[..., Any], label: str, key: str, value: object, **opti
 
 
 def _known_tags() -> list[str]:
-    return sorted({tag for run in services.all_runs() for tag in run.tags}, key=str.casefold)
+    return sorted({tag for run in all_runs() for tag in run.tags}, key=str.casefold)
 
 
 def _save(run: Run, keys: dict[str, str]) -> None:

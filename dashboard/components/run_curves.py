@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.curve_choice import curve_choice, each_in_a_cell
 from dashboard.components.figure import figure
 from dashboard.components.guard import fragment
 from dashboard.components.link import link
+from dashboard.services import opening
+from dashboard.services.runs import readable, runs_of
+from dashboard.services.training_figures import curve_metrics, training_curves
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -27,7 +30,7 @@ def curves(shown: list[Run]) -> None:
 
 
 def _curves(shown: list[Run]) -> None:
-    metrics = services.curve_metrics(shown)
+    metrics = curve_metrics(shown)
     if not metrics:
         st.caption("The curves begin with the first epoch.")
         return
@@ -37,9 +40,9 @@ def _curves(shown: list[Run]) -> None:
 
     def draw(metric: str) -> None:
         def drawn() -> Exhibit:
-            now = {run.id: run for run in services.runs_of(dataset)}
+            now = {run.id: run for run in runs_of(dataset)}
             known = [now[name] for name in ids if name in now]
-            return services.training_curves(known, metric, how.smooth, how.axes)
+            return training_curves(known, metric, how.smooth, how.axes)
 
         first = drawn()
 
@@ -63,9 +66,9 @@ def _curves(shown: list[Run]) -> None:
 def onwards(shown: list[Run]) -> None:
     """Links to the pages that show what these runs recovered."""
     dataset = state.get("dataset")
-    ids = [run.id for run in shown if services.readable(run, dataset)]
+    ids = [run.id for run in shown if readable(run, dataset)]
     if not ids:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        for page in ("compare", "confusions", "omega") if services.kind(dataset) == "classes" else ("compare",):
+        for page in ("compare", "confusions", "omega") if opening.kind(dataset) == "classes" else ("compare",):
             link(page, runs=ids)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.link import link
 from dashboard.components.text import as_text, count
+from dashboard.services import kept_uploads
+from dashboard.services.runs import readable, run_labels, runs_of, spelled, training_fault
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
@@ -41,7 +43,7 @@ def pick_runs(
         Empty only where there is nothing to pick.
     """
     dataset = state.get("dataset")
-    finished = [run for run in services.runs_of(dataset) if services.readable(run, dataset)]
+    finished = [run for run in runs_of(dataset) if readable(run, dataset)]
     offered = {run.id: run for run in finished if only(run)}
     if not offered:
         if not optional:
@@ -52,7 +54,7 @@ def pick_runs(
     if len(chosen) < len(asked):
         gone = len(asked) - len(chosen)
         st.caption(f"{count(gone, 'run')} of this address cannot be shown: not finished, deleted, or of other data.")
-    labels = services.run_labels(services.runs_of(dataset))
+    labels = run_labels(runs_of(dataset))
     names = {name: labels[name] for name in offered}
     if not chosen:
         newest = {run.spec.method: run.id for run in reversed(offered.values()) if run.state == "finished"}
@@ -84,17 +86,17 @@ def table_link(dataset: str, shown: list[str]) -> None:
         "runs",
         "Choose in a table",
         help="All runs with their settings, scores, notes and tags; choose rows there, then Compare",
-        datasets=[services.spelled(dataset)],
+        datasets=[spelled(dataset)],
         runs=shown,
     )
 
 
 def _nothing(dataset: str, why: str) -> None:
     """What to do where no run can be shown."""
-    if fault := services.training_fault():
+    if fault := training_fault():
         st.info(as_text(fault), icon=":material/download:")
         return
-    nothing = f"Nothing has been trained on {as_text(services.title(dataset))} yet."
+    nothing = f"Nothing has been trained on {as_text(kept_uploads.title(dataset))} yet."
     st.info(why or f"{nothing} Start a run, and come back when it has finished.", icon=":material/model_training:")
     with st.container(key="next-step"):  # a link that looks like a primary button
         link("train")

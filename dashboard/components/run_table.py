@@ -9,12 +9,13 @@ import streamlit as st
 
 from crowdcore import runs
 from crowdcore.data.formulas import csv_bytes
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.download import download
 from dashboard.components.run_choice import about_chosen
 from dashboard.components.text import as_text, count
 from dashboard.components.watch import watch
 from dashboard.services import run_table
+from dashboard.services.runs import all_runs, training_fault
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
@@ -28,11 +29,11 @@ FILTERS = {"datasets": "Dataset", "methods": "Method", "states": "State", "tags"
 def board() -> None:
     """The filters, the table, and what can be done with the rows chosen."""
     with st.spinner("Looking up the runs …"):
-        listed = services.all_runs()
+        listed = all_runs()
     _watch(listed)
     if not listed:
         st.info(
-            as_text(services.training_fault())
+            as_text(training_fault())
             or "Nothing has been trained in this workspace yet. Start a run, and it is listed here.",
             icon=":material/model_training:",
         )
@@ -180,7 +181,7 @@ def _columns() -> dict[str, Any]:
 def _watch(drawn: list[Run]) -> None:
     """Draw the page anew once a run begins, ends, or is changed elsewhere."""
     lively = any(not run.has_ended for run in drawn)
-    watch(set(map(_stage, drawn)), lambda: set(map(_stage, services.all_runs())), EVERY if lively else SELDOM)
+    watch(set(map(_stage, drawn)), lambda: set(map(_stage, all_runs())), EVERY if lively else SELDOM)
 
 
 def _stage(run: Run) -> tuple[object, ...]:

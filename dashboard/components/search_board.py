@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.link import link
 from dashboard.components.table import table
 from dashboard.components.text import as_text
 from dashboard.components.train_form import prefill
-from dashboard.services import compare
+from dashboard.services import compare, searches
+from dashboard.services.runs import run_title
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
 
 def search_board(search: Run) -> None:
     """One search."""
-    st.header(as_text(services.run_title(search)))
-    trials = services.search_trials(search)
-    if not trials[services.compared_by(search).column].notna().any():
+    st.header(as_text(run_title(search)))
+    trials = searches.search_trials(search)
+    if not trials[searches.compared_by(search).column].notna().any():
         st.caption("No trial has come to its end yet.")
         return
     name = f"{state.get('dataset')}-{search.spec.method}-search"
-    history, importance = services.search_exhibits(search)
+    history, importance = searches.search_exhibits(search)
     grid = st.grid(2, min_column_width=400, gap="small")
     with grid.cell():
         show(history, f"history-{search.id}", file=f"{name}-history")
@@ -35,7 +36,7 @@ def search_board(search: Run) -> None:
             st.caption("Importance needs four trials.")
         else:
             show(importance, f"importance-{search.id}", file=f"{name}-importance")
-    best = services.best_draft(state.get("dataset"), search)
+    best = searches.best_draft(state.get("dataset"), search)
     if best is not None and st.button(
         "Train with the best settings …", icon=":material/trophy:", key=f"best-{search.id}"
     ):
@@ -43,6 +44,6 @@ def search_board(search: Run) -> None:
         st.toast("The form above holds the best settings.", icon=":material/trophy:")
         st.rerun()
     if search.id in compare.searches(state.get("dataset")):
-        told = services.compared_by(search).measure
+        told = searches.compared_by(search).measure
         link("compare", f"Test {told} along what it varies", icon="show_chart", view="Sweeps", searches=[search.id])
     table(trials.drop(columns="run"), f"trials-{search.id}", name=name, noun="trial")

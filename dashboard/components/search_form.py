@@ -11,11 +11,12 @@ import streamlit as st
 from crowdcore import runs
 from crowdcore.learning.selection_score import selection_score
 from crowdcore.learning.usual_method import usual_method
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.own_settings import method_titled
 from dashboard.components.text import as_text, count
 from dashboard.components.train_form import KEPT, refusal_of, shared_settings
+from dashboard.services import learners, opening, searches, train
 
 if TYPE_CHECKING:
     from crowdcore.runs import Choice, Range
@@ -28,12 +29,10 @@ TRIALS, MOST_TRIALS, SEEDS = 20, 10_000, "3"
 def search_form() -> None:
     """The form with its start button."""
     dataset = state.get("dataset")
-    kind = services.kind(dataset)
-    lines = list(dict.fromkeys([*state.get_many("methods"), *reversed(services.learners(kind))]))[::-1]
+    kind = opening.kind(dataset)
+    lines = list(dict.fromkeys([*state.get_many("methods"), *reversed(learners.learners(kind))]))[::-1]
     if st.session_state.get("search-method") not in lines:
-        st.session_state["search-method"] = (state.get_many("methods") or [usual_method(services.labelled(dataset))])[
-            -1
-        ]
+        st.session_state["search-method"] = (state.get_many("methods") or [usual_method(opening.labelled(dataset))])[-1]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         line = st.selectbox("Method", lines, format_func=partial(method_titled, kind=kind), key="search-method", **KEPT)
         trials = st.number_input("Trials", value=TRIALS, step=1, key="search-trials", width=120, **KEPT)
@@ -46,18 +45,18 @@ def search_form() -> None:
             help="Guided: learns from the trials so far. Grid: every combination, up to ten values a setting.",
             **KEPT,
         )
-    fields = services.searchable(line, kind)
-    st.session_state.setdefault(f"search-fields-{line}", services.usually_searched(line, kind))
+    fields = searches.searchable(line, kind)
+    st.session_state.setdefault(f"search-fields-{line}", searches.usually_searched(line, kind))
     chosen = st.multiselect(
         "Settings to search",
         fields,
-        format_func=lambda name: services.setting_title(name, line.split()[0]),
+        format_func=lambda name: learners.setting_title(name, line.split()[0]),
         key=f"search-fields-{line}",
         wrap=True,
         **KEPT,
     )
     space = {name: bounds for name in chosen if (bounds := _values(line, name, fields[name])) is not None}
-    held = {**services.train.read_draft(dataset, ""), "seeds": SEEDS}
+    held = {**train.read_draft(dataset, ""), "seeds": SEEDS}
     shared, problem = shared_settings("search", dataset, held, [], (line,))
     draft = {**shared, "methods": [line]}
     problem = problem or refusal_of(dataset, draft)
@@ -74,13 +73,13 @@ def search_form() -> None:
         )
         if asked and not problem:
             _start(draft, space, trials, sampler)
-        score = selection_score(services.labelled(dataset))
+        score = selection_score(opening.labelled(dataset))
         st.caption(f"Judged by {score.words}; the test split is never looked at.")
 
 
 def _values(line: str, name: str, field: Range | Choice) -> Callable[[], Range | Choice] | None:
     """Makes the bounds, or the values to choose from; it refuses what cannot be."""
-    label, key = services.setting_title(name, line.split()[0]), f"search-{line}-{name}"
+    label, key = learners.setting_title(name, line.split()[0]), f"search-{line}-{name}"
     if isinstance(field, runs.Choice):
         values = st.multiselect(label, field.values, list(field.values), key=key, **KEPT)
         return partial(runs.Choice, values=tuple(values)) if len(values) > 1 else None
@@ -103,9 +102,9 @@ def _values(line: str, name: str, field: Range | Choice) -> Callable[[], Range |
     return partial(runs.Range, low=low, high=high, log=log, integer=field.integer)
 
 
-def _start(draft: services.Draft, space: dict[str, Callable[[], Range | Choice]], trials: int, sampler: str) -> None:
+def _start(draft: train.Draft, space: dict[str, Callable[[], Range | Choice]], trials: int, sampler: str) -> None:
     with refusals(), st.spinner("Starting …"):
         ranges = {name: made() for name, made in space.items()}
-        started = services.start_search(state.get("dataset"), draft, ranges, trials, sampler)
+        started = searches.start_search(state.get("dataset"), draft, ranges, trials, sampler)
         state.put(runs=[started])
         st.rerun()

@@ -8,10 +8,11 @@ import streamlit as st
 
 from crowdcore.marks import keep_marks
 from crowdcore.taken_marks import marks_of_earlier_data
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.guard import attempt, refusals
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
+from dashboard.services import marks, opening
 
 if TYPE_CHECKING:
     from crowdcore.taken_marks import TakenMarks
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def take_marks() -> None:
     """Offer marks on earlier data of this name, if there are some, and a place for a file."""
     dataset = state.get("dataset")
-    earlier = marks_of_earlier_data(services.dataset(dataset))
+    earlier = marks_of_earlier_data(opening.dataset(dataset))
     if earlier.marks or len(earlier.faults):
         st.info("There are marks on these data as they were before they changed.", icon=":material/history:")
         _offer(dataset, earlier, "earlier")
@@ -32,7 +33,7 @@ def take_marks() -> None:
         file = st.file_uploader("File of marks", "csv", key=f"marks-file-{dataset}", label_visibility="collapsed")
         if file is not None:
             with refusals():
-                _offer(dataset, services.marks_file(dataset, file.name, file.getvalue()), "file")
+                _offer(dataset, marks.marks_file(dataset, file.name, file.getvalue()), "file")
 
 
 def _offer(dataset: str, taken: TakenMarks, key: str) -> None:
@@ -60,5 +61,5 @@ def _which(taken: TakenMarks) -> list[tuple[str, ...]]:
 
 
 def _take(dataset: str, taken: TakenMarks, key: str) -> None:
-    attempt(keep_marks, services.dataset(dataset), taken.marks)
+    attempt(keep_marks, opening.dataset(dataset), taken.marks)
     st.session_state[f"marks-taken-{key}"] = dataset, _which(taken)

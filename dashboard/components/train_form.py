@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from dashboard import services, state
+from crowdcore.core.errors import CrowdError
+from dashboard import state
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.method_form import at_first, method_form
 from dashboard.components.own_settings import method_titled, own_settings, what_comes
 from dashboard.components.text import as_text, count, duration, size
+from dashboard.services import learners, opening, train
+from dashboard.services.estimates import estimate, refused
 
 if TYPE_CHECKING:
     from crowdcore.runs import Estimate
@@ -28,11 +31,11 @@ SEEDS_HELP = (
 )
 
 
-def prefill(draft: services.Draft) -> None:
+def prefill(draft: train.Draft) -> None:
     """Have the form show this draft from the next run of the page on."""
     st.session_state["train-trusted"] = draft["training"].get("backbone", "")
     st.session_state.pop("train-shown", None)
-    line = services.train.spell_draft(state.get("dataset"), draft)
+    line = train.spell_draft(state.get("dataset"), draft)
     state.put(methods=list(draft["methods"]), settings=line, view=None)
 
 
@@ -40,7 +43,7 @@ def prefill(draft: services.Draft) -> None:
 def form() -> None:
     """The form for the page's dataset."""
     dataset = state.get("dataset")
-    train_on([dataset], services.suggested(dataset), presets=services.train.presets(dataset))
+    train_on([dataset], learners.suggested(dataset), presets=train.presets(dataset))
 
 
 def train_on(names: Sequence[str], suggested: Sequence[str], usual: str = "", presets: Mapping[str, str] = NO) -> None:
@@ -81,7 +84,7 @@ def train_on(names: Sequence[str], suggested: Sequence[str], usual: str = "", pr
             _estimate(names, draft)
 
 
-def _held(dataset: str, usual: str) -> services.Draft:
+def _held(dataset: str, usual: str) -> train.Draft:
     """What all methods share, as the address has it; fields are made anew where it says something else than they."""
     drafts = st.session_state.setdefault("train-drafts", {})  # dataset -> methods, settings
     if dataset in drafts and not state.chosen("methods") and not state.chosen("settings"):
@@ -93,17 +96,17 @@ def _held(dataset: str, usual: str) -> services.Draft:
         st.session_state["train-filled"] = st.session_state.get("train-filled", 0) + 1
         st.session_state["train-refused"] = ""
     try:
-        return services.train.read_draft(dataset, line, st.session_state.get("train-trusted", ""))
-    except services.Refusal as refusal:
+        return train.read_draft(dataset, line, st.session_state.get("train-trusted", ""))
+    except CrowdError as refusal:
         st.session_state["train-refused"] = f"The settings of this address are not used: {refusal}"
         st.session_state["train-shown"] = (dataset, usual)
         state.put(settings=None)
-        return services.train.read_draft(dataset, usual)
+        return train.read_draft(dataset, usual)
 
 
-def _remember(dataset: str, draft: services.Draft, usual: str) -> None:
+def _remember(dataset: str, draft: train.Draft, usual: str) -> None:
     """Write the draft into the address, for a reload, and keep it for a return to this dataset."""
-    line = services.train.spell_draft(dataset, draft) or (usual and PLAIN)
+    line = train.spell_draft(dataset, draft) or (usual and PLAIN)
     if line != state.get("settings", usual):
         state.put(settings=line)
         st.session_state["train-shown"] = (dataset, line)
@@ -111,11 +114,11 @@ def _remember(dataset: str, draft: services.Draft, usual: str) -> None:
     st.session_state["train-drafts"][dataset] = (list(draft["methods"]), line)
 
 
-def refusal_of(dataset: str, draft: services.Draft) -> str:
+def refusal_of(dataset: str, draft: train.Draft) -> str:
     """Why this draft cannot be started; "" if it can."""
     try:
-        return services.refused(dataset, draft)
-    except services.Refusal as refusal:
+        return refused(dataset, draft)
+    except CrowdError as refusal:
         return str(refusal)
 
 
@@ -123,8 +126,8 @@ def _methods(dataset: str, lines: list[str]) -> list[str]:
     """Which methods; several at once, one of them also with different settings."""
     if "train-methods" not in st.session_state or st.session_state.get("train-asked") != lines:
         st.session_state["train-methods"] = st.session_state["train-asked"] = lines
-    kind = services.kind(dataset)
-    options = list(dict.fromkeys([*services.learners(kind), *st.session_state["train-methods"]]))
+    kind = opening.kind(dataset)
+    options = list(dict.fromkeys([*learners.learners(kind), *st.session_state["train-methods"]]))
     return st.multiselect(
         "Methods",
         options,
@@ -142,7 +145,7 @@ def _preset(titles: Mapping[str, str]) -> None:
     def fill() -> None:
         name = st.session_state["train-preset"]
         if name is not None:
-            draft, note = services.train.draft_of_preset(name)
+            draft, note = train.draft_of_preset(name)
             prefill(draft)
             st.session_state["train-noted"] = note
 
@@ -162,7 +165,7 @@ def _preset(titles: Mapping[str, str]) -> None:
 
 
 def shared_settings(
-    key: str, dataset: str, held: services.Draft, methods: list[str], searched: tuple[str, ...] = ()
+    key: str, dataset: str, held: train.Draft, methods: list[str], searched: tuple[str, ...] = ()
 ) -> tuple[dict[str, Any], str]:
     """Seeds, device and the trainer's settings, which all runs share; and a form for each method's own.
 
@@ -178,12 +181,12 @@ def shared_settings(
     """
     training = dict(held["training"])
     prefix = f"{key}-{st.session_state.get('train-filled', 0)}"
-    networks = services.backbones(dataset)
+    networks = learners.backbones(dataset)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         seeds = st.text_input("Seeds", held["seeds"], key=f"{prefix}-seeds", help=SEEDS_HELP, width=120, **KEPT)
         epochs = st.empty()
         network = _choice("Network", networks, training["backbone"], f"{prefix}-backbone", 260)
-        device = _choice("Device", services.devices(), held["device"], f"{prefix}-device", 130)
+        device = _choice("Device", learners.devices(), held["device"], f"{prefix}-device", 130)
     training["backbone"] = network
     problem, effective = "", []
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
@@ -198,7 +201,7 @@ def shared_settings(
         with st.popover("Training", type="tertiary"):
             st.caption("Grey is what is used while nothing is entered.")
             training |= method_form(
-                services.training_schema(), training, f"{prefix}-training", without=APART, open=comes, kept=True
+                learners.training_schema(), training, f"{prefix}-training", without=APART, open=comes, kept=True
             )
     at_first(f"{prefix}-epochs", training.get("epochs"))
     training["epochs"] = epochs.number_input(
@@ -213,7 +216,7 @@ def shared_settings(
     )
     chosen = {k: v for k, v in training.items() if k not in APART and v is not None}
     if chosen:
-        st.caption(as_text("Changed: " + ", ".join(services.settings_in_words(chosen))))
+        st.caption(as_text("Changed: " + ", ".join(learners.settings_in_words(chosen))))
     draft = {"methods": list(dict.fromkeys(effective)), "seeds": seeds, "device": device, "training": training}
     return draft, problem
 
@@ -227,7 +230,7 @@ def _choice(label: str, options: dict[str, str], value: str, key: str, width: in
 
 def _network_settings(network: str, training: dict[str, Any], prefix: str) -> dict[str, Any]:
     """What differs from the defaults of the network."""
-    told = services.about_backbone(network)
+    told = learners.about_backbone(network)
     if not told["schema"].get("properties"):
         return {}
     with st.popover(as_text(network), type="tertiary"):
@@ -235,18 +238,18 @@ def _network_settings(network: str, training: dict[str, Any], prefix: str) -> di
         chosen = method_form(
             told["schema"], training.get("backbone_settings", {}), f"{prefix}-network-{network}", kept=True
         )
-    return services.changed(told["schema"], chosen)
+    return train.changed(told["schema"], chosen)
 
 
-def _start(names: Sequence[str], draft: services.Draft) -> None:
+def _start(names: Sequence[str], draft: train.Draft) -> None:
     """Queue the runs, and show them."""
     with refusals(), st.spinner("Starting …"):
-        started = [run for name in names for run in services.start(name, draft)]
+        started = [run for name in names for run in train.start(name, draft)]
         state.put(runs=started, methods=list(draft["methods"]))
         st.rerun()
 
 
-def _estimate(names: Sequence[str], draft: services.Draft) -> None:
+def _estimate(names: Sequence[str], draft: train.Draft) -> None:
     """What the runs will take, one after another; where a trial has to tell, it is waited for."""
     if not draft["methods"]:
         st.caption("Choose at least one method.", width="stretch")
@@ -258,13 +261,13 @@ def _estimate(names: Sequence[str], draft: services.Draft) -> None:
     def look(waiting: bool) -> None:
         with refusals():
             try:
-                found = services.estimate(dataset, draft)
+                found = estimate(dataset, draft)
             except UntoldError as slow:
                 if waiting:
                     st.rerun(scope="app")
                 st.caption(f":material/hourglass_disabled: {as_text(slow)}", width="stretch")
                 return
-            except services.Refusal:
+            except CrowdError:
                 if waiting:
                     st.rerun(scope="app")  # the start button has to know, too
                 raise
@@ -273,8 +276,8 @@ def _estimate(names: Sequence[str], draft: services.Draft) -> None:
             st.caption(_words(found, len(names)), width="stretch")
 
     try:
-        waiting = services.estimate(dataset, draft) is None
-    except services.Refusal:
+        waiting = estimate(dataset, draft) is None
+    except CrowdError:
         waiting = False
     if waiting:
         st.fragment(lambda: look(True), run_every=1.0)()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.text import as_text, count, size
+from dashboard.services import kept_uploads, uploads
+from dashboard.services.runs import runs_of, when
 
 SHOWN = 20
 
 
 def upload_list() -> None:
     """List the uploads, the newest first."""
-    found = services.list_uploads()
+    found = kept_uploads.list_uploads()
     if not found:
         return
     st.header("Uploads")
@@ -21,7 +23,7 @@ def upload_list() -> None:
         _row(upload)
 
 
-def _row(upload: services.Upload) -> None:
+def _row(upload: kept_uploads.Upload) -> None:
     key = upload.dataset or upload.file
     with st.container(horizontal=True, vertical_alignment="center", key=f"upload-{key}"):
         if upload.dataset:
@@ -29,21 +31,21 @@ def _row(upload: services.Upload) -> None:
             st.page_link("views/data.py", label=as_text(upload.name), icon=":material/table:", query_params=address)
         else:
             st.markdown(as_text(upload.name))
-        about = [services.when(upload.when), *([size(upload.size)] if upload.size else [])]
+        about = [when(upload.when), *([size(upload.size)] if upload.size else [])]
         st.caption(as_text(" · ".join(about if upload.dataset else [*about, "not opened yet"])))
         with st.popover("Manage", type="tertiary", help="Read the file again, rename it or delete it"):
             _manage(upload, key)
 
 
-def _manage(upload: services.Upload, key: str) -> None:
+def _manage(upload: kept_uploads.Upload, key: str) -> None:
     name = st.text_input("Name", upload.name, key=f"name-{key}")
     with st.container(horizontal=True):
         if st.button("Rename", key=f"rename-{key}", icon=":material/edit:", disabled=name == upload.name):
-            services.rename_upload(upload, name)
+            kept_uploads.rename_upload(upload, name)
             st.rerun()
         if upload.file and st.button("Read the file again", key=f"again-{key}", icon=":material/replay:"):
             # Read as it was when it was taken in; from there it can be read otherwise.
-            st.session_state.setdefault("mapping", {})[services.receive_again(upload.file)] = dict(upload.mapping)
+            st.session_state.setdefault("mapping", {})[uploads.receive_again(upload.file)] = dict(upload.mapping)
             state.put(file=upload.file)
             st.rerun()
         if st.button("Delete", key=f"delete-{key}", icon=":material/delete:"):
@@ -51,9 +53,9 @@ def _manage(upload: services.Upload, key: str) -> None:
 
 
 @st.dialog("Delete this upload?")
-def _confirm(upload: services.Upload) -> None:
+def _confirm(upload: kept_uploads.Upload) -> None:
     st.markdown(f"**{as_text(upload.name)}** will be deleted for good: there is no way back.")
-    if runs := len(services.runs_of(upload.dataset)) if upload.dataset else 0:
+    if runs := len(runs_of(upload.dataset)) if upload.dataset else 0:
         refer = "refers" if runs == 1 else "refer"
         st.warning(
             f"{count(runs, 'run')} {refer} to it. Their results stay, but can no longer be shown beside the data, "
@@ -61,7 +63,7 @@ def _confirm(upload: services.Upload) -> None:
             icon=":material/model_training:",
         )
     if st.button("Delete for good", type="primary", icon=":material/delete:"):
-        services.delete_upload(upload)
+        kept_uploads.delete_upload(upload)
         if state.get("dataset") == upload.dataset:
             state.put(dataset=None, view="Open a file")
         if state.get("file") == upload.file:

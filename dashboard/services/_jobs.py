@@ -15,8 +15,6 @@ from typing import Any, Literal
 
 from crowdcore.core.errors import CrowdError
 
-__all__ = ["Job", "Jobs"]
-
 _MOST = 500  # jobs that are remembered
 _log = logging.getLogger("dashboard")
 

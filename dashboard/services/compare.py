@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from crowdcore.exhibits.view import cached
-from dashboard.services._cache import kind, labelled
 from dashboard.services.datasets import names as dataset_names
+from dashboard.services.opening import kind, labelled
 from dashboard.services.runs import learnt, readable, runs_of, trials
 
 if TYPE_CHECKING:

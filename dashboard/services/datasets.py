@@ -12,24 +12,11 @@ from crowdcore.analysis.reference import REVIEWED
 from crowdcore.data import CrowdDataset
 from crowdcore.exhibits.fits import is_fit
 from crowdcore.exhibits.view import View, cached, worker_names
-from dashboard.services._cache import dataset, labelled, upload_folder, version
 from dashboard.services.kept_uploads import list_uploads
+from dashboard.services.opening import dataset, labelled, upload_folder, version
 
 if TYPE_CHECKING:
     from crowdcore.analysis.reference import Reference
-
-__all__ = [
-    "default_dataset",
-    "names",
-    "offer",
-    "other_names",
-    "rating_datasets",
-    "reference",
-    "references",
-    "rounds",
-    "uploaded",
-    "view",
-]
 
 DEMO, RUN = "demo", "run:"
 FIRST = ["gold", "auto", "majority-vote", "dawid-skene", *REVIEWED]

@@ -10,10 +10,13 @@ from typing import Any
 
 import streamlit as st
 
+from crowdcore.core.places import workspace
 from crowdcore.data import CrowdDataset
 from crowdcore.data.images import image_names
 from crowdcore.runs.files import write_json
-from dashboard.services._cache import (
+from dashboard.services._process import printed
+from dashboard.services.kept_uploads import free_title, note_dataset, title
+from dashboard.services.opening import (
     NOTE,
     close_to_others,
     dataset,
@@ -22,12 +25,7 @@ from dashboard.services._cache import (
     note_of,
     private_folder,
     upload_folder,
-    workspace,
 )
-from dashboard.services._process import printed
-from dashboard.services.kept_uploads import free_title, note_dataset, title
-
-__all__ = ["KIND_TITLES", "embed", "embeddable", "embedding_kinds", "embedding_seconds"]
 
 KIND_TITLES = {
     "tfidf": "TF-IDF of the texts",

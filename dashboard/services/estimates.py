@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore import runs
-from dashboard.services._cache import labelled
 from dashboard.services._jobs import Job, Jobs
+from dashboard.services.opening import labelled
 from dashboard.services.train import Draft, specs
 
 if TYPE_CHECKING:
     from crowdcore.data.ratings import Labelled
     from crowdcore.runs import Estimate, RunSpec
-
-__all__ = ["estimate", "refused"]
 
 _SETTLED, _FORGOTTEN = 1.0, 4.0  # seconds: nobody has changed the form since; nobody asks any more
 

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore.exhibits.fits import fitted
-from dashboard.services._cache import dataset
 from dashboard.services._jobs import Job, Jobs
+from dashboard.services.opening import dataset
 
 if TYPE_CHECKING:
     from crowdcore import CrowdDataset
-
-__all__ = ["Job", "labels_csv", "start_fits", "wait_for"]
 
 
 @st.cache_resource(show_spinner=False)

@@ -13,21 +13,9 @@ from typing import Any
 import streamlit as st
 
 from crowdcore.core.errors import SettingError
+from crowdcore.core.places import workspace
 from crowdcore.runs.files import write_json
-from dashboard.services._cache import NOTE, note_of, upload_folder, workspace
-
-__all__ = [
-    "Upload",
-    "delete_upload",
-    "digest_of",
-    "free_title",
-    "kept_file",
-    "list_uploads",
-    "note_dataset",
-    "note_file",
-    "rename_upload",
-    "title",
-]
+from dashboard.services.opening import NOTE, note_of, upload_folder
 
 LONGEST = 100  # characters of a title
 

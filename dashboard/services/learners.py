@@ -19,24 +19,9 @@ from crowdcore.core.json_schema import fields_of
 from crowdcore.data import CrowdDataset
 from crowdcore.learning.usual_method import usual_method
 from crowdcore.runs.files import read_json, write_json
-from dashboard.services._cache import Kind, labelled
 from dashboard.services._process import printed
 from dashboard.services.embedding import embeddable
-
-__all__ = [
-    "about_backbone",
-    "about_method",
-    "backbones",
-    "devices",
-    "learners",
-    "plantable",
-    "setting_title",
-    "settings_in_words",
-    "suggested",
-    "training_schema",
-    "untrainable",
-    "value_in_words",
-]
+from dashboard.services.opening import Kind, labelled
 
 _METHODS: Mapping[Kind, str] = {"classes": "methods", "ratings": "rating_methods"}
 """Kind of labels -> where `crowdcore.learning.describe` has its methods."""

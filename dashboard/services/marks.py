@@ -8,10 +8,8 @@ import streamlit as st
 
 from crowdcore.marks import Mark, add_mark, current_marks, undo_mark
 from crowdcore.taken_marks import TakenMarks, marks_of_file
-from dashboard.services._cache import dataset
 from dashboard.services.kept_uploads import owner
-
-__all__ = ["mark", "marks_file", "take_back", "taken_back_last"]
+from dashboard.services.opening import dataset
 
 
 def mark(name: str, task: str, truth: str | None, worker: str = "", comment: str = "") -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from crowdcore.data import CrowdDataset
 from crowdcore.exhibits.view import cached
-from dashboard.services._cache import labelled, version
 from dashboard.services.datasets import reference
+from dashboard.services.opening import labelled, version
 from dashboard.services.runs import learnt, spelled
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crowdcore.core.errors import CrowdError
 from crowdcore.data.catalogue import dataset_folders
 from crowdcore.exhibits.view import cached
-from dashboard.services._cache import dataset, upload_folder
+from dashboard.services.opening import dataset, upload_folder
 from dashboard.services.runs import all_runs, result
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import numpy as np
 
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError
+from crowdcore.core.places import workspace
 from crowdcore.runs.listing import REACHED
-from dashboard.services._cache import workspace
 from dashboard.services.learners import settings_in_words
 from dashboard.services.runs import readable, viewer_zone
 

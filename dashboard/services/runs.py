@@ -12,8 +12,8 @@ import streamlit as st
 from crowdcore import runs
 from crowdcore.core.errors import SystemNotSupportedError, missing_extra, need_posix
 from crowdcore.exhibits.view import cached
-from dashboard.services._cache import labelled, upload_folder, version
 from dashboard.services.learners import setting_title, settings_in_words
+from dashboard.services.opening import labelled, upload_folder, version
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,27 +23,6 @@ if TYPE_CHECKING:
     from crowdcore.learning.labels import Learnt
     from crowdcore.learning.results.result import TrainingResult
     from crowdcore.runs import Run
-
-__all__ = [
-    "all_runs",
-    "curves",
-    "forget",
-    "learnt",
-    "live_runs",
-    "readable",
-    "result",
-    "run_asked",
-    "run_label",
-    "run_labels",
-    "run_names",
-    "run_title",
-    "runs_of",
-    "spelled",
-    "training_fault",
-    "trials",
-    "viewer_zone",
-    "when",
-]
 
 _FRESH = 1.0  # seconds for which what was read is good enough; what is older is shown once more while it is read anew
 

@@ -10,12 +10,13 @@ import streamlit as st
 
 from crowdcore.core import method_string
 from crowdcore.core.errors import SettingError
+from crowdcore.core.places import workspace
 from crowdcore.data import CrowdDataset, RatingDataset, simulate
 from crowdcore.data.unpack import pack_zip
 from crowdcore.exhibits.view import cached
 from crowdcore.learning.recovery import lines, plan as recovery
 from crowdcore.learning.recovery.plan import RecoveryPlan
-from dashboard.services._cache import dataset, kind, labelled, upload_folder, workspace
+from dashboard.services.opening import dataset, kind, labelled, upload_folder
 
 if TYPE_CHECKING:
     from crowdcore.data.ratings import Labelled

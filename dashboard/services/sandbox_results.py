@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from crowdcore import exhibits
 from crowdcore.core import method_string as spelling
-from dashboard.services._cache import dataset, kind, labelled
+from dashboard.services.opening import dataset, kind, labelled
 from dashboard.services.runs import learnt, readable, result, runs_of
 from dashboard.services.train import draft_of
 

@@ -9,8 +9,8 @@ import streamlit as st
 
 from crowdcore import exhibits, runs
 from crowdcore.learning.selection_score import ACCURACY
-from dashboard.services._cache import Kind
 from dashboard.services.learners import about_method, training_schema
+from dashboard.services.opening import Kind
 from dashboard.services.runs import forget
 from dashboard.services.train import Draft, draft_of, read_method, specs
 
@@ -20,16 +20,6 @@ if TYPE_CHECKING:
     from crowdcore.exhibits import Exhibit
     from crowdcore.learning.selection_score import SelectionScore
     from crowdcore.runs import Choice, Range, Run
-
-__all__ = [
-    "best_draft",
-    "compared_by",
-    "search_exhibits",
-    "search_trials",
-    "searchable",
-    "start_search",
-    "usually_searched",
-]
 
 # Settings that say how to judge or where to compute, not what to learn.
 _FIXED = {"backbone", "backbone_settings", "select_on", "holdout", "holdout_seed", "feed", "stack", "record"}

@@ -12,25 +12,9 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.json_schema import check
 from crowdcore.learning import presets as tables
 from crowdcore.learning.settings import SEEDS, TrainSettings
-from dashboard.services._cache import Kind, kind, labelled
 from dashboard.services.learners import about_backbone, about_method, backbones, training_schema
+from dashboard.services.opening import Kind, kind, labelled
 from dashboard.services.runs import forget, spelled
-
-__all__ = [
-    "Draft",
-    "along",
-    "changed",
-    "draft_of",
-    "draft_of_preset",
-    "presets",
-    "read_draft",
-    "read_method",
-    "row_settings",
-    "specs",
-    "spell_draft",
-    "spell_method",
-    "start",
-]
 
 _USUAL_NETWORK = {"backbone": TrainSettings.model_fields["backbone"].default}  # where a run on features names none
 _OF_ALL = {"backbone", "backbone_settings"}  # settings of the trainer that a line cannot have of its own

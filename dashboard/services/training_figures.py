@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from crowdcore.exhibits import Exhibit
     from crowdcore.runs import Run
 
-__all__ = ["curve_metrics", "training_curves"]
-
 _ONCE = ("_selected", "_last", "_best", "seconds", "_second", "_bytes")  # ends of scores that are no curves
 
 

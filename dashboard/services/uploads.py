@@ -17,16 +17,15 @@ import streamlit as st
 
 from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import DataError
+from crowdcore.core.places import workspace
 from crowdcore.data.readers.folder import is_dataset_folder
 from crowdcore.data.unpack import unpack_zip
-from dashboard.services._cache import close_to_others, fitting, private_folder, workspace
 from dashboard.services.kept_uploads import digest_of, free_title, kept_file, note_dataset, note_file
+from dashboard.services.opening import close_to_others, fitting, private_folder
 
 if TYPE_CHECKING:
     from crowdcore.data import Import, RatingImport
     from crowdcore.data.validation.rating_values import RatingValues
-
-__all__ = ["COMMON", "MAPPED", "accept", "called", "examine", "rating_values", "receive", "receive_again"]
 
 T = TypeVar("T")
 Mapped = tuple[tuple[str, Any], ...]

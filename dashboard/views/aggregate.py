@@ -2,12 +2,13 @@
 
 import streamlit as st
 
-from dashboard import services, state
+from dashboard import state
 from dashboard.components import comparison
 from dashboard.components.fits import asked, chooser, follow, refused
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
 from dashboard.components.live import live
+from dashboard.services.fits import start_fits, wait_for
 
 PATIENCE = 1.0  # seconds in which quick fits end before anything is said of their progress
 
@@ -16,9 +17,9 @@ def draw() -> None:
     """The page."""
     st.title("Aggregate")
     chooser()
-    fits = services.start_fits(state.get("dataset"), asked())
+    fits = start_fits(state.get("dataset"), asked())
     with live("fits"):  # never seen
-        services.wait_for(fits.values(), PATIENCE)
+        wait_for(fits.values(), PATIENCE)
         ended = sum(fit.ended.is_set() for fit in fits.values())
         st.markdown(f"{ended} of {len(fits)} aggregators have ended")
     if not fits:
@@ -44,7 +45,7 @@ def nothing() -> None:
 @fragment
 def board() -> None:
     """What the fits found, as far as they are done."""
-    fits = services.start_fits(state.get("dataset"), asked())
+    fits = start_fits(state.get("dataset"), asked())
     done = comparison.in_place(tuple(name for name, fit in fits.items() if fit.state == "done"))
     if done:
         for part in (comparison.overview, comparison.differences, comparison.curves, comparison.one_result):

@@ -12,7 +12,7 @@ from crowdcore.analysis import check_page, junit_xml
 from crowdcore.analysis.checks.rules import rules_of, rules_yaml
 from crowdcore.data.formulas import csv_bytes
 from crowdcore.exhibits.check import checked
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.download import download
 from dashboard.components.exhibit import looked_at
 from dashboard.components.frame import hidden_names, page
@@ -22,6 +22,7 @@ from dashboard.components.numbers import numbers
 from dashboard.components.rules_form import rules_form
 from dashboard.components.text import as_text
 from dashboard.components.verdict import badge
+from dashboard.services.runs import spelled
 
 if TYPE_CHECKING:
     from crowdcore.analysis import Check
@@ -72,7 +73,7 @@ def board() -> None:
     st.markdown("The same from the command line, beside the downloaded rules; its exit code is 1 if a rule fails:")
     options = [*(["--strict"] if strict else []), *(["--hide-names"] if hidden_names() else [])]
     files = ["--rules", "rules.yaml", "--junit", "check.xml", "--html", "check.html"]
-    command = shlex.join(["crowdcore", "check", services.spelled(state.get("dataset")), *files, *options])
+    command = shlex.join(["crowdcore", "check", spelled(state.get("dataset")), *files, *options])
     st.code(command, language=None, wrap_lines=True)
 
 

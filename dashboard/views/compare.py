@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import services, state
+from dashboard import state
 from dashboard.components import compared, compared_ratings
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
 from dashboard.components.run_picker import pick_runs
-from dashboard.services import compare
+from dashboard.services import compare, opening
 
 TABS = {
     "Accuracy": compared.accuracy,
@@ -48,8 +48,8 @@ def board() -> None:
     if not runs and not searched:
         return
     known = RATING_TABS
-    if services.kind(dataset) == "classes":
-        judged = services.dataset(dataset).truth is not None
+    if opening.kind(dataset) == "classes":
+        judged = opening.dataset(dataset).truth is not None
         known = {name: tab for name, tab in TABS.items() if judged or name != "Recovery"}
     names = list(known) if runs else ["Sweeps"]
     shown = state.one_of("view", names) or names[0]

@@ -6,7 +6,7 @@ import streamlit as st
 
 from crowdcore import exhibits
 from crowdcore.exhibits import ratings
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import hidden_names, page
 from dashboard.components.guard import fragment
@@ -17,6 +17,7 @@ from dashboard.components.table import formats
 from dashboard.components.text import as_text, number, percent
 from dashboard.components.tour import tour
 from dashboard.components.upload_list import upload_list
+from dashboard.services import kept_uploads, opening
 
 SHARES = {
     "Wrong labels": "wrong annotations",
@@ -28,7 +29,7 @@ SHARES = {
 
 def draw(look: Callable[[], None] | None = None) -> None:
     """The page; ``look`` draws the dataset at a glance."""
-    st.title(as_text(services.title(state.get("dataset"))))
+    st.title(as_text(kept_uploads.title(state.get("dataset"))))
     tabs = ["Overview", "Open a file"]
     overview, own = st.tabs(tabs, **state.bind("view", state.one_of("view", tabs) or tabs[0]))
     with overview:
@@ -74,7 +75,7 @@ def glance() -> None:
 def glance_at_ratings() -> None:
     """Numbers and agreement of labels that are numbers, and the way to who is off by how much."""
     dataset = state.get("dataset")
-    view = ratings.rating_view(services.rated(dataset), state.get("reference"), hidden=hidden_names())
+    view = ratings.rating_view(opening.rated(dataset), state.get("reference"), hidden=hidden_names())
     grid = st.grid(2, min_column_width=380, gap="small")
     with grid.cell():
         show(ratings.summary(view), "summary", file=f"{dataset}-ratings", noun="measure", rows=12)

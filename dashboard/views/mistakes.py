@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore import exhibits
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.cell import behind
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import page
@@ -15,6 +15,7 @@ from dashboard.components.guard import fragment
 from dashboard.components.pickers import named
 from dashboard.components.table import table
 from dashboard.components.text import as_text
+from dashboard.services import datasets
 
 if TYPE_CHECKING:
     from crowdcore.exhibits import View
@@ -41,7 +42,7 @@ def board() -> None:
     true, given = (state.one_of(key, view.classes) or best for key, best in zip(("true", "given"), top, strict=True))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         layer = named("Show", "layer", exhibits.mistakes.LAYERS, width=200)
-        others = [name for name in services.references(state.get("dataset")) if name != view.reference]
+        others = [name for name in datasets.references(state.get("dataset")) if name != view.reference]
         bound = state.bind("beside", state.one_of("beside", others))
         beside = st.selectbox("Compare with", others, placeholder="Another reference", width=240, **bound)
         bound = state.bind("marks", state.get("marks") != "no", say=("", "no"))

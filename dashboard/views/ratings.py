@@ -6,13 +6,14 @@ import streamlit as st
 
 from crowdcore.exhibits import Exhibit, ratings
 from crowdcore.exhibits.ratings import RatingView
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.frame import hidden_names, page
 from dashboard.components.guard import fragment
 from dashboard.components.link import link
 from dashboard.components.live import live
 from dashboard.components.text import as_text
+from dashboard.services import datasets, kept_uploads, opening
 
 VIEWS = {"bias": "Workers", "shared": "Shared bias", "pairs": "Who errs alike", "truth": "True ratings"}
 
@@ -27,7 +28,7 @@ def draw() -> None:
 @fragment
 def board() -> None:
     """What the ratings show, compared with the reference."""
-    dataset = services.rated(state.get("dataset"))
+    dataset = opening.rated(state.get("dataset"))
     view = ratings.rating_view(dataset, state.get("reference"), hidden=hidden_names())
     with st.container(horizontal=True):
         link("tasks", "Tasks: what each worker said")
@@ -90,7 +91,7 @@ def part_of(view: RatingView) -> tuple[str, dict[str, str]] | None:
 def of_classes() -> None:
     """Where the labels are classes: the datasets whose labels are numbers."""
     st.title("Ratings")
-    opened = services.dataset(state.get("dataset"))
+    opened = opening.dataset(state.get("dataset"))
     tags = opened.sentences is not None
     here = f"{'Spans' if tags else 'Annotators'} shows who errs how here"
     st.info(
@@ -101,8 +102,8 @@ def of_classes() -> None:
     with st.container(horizontal=True):
         link("spans" if tags else "annotators")
         link("data")
-        for name in services.rating_datasets():
-            link("ratings", as_text(services.title(name)), dataset=name, reference=None)
+        for name in datasets.rating_datasets():
+            link("ratings", as_text(kept_uploads.title(name)), dataset=name, reference=None)
 
 
 page("ratings", of_classes, ratings=draw)

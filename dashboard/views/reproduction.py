@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import services
 from dashboard.components.exhibit import show
 from dashboard.components.frame import page
 from dashboard.components.guard import fragment
@@ -15,6 +14,7 @@ from dashboard.components.link import link
 from dashboard.components.pickers import named
 from dashboard.components.text import as_text, count
 from dashboard.services import reproduction
+from dashboard.services.runs import training_fault
 
 if TYPE_CHECKING:
     from crowdcore.reproduce import Scale
@@ -31,7 +31,7 @@ def draw() -> None:
 @fragment
 def board() -> None:
     """One table or figure of a paper: how to run it, paper and ours, figures, the runs behind them."""
-    if fault := services.training_fault():
+    if fault := training_fault():
         st.info(as_text(fault), icon=":material/download:")
         return
     from crowdcore.reproduce import ENTRIES

@@ -11,7 +11,7 @@ import streamlit as st
 from crowdcore import exhibits
 from crowdcore.data.formulas import csv_bytes
 from crowdcore.exhibits import review
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.download import download
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import page
@@ -22,6 +22,7 @@ from dashboard.components.pickers import named, optional
 from dashboard.components.reference_button import reference_button
 from dashboard.components.taken_marks import take_marks
 from dashboard.components.text import as_text, count
+from dashboard.services import datasets
 
 if TYPE_CHECKING:
     from crowdcore.exhibits import Exhibit, View
@@ -66,12 +67,12 @@ def filtered(view: View) -> Exhibit:
         optional("Given label", "given", view.classes, "Any label")
         chosen = [name for name in state.get_many("workers") if name in view.workers]
         st.multiselect("Workers", view.listed, placeholder="Anyone", **state.bind("workers", chosen))
-        others = [name for name in services.references(dataset, state.get("against")) if name != view.reference]
+        others = [name for name in datasets.references(dataset, state.get("against")) if name != view.reference]
         beside = state.one_of("against", others)
         bound = state.bind("against", beside)
         st.selectbox("Differs from", others, index=None, placeholder="No other reference", **bound)
     true, given = (state.one_of(key, view.classes) for key in ("true", "given"))
-    against = services.reference(dataset, beside) if beside else None
+    against = datasets.reference(dataset, beside) if beside else None
     return review.review(view, by, which, true, given, tuple(chosen), against)
 
 

@@ -7,12 +7,13 @@ from collections.abc import Callable
 import streamlit as st
 
 from crowdcore.exhibits import Exhibit, View, two_rounds
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.frame import hidden_names, page
 from dashboard.components.guard import fragment
 from dashboard.components.table import table
 from dashboard.components.text import as_text
+from dashboard.services import datasets
 
 OTHER = "another dataset"
 FEW = 20  # values of a column that may tell rounds apart
@@ -82,7 +83,7 @@ def rounds() -> tuple[View | None, str, str]:
         help_ = "Halves of the crowd, the date, or a column split this dataset; or the second round is another dataset."
         st.selectbox("The second round is told by", kinds, width=260, help=help_, **state.bind("by", by))
         if by == OTHER:
-            names = [name for name in services.names() if name != state.get("dataset")]
+            names = [name for name in datasets.names() if name != state.get("dataset")]
             second = state.one_of("second", names)
             st.selectbox("Second round", names, placeholder="A dataset", width=260, **state.bind("second", second))
         elif values:
@@ -94,7 +95,7 @@ def rounds() -> tuple[View | None, str, str]:
         return (None, "", "") if at is None else (view, by, at)
     if second is None:
         return None, "", ""
-    return services.rounds(state.get("dataset"), second, state.get("reference"), hidden_names()), "round", ""
+    return datasets.rounds(state.get("dataset"), second, state.get("reference"), hidden_names()), "round", ""
 
 
 def columns(view: View) -> list[str]:

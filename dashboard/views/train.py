@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.embedding_form import embedding_form
 from dashboard.components.frame import page
 from dashboard.components.link import link
@@ -13,19 +13,21 @@ from dashboard.components.search_board import search_board
 from dashboard.components.search_form import search_form
 from dashboard.components.text import as_text
 from dashboard.components.train_form import form
+from dashboard.services import embedding, learners
+from dashboard.services.runs import runs_of, training_fault
 
 
 def draw() -> None:
     """The page."""
     st.title("Train")
-    if fault := services.training_fault():
+    if fault := training_fault():
         st.info(as_text(fault), icon=":material/download:")
         return
-    why = services.untrainable(state.get("dataset"))
+    why = learners.untrainable(state.get("dataset"))
     if why:
-        noun = services.embeddable(state.get("dataset"))
+        noun = embedding.embeddable(state.get("dataset"))
         embedding_form(noun) if noun else nothing_to_learn(why)
-        if not services.runs_of(state.get("dataset")):
+        if not runs_of(state.get("dataset")):
             return
     else:
         forms()
@@ -66,7 +68,7 @@ def nothing_to_learn(why: str) -> None:
     st.info(why, icon=":material/image_not_supported:")
     with st.container(horizontal=True):
         st.page_link("views/data.py", label="Open a file", icon=":material/upload_file:")
-        if services.plantable(state.get("dataset")):
+        if learners.plantable(state.get("dataset")):
             link("sandbox", crowd="conal")  # which plants on the dataset's own tasks
         else:
             link("aggregate")

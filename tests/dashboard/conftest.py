@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The app's workspace; no cache survives a test, and no trial trains to tell what a run will take."""
     monkeypatch.setenv("CROWDCORE_WORKSPACE", str(tmp_path / "workspace"))
-    monkeypatch.setattr("dashboard.services._cache._FRESH", 0.0)
+    monkeypatch.setattr("dashboard.services.opening._FRESH", 0.0)
     monkeypatch.setattr(runs, "estimate", lambda *_: Estimate(61.0, 3 * 10**9, "By a test."), raising=False)
     monkeypatch.setattr(estimates, "_SETTLED", 0.0)
     st.cache_resource.clear()

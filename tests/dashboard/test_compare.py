@@ -17,8 +17,8 @@ from crowdcore.learning.comparison import summary as comparison
 from crowdcore.runs import Workspace, delete, rename
 from crowdcore.runs.artefacts import keep_result
 from crowdcore.runs.report import parts as report_parts, to_html
-from dashboard import services
-from dashboard.services import compare, report
+from dashboard.services import compare, datasets, report
+from dashboard.services.runs import result as result_of
 from tests.browser.recorded_runs import record
 from tests.dashboard.app_page import table, words
 from tests.dashboard.compared_runs import METHODS, Recorded, page
@@ -204,7 +204,7 @@ def test_a_run_that_went_on_is_shown_with_what_it_came_to(recorded: Recorded) ->
 
     def looked_up():
         scores = compare.shown(exhibits.scores, "crowd", (run,), "selected")
-        return services.result(run), scores, services.reference("crowd", reference)
+        return result_of(run), scores, datasets.reference("crowd", reference)
 
     shown = looked_up()
     place = Workspace.open(recorded.workspace)

@@ -16,8 +16,7 @@ from crowdcore.runs import Choice, RunSpec, SearchPlan, Workspace
 from crowdcore.runs.artefacts import keep_result
 from crowdcore.runs.store import create, set_state
 from crowdcore.runs.study import RUN, distributions, open_study
-from dashboard import services
-from dashboard.services import compare
+from dashboard.services import compare, learners
 from tests.browser.recorded_runs import record
 from tests.dashboard.app_page import table, words
 from tests.dashboard.compared_runs import page
@@ -145,7 +144,7 @@ def test_a_search_of_another_dataset_is_not_drawn(searched: Searched) -> None:
 
 
 def test_the_board_of_a_search_leads_to_its_curve(searched: Searched, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(services, "untrainable", lambda name: "No form, whose estimates would outlive the test.")
+    monkeypatch.setattr(learners, "untrainable", lambda name: "No form, whose estimates would outlive the test.")
     test = page("train", runs=[searched.search])
     link = next(link.proto for link in test.get("page_link") if link.proto.label.startswith("Test accuracy along"))
     assert link.page == "compare"

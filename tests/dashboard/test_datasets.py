@@ -12,7 +12,7 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.data import Media, Rows
 from crowdcore.data.items import Item, item_of
 from crowdcore.data.writers import write_folder
-from dashboard import services
+from dashboard.services import datasets, opening
 from tests.conftest import ROOT, simulate_crowd
 from tests.dashboard.app_page import open_page, words
 
@@ -28,23 +28,23 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_named_dataset_is_opened_once_and_again_when_its_files_change(stored: Path) -> None:
     write_folder(simulate_crowd(20), stored / "crowd")
-    assert "crowd" in services.names()
-    first = services.dataset("crowd")
-    assert services.dataset("crowd") is first
+    assert "crowd" in datasets.names()
+    first = opening.dataset("crowd")
+    assert opening.dataset("crowd") is first
     write_folder(simulate_crowd(25), stored / "crowd", overwrite=True)
-    assert services.dataset("crowd").n_tasks == 25
+    assert opening.dataset("crowd").n_tasks == 25
 
 
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(CrowdError, match="nowhere"):
-        services.dataset("nowhere")
+        opening.dataset("nowhere")
 
 
 def test_a_visitor_sees_no_path_of_the_server(stored: Path, workspace: Path) -> None:
     shown = words(open_page("data", dataset=f"{stored}/x"))
     assert "There is no dataset" in shown
     assert not any(str(folder) in shown for folder in (stored.parent, workspace, Path.home(), ROOT))
-    told = services.without_server_paths(f"{stored}/crowd/tasks.csv is cut off; looked in {stored}, {workspace}.")
+    told = opening.without_server_paths(f"{stored}/crowd/tasks.csv is cut off; looked in {stored}, {workspace}.")
     assert told == "crowd/tasks.csv is cut off; looked in …, …."
 
 
@@ -52,19 +52,19 @@ def test_references_begin_with_gold_where_there_is_some(stored: Path) -> None:
     crowd = simulate_crowd(20)
     write_folder(crowd, stored / "crowd")
     write_folder(replace(crowd, gold=np.full(20, -1)), stored / "blind")
-    assert services.references("crowd")[:4] == ["gold", "auto", "majority-vote", "dawid-skene"]
-    assert services.references("blind")[:3] == ["auto", "majority-vote", "dawid-skene"]
-    assert services.reference("crowd", "majority-vote").posterior is not None
+    assert datasets.references("crowd")[:4] == ["gold", "auto", "majority-vote", "dawid-skene"]
+    assert datasets.references("blind")[:3] == ["auto", "majority-vote", "dawid-skene"]
+    assert datasets.reference("crowd", "majority-vote").posterior is not None
 
 
 def test_a_replaced_dataset_is_seen_anew(stored: Path) -> None:
     from crowdcore import exhibits
 
     write_folder(simulate_crowd(20), stored / "crowd")
-    before = exhibits.overview.overview(services.view("crowd", "dawid-skene"))
-    assert services.view("crowd", "dawid-skene") == services.view("crowd", "dawid-skene")
+    before = exhibits.overview.overview(datasets.view("crowd", "dawid-skene"))
+    assert datasets.view("crowd", "dawid-skene") == datasets.view("crowd", "dawid-skene")
     write_folder(simulate_crowd(25), stored / "crowd", overwrite=True)
-    after = exhibits.overview.overview(services.view("crowd", "dawid-skene"))
+    after = exhibits.overview.overview(datasets.view("crowd", "dawid-skene"))
     assert (before.table["value"][0], after.table["value"][0]) == (20, 25)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dashboard import services
+from dashboard.services import embedding, kept_uploads, learners, opening, uploads
 from tests.conftest import simulate_crowd
 from tests.dashboard.app_page import button, open_page, words
 from tests.data.pictures import write_pictures
@@ -32,15 +32,15 @@ def photo_archive(folder: Path, n_tasks: int) -> bytes:
 def test_pictures_of_an_upload_are_prepared_on_the_page_train(workspace: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
-    path = services.receive("photos.zip", io.BytesIO(photo_archive(tmp_path / "made", 20)))
+    path = uploads.receive("photos.zip", io.BytesIO(photo_archive(tmp_path / "made", 20)))
     assert Path(path).name == "votes.csv"
     mapping = (("test_share", 0.25),)
-    found = services.examine(path, mapping)
+    found = uploads.examine(path, mapping)
     assert not isinstance(found, tuple)
-    name = services.accept(found, path, mapping)
+    name = uploads.accept(found, path, mapping)
     assert name.startswith("photos-")
     (workspace / "datasets" / name / "p003.png").write_bytes(b"")
-    assert services.embeddable(name) == "20 images" and services.title(name) == "photos"
+    assert embedding.embeddable(name) == "20 images" and kept_uploads.title(name) == "photos"
     test = open_page("train", dataset=name)
     assert "About" in words(test) and "Pixels, for a network from scratch" in words(test)
     button(test, "Prepare 20 images").click()
@@ -48,12 +48,12 @@ def test_pictures_of_an_upload_are_prepared_on_the_page_train(workspace: Path, t
     assert "p003.png is empty (zero bytes)" in words(test)
     button(test, "Leave these tasks out and go on").click()
     test.run()
-    opened = services.dataset(name)
-    assert services.embeddable(name) == "" and opened.n_tasks == 19
+    opened = opening.dataset(name)
+    assert embedding.embeddable(name) == "" and opened.n_tasks == 19
     assert opened.media is not None and opened.media.images is not None
     assert opened.media.images.shape == (19, 16, 16, 3)
     assert "p003.png" in opened.notes[-1]
-    assert services.suggested(name) == ["conal"]
+    assert learners.suggested(name) == ["conal"]
 
 
 def test_images_that_nobody_labelled_lead_to_the_sandbox(workspace: Path, tmp_path: Path) -> None:
@@ -62,11 +62,11 @@ def test_images_that_nobody_labelled_lead_to_the_sandbox(workspace: Path, tmp_pa
         for code, kind in enumerate(("cat", "dog")):
             for picture in write_pictures(tmp_path / kind, [code] * 4):
                 archive.write(tmp_path / kind / picture, f"{kind}/{picture}")
-    path = services.receive("animals.zip", content)
-    found = services.examine(path, ())
+    path = uploads.receive("animals.zip", content)
+    found = uploads.examine(path, ())
     assert not isinstance(found, tuple)
-    name = services.accept(found, path)
-    assert services.title(name) == "animals" and services.embeddable(name) == ""
+    name = uploads.accept(found, path)
+    assert kept_uploads.title(name) == "animals" and embedding.embeddable(name) == ""
     train = open_page("train", dataset=name)
     assert "Plant a crowd on its true classes on the page Sandbox" in words(train)
     assert "plant a crowd on them, on the page Sandbox" in words(open_page("overview", dataset=name))
@@ -86,10 +86,10 @@ def test_a_sentence_model_is_chosen_on_the_page_train(workspace: Path, tmp_path:
     crowd = simulate_crowd(30)
     texts = np.array([f"words of {i}" for i in range(crowd.n_tasks)])
     crowd.annotations.assign(text=texts[crowd.task]).to_csv(tmp_path / "texts.csv", index=False)
-    path = services.receive("texts.csv", io.BytesIO((tmp_path / "texts.csv").read_bytes()))
-    found = services.examine(path, ())
+    path = uploads.receive("texts.csv", io.BytesIO((tmp_path / "texts.csv").read_bytes()))
+    found = uploads.examine(path, ())
     assert not isinstance(found, tuple)
-    name = services.accept(found, path, ())
+    name = uploads.accept(found, path, ())
     test = open_page("train", dataset=name)
     chosen = next(box for box in test.selectbox if box.label == "How")
     chosen.set_value("sentences").run()
@@ -97,7 +97,7 @@ def test_a_sentence_model_is_chosen_on_the_page_train(workspace: Path, tmp_path:
     assert models.options == ["one/tiny", "two/wide"]
     models.set_value("two/wide").run()
     button(test, "Prepare 30 texts").click().run()
-    features = services.dataset(name).features
+    features = opening.dataset(name).features
     assert features is not None and features.shape == (30, 5)  # of the second model
 
 

@@ -11,7 +11,9 @@ import pytest
 import crowdcore as cc
 from crowdcore.data.writers import write_folder
 from crowdcore.exhibits.fits import fitted
-from dashboard import services
+from dashboard.services import datasets, opening
+from dashboard.services._jobs import Job
+from dashboard.services.fits import labels_csv, start_fits, wait_for
 from tests.conftest import simulate_crowd
 
 
@@ -21,12 +23,12 @@ def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> cc.CrowdDataset:
     folder.mkdir()
     monkeypatch.setenv("CROWDCORE_DATA", str(folder))
     write_folder(simulate_crowd(), folder / "crowd")
-    return services.dataset("crowd")
+    return opening.dataset("crowd")
 
 
-def ended(names: list[str], again: bool = False) -> dict[str, services.Job]:
-    found = services.start_fits("crowd", names, again)
-    services.wait_for(found.values(), 60)
+def ended(names: list[str], again: bool = False) -> dict[str, Job]:
+    found = start_fits("crowd", names, again)
+    wait_for(found.values(), 60)
     return found
 
 
@@ -50,15 +52,15 @@ def test_each_fit_is_run_once(crowd: cc.CrowdDataset, monkeypatch: pytest.Monkey
         return fit(self, *args, **kwargs)
 
     monkeypatch.setattr(cc.aggregation.MajorityVote, "fit", counted)
-    first = services.start_fits("crowd", ["majority-vote"])["majority-vote"]
-    second = services.start_fits("crowd", ["majority-vote"])["majority-vote"]
-    services.wait_for([first], 0.05)
+    first = start_fits("crowd", ["majority-vote"])["majority-vote"]
+    second = start_fits("crowd", ["majority-vote"])["majority-vote"]
+    wait_for([first], 0.05)
     assert first is second
     assert not first.ended.is_set()
     slow.set()
-    services.wait_for([first], 10)
+    wait_for([first], 10)
     assert first.state == "done"
-    assert services.reference("crowd", "majority-vote").name == "majority-vote"
+    assert datasets.reference("crowd", "majority-vote").name == "majority-vote"
     assert len(run) == 1
 
 
@@ -75,15 +77,15 @@ def test_a_fault_is_logged_and_tried_again_when_asked(
 
 def test_a_fit_with_settings_is_a_reference(crowd: cc.CrowdDataset) -> None:
     name = "dawid-skene smoothing=2.0"
-    assert name in services.references("crowd", name)
-    assert "dawid-skeen" not in services.references("crowd", "dawid-skeen")
-    found = services.reference("crowd", name)
+    assert name in datasets.references("crowd", name)
+    assert "dawid-skeen" not in datasets.references("crowd", "dawid-skeen")
+    found = datasets.reference("crowd", name)
     assert found.name == name
     assert np.array_equal(found.labels, cc.aggregation.get("dawid-skene", smoothing=2.0).fit(crowd).labels)
 
 
 def test_labels_to_take_along(crowd: cc.CrowdDataset, tmp_path: Path) -> None:
-    (tmp_path / "labels.csv").write_bytes(services.labels_csv("crowd", "dawid-skene"))
+    (tmp_path / "labels.csv").write_bytes(labels_csv("crowd", "dawid-skene"))
     import pandas as pd
 
     frame = pd.read_csv(tmp_path / "labels.csv")

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest, local_script_runner
 
 from crowdcore import load_dataset
 from crowdcore.exhibits.view import worker_names
-from dashboard import services
+from dashboard.services import uploads
 from tests.dashboard.app_page import open_page
 from tests.named_crowd import NAME, SIDE, addresses, names_in, record_named_crowd, written
 
@@ -111,9 +111,9 @@ def test_an_address_follows_the_switch(named: list[str]) -> None:
 
 
 def test_an_upload_hides_names_and_further_columns_until_told_otherwise(sent: dict[str, bytes]) -> None:
-    found = services.examine(services.receive("votes.csv", io.BytesIO(written())), ())
+    found = uploads.examine(uploads.receive("votes.csv", io.BytesIO(written())), ())
     assert not isinstance(found, tuple)
-    name = services.accept(found)
+    name = uploads.accept(found)
     for page, address in [one for one in addresses(name, []) if one[0] in {"data", "tasks"}]:
         sent.clear()
         open_page(page, **{key: value for key, value in address.items() if key != "names"})

@@ -8,20 +8,19 @@ from pathlib import Path
 import pytest
 
 from crowdcore.core.errors import CrowdError
-from dashboard import services
-from dashboard.services import kept_uploads
+from dashboard.services import datasets, kept_uploads, opening, uploads
 from tests.dashboard.app_page import open_page, words
 
 CSV = b"task,worker,label\nt1,ann,cat\nt1,bob,Cat\nt2,ann,dog\nt1,ann,\nt2,bob,cat\n"
 
 
-def take_in(name: str = "pets.csv", content: bytes = CSV, **mapping: object) -> services.Upload:
-    path = services.receive(name, io.BytesIO(content))
+def take_in(name: str = "pets.csv", content: bytes = CSV, **mapping: object) -> kept_uploads.Upload:
+    path = uploads.receive(name, io.BytesIO(content))
     asked = tuple(sorted(mapping.items()))
-    found = services.examine(path, asked)
+    found = uploads.examine(path, asked)
     assert not isinstance(found, tuple)
-    dataset = services.accept(found, path, asked)
-    return next(upload for upload in services.list_uploads() if upload.dataset == dataset)
+    dataset = uploads.accept(found, path, asked)
+    return next(upload for upload in kept_uploads.list_uploads() if upload.dataset == dataset)
 
 
 def test_an_upload_is_called_like_its_file_and_two_of_a_name_are_told_apart() -> None:
@@ -30,34 +29,34 @@ def test_an_upload_is_called_like_its_file_and_two_of_a_name_are_told_apart() ->
     assert (first.name, other.name) == ("pets", "pets (2)")
     assert first.dataset != other.dataset
     assert first.size == len(CSV)
-    assert services.title(other.dataset) == services.dataset(other.dataset).name == "pets (2)"
-    assert {first.dataset, other.dataset} <= set(services.names())
+    assert kept_uploads.title(other.dataset) == opening.dataset(other.dataset).name == "pets (2)"
+    assert {first.dataset, other.dataset} <= set(datasets.names())
     merged = take_in(merge_classes={"cat": ("Cat",)})
     assert merged.file == first.file and merged.dataset != first.dataset
     assert merged.mapping == {"merge_classes": {"cat": ["Cat"]}}
 
 
 def test_rows_and_notes_are_those_of_the_file_that_was_uploaded() -> None:
-    opened = services.dataset(take_in().dataset)
+    opened = opening.dataset(take_in().dataset)
     assert opened.file_row.tolist() == [1, 2, 3, 5]
     assert any("1 row without a label would be left out (column 'label'; row 4)" in note for note in opened.notes)
     from crowdcore.exhibits.tasks import task_labels
 
-    shown = task_labels(services.view(take_in().dataset, "majority-vote"), "t2").table
+    shown = task_labels(datasets.view(take_in().dataset, "majority-vote"), "t2").table
     assert shown["row of the file"].tolist() == [3, 5]
 
 
 def test_a_file_that_was_not_opened_yet_is_listed_and_read_again() -> None:
-    path = services.receive("later.csv", io.BytesIO(CSV))
-    (upload,) = services.list_uploads()
+    path = uploads.receive("later.csv", io.BytesIO(CSV))
+    (upload,) = kept_uploads.list_uploads()
     assert (upload.name, upload.dataset) == ("later.csv", "")
-    assert services.receive_again(upload.file) == path
+    assert uploads.receive_again(upload.file) == path
     page = open_page("data", dataset="demo", view="Open a file", file=upload.file)
     assert "later: what was understood" in words(page)
     assert "No column is called 'timestamp' or 'seconds', so drift and speed cannot be judged." in words(page)
-    timed = services.receive("timed.csv", io.BytesIO(b"task,worker,label,timestamp\nt1,ann,cat,5\nt2,ann,dog,9\n"))
-    (upload,) = [one for one in services.list_uploads() if one.name == "timed.csv"]
-    assert services.receive_again(upload.file) == timed
+    timed = uploads.receive("timed.csv", io.BytesIO(b"task,worker,label,timestamp\nt1,ann,cat,5\nt2,ann,dog,9\n"))
+    (upload,) = [one for one in kept_uploads.list_uploads() if one.name == "timed.csv"]
+    assert uploads.receive_again(upload.file) == timed
     page_of_timed = open_page("data", dataset="demo", view="Open a file", file=upload.file)
     assert "Drift and speed are judged by 'timestamp'." in words(page_of_timed)
     assert "Merge 1 variant" in [button.label for button in page.button]
@@ -66,28 +65,28 @@ def test_a_file_that_was_not_opened_yet_is_listed_and_read_again() -> None:
 @pytest.mark.parametrize("digest", ["", "..", "0" * 20, "../../etc"])
 def test_a_file_that_is_not_there_is_refused_in_a_sentence(digest: str) -> None:
     with pytest.raises(CrowdError, match="no longer there"):
-        services.receive_again(digest)
+        uploads.receive_again(digest)
 
 
 def test_renaming_keeps_the_address() -> None:
     first, second = take_in(), take_in("others.csv", CSV + b"t3,ann,dog\n")
-    services.rename_upload(first, "  Cats &  dogs ")
-    assert services.title(first.dataset) == services.dataset(first.dataset).name == "Cats & dogs"
+    kept_uploads.rename_upload(first, "  Cats &  dogs ")
+    assert kept_uploads.title(first.dataset) == opening.dataset(first.dataset).name == "Cats & dogs"
     for name in ("", "x" * 101, "Cats & dogs", "demo"):
         with pytest.raises(CrowdError, match="`name` must"):
-            services.rename_upload(second, name)
-    assert services.title(second.dataset) == "others"
+            kept_uploads.rename_upload(second, name)
+    assert kept_uploads.title(second.dataset) == "others"
 
 
 def test_deleting_takes_the_file_along_unless_another_dataset_came_from_it(workspace: Path) -> None:
     first, merged = take_in(), take_in(merge_classes="variants")
-    services.delete_upload(first)
-    assert not services.uploaded(first.dataset)
-    assert Path(services.receive_again(first.file)).is_file()
-    services.delete_upload(merged)
-    assert services.list_uploads() == []
+    kept_uploads.delete_upload(first)
+    assert not datasets.uploaded(first.dataset)
+    assert Path(uploads.receive_again(first.file)).is_file()
+    kept_uploads.delete_upload(merged)
+    assert kept_uploads.list_uploads() == []
     with pytest.raises(CrowdError, match="no longer there"):
-        services.receive_again(first.file)
+        uploads.receive_again(first.file)
     assert [path for path in workspace.rglob("*") if path.is_file()] == []
 
 
@@ -102,12 +101,12 @@ def test_everyone_who_signs_in_sees_their_own(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(kept_uploads, "owner", lambda: "ann@example.org")
     mine = take_in()
     monkeypatch.setattr(kept_uploads, "owner", lambda: "ben@example.org")
-    assert services.list_uploads() == []
-    assert services.dataset(mine.dataset).n_annotations == 4  # whoever is given the address opens it
+    assert kept_uploads.list_uploads() == []
+    assert opening.dataset(mine.dataset).n_annotations == 4  # whoever is given the address opens it
 
 
 def test_a_broken_note_is_passed_over(workspace: Path) -> None:
     upload = take_in()
     (workspace / "datasets" / upload.dataset / "upload.json").write_text("{")
-    assert services.list_uploads()[0].dataset == ""
-    assert services.title(upload.dataset) == upload.dataset
+    assert kept_uploads.list_uploads()[0].dataset == ""
+    assert kept_uploads.title(upload.dataset) == upload.dataset

@@ -164,7 +164,7 @@ def test_coordinated_workers_are_named_with_what_changes_without_them() -> None:
 
 
 def test_no_dataset_at_all_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dashboard.services.names", list)
-    monkeypatch.setattr("dashboard.services.default_dataset", str)
+    monkeypatch.setattr("dashboard.services.datasets.names", list)
+    monkeypatch.setattr("dashboard.services.datasets.default_dataset", str)
     assert "Open a file on the Data page" in words(open_page("mistakes"))
     assert not open_page("data").exception

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from dashboard import services
+from dashboard.services import datasets, uploads
 from tests.dashboard.app_page import open_page, words
 from tests.rated_crowd import rated_crowd
 
@@ -47,10 +47,10 @@ def test_names_are_hidden(rated):
 
 def test_uploaded_ratings_are_chosen_like_any_other_dataset():
     rows = "".join(f"t{n},{who},{1 + (n + ord(who)) % 5}\n" for n in range(6) for who in "xyz")
-    path = services.receive("stars.csv", io.BytesIO(f"task,worker,label\n{rows}".encode()))
+    path = uploads.receive("stars.csv", io.BytesIO(f"task,worker,label\n{rows}".encode()))
     how = (("high", 5.0), ("kind", "ratings"), ("low", 1.0))
-    name = services.accept(services.examine(path, how), path, how)
-    assert name in services.names()
+    name = uploads.accept(uploads.examine(path, how), path, how)
+    assert name in datasets.names()
     test = open_page("ratings", dataset=name)
     assert not test.exception
     assert not test.error
@@ -61,4 +61,4 @@ def test_a_crowd_of_classes_is_told_which_datasets_are_ratings(rated):
     test = open_page("ratings", dataset="demo")
     assert not test.exception
     assert "The labels of demo are classes" in words(test)
-    assert services.rating_datasets() == ["rated"]
+    assert datasets.rating_datasets() == ["rated"]

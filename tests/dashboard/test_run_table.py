@@ -11,8 +11,8 @@ from crowdcore import runs
 from crowdcore.data import load_dataset
 from crowdcore.runs import RunSpec, Workspace, store
 from crowdcore.runs.schema import client_of
-from dashboard import services
 from dashboard.services import run_table
+from dashboard.services.runs import run_label
 from tests.dashboard.app_page import button, open_page, words
 
 pytestmark = pytest.mark.usefixtures("trainable_crowd")
@@ -76,7 +76,7 @@ def test_one_run_is_named_noted_and_tagged() -> None:
     found = runs.get_run(run)
     assert (found.name, found.note, found.tags) == ("Wide", "Forty\ndimensions", ())
     assert test.dataframe[0].value["name"].tolist() == ["Wide"]
-    assert services.run_label(found).startswith("Wide · conal · Embedding size 40 · 1 seed")
+    assert run_label(found).startswith("Wide · conal · Embedding size 40 · 1 seed")
 
 
 def test_several_runs_differ_and_are_tagged_cancelled_and_deleted_together() -> None:

@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 import crowdcore as cc
 from crowdcore import analysis, runs
+from crowdcore.core.errors import CrowdError
 from crowdcore.data import simulate
 from crowdcore.data.writers import write_folder
 from crowdcore.learning.recovery.lines import (
@@ -27,7 +28,7 @@ from crowdcore.learning.recovery.lines import (
 )
 from crowdcore.learning.recovery.measures import judge, true_effective
 from crowdcore.learning.recovery.plan import preset
-from dashboard.services import Refusal, sandbox, sandbox_results
+from dashboard.services import sandbox, sandbox_results
 from tests.browser.recorded_runs import record
 from tests.conftest import simulate_crowd
 from tests.dashboard.app_page import button, field, open_page, words
@@ -181,7 +182,7 @@ def test_a_planted_crowd_leaves_as_files_with_its_truth(workspace: Path) -> None
     [name] = sandbox.plant("crowd", sandbox.plan("crowd", LINE, [], "", 1))
     with zipfile.ZipFile(io.BytesIO(sandbox.archive(name))) as packed:
         assert {f"{name}/truth.npz", f"{name}/annotations.parquet"} <= set(packed.namelist())
-    with pytest.raises(Refusal):
+    with pytest.raises(CrowdError):
         sandbox.archive("../..")
 
 
@@ -232,5 +233,5 @@ def test_lines_of_the_address_read_back() -> None:
     assert read_vary([spell_vary("pattern", ["asymmetric", "symmetric"])]) == {"pattern": ["asymmetric", "symmetric"]}
     assert read_values("0.4, 0.7,x") == [0.4, 0.7, "x"]
     assert read_tasks(spell_tasks({"classes": ["a b", "ü"]})) == {"classes": ["a b", "ü"]}
-    with pytest.raises(Refusal):
+    with pytest.raises(CrowdError):
         sandbox.plan("crowd", "synthetic", ["common_strength=[2]"], "", 1)

@@ -12,7 +12,8 @@ import pytest
 from crowdcore import runs
 from crowdcore.data import load_dataset
 from crowdcore.runs.estimation import RefusedError
-from dashboard import services
+from dashboard.services import learners
+from dashboard.services.runs import runs_of
 from tests.conftest import ROOT
 from tests.dashboard.app_page import button, words
 from tests.dashboard.train_page import asked, page
@@ -98,7 +99,7 @@ def test_a_search_asks_for_what_the_form_says() -> None:
         "embedding": runs.Range(low=20, high=40, integer=True),
         "variant": runs.Choice(values=("mixture", "paper", "authors")),
     }
-    titles = [services.setting_title(name, "conal") for name in plan.space]
+    titles = [learners.setting_title(name, "conal") for name in plan.space]
     assert f"search of {', '.join(titles)}" in words(test)
 
 
@@ -119,9 +120,9 @@ def test_an_uploaded_dataset_is_named_by_its_folder(workspace: Path, tmp_path: P
     test = page(dataset="mine-0123456789", methods="conal")
     button(test, "Start 1 run").click()
     test.run()
-    (run,) = services.runs_of("mine-0123456789")
+    (run,) = runs_of("mine-0123456789")
     assert run.spec.dataset == str(workspace / "datasets" / "mine-0123456789")
-    assert services.runs_of("crowd") == []
+    assert runs_of("crowd") == []
 
 
 def test_the_app_never_loads_torch(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from crowdcore import runs
 from crowdcore.core.errors import DataError
 from crowdcore.runs import Workspace, store
 from crowdcore.runs.schema import client_of
-from dashboard import services
+from dashboard.services.runs import curves
 from tests.dashboard.app_page import button, words
 from tests.dashboard.train_page import asked, page
 
@@ -112,7 +112,7 @@ def test_a_run_that_trains_shows_how_far_it_is() -> None:
     assert shown.replace("\\", "") == "epoch 30 of 120 · 90 s left · test accuracy 75.0 % · cpu"
     assert [b.label for b in test.button if b.key == f"Cancel-{run.id}"] == ["Cancel"]
     assert test.multiselect(key="train-metric").options == ["Accuracy, test"]
-    table = services.curves(run.id)
+    table = curves(run.id)
     assert table[["epoch", "mean"]].to_numpy().tolist() == [[1, 0.5], [2, 0.75]]
 
 

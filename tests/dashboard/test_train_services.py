@@ -17,8 +17,8 @@ from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.core.json_schema import check, fields_of
 from crowdcore.learning import TrainSettings, methods, presets, split_settings
 from crowdcore.runs import Estimate, Run, RunSpec
-from dashboard import services
-from dashboard.services import estimates, training_figures
+from dashboard.services import estimates, learners, searches, train, training_figures
+from dashboard.services.runs import run_label, run_labels, run_names
 from tests.conftest import simulate_crowd
 
 VALUES = st.one_of(st.booleans(), st.none(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text())
@@ -40,13 +40,13 @@ def test_a_line_is_read_back(settings: dict[str, object]) -> None:
 
 
 def test_a_line_leaves_out_defaults_and_refuses_what_a_method_lacks() -> None:
-    assert services.spell_method("conal", {"regularisation": 1e-5, "embedding": 40}) == "conal embedding=40"
-    assert services.read_method("conal embedding=40") == ("conal", {"embedding": 40})
-    assert services.read_method("conal lr=0.01 epochs=3") == ("conal", {"lr": 0.01, "epochs": 3})
+    assert train.spell_method("conal", {"regularisation": 1e-5, "embedding": 40}) == "conal embedding=40"
+    assert train.read_method("conal embedding=40") == ("conal", {"embedding": 40})
+    assert train.read_method("conal lr=0.01 epochs=3") == ("conal", {"lr": 0.01, "epochs": 3})
     wrongs = ("conall", "conal lr=0", "conal embedding=0", "conal embedding=2.5", "conal variant=best", "conal lr=NaN")
     for wrong in (*wrongs, "conal backbone=os:system", "conal backbone_settings={}", "conal embedding", "conal lr=yes"):
         with pytest.raises(SettingError):
-            services.read_method(wrong)
+            train.read_method(wrong)
 
 
 @given(st.lists(st.integers(0, 2**40), min_size=1, max_size=12, unique=True))
@@ -63,9 +63,9 @@ def test_seeds_that_cannot_be_are_refused(text: str) -> None:
 @pytest.mark.usefixtures("trainable_crowd")
 @pytest.mark.parametrize("name", presets.PRESETS)
 def test_the_form_asks_for_the_very_runs_of_a_preset(name: str) -> None:
-    draft, _ = services.train.draft_of_preset(name)
-    again = services.train.read_draft("crowd", services.train.spell_draft("crowd", draft))
-    asked = services.train.specs("crowd", {**again, "methods": draft["methods"]})
+    draft, _ = train.draft_of_preset(name)
+    again = train.read_draft("crowd", train.spell_draft("crowd", draft))
+    asked = train.specs("crowd", {**again, "methods": draft["methods"]})
     wanted = presets.get(name)
     assert [spec.method for spec in asked] == [method for method, _ in wanted.runs]
     for spec, (method, settings) in zip(asked, wanted.runs, strict=True):
@@ -76,7 +76,7 @@ def test_the_form_asks_for_the_very_runs_of_a_preset(name: str) -> None:
 @pytest.mark.parametrize("method", methods.names())
 def test_what_training_refuses_the_form_refuses(method: str) -> None:
     own = methods.get(method).Settings
-    for model, schema in ((TrainSettings, services.training_schema()), (own, services.about_method(method)["schema"])):
+    for model, schema in ((TrainSettings, learners.training_schema()), (own, learners.about_method(method)["schema"])):
         for name, field in fields_of(schema).items():
             for value in (0, 1, -1, 0.5, 1.5, True, None, "no", "auto", "paper", 3.0, 1e9):
                 try:
@@ -88,9 +88,9 @@ def test_what_training_refuses_the_form_refuses(method: str) -> None:
 
 
 def test_what_a_method_brings_along_is_what_training_uses() -> None:
-    assert services.train.along("trace") == {}
+    assert train.along("trace") == {}
     for line, settings in (("conal", {}), ("conal variant=authors", {"variant": "authors"})):
-        own = services.train.along(line)
+        own = train.along(line)
         assert own
         conal = methods.get("conal")
         trainer = {name: value for name, value in own.items() if name in TrainSettings.model_fields}
@@ -101,22 +101,22 @@ def test_what_a_method_brings_along_is_what_training_uses() -> None:
 
 def test_labels_of_runs_tell_them_apart_and_stay_as_they_are() -> None:
     first, other, later = run(1), run(2, settings={"embedding": 40}), run(3)
-    before = services.run_labels([other, first])
-    after = services.run_labels([later, other, first])
+    before = run_labels([other, first])
+    after = run_labels([later, other, first])
     assert len(set(after.values())) == 3
     assert {name: after[name] for name in before} == before
     assert before[first.id] == "conal · 2 seeds · 2 Jan 2026, 03:04"
-    embedding = services.setting_title("embedding", "conal")
-    assert services.run_names([first, other]) == {first.id: "conal", other.id: f"conal · {embedding} 40"}
-    assert len(set(services.run_names([later, first]).values())) == 2
-    assert services.run_label(replace(first, state="running", epoch=3)) == before[first.id]
+    embedding = learners.setting_title("embedding", "conal")
+    assert run_names([first, other]) == {first.id: "conal", other.id: f"conal · {embedding} 40"}
+    assert len(set(run_names([later, first]).values())) == 2
+    assert run_label(replace(first, state="running", epoch=3)) == before[first.id]
 
 
 @pytest.mark.parametrize("method", methods.names())
 def test_every_setting_offered_to_a_search_can_be_searched_and_trained(method: str) -> None:
-    fields = services.searchable(method)
+    fields = searches.searchable(method)
     assert {"lr", "batch_size", "weight_decay"} <= fields.keys()
-    assert set(services.usually_searched(method)) <= fields.keys()
+    assert set(searches.usually_searched(method)) <= fields.keys()
     for name, field in fields.items():
         if isinstance(field, runs.Choice):
             tried = field.values

@@ -9,7 +9,7 @@ import pytest
 
 from crowdcore import runs
 from crowdcore.data import simulate, write_folder
-from dashboard import services
+from dashboard.services import learners, searches, train
 from tests.dashboard.app_page import button, field, open_page, words
 
 pytestmark = pytest.mark.usefixtures("tagged")
@@ -23,9 +23,9 @@ def tagged(trainable_crowd: None) -> None:
 
 
 def test_words_can_be_trained_on_and_their_network_is_listed_for_them_alone() -> None:
-    assert services.untrainable("tagged") == ""
-    assert list(services.backbones("tagged")) == ["tagger"]
-    assert "tagger" not in services.backbones("crowd")
+    assert learners.untrainable("tagged") == ""
+    assert list(learners.backbones("tagged")) == ["tagger"]
+    assert "tagger" not in learners.backbones("crowd")
 
 
 def test_the_page_starts_a_tagger_and_starts_it_again() -> None:
@@ -38,18 +38,18 @@ def test_the_page_starts_a_tagger_and_starts_it_again() -> None:
     [run] = runs.list_runs("tagged")
     assert run.spec.method == "crowd-layer" and run.spec.settings.get("backbone", "tagger") == "tagger"
     plain = run.spec.model_copy(update={"settings": {}})
-    again = services.train.draft_of("tagged", plain)
-    assert [spec.settings.get("backbone") for spec in services.train.specs("tagged", again)] == [None]
-    line = services.train.spell_draft("tagged", again)
-    assert services.train.read_draft("tagged", line)["training"]["backbone"] == "tagger"
+    again = train.draft_of("tagged", plain)
+    assert [spec.settings.get("backbone") for spec in train.specs("tagged", again)] == [None]
+    line = train.spell_draft("tagged", again)
+    assert train.read_draft("tagged", line)["training"]["backbone"] == "tagger"
     assert "Nothing to train" not in words(test)
 
 
 def test_a_search_of_taggers_goes_by_the_f1_of_spans() -> None:
     test = open_page("train", dataset="tagged", view="Search settings", methods=["crowd-layer"])
     assert "Judged by validation F1 of spans" in words(test)
-    draft = {**services.train.read_draft("tagged", ""), "seeds": "1", "methods": ["crowd-layer"]}
-    started = services.start_search("tagged", draft, {"lr": runs.Choice(values=(0.1, 0.2))}, 2, "grid")
+    draft = {**train.read_draft("tagged", ""), "seeds": "1", "methods": ["crowd-layer"]}
+    started = searches.start_search("tagged", draft, {"lr": runs.Choice(values=(0.1, 0.2))}, 2, "grid")
     search = runs.get_run(started)
     assert search.spec.search is not None and search.spec.search.score == "valid_span_f1"
-    assert list(services.search_trials(search)) == ["trial", "run", "state", "validation_span_f1", "best", "lr"]
+    assert list(searches.search_trials(search)) == ["trial", "run", "state", "validation_span_f1", "best", "lr"]

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crowdcore.core.errors import DataError
-from dashboard import services
-from dashboard.services import _cache
+from crowdcore.core.errors import CrowdError, DataError
+from crowdcore.core.places import workspace
+from dashboard.services import datasets, opening, uploads
 from tests.conftest import simulate_crowd
 from tests.data import bombs
 from tests.data.readers.exports import STUDIO
@@ -32,31 +32,31 @@ def packed(**files: bytes) -> io.BytesIO:
 
 
 def test_a_file_is_stored_once_inside_the_workspace(workspace: Path) -> None:
-    first = services.receive("../../a b;c.csv", io.BytesIO(CSV))
-    again = services.receive("../../a b;c.csv", io.BytesIO(CSV))
+    first = uploads.receive("../../a b;c.csv", io.BytesIO(CSV))
+    again = uploads.receive("../../a b;c.csv", io.BytesIO(CSV))
     assert first == again
     assert Path(first).is_relative_to(workspace)
     assert Path(first).read_bytes() == CSV
-    assert services.receive("a.csv", io.BytesIO(CSV + b"t2,bob,cat\n")) != first
+    assert uploads.receive("a.csv", io.BytesIO(CSV + b"t2,bob,cat\n")) != first
 
 
 def test_a_file_is_examined_accepted_and_opened(workspace: Path) -> None:
-    found = services.examine(services.receive("my crowd.csv", io.BytesIO(CSV + b"t3,ann,\n")), ())
+    found = uploads.examine(uploads.receive("my crowd.csv", io.BytesIO(CSV + b"t3,ann,\n")), ())
     assert not isinstance(found, tuple)
     assert found.report.n_annotations == 3
-    name = services.accept(found)
+    name = uploads.accept(found)
     assert name.startswith("my-crowd-")
-    assert services.uploaded(name)
-    assert name in services.names()
-    opened = services.dataset(name)
+    assert datasets.uploaded(name)
+    assert name in datasets.names()
+    opened = opening.dataset(name)
     assert (opened.n_tasks, opened.n_workers, opened.n_annotations) == (3, 2, 3)
-    assert services.accept(found) == name
+    assert uploads.accept(found) == name
 
 
 def test_columns_that_say_nothing_are_asked_for() -> None:
-    path = services.receive("odd.csv", io.BytesIO(b"foo,who,says\n1,ann,cat\n2,bob,dog\n"))
-    assert services.examine(path, ()) == (("foo", "who", "says"), {})
-    found = services.examine(path, (("label", "says"), ("task", "foo"), ("worker", "who")))
+    path = uploads.receive("odd.csv", io.BytesIO(b"foo,who,says\n1,ann,cat\n2,bob,dog\n"))
+    assert uploads.examine(path, ()) == (("foo", "who", "says"), {})
+    found = uploads.examine(path, (("label", "says"), ("task", "foo"), ("worker", "who")))
     assert not isinstance(found, tuple)
     assert found.report.n_workers == 2
 
@@ -65,33 +65,31 @@ def test_a_dataset_folder_comes_as_a_zip() -> None:
     from crowdcore.data.writers import write_folder
 
     crowd = simulate_crowd(30)
-    folder = services.workspace() / "made"
+    folder = workspace() / "made"
     folder.parent.mkdir(parents=True)
     write_folder(crowd, folder)
     files = {f"made/{f.name}": f.read_bytes() for f in folder.iterdir()}
-    path = services.receive("made.zip", packed(**files))
-    found = services.examine(path, ())
+    path = uploads.receive("made.zip", packed(**files))
+    found = uploads.examine(path, ())
     assert not isinstance(found, tuple)
-    opened = services.dataset(services.accept(found))
+    opened = opening.dataset(uploads.accept(found))
     assert np.array_equal(opened.label, crowd.label)
     assert np.array_equal(opened.gold, crowd.gold)
 
 
 def test_a_zip_that_leads_outside_is_refused(workspace: Path) -> None:
     with pytest.raises(DataError, match="leads outside"):
-        services.receive("bad.zip", packed(**{"../out.csv": CSV}))
+        uploads.receive("bad.zip", packed(**{"../out.csv": CSV}))
     assert not list(workspace.parent.rglob("out.csv"))
 
 
 def test_a_class_for_every_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = "".join(f"t{n},ann,text {n}\n" for n in range(400))
-    found = services.examine(services.receive("texts.csv", io.BytesIO(f"task,worker,label\n{lines}".encode())), ())
+    found = uploads.examine(uploads.receive("texts.csv", io.BytesIO(f"task,worker,label\n{lines}".encode())), ())
     assert not isinstance(found, tuple)
-    monkeypatch.setattr(_cache, "available_memory", lambda: 4 << 20)
-    with pytest.raises(
-        services.Refusal, match=r"'texts' has 400 tasks and 400 classes, whose tables need 0.0 GiB each"
-    ):
-        services.accept(found)
+    monkeypatch.setattr(opening, "available_memory", lambda: 4 << 20)
+    with pytest.raises(CrowdError, match=r"'texts' has 400 tasks and 400 classes, whose tables need 0.0 GiB each"):
+        uploads.accept(found)
 
 
 @pytest.mark.parametrize("make", [bombs.parquet_of_many_rows, bombs.parquet_of_long_cells, bombs.csv_of_many_columns])
@@ -101,8 +99,8 @@ def test_a_bomb_is_refused_in_one_sentence(
     monkeypatch.setenv("CROWDCORE_EXAMINE_MEMORY", "0.3")
     file = make(tmp_path / "bomb")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with file.open("rb") as content, pytest.raises(services.Refusal) as refused:
-        services.examine(services.receive("bomb", content), ())
+    with file.open("rb") as content, pytest.raises(CrowdError) as refused:
+        uploads.examine(uploads.receive("bomb", content), ())
     assert len(str(refused.value)) < 400
     assert str(tmp_path) not in str(refused.value)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10  # KiB: nothing unfolded here
@@ -112,13 +110,13 @@ def test_a_damaged_zip_is_refused() -> None:
     content = packed(a=CSV * 100).getvalue()
     broken = content[:40] + bytes(20) + content[60:]
     with pytest.raises(DataError, match="damaged"):
-        services.receive("broken.zip", io.BytesIO(broken))
+        uploads.receive("broken.zip", io.BytesIO(broken))
 
 
 @pytest.mark.parametrize("name", ["..", ".", "", "../uploads", "a/b", "nothing-here"])
 def test_a_name_never_leads_out_of_the_workspace(name: str, workspace: Path) -> None:
     (workspace / "datasets").mkdir(parents=True)
-    assert not services.uploaded(name)
+    assert not datasets.uploaded(name)
 
 
 def ask_for_columns() -> None:
@@ -196,8 +194,8 @@ def test_the_workers_of_a_wide_table_are_chosen_and_what_minus_one_means() -> No
     test.selectbox[0].select_index(1).run()
     mapping = test.session_state["mapping"]
     assert mapping == {"workers": ("ann", "notes"), "missing": ()}
-    path = services.receive("wide.csv", io.BytesIO(b"task,ann,ben,notes\nt1,-1,1,-1\nt2,0,1,1\nt3,1,1,0\n"))
-    found = services.examine(path, tuple(sorted(mapping.items())))
+    path = uploads.receive("wide.csv", io.BytesIO(b"task,ann,ben,notes\nt1,-1,1,-1\nt2,0,1,1\nt3,1,1,0\n"))
+    found = uploads.examine(path, tuple(sorted(mapping.items())))
     assert not isinstance(found, tuple)
     assert list(found.dataset(accept=True).worker_ids) == ["ann", "notes"]
     assert (found.report.classes, found.report.n_annotations) == (("-1", "0", "1"), 6)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import streamlit as st
 
 from crowdcore import exhibits
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.frame import hidden_names
 from dashboard.components.link import link
 from dashboard.components.pickers import named
 from dashboard.components.run_picker import pick_runs
 from dashboard.components.text import as_text
-from dashboard.services import recovered
+from dashboard.services import datasets, recovered
+from dashboard.services.runs import readable, result, run_labels, run_title, runs_of
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -57,7 +58,7 @@ def choose() -> Choice | None:
         _lacks(recovered.without(run.spec.method, "worker_confusion"))
         return None
     others = {other.id: other for other in _runs(parts) if other.id != run.id}
-    labels = services.run_labels(services.runs_of(dataset))
+    labels = run_labels(runs_of(dataset))
     options = {"": "Nothing", **{other: labels[other] for other in others}}
     second = next((name for name in state.get_many("runs")[1:] if name in options), "")
     if second:  # a link that names two runs
@@ -108,11 +109,11 @@ def epochs(choice: Choice) -> None:
 
 def _view(run: Run, seed: Seed = None, part: Literal["", "own"] = "", other: str = "") -> RunView:
     """The run at the epoch that the address names, if it kept that; ``other`` is what the run beside it is called."""
-    seen = services.view(state.get("dataset"), state.get("reference"), hidden_names())
-    title, at = services.run_title(run), state.get("epoch")
+    seen = datasets.view(state.get("dataset"), state.get("reference"), hidden_names())
+    title, at = run_title(run), state.get("epoch")
     called = f"{title} ({run.id[:4]})" if title == other else title
     epoch: Epoch = int(at) if at.isdecimal() else "last" if at == "last" else "selected"
-    return exhibits.recovered.of_run(seen, services.result(run.id), called, seed=seed, at=epoch, part=part)
+    return exhibits.recovered.of_run(seen, result(run.id), called, seed=seed, at=epoch, part=part)
 
 
 def _seed(view: RunView) -> Seed:
@@ -124,7 +125,7 @@ def _seed(view: RunView) -> Seed:
 def _runs(parts: tuple[str, ...]) -> list[Run]:
     """Runs that can be shown: those whose method recovers some of the parts."""
     dataset = state.get("dataset")
-    return [run for run in services.runs_of(dataset) if _able(run, parts) and services.readable(run, dataset)]
+    return [run for run in runs_of(dataset) if _able(run, parts) and readable(run, dataset)]
 
 
 def _bar(parts: tuple[str, ...]) -> DeltaGenerator:

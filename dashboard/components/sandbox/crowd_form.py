@@ -7,13 +7,13 @@ from typing import Any
 
 import streamlit as st
 
-from crowdcore.core.errors import SettingError
+from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data import simulate
 from crowdcore.learning.recovery import lines
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.method_form import method_form
 from dashboard.components.text import as_text
-from dashboard.services import sandbox
+from dashboard.services import kept_uploads, opening, sandbox
 
 Wanted = tuple[str, list[str], str, int]
 FIRST = (
@@ -36,11 +36,13 @@ def crowd_form(dataset: str) -> Wanted:
     line = state.get("crowd") or usual
     try:
         name, settings = lines.read_crowd(line)
-        if services.kind(dataset) == "ratings" and name not in titles:
+        if opening.kind(dataset) == "ratings" and name not in titles:
             raise SettingError(
-                "crowd", f"be one of {', '.join(titles)}, as {services.title(dataset)} has ratings and no classes", name
+                "crowd",
+                f"be one of {', '.join(titles)}, as {kept_uploads.title(dataset)} has ratings and no classes",
+                name,
             )
-    except services.Refusal as refusal:
+    except CrowdError as refusal:
         st.error(as_text(refusal), icon=":material/block:")
         line, name, settings = usual, usual, {}
     if st.session_state.get("sandbox-drawn") != line:  # an address led here: new fields with its values
@@ -61,8 +63,8 @@ def crowd_form(dataset: str) -> Wanted:
     tasks = ""
     if not model.makes_tasks:
         st.caption(
-            f"Planted on the gold of **{as_text(services.title(dataset))}**, the dataset chosen in the sidebar; its "
-            "own labels are left out."
+            f"Planted on the gold of **{as_text(kept_uploads.title(dataset))}**, the dataset chosen in the sidebar; "
+            "its own labels are left out."
         )
         tasks = _tasks(dataset, key)
     properties = schema["properties"]
@@ -123,10 +125,10 @@ def _tasks(dataset: str, key: str) -> str:
     """Which tasks of the dataset."""
     try:
         known = lines.read_tasks(state.get("tasks"))
-    except services.Refusal as refusal:
+    except CrowdError as refusal:
         st.error(as_text(refusal), icon=":material/block:")
         known = {}
-    classes = list(services.dataset(dataset).classes)
+    classes = list(opening.dataset(dataset).classes)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.multiselect(
             "Classes",

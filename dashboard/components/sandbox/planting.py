@@ -12,14 +12,14 @@ from crowdcore.core.method_string import spell, spell_settings
 from crowdcore.data import RatingDataset
 from crowdcore.learning.recovery import lines
 from crowdcore.learning.recovery.plan import PRESETS, preset
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.guard import fragment, refusals, refused_before
 from dashboard.components.numbers import numbers
 from dashboard.components.sandbox.aggregators import aggregators
 from dashboard.components.sandbox.crowd_form import crowd_form
 from dashboard.components.text import as_text, count, number, percent
-from dashboard.services import sandbox
+from dashboard.services import datasets, sandbox
 
 if TYPE_CHECKING:
     from crowdcore.data.ratings import Labelled
@@ -62,7 +62,7 @@ def _fill(name: str) -> None:
     """Have the address say what a preset plants and trains."""
     found = preset(name)
     if found.dataset and found.dataset != state.get("dataset"):
-        if found.dataset not in services.names():
+        if found.dataset not in datasets.names():
             st.session_state["refused"] = (
                 f"The preset {name} plants on {found.dataset}, which is not here. "
                 f"`crowdcore datasets` lists what is; CROWDCORE_DATA can name more folders."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore import exhibits
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.guard import attempt, fragment
 from dashboard.components.link import link
@@ -15,7 +15,8 @@ from dashboard.components.live import live
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, duration
 from dashboard.components.watch import watch
-from dashboard.services import run_actions, sandbox, sandbox_results
+from dashboard.services import opening, run_actions, sandbox, sandbox_results
+from dashboard.services.runs import run_title, training_fault
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
@@ -28,7 +29,7 @@ def results() -> None:
     """The runs of the chosen crowds, and what they came to."""
     known = sandbox.planted_before()
     names = [name for name in state.get_many("planted") if name in known]
-    if not names or services.training_fault() or len({sandbox.usual_simulator(name) for name in names}) > 1:
+    if not names or training_fault() or len({sandbox.usual_simulator(name) for name in names}) > 1:
         return
     runs = sandbox_results.runs_on(names)
     if runs:
@@ -69,7 +70,7 @@ def _follow(names: list[str], drawn: list[tuple[str, Run]]) -> None:
 def _row(run: Run, crowd: str) -> None:
     """One run: what, how far, and what can be done."""
     with st.container(key=f"sandbox-run-{run.id}", horizontal=True, vertical_alignment="center", gap="small"):
-        words = [services.run_title(run), *([crowd] if crowd else []), run.state]
+        words = [run_title(run), *([crowd] if crowd else []), run.state]
         if run.state == "running":
             words.append(run.at)
             words += [f"{duration(run.remaining)} left"] if run.remaining is not None else []
@@ -102,7 +103,7 @@ def _recovered() -> None:
     table(found.table, "recovery", name="recovery", noun="method", rows=min(len(found.table), 12))
     for note in found.notes:
         st.caption(as_text(note))
-    if services.kind(names[0]) == "ratings":
+    if opening.kind(names[0]) == "ratings":
         _onwards(names[0], ("compare", "ratings", "train"))
     else:
         _matrices(names)
@@ -116,7 +117,7 @@ def _matrices(names: list[str]) -> None:
         name = names[state.index_of("shown", names) or 0]
         if len(names) > 1:
             st.selectbox("Crowd", names, format_func=words.__getitem__, width=320, **state.bind("shown", name))
-        crowd = services.dataset(name)
+        crowd = opening.dataset(name)
         kinds = exhibits.planted.matrix_kinds(crowd)
         if not kinds:
             st.caption("This simulator has no confusion matrices.")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import services, state
+from dashboard import state
 from dashboard.components.download import download
 from dashboard.components.guard import fragment
 from dashboard.components.text import as_text, count
 from dashboard.components.train_form import train_on
-from dashboard.services import sandbox, sandbox_results
+from dashboard.services import learners, sandbox, sandbox_results
+from dashboard.services.runs import training_fault
 
 SUGGESTED = ("conal start=best-of", "crowd-layer start=best-of", "trace")
 
@@ -19,18 +20,18 @@ def training() -> None:
     names = _crowds()
     if not names:
         return
-    if fault := services.training_fault():
+    if fault := training_fault():
         st.info(as_text(fault), icon=":material/download:")
         return
     kinds = {sandbox.usual_simulator(name) for name in names}
     if len(kinds) > 1:
         st.caption("Choose crowds whose labels are of one kind: classes, tags or ratings.")
         return
-    why = services.untrainable(names[0])
+    why = learners.untrainable(names[0])
     if why:
         st.info(as_text(why), icon=":material/block:")
         return
-    suggested = SUGGESTED if kinds == {"synthetic"} else services.suggested(names[0])
+    suggested = SUGGESTED if kinds == {"synthetic"} else learners.suggested(names[0])
     fragment(lambda: train_on(names, suggested, sandbox.usual_settings(names[0])))()
 
 

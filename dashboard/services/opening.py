@@ -22,25 +22,6 @@ if TYPE_CHECKING:
     from crowdcore.data import RatingDataset
     from crowdcore.data.ratings import Labelled
 
-__all__ = [
-    "NOTE",
-    "Kind",
-    "as_uploaded",
-    "close_to_others",
-    "dataset",
-    "fitting",
-    "forget_dataset",
-    "kind",
-    "labelled",
-    "note_of",
-    "private_folder",
-    "rated",
-    "upload_folder",
-    "version",
-    "without_server_paths",
-    "workspace",
-]
-
 NOTE = "upload.json"
 """File of an upload, and of a dataset that came of one, with its name and how it was read."""
 Kind = Literal["classes", "ratings"]
