@@ -18,8 +18,6 @@ from streamlit import config
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.listening import LET_ANYONE_IN, is_this_machine, would_let_anyone_in
 
-__all__ = ["AccessError", "SignIn", "may_enter", "read_sign_in", "sign_in_settings"]
-
 _Email = Annotated[str, Field(pattern=r"^[!-?A-~]+@[0-9A-Za-z.-]+$")]
 _Domain = Annotated[str, Field(pattern=r"^[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*$")]
 _Text = Annotated[str, Field(min_length=1)]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["ICONS", "PATHS", "SECTIONS", "TITLES"]
-
 SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Data": {
         "overview": ("Overview", "fact_check"),

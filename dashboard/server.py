@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["HEADERS", "Headers", "app"]
-
 _POLICY = {
     "default-src": "'self'",
     "script-src": "'self' 'unsafe-inline' blob:",  # Streamlit's page has a line of script; components come as blobs

@@ -12,25 +12,6 @@ from typing import Any
 
 import streamlit as st
 
-__all__ = [
-    "PAGES",
-    "SHARED",
-    "address",
-    "bind",
-    "chosen",
-    "enter",
-    "get",
-    "get_many",
-    "index_of",
-    "one_of",
-    "page",
-    "publish",
-    "put",
-    "rename",
-    "settle",
-    "show",
-]
-
 
 def _limits(begin: str) -> tuple[str, ...]:
     """Fields of a filter by number; see `components.limits`."""

@@ -15,8 +15,6 @@ import pandas as pd
 from crowdcore.core.memory import available_memory
 from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["cached", "held", "size_of"]
-
 _MOST = 512  # results, of all functions together; those asked for last stay
 _SHARE = 8  # of the memory that this process may take: one part in so many
 

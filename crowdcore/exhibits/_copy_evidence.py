@@ -12,8 +12,6 @@ from crowdcore.exhibits.view import View, named
 if TYPE_CHECKING:
     from crowdcore.analysis import PairMistakes
 
-__all__ = ["copy_evidence"]
-
 
 def copy_evidence(view: View) -> PairMistakes:
     """The pairs by `copy_reference`, computed once for all views that it judges alike."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["COORDINATED"]
-
 COORDINATED = {
     "size": "How many workers the group has.",
     "found by": "Which tests found the group.",

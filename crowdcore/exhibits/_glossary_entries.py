@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from crowdcore.exhibits._glossary_coordinated import COORDINATED
 from crowdcore.exhibits._glossary_other_labels import RATINGS, SPANS
 
-__all__ = ["PARTS"]
-
 _NAMES = {
     "task": "The item that was labelled.",
     "worker": "Who gave the label: an annotator.",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["RATINGS", "SPANS"]
-
 _KINDS = ("missed", "boundary", "type")
 
 SPANS = {

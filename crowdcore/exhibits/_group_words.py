@@ -8,8 +8,6 @@ from crowdcore import analysis
 from crowdcore.analysis import WorkerConfusion, WorkerOrder
 from crowdcore.analysis.workers.confusion import row_shares
 
-__all__ = ["beyond_chance", "set_apart"]
-
 _CAVEAT = "Groups are formed from the same labels: this describes them, and is no test."
 _FEWEST = 20  # labels of a class, in the group and outside, below which a share is not told
 _CLEAR = 5.0  # standard errors: groups formed by chance differ by three or four

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from crowdcore.analysis import ConfusionIntervals, Reference
     from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["ends", "in_words", "sampled"]
-
 _SAMPLES, _BURN_IN = 400, 150
 _WORK, _BYTES = 200_000, 256 << 20  # labels times classes, and draws, beyond which nobody would wait
 _HELD = (

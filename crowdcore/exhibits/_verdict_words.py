@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from crowdcore.analysis.coordinated.groups import Group
     from crowdcore.core.types import AnyArray
 
-__all__ = ["SharedConfusion", "changes_without", "listed", "message", "reasons"]
-
 _SINGLE = 0.8  # share of one label from which it is worth saying
 
 

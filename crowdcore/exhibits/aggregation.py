@@ -22,18 +22,6 @@ if TYPE_CHECKING:
     from crowdcore.core.types import IntArray
     from crowdcore.data.dataset import CrowdDataset
 
-__all__ = [
-    "aggregator_calibration",
-    "aggregators",
-    "differing_tasks",
-    "disagreement",
-    "judgement",
-    "label_disagreement",
-    "most_different",
-    "objective",
-    "pair_in_words",
-]
-
 GOLD = "gold"
 Fits = tuple[str, ...]
 

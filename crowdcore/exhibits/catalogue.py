@@ -10,8 +10,6 @@ from typing import Any
 
 from crowdcore import exhibits
 
-__all__ = ["MADE_OF", "catalogue"]
-
 MADE_OF = (
     *("View", "RunView", "Sequence[RunView]", "Results", "AnyResults", "TrainingResult"),
     *("Mapping[str, TrainingResult]", "RatingDataset", "RatingResults"),
@@ -29,12 +27,11 @@ def catalogue() -> dict[str, Callable[..., Any]]:
     found: dict[str, Callable[..., Any]] = {}
     for info in pkgutil.iter_modules(exhibits.__path__):
         module = importlib.import_module(f"{exhibits.__name__}.{info.name}")
-        for name in getattr(module, "__all__", ()):
-            function = inspect.unwrap(getattr(module, name))
-            if _makes_exhibits(function, module.__name__):
+        for name, function in vars(module).items():
+            if not name.startswith("_") and _makes_exhibits(inspect.unwrap(function), module.__name__):
                 called = name.replace("_", "-")
                 assert called not in found, f"two exhibits are called {called!r}"
-                found[called] = getattr(module, name)
+                found[called] = function
     return dict(sorted(found.items()))
 
 

@@ -11,8 +11,6 @@ from crowdcore.exhibits.view import View, cached
 if TYPE_CHECKING:
     from crowdcore.analysis import Check, Rules
 
-__all__ = ["check", "checked"]
-
 
 def check(view: View, rules: str = "") -> Exhibit:
     """A verdict on every rule: pass, fail, or underpowered.

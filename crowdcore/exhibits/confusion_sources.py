@@ -12,24 +12,6 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.exhibits.recovered import EACH, RunView, observed, recovered
 from crowdcore.exhibits.view import View, cached
 
-__all__ = [
-    "SORTS",
-    "Confusions",
-    "Source",
-    "commons",
-    "confusions",
-    "error_in_words",
-    "errors",
-    "errors_in_words",
-    "has_truth",
-    "order",
-    "pages",
-    "pick",
-    "side_by_side",
-    "sorts",
-    "who_names",
-]
-
 Source: TypeAlias = RunView | Literal["truth", "observed"]
 SORTS = {
     "annotations": "Most labels",

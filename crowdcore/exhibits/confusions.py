@@ -26,16 +26,6 @@ from crowdcore.exhibits.recovered import RunView, recovered
 from crowdcore.exhibits.view import View, cached
 from crowdcore.figures.colors import Scale
 
-__all__ = [
-    "confusion_difference",
-    "confusion_grid",
-    "every_confusion",
-    "largest_confusions",
-    "largest_mistake",
-    "recovered_confusion",
-    "tasks_behind",
-]
-
 
 @cached
 def confusion_grid(

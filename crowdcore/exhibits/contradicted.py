@@ -10,8 +10,6 @@ from crowdcore.core.types import FloatArray
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.recovered import RunView
 
-__all__ = ["contradicted_tasks"]
-
 
 def contradicted_tasks(view: RunView) -> Exhibit:
     """Tasks whose most probable class by the run is a label of none of their workers, the surest first.

@@ -20,8 +20,6 @@ from crowdcore.exhibits.view import View, cached
 if TYPE_CHECKING:
     from crowdcore.analysis import CoordinatedGroup, CoordinatedWorkers
 
-__all__ = ["coordinated", "coordinated_confusion", "coordinated_workers", "members"]
-
 _MOST = 5  # groups told of in words
 
 

@@ -10,8 +10,6 @@ from crowdcore.exhibits.exhibit import Exhibit, cells
 from crowdcore.exhibits.recovered import RunView
 from crowdcore.exhibits.view import cached
 
-__all__ = ["confusion_correction"]
-
 
 @cached
 def confusion_correction(view: RunView, worker: int = 0, *, dark: bool = False) -> Exhibit | None:

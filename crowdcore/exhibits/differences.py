@@ -21,8 +21,6 @@ from crowdcore.learning.comparison.rank_changes import RankChanges, rank_changes
 from crowdcore.learning.comparison.selected_by import WAYS
 from crowdcore.learning.results.result import At, TrainingResult
 
-__all__ = ["none_of", "over_seeds", "over_tasks", "rank_changes", "ranks", "tests"]
-
 _TASK_COLUMNS = {
     "difference": "difference (points)",
     "p_value": "p",

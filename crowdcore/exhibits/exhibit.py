@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from crowdcore.core.types import AnyArray
 
-__all__ = ["Exhibit", "between", "cells"]
-
 
 class _Table:
     """A frame, or what makes it when it is first asked for."""

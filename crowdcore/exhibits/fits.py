@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from crowdcore.core.types import IntArray
     from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["OF_TAGS", "SUGGESTED", "canonical", "fitted", "is_fit", "read_fit", "shown_gold", "spell_fit"]
-
 SUGGESTED = ("auto", "majority-vote", "dawid-skene", "conal-em")
 """What to begin with."""
 OF_TAGS = ("majority-vote", "span-majority", "hmm-crowd", "bsc-seq")

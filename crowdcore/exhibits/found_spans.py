@@ -10,8 +10,6 @@ from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.learning.comparison.summary import EPOCHS, deviation
 from crowdcore.learning.results.tagged import found_spans as judged
 
-__all__ = ["found_spans"]
-
 
 def found_spans(results: Results) -> Exhibit | None:
     """Precision, recall and F1 of test spans, in per cent; None where no result tags sentences with gold."""

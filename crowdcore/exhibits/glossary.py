@@ -15,8 +15,6 @@ from crowdcore.exhibits._glossary_entries import PARTS
 if TYPE_CHECKING:
     from crowdcore.exhibits.exhibit import Exhibit
 
-__all__ = ["GLOSSARY", "as_markdown", "glossary", "meaning"]
-
 GLOSSARY: Mapping[str, str] = {name: words for part in PARTS.values() for name, words in part.items()}
 """Column -> what it means."""
 

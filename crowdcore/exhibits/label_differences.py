@@ -11,8 +11,6 @@ from crowdcore.exhibits.comparison import Results
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.learning.results import predictions
 
-__all__ = ["SPLITS", "differing_predictions", "prediction_differences", "prediction_disagreement"]
-
 SPLITS = {"test": "Test tasks", "train": "Training tasks", "valid": "Validation tasks", "all": "All tasks"}
 
 

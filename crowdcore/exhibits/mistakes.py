@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from crowdcore.analysis import MistakeCell, SharedMistakes
     from crowdcore.core.types import AnyArray, IntArray
 
-__all__ = ["LAYERS", "mistake", "mistake_tasks", "mistake_workers", "most_shared", "shared_mistakes"]
-
 Layer: TypeAlias = Literal["percent", "workers", "tasks", "annotations", "q-value"]
 LAYERS: Mapping[Layer, str] = {
     "percent": "Share of workers",

@@ -17,8 +17,6 @@ from crowdcore.exhibits.view import View, cached
 if TYPE_CHECKING:
     from crowdcore.analysis import NextLabels
 
-__all__ = ["next_labels"]
-
 BUDGET = 100
 MODEL = (
     "The gain is the information that the label is expected to give, in bits, by pooled Dawid–Skene on the labels that "

@@ -16,22 +16,6 @@ from crowdcore.exhibits.recovered import RunView
 from crowdcore.exhibits.view import View, cached
 from crowdcore.figures.omega import BINS
 
-__all__ = [
-    "HALVES",
-    "OmegaNumbers",
-    "against_truth",
-    "has_true_omega",
-    "numbers",
-    "omega_halves",
-    "omega_ranking",
-    "omega_spread",
-    "omega_tasks",
-    "omega_truth",
-    "ranges",
-    "ranked",
-    "spread_by",
-]
-
 HALVES = {"": "Any ω̄", "top": "Top half: more common noise", "bottom": "Bottom half: more individual noise"}
 By = Literal["class", "worker"]
 

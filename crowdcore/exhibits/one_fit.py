@@ -19,8 +19,6 @@ from crowdcore.exhibits.view import View, cached
 if TYPE_CHECKING:
     from crowdcore.data.dataset import CrowdDataset
 
-__all__ = ["common_names", "fit_common_confusion", "fit_worker_confusion"]
-
 SAMPLED = "dawid-skene"
 """The fit whose intervals are drawn together with the true labels."""
 

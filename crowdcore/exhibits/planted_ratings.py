@@ -15,8 +15,6 @@ from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.fits import read_fit
 from crowdcore.exhibits.view import cached
 
-__all__ = ["COMPARED", "planted_ratings", "rating_recovery", "recovered_biases", "recovered_shared_bias"]
-
 COMPARED = ("mean", "median", "raykar-em", "raykar-em gold=20%", "gold")
 """Aggregators to begin with, one of them shown the gold of 20 % of the rated tasks; gold is the best there can be."""
 _MEASURES = {

@@ -15,8 +15,6 @@ from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.fits import OF_TAGS, read_fit
 from crowdcore.exhibits.view import View, cached, named
 
-__all__ = ["COMPARED", "recovered_errors", "recovered_tags", "tag_recovery"]
-
 COMPARED = (*OF_TAGS[:2], "dawid-skene", *OF_TAGS[2:])
 """Aggregators to begin with."""
 _MEASURES = {

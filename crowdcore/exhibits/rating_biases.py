@@ -16,8 +16,6 @@ from crowdcore.data.ratings import RatingDataset
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.learning.ratings.result import RatingsResult
 
-__all__ = ["rating_biases"]
-
 
 def rating_biases(
     dataset: RatingDataset,

@@ -16,8 +16,6 @@ from crowdcore.learning.comparison.summary import AT, deviation
 from crowdcore.learning.ratings.result import RatingsResult
 from crowdcore.learning.results.result import At
 
-__all__ = ["RatingResults", "rating_differences", "rating_errors"]
-
 RatingResults: TypeAlias = Mapping[str, RatingsResult]
 
 _MEASURES: Mapping[Literal["mae", "rmse", "r2"], str] = {"mae": "MAE", "rmse": "RMSE", "r2": "R²"}

@@ -14,23 +14,6 @@ from crowdcore.core.types import FloatArray
 from crowdcore.exhibits.view import View, cached
 from crowdcore.learning.results.result import RecoveredAt, TrainingResult
 
-__all__ = [
-    "EACH",
-    "Epoch",
-    "RunView",
-    "Seed",
-    "at_risk_in_words",
-    "epoch_in_words",
-    "epochs",
-    "observed",
-    "of_run",
-    "recovered",
-    "seeds",
-    "skill_comparison",
-    "unmoved_in_words",
-    "why_no_mean",
-]
-
 EACH: Final = "each"
 """Every seed by itself."""
 Seed: TypeAlias = int | Literal["each"] | None

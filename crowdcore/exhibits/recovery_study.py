@@ -13,8 +13,6 @@ from crowdcore.core.types import FloatArray
 from crowdcore.exhibits.exhibit import Exhibit, cells
 from crowdcore.learning.recovery.measures import BOUNDS, MEASURES, NOTES, summary
 
-__all__ = ["errors", "matrices"]
-
 _DRAWN = ("accuracy", "F1 of spans", "common error", "own error", "effective error")
 
 

@@ -17,8 +17,6 @@ from crowdcore.exhibits.mistakes import shared_mistakes
 from crowdcore.exhibits.tasks import task_number
 from crowdcore.exhibits.view import View, cached
 
-__all__ = ["sentence_tags", "span_boundaries", "span_errors", "span_scores", "span_types"]
-
 _PAIRED = (
     "A true span counts once, by the given span of the same worker that is nearest: the same; another type; another "
     "boundary; both; else it is missed. A given span is spurious where no true span overlaps it."

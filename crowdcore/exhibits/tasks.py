@@ -17,18 +17,6 @@ from crowdcore.data.ratings import Labelled
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View
 
-__all__ = [
-    "SHOWS",
-    "SORTS",
-    "sentences_beside",
-    "task",
-    "task_answers",
-    "task_labels",
-    "task_number",
-    "task_title",
-    "tasks",
-]
-
 Show: TypeAlias = Literal["all", "disputed", "misled", "agreed-wrong", "unlabelled"]
 SHOWS: Mapping[Show, str] = {
     "all": "All annotated tasks",

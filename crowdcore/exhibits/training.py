@@ -15,8 +15,6 @@ from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.learning.results import curve_metrics as measured
 from crowdcore.learning.selection_score import ACCURACY, SelectionScore
 
-__all__ = ["Measured", "search_history", "search_importance", "training_curves"]
-
 
 class Measured(NamedTuple):
     """A metric of a run so far.

@@ -9,8 +9,6 @@ import pandas as pd
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.learning.results.result import TrainingResult
 
-__all__ = ["candidates"]
-
 
 def candidates(results: Mapping[str, TrainingResult]) -> Exhibit | None:
     """What methods that choose tried, and how well it did on tasks it was not fitted on; None where none chose."""

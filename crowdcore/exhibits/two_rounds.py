@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from crowdcore.analysis import Rounds
 
-__all__ = ["round_mistakes", "round_workers", "two_rounds"]
-
 _LEVEL = 0.05
 
 

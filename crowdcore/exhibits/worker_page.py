@@ -24,15 +24,6 @@ if TYPE_CHECKING:
 
 _AGAIN = 3  # labels from which a confusion is worth naming
 
-__all__ = [
-    "worker_mistakes",
-    "worker_over_time",
-    "worker_partners",
-    "worker_speed",
-    "worker_speed_over_time",
-    "worker_verdict",
-]
-
 
 @cached
 def worker_verdict(view: View, worker: str) -> Exhibit:

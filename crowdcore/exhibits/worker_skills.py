@@ -14,8 +14,6 @@ from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.recovered import RunView, recovered, skill_comparison
 from crowdcore.figures.theme import PALETTE, method_color
 
-__all__ = ["recovered_workers", "skills"]
-
 _WORDS = (
     "Skill: mean of the diagonal. Distance from common: mean squared difference, cell by cell. Common noise: mean ω of "
     "the worker's annotations. Observed skill: over the classes that the worker labelled."

@@ -22,22 +22,6 @@ if TYPE_CHECKING:
     from crowdcore.analysis import WhatIf, WorkerConfusion, WorkerDistance, WorkerOrder
     from crowdcore.core.types import AnyArray
 
-__all__ = [
-    "KINDS",
-    "LEVEL",
-    "distance_cell",
-    "what_if",
-    "what_if_tasks",
-    "worker",
-    "worker_confusion",
-    "worker_distances",
-    "worker_groups",
-    "worker_pair",
-    "worker_pairs",
-    "worker_quality",
-    "worker_ranking",
-]
-
 KINDS: Mapping[Distance, str] = {
     "shrunken-mse": "Errors beyond chance",
     "mse": "Mean squared difference",
