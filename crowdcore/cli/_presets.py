@@ -1,19 +1,15 @@
 """`--preset` and `--presets`: the runs of a published table from the command line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pandas as pd
 import typer
 
 from crowdcore.cli._output import print_table
 from crowdcore.core.errors import SettingError
+from crowdcore.data.ratings import Labelled
 from crowdcore.learning import presets
-
-if TYPE_CHECKING:
-    from crowdcore.data.ratings import Labelled
 
 Row = tuple[str, str, dict[str, Any]]
 """What to call it, method, settings."""

@@ -13,8 +13,7 @@ from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View, cached
 
 if TYPE_CHECKING:
-    from crowdcore.analysis import Agreement
-    from crowdcore.data.dataset import CrowdDataset
+    pass
 
 __all__ = [
     "agreement",
@@ -90,7 +89,7 @@ def class_table(view: View) -> Exhibit:
 @cached
 def agreement(view: View) -> Exhibit:
     """How far workers agree: each coefficient with its interval."""
-    found = _agreement(view.dataset)
+    found = cached(analysis.agreement)(view.dataset)
     alt = "Agreement coefficients with their intervals"
     notes = (found.sentence,) if found.sentence else ()
     figure = figures.agreement(view.drawable(found))
@@ -99,7 +98,7 @@ def agreement(view: View) -> Exhibit:
 
 def agreement_coefficients(view: View) -> Exhibit:
     """Coefficient, value, 95 % interval and the overlap it rests on."""
-    found = _agreement(view.dataset)
+    found = cached(analysis.agreement)(view.dataset)
     rows = found.coefficients
     table = pd.DataFrame(
         {
@@ -111,8 +110,3 @@ def agreement_coefficients(view: View) -> Exhibit:
     )
     notes = (found.sentence,) if found.sentence else ()
     return Exhibit("agreement-coefficients", "Agreement between workers", None, table, notes)
-
-
-@cached
-def _agreement(dataset: CrowdDataset) -> Agreement:
-    return analysis.agreement(dataset)

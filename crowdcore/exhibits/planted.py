@@ -15,10 +15,7 @@ from crowdcore.exhibits import recovery_study
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import cached
 from crowdcore.learning.recovery import measures
-from crowdcore.learning.recovery.measures import Learnt
 from crowdcore.learning.results.result import TrainingResult
-
-__all__ = ["Kind", "crowd_names", "matrix_kinds", "planted_and_learnt", "planted_crowd", "recovery_errors"]
 
 Kind = Literal["common", "effective", "own"]
 _FEW = 6  # classes of which three matrices fit beside each other
@@ -108,11 +105,6 @@ def _judged(result: TrainingResult, crowd: CrowdDataset) -> pd.DataFrame:
     return measures.judge(result, crowd).assign(seconds=result.seconds / len(result.seeds))
 
 
-@cached
-def _learnt(result: TrainingResult, crowd: CrowdDataset) -> Learnt:
-    return measures.learnt_of(result, crowd)
-
-
 def matrix_kinds(crowd: CrowdDataset) -> dict[Kind, str]:
     """Which planted matrices there are, and in words."""
     truth = crowd.truth
@@ -150,7 +142,7 @@ def planted_and_learnt(
     }[kind]
     learnt = {}
     for called, result in results.items():
-        found = getattr(_learnt(result, crowd), kind)
+        found = getattr(cached(measures.learnt_of)(result, crowd), kind)
         if found is not None:
             learnt[called] = found if kind == "common" else found[:, worker]
     if true is None or not learnt:

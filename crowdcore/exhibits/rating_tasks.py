@@ -11,7 +11,6 @@ import pandas as pd
 
 from crowdcore import analysis, figures
 from crowdcore.analysis.ratings.surprise import RatingSurprise
-from crowdcore.analysis.ratings.truth import RatingTruth
 from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import BoolArray, FloatArray
@@ -20,8 +19,6 @@ from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.ratings import RatingView
 from crowdcore.exhibits.tasks import task_number
 from crowdcore.exhibits.view import cached
-
-__all__ = ["ESTIMATE", "LEVEL", "SORTS", "RatedTask", "rated_task", "rated_tasks", "task_ratings"]
 
 Sort: TypeAlias = Literal["surprise", "spread", "error"]
 SORTS: Mapping[Sort, str] = {
@@ -69,7 +66,7 @@ def rated_tasks(view: RatingView, sort: Sort = "surprise", worker: str = "", oth
     Raises:
         DataError: no such worker.
     """
-    dataset, found = view.dataset, _surprise(view.dataset, view.truth)
+    dataset, found = view.dataset, cached(analysis.rating_surprise)(view.dataset, view.truth)
     mean, spread = _moments(dataset)
     table = pd.DataFrame(
         {
@@ -122,7 +119,7 @@ def task_ratings(view: RatingView, task: str) -> Exhibit:
         DataError: no such task.
     """
     dataset, number = view.dataset, task_number(view.dataset, task)
-    found, of = _surprise(dataset, view.truth), rated_task(view, task)
+    found, of = cached(analysis.rating_surprise)(dataset, view.truth), rated_task(view, task)
     rows = slice(*dataset.task_start[number : number + 2])
     who = dataset.worker[rows]
     table = pd.DataFrame(
@@ -166,11 +163,6 @@ def _rows(view: RatingView, worker: str) -> BoolArray:
     if worker not in view.workers:
         raise DataError(f"{view.dataset.name} has no worker {worker!r}", "Choose one of those listed.")
     return np.asarray(view.dataset.worker == view.workers.index(worker))
-
-
-@cached
-def _surprise(dataset: RatingDataset, truth: RatingTruth) -> RatingSurprise:
-    return analysis.rating_surprise(dataset, truth)
 
 
 @cached

@@ -1,12 +1,9 @@
 """What lies behind one cell of the shared mistakes: a sentence, the workers, the tasks."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
 from crowdcore import exhibits
+from crowdcore.exhibits import View
 from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.link import REVIEW, link
@@ -14,9 +11,6 @@ from dashboard.components.live import live
 from dashboard.components.media import cards
 from dashboard.components.pickers import picker
 from dashboard.components.text import as_text, count, number
-
-if TYPE_CHECKING:
-    from crowdcore.exhibits import View
 
 
 def behind(view: View, true: str, given: str) -> None:

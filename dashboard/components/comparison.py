@@ -1,12 +1,12 @@
 """Fits side by side: the table, where they differ, how sure they are, and what each says of the workers."""
 
-from __future__ import annotations
+from typing import cast
 
-from typing import TYPE_CHECKING, cast
-
+import pandas as pd
 import streamlit as st
 
 from crowdcore import exhibits
+from crowdcore.exhibits import Exhibit
 from crowdcore.exhibits.fits import fitted
 from dashboard import state
 from dashboard.components.differing import differing
@@ -18,11 +18,6 @@ from dashboard.components.reference_button import reference_button
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
 from dashboard.services.fits import labels_csv
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from crowdcore.exhibits import Exhibit
 
 Fits = tuple[str, ...]
 CURVES = {"gap": "Distance to its last value", "value": "Its value"}

@@ -1,21 +1,16 @@
 """An exhibit on a page: its figure or its table, what to bear in mind, and where a click leads."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore.exhibits import Exhibit, View
 from dashboard import state
 from dashboard.components.figure import figure
 from dashboard.components.frame import hidden_names
 from dashboard.components.table import table
 from dashboard.components.text import as_text
 from dashboard.services import datasets
-
-if TYPE_CHECKING:
-    from crowdcore.exhibits import Exhibit, View
 
 
 def looked_at(reference: str = "") -> View:

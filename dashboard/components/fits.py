@@ -16,8 +16,8 @@ from dashboard.components.method_form import method_form
 from dashboard.components.text import as_text, count
 from dashboard.components.watch import watch
 from dashboard.services import opening
-from dashboard.services._jobs import Job
 from dashboard.services.fits import start_fits
+from dashboard.services.jobs import Job
 
 PERCENTS = (0, 5, 10, 20, 50, 100)
 EVERY = 1.0  # seconds between looks at running fits

@@ -1,17 +1,12 @@
 """A filter by number: the rows of a table whose number in one column lies between two limits."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
+import pandas as pd
 import streamlit as st
 
 from crowdcore.exhibits import between
 from dashboard import state
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def limited(frame: pd.DataFrame, begin: str, shares: Collection[str]) -> pd.DataFrame:

@@ -1,14 +1,9 @@
 """Parts of a page whose changes a screen reader speaks: results and the ends of runs; refusals are alerts anyway."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import streamlit as st
-
-if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
+from streamlit.delta_generator import DeltaGenerator
 
 _marker = None
 

@@ -1,13 +1,11 @@
 """One label or task to mark: the item, the label, and buttons that keys press too."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from crowdcore.data.items import has_media
+from crowdcore.exhibits import View
 from crowdcore.exhibits.tasks import sentence_of, task_number, task_title
 from crowdcore.marks import MARKS, current_marks
 from dashboard import state
@@ -15,11 +13,6 @@ from dashboard.components.guard import attempt
 from dashboard.components.media import media
 from dashboard.components.text import as_text
 from dashboard.services import marks, opening
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from crowdcore.exhibits import View
 
 SIDE = 300  # pixels of a picture
 _MOST = 9  # classes with a key of their own

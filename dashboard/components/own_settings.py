@@ -70,7 +70,7 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
         st.markdown(f"**{as_text(told['title'])}**  \n{as_text(told['paper'])}")
         st.caption(as_text(told["words"].replace("``", "")))
         st.caption("Grey is what is used while nothing is entered.")
-        chosen = {**_own(line, told, values, key), **_training(line, values, told, key)}
+        chosen = {**_own(line, told, values, key), **_training(line, values, key)}
         plain = train.spell_method(method, {}, _kind())
         beside = st.button(
             "Add it with its defaults, too",
@@ -97,7 +97,7 @@ def _own(line: str, told: dict[str, Any], values: dict[str, Any], key: str) -> d
     return others | {name: value for name, value in drawn.items() if value is not None}
 
 
-def _training(line: str, values: dict[str, Any], told: dict[str, Any], key: str) -> dict[str, Any]:
+def _training(line: str, values: dict[str, Any], key: str) -> dict[str, Any]:
     """Settings of the trainer that hold for this method alone."""
     possible, schema = train.row_settings(), learners.training_schema()
     comes = {name: value for name, value in train.along(line, _kind()).items() if name in possible}

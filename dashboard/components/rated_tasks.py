@@ -1,14 +1,10 @@
 """The page Tasks where labels are numbers: which to look at, and what the workers said about one of them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
 from crowdcore.data.items import has_media
 from crowdcore.exhibits import Exhibit, rating_tasks
-from crowdcore.exhibits.ratings import rating_view
+from crowdcore.exhibits.ratings import RatingView, rating_view
 from crowdcore.exhibits.tasks import task_number
 from dashboard import state
 from dashboard.components.exhibit import show
@@ -20,9 +16,6 @@ from dashboard.components.media import LARGE, media
 from dashboard.components.pickers import named, optional
 from dashboard.components.text import as_text, count, number
 from dashboard.services import opening
-
-if TYPE_CHECKING:
-    from crowdcore.exhibits.ratings import RatingView
 
 FILTERS = ("sort", "worker", "other", "column", "least", "most")
 

@@ -1,21 +1,17 @@
 """What can be done with the runs chosen in the table: look at them, compare, name, cancel, delete."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
 from crowdcore import runs
+from crowdcore.runs import Run
 from dashboard.components.guard import attempt, refused_before
 from dashboard.components.link import link
 from dashboard.components.text import as_text, count
 from dashboard.services import learners, run_actions, run_table
 from dashboard.services.runs import all_runs, run_names
-
-if TYPE_CHECKING:
-    from crowdcore.runs import Run
 
 LISTED = 12  # names that the question before deleting lists
 PLACES = 4  # datasets with links of their own

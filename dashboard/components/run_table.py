@@ -1,14 +1,13 @@
 """All runs of the workspace as a table to filter, sort and choose from."""
 
-from __future__ import annotations
-
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
 from crowdcore import runs
 from crowdcore.data.formulas import csv_bytes
+from crowdcore.runs import Run
 from dashboard import state
 from dashboard.components.download import download
 from dashboard.components.run_choice import about_chosen
@@ -16,9 +15,6 @@ from dashboard.components.text import as_text, count
 from dashboard.components.watch import watch
 from dashboard.services import run_table
 from dashboard.services.runs import all_runs, training_fault
-
-if TYPE_CHECKING:
-    from crowdcore.runs import Run
 
 EVERY, SELDOM = 2.0, 5.0  # seconds between looks: while something runs, and for runs that others start
 ROWS = 14  # that are seen before the table scrolls

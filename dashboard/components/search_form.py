@@ -1,25 +1,20 @@
 """What to search: a method, which of its settings, between which values, and how long."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from crowdcore import runs
 from crowdcore.learning.selection_score import selection_score
 from crowdcore.learning.usual_method import usual_method
+from crowdcore.runs import Choice, Range
 from dashboard import state
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.own_settings import method_titled
 from dashboard.components.text import as_text, count
 from dashboard.components.train_form import KEPT, refusal_of, shared_settings
 from dashboard.services import learners, opening, searches, train
-
-if TYPE_CHECKING:
-    from crowdcore.runs import Choice, Range
 
 SAMPLERS = {"tpe": "Guided (TPE)", "grid": "Grid", "random": "Random"}
 TRIALS, MOST_TRIALS, SEEDS = 20, 10_000, "3"

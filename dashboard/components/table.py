@@ -1,12 +1,11 @@
 """Tables that filter and download; clicking a row may choose it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from crowdcore.data.formulas import csv_bytes
@@ -15,9 +14,6 @@ from crowdcore.exhibits.glossary import meaning
 from dashboard.components.download import download
 from dashboard.components.limits import limited
 from dashboard.components.text import count
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # How numbers of these names are written wherever they appear; shares as percentages.
 FORMATS = {

@@ -1,21 +1,14 @@
 """Marks that were made elsewhere: from a CSV, or from these data before they changed."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
 from crowdcore.marks import keep_marks
-from crowdcore.taken_marks import marks_of_earlier_data
+from crowdcore.taken_marks import TakenMarks, marks_of_earlier_data
 from dashboard import state
 from dashboard.components.guard import attempt, refusals
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
 from dashboard.services import marks, opening
-
-if TYPE_CHECKING:
-    from crowdcore.taken_marks import TakenMarks
 
 
 def take_marks() -> None:

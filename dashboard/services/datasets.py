@@ -1,22 +1,16 @@
 """Datasets by name, and their references."""
 
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from crowdcore import aggregation, runs
-from crowdcore.analysis.reference import REVIEWED
+from crowdcore.analysis.reference import REVIEWED, Reference, available_references
 from crowdcore.data import CrowdDataset
 from crowdcore.exhibits.fits import is_fit
-from crowdcore.exhibits.view import View, cached, worker_names
+from crowdcore.exhibits.view import View, cached, named, worker_names
 from dashboard.services.kept_uploads import list_uploads
 from dashboard.services.opening import dataset, labelled, upload_folder, version
-
-if TYPE_CHECKING:
-    from crowdcore.analysis.reference import Reference
 
 DEMO, RUN = "demo", "run:"
 FIRST = ["gold", "auto", "majority-vote", "dawid-skene", *REVIEWED]
@@ -34,8 +28,8 @@ def rating_datasets() -> list[str]:
     """Those of `names` whose labels are numbers."""
     from crowdcore.data import describe_datasets
 
-    named = (info.name for info in describe_datasets() if info.kind == "ratings")
-    return [*(upload.dataset for upload in list_uploads() if upload.dataset and upload.rated), *named]
+    known = (info.name for info in describe_datasets() if info.kind == "ratings")
+    return [*(upload.dataset for upload in list_uploads() if upload.dataset and upload.rated), *known]
 
 
 def default_dataset() -> str:
@@ -52,8 +46,6 @@ def uploaded(name: str) -> bool:
 
 def references(name: str, asked: str = "") -> list[str]:
     """What can be taken for the truth, the best first; then the fits that were asked for or offered (`offer`)."""
-    from crowdcore.analysis.reference import available_references
-
     opened = labelled(name)
     if not isinstance(opened, CrowdDataset):
         return [*(["gold"] if opened.has_gold else []), *aggregation.ratings.names()]
@@ -82,8 +74,6 @@ def is_run(name: str) -> bool:
 
 def reference(of: str | CrowdDataset, which: str) -> Reference:
     """A reference, fitted once; of a run, what it has come to by now."""
-    from crowdcore.exhibits.view import named
-
     opened = dataset(of) if isinstance(of, str) else of
     if is_run(which):
         run_id = which.removeprefix(RUN)
@@ -103,7 +93,7 @@ def view(name: str, which: str, hidden: bool = False, columns: bool = False) -> 
 
 def rounds(first: str, second: str, which: str, hidden: bool = False) -> View:
     """Two datasets as the rounds of one, by a reference that is fitted to both together."""
-    from crowdcore.analysis import available_references, default_reference, join_rounds
+    from crowdcore.analysis import default_reference, join_rounds
 
     both = cached(join_rounds)(dataset(first), dataset(second))
     usable = which in available_references(both) or is_fit(which)

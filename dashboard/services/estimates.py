@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore import runs
-from dashboard.services._jobs import Job, Jobs
+from dashboard.services.jobs import Job, Jobs
 from dashboard.services.opening import labelled
 from dashboard.services.train import Draft, specs
 

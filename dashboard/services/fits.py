@@ -1,22 +1,17 @@
 """Fits of aggregators, one after another, out of the way; `crowdcore.exhibits.fits` names and keeps them."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from crowdcore import CrowdDataset
 from crowdcore.exhibits.fits import fitted
-from dashboard.services._jobs import Job, Jobs
+from dashboard.services.jobs import Job, Jobs
 from dashboard.services.opening import dataset
-
-if TYPE_CHECKING:
-    from crowdcore import CrowdDataset
 
 
 @st.cache_resource(show_spinner=False)

@@ -1,26 +1,19 @@
 """Runs on all datasets as a table: which there are, which pass the filters, how they look on screen."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import pandas as pd
 
 from crowdcore import runs
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.places import workspace
+from crowdcore.runs import Run
 from crowdcore.runs.listing import REACHED
 from dashboard.services.learners import settings_in_words
 from dashboard.services.runs import readable, viewer_zone
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from crowdcore.runs import Run
-
 
 _SHORT = 8  # digits of an id
 

@@ -1,10 +1,7 @@
 """The sandbox: crowds whose mistakes are known, planted into the workspace, and who found the mistakes again."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -12,16 +9,13 @@ from crowdcore.core import method_string
 from crowdcore.core.errors import SettingError
 from crowdcore.core.places import workspace
 from crowdcore.data import CrowdDataset, RatingDataset, simulate
+from crowdcore.data.ratings import Labelled
+from crowdcore.data.simulate import Simulation
 from crowdcore.data.unpack import pack_zip
 from crowdcore.exhibits.view import cached
 from crowdcore.learning.recovery import lines, plan as recovery
 from crowdcore.learning.recovery.plan import RecoveryPlan
 from dashboard.services.opening import dataset, kind, labelled, upload_folder
-
-if TYPE_CHECKING:
-    from crowdcore.data.ratings import Labelled
-    from crowdcore.data.simulate import Simulation
-
 
 FIRST = ("synthetic", "conal")
 LARGE, VALID = 4000, 1  # training tasks; the validation split

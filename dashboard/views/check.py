@@ -1,14 +1,12 @@
 """Check: does the crowd keep its rules?"""
 
-from __future__ import annotations
-
 import shlex
 from functools import partial
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from crowdcore.analysis import check_page, junit_xml
+from crowdcore.analysis import Check, check_page, junit_xml
+from crowdcore.analysis.checks.check import Outcome
 from crowdcore.analysis.checks.rules import rules_of, rules_yaml
 from crowdcore.data.formulas import csv_bytes
 from crowdcore.exhibits.check import checked
@@ -23,10 +21,6 @@ from dashboard.components.rules_form import rules_form
 from dashboard.components.text import as_text
 from dashboard.components.verdict import badge
 from dashboard.services.runs import spelled
-
-if TYPE_CHECKING:
-    from crowdcore.analysis import Check
-    from crowdcore.analysis.checks.check import Outcome
 
 VERDICTS = {
     "fail": "The limit is surely broken.",

@@ -1,12 +1,9 @@
 """Shared mistakes: the heatmap of who confuses what with what, and what lies behind each of its cells."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
 from crowdcore import exhibits
+from crowdcore.exhibits import View
 from dashboard import state
 from dashboard.components.cell import behind
 from dashboard.components.exhibit import looked_at, show
@@ -16,9 +13,6 @@ from dashboard.components.pickers import named
 from dashboard.components.table import table
 from dashboard.components.text import as_text
 from dashboard.services import datasets
-
-if TYPE_CHECKING:
-    from crowdcore.exhibits import View
 
 
 def draw() -> None:

@@ -1,13 +1,10 @@
 """Overview: what this crowd did, and what to do about it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+import pandas as pd
 import streamlit as st
 
 from crowdcore.data.formulas import csv_bytes
-from crowdcore.exhibits import verdicts
+from crowdcore.exhibits import View, verdicts
 from dashboard import state
 from dashboard.components.download import download
 from dashboard.components.exhibit import looked_at, show
@@ -17,11 +14,6 @@ from dashboard.components.link import link
 from dashboard.components.numbers import numbers
 from dashboard.components.text import as_text, count
 from dashboard.components.verdict import task_link, worker_link
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from crowdcore.exhibits import View
 
 THRESHOLDS = {
     "remove": ("Remove below", verdicts.REMOVE, "Share of the typical worker's skill."),

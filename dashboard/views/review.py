@@ -1,16 +1,13 @@
 """Review: labels one by one, to mark as right, wrong or unclear; what is marked can be the reference."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from crowdcore import exhibits
 from crowdcore.data.formulas import csv_bytes
-from crowdcore.exhibits import review
+from crowdcore.exhibits import Exhibit, View, review
 from dashboard import state
 from dashboard.components.download import download
 from dashboard.components.exhibit import looked_at, show
@@ -23,9 +20,6 @@ from dashboard.components.reference_button import reference_button
 from dashboard.components.taken_marks import take_marks
 from dashboard.components.text import as_text, count
 from dashboard.services import datasets
-
-if TYPE_CHECKING:
-    from crowdcore.exhibits import Exhibit, View
 
 
 def draw() -> None:

@@ -12,8 +12,8 @@ import crowdcore as cc
 from crowdcore.data.writers import write_folder
 from crowdcore.exhibits.fits import fitted
 from dashboard.services import datasets, opening
-from dashboard.services._jobs import Job
 from dashboard.services.fits import labels_csv, start_fits, wait_for
+from dashboard.services.jobs import Job
 from tests.conftest import simulate_crowd
 
 

@@ -102,7 +102,7 @@ def _conclude(
         selected_epoch=outcome.selected_epoch + 1,
         last_epoch=outcome.last_epoch + 1,
         predictions={at: low + unit * of for at, of in mu.items()},
-        workers={at: _in_unit(parts, mu[at][:, train], low, unit) for at, parts in outcome.recovered.items()},
+        workers={at: _in_unit(parts, mu[at][:, train], unit) for at, parts in outcome.recovered.items()},
         model=outcome.model,
         seconds=seconds,
         annotations_per_second=work / seconds,
@@ -112,7 +112,7 @@ def _conclude(
     )
 
 
-def _in_unit(parts: dict[str, AnyArray], mu: FloatArray, low: float, unit: float) -> dict[str, AnyArray]:
+def _in_unit(parts: dict[str, AnyArray], mu: FloatArray, unit: float) -> dict[str, AnyArray]:
     """What is known of the workers, (S, R) each, in the dataset's unit.
 
     ``bias`` is how far a worker's ratings lie above the network's on average over the training tasks,

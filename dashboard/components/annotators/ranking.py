@@ -1,19 +1,13 @@
 """Who is good, who is not, and what the labels would be without some."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
 from crowdcore import exhibits
+from crowdcore.exhibits import View
 from dashboard import state
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.media import cards
 from dashboard.components.text import as_text, count, percent
-
-if TYPE_CHECKING:
-    from crowdcore.exhibits import View
 
 
 def ranking() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from crowdcore import exhibits
+from crowdcore.exhibits import Exhibit, View
 from dashboard import state
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.link import REVIEW, link
@@ -14,13 +16,6 @@ from dashboard.components.numbers import numbers
 from dashboard.components.pickers import picker
 from dashboard.components.text import as_text, number, percent
 from dashboard.components.verdict import badge
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    import pandas as pd
-
-    from crowdcore.exhibits import Exhibit, View
 
 
 def worker() -> None:

@@ -1,22 +1,15 @@
 """Which aggregators recover what was planted in ratings and tags: no training, so the answer stands at once."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
 from crowdcore import exhibits
 from crowdcore.data import RatingDataset
-from crowdcore.exhibits import planted_ratings, planted_tags
+from crowdcore.data.ratings import Labelled
+from crowdcore.exhibits import Exhibit, planted_ratings, planted_tags
 from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.table import table
 from dashboard.components.text import as_text
-
-if TYPE_CHECKING:
-    from crowdcore.data.ratings import Labelled
-    from crowdcore.exhibits import Exhibit
 
 ALL = "all workers"
 

@@ -1,17 +1,14 @@
 """What to plant: a simulator with its settings, what varies, a look at the first crowd, and the button."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import streamlit as st
 
 from crowdcore import analysis, exhibits
 from crowdcore.core.method_string import spell, spell_settings
 from crowdcore.data import RatingDataset
+from crowdcore.data.ratings import Labelled
 from crowdcore.learning.recovery import lines
-from crowdcore.learning.recovery.plan import PRESETS, preset
+from crowdcore.learning.recovery.plan import PRESETS, RecoveryPlan, preset
 from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.guard import fragment, refusals, refused_before
@@ -20,10 +17,6 @@ from dashboard.components.sandbox.aggregators import aggregators
 from dashboard.components.sandbox.crowd_form import crowd_form
 from dashboard.components.text import as_text, count, number, percent
 from dashboard.services import datasets, sandbox
-
-if TYPE_CHECKING:
-    from crowdcore.data.ratings import Labelled
-    from crowdcore.learning.recovery.plan import RecoveryPlan
 
 MANY = 40  # crowds from which planting is refused: nobody waits for so many trainings
 
