@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
@@ -11,20 +9,6 @@ from crowdcore import analysis, figures
 from crowdcore.exhibits._intervals import ends
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View, cached
-
-if TYPE_CHECKING:
-    pass
-
-__all__ = [
-    "agreement",
-    "agreement_coefficients",
-    "annotation_entropy",
-    "annotations_per_task",
-    "annotations_per_worker",
-    "class_balance",
-    "class_table",
-    "overview",
-]
 
 
 def overview(view: View) -> Exhibit:
