@@ -107,7 +107,7 @@ def worker_groups(view: View, kind: Distance = "shrunken-mse", groups: int | Non
         },
         index=found.order,
     )
-    words = set_apart(view.of(analysis.worker_confusion), found)
+    words = set_apart(view.of(analysis.worker_confusion), found, gold=view.truth.checked)
     return Exhibit(f"groups-{kind}", "Groups of workers", None, table, words)
 
 
