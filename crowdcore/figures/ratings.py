@@ -86,7 +86,7 @@ def rating_shared_bias(
     for name, chosen, fill in (
         ("shared", shared, theme.WARN),
         ("not shown to be shared", ~shared & tested, theme.ACCENT),
-        ("too few workers or tasks", ~tested, "rgba(128,136,150,0.6)"),
+        ("too few workers or tasks" if found.reference == "gold" else "not tested", ~tested, "rgba(128,136,150,0.6)"),
     ):
         if chosen.any():
             fig.add_scatter(
