@@ -147,7 +147,9 @@ def agreement(
     cohen = _cohen(kappas, overlap, level if resamples else None)
     by_chance = float(chance[0, 0]), float(chance[1, 0])
     top = (dataset.classes[int(shares.argmax())], float(shares.max())) if len(sizes) else ("", np.nan)
-    words = explain(raw.value, alpha.value, fleiss.value, ac1.value, cohen.value, chance=by_chance, top=top)
+    shared = float(np.median(kappas.overlap)) if kappas is not None and len(kappas.overlap) else np.inf
+    told = raw.value, alpha.value, fleiss.value, ac1.value, cohen.value
+    words = explain(*told, chance=by_chance, top=top, overlap=shared)
     n_repeats = int(repeated.sum())
     return Agreement(dataset.classes, raw, alpha, fleiss, ac1, cohen, kappas, by_chance, n_repeats, resamples, words)
 

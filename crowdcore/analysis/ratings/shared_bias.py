@@ -16,7 +16,9 @@ from crowdcore.data.ratings import RatingDataset
 
 FEW_WORKERS, FEW_TASKS = 5.0, 10  # below these nothing is said to be shared
 
-NO_GOLD = "A shared bias cannot be seen without gold: errors are relative to what the same workers say, so theirs cancel."
+NO_GOLD = (
+    "A shared bias cannot be seen without gold: errors are relative to what the same workers say, so theirs cancel."
+)
 ENDS = "At the ends of the range errors can only point inwards, those of unbiased workers, too."
 
 
@@ -78,7 +80,9 @@ class SharedBias:
                 where = ", ".join(f"{self.edges[run[0]]:g}…{self.edges[run[-1] + 1]:g}" for run in runs)
                 told.append(f"{verb} where the truth is {where}")
         inwards = (shared & (self.bias > 0))[0] or (shared & (self.bias < 0))[-1]
-        words = [f"The crowd {' and '.join(told)}." if told else "No bias is shared beyond what single workers explain."]
+        words = [
+            f"The crowd {' and '.join(told)}." if told else "No bias is shared beyond what single workers explain."
+        ]
         return " ".join([*words, ENDS] if inwards else words)
 
 
