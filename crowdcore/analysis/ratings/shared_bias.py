@@ -16,9 +16,7 @@ from crowdcore.data.ratings import RatingDataset
 
 FEW_WORKERS, FEW_TASKS = 5.0, 10  # below these nothing is said to be shared
 
-NO_GOLD = (
-    "A shared bias cannot be seen without gold: errors are relative to what the same workers say, so theirs cancel."
-)
+NO_GOLD = "A shared bias cannot be seen without gold: errors relative to what the same workers say cancel."
 ENDS = "At the ends of the range errors can only point inwards, those of unbiased workers, too."
 
 
@@ -79,11 +77,11 @@ class SharedBias:
                 runs = np.split(bins, np.flatnonzero(np.diff(bins) > 1) + 1)
                 where = ", ".join(f"{self.edges[run[0]]:g}…{self.edges[run[-1] + 1]:g}" for run in runs)
                 told.append(f"{verb} where the truth is {where}")
+        if not told:
+            return "No bias is shared beyond what single workers explain."
+        words = f"The crowd {' and '.join(told)}."
         inwards = (shared & (self.bias > 0))[0] or (shared & (self.bias < 0))[-1]
-        words = [
-            f"The crowd {' and '.join(told)}." if told else "No bias is shared beyond what single workers explain."
-        ]
-        return " ".join([*words, ENDS] if inwards else words)
+        return f"{words} {ENDS}" if inwards else words
 
 
 def shared_bias(dataset: RatingDataset, truth: RatingTruth, bins: int = 10, level: float = 0.95) -> SharedBias:
