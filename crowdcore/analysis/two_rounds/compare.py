@@ -152,8 +152,9 @@ def rounds(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, by: str 
     """Compare two rounds of one dataset.
 
     Agreement, the share of right labels, the share of wrong ones per class and of each mistake are means over labels;
-    `Clusters.change` tests their change, with labels dependent within tasks (of tags, within sentences) and workers. `worker_change` tests
-    each worker of both rounds, within true classes. `CONTROL` says how many false alarms that makes.
+    `Clusters.change` tests their change, with labels dependent within tasks (of tags, within sentences) and within
+    workers. `worker_change` tests each worker of both rounds, within true classes, by the first label that they gave to
+    a task in each round. `CONTROL` says how many false alarms that makes.
 
     Args:
         reference: gold judges by gold; anything else by the other labels of the task (`peer_beliefs`; where workers
@@ -191,7 +192,8 @@ def rounds(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, by: str 
     tested = (carried.reshape(n_classes, n_classes) >= _CARRIERS) & ~np.eye(n_classes, dtype=bool)
     made = [np.unique(worker[later == k].astype(np.int64) * n_classes**2 + cell[later == k]) for k in (0, 1)]
     carriers = np.stack([np.bincount(key % n_classes**2, minlength=n_classes**2) for key in made])
-    workers = worker_change(right, later, worker, stratum, n_workers, n_classes)
+    once = np.unique((2 * dataset.task[rows].astype(np.int64) + later) * n_workers + worker, return_index=True)[1]
+    workers = worker_change(right[once], later[once], worker[once], stratum[once], n_workers, n_classes)
     parts = [(dataset.task[second == k], dataset.worker[second == k]) for k in (0, 1)]
     return Rounds(
         names,
