@@ -66,8 +66,8 @@ def next_labels(
 
     told = (
         f"By the model, {len(found.task):,} labels give {found.gain.sum():,.0f} of the {found.entropy.sum():,.0f} bits "
-        "that are missing to be sure of every task. Its sums can be far off, as it is surer than the labels allow: read "
-        "gains as an order."
+        "that are missing to be sure of every task. Its sums can be far off, as it is surer than the labels allow: "
+        "read gains as an order."
     )
     doubt = acting_together(view, found) if flagged else left_out(view, workers)
     short = f"No more than {len(found.task):,} labels can be asked for." if len(found.task) < budget else ""

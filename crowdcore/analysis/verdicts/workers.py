@@ -31,7 +31,7 @@ WORKER_VERDICTS: Mapping[WorkerVerdict, str] = {
     "check": "copies or acts with others, drifts, or is weak",
     "train": "makes one mistake again and again",
     "underpowered": "too few labels to tell",
-    "trust": "as good as the others, and surely so",
+    "trust": "good enough, and surely so",
 }
 """Verdicts on workers, the most urgent first, with what they mean."""
 GUESSING, DRIFTING, TOGETHER = 2 / 9, 2 / 9, 5 / 9
@@ -73,6 +73,7 @@ class WorkerVerdicts:
         drifts: (n_workers,) bool, worse than before beyond chance.
         speed: seconds per answer; None without them. It gives reasons, not verdicts.
         changed: tasks whose majority vote is another class without the worker.
+        unlabelled: tasks that lose their only labels without the worker.
         accuracy_change: change of the majority vote's accuracy without the worker; NaN without gold.
         worker_ids: names.
         reference: what confusions were counted against.
@@ -101,6 +102,7 @@ class WorkerVerdicts:
     drifts: BoolArray
     speed: WorkerSpeed | None
     changed: IntArray
+    unlabelled: IntArray
     accuracy_change: FloatArray
     worker_ids: pd.Index[str]
     classes: tuple[str, ...]
@@ -200,6 +202,7 @@ class WorkerEvidence:
             drifts,
             self.speed,
             without.changed,
+            without.unlabelled,
             without.accuracy_change,
             dataset.worker_ids,
             dataset.classes,
@@ -276,7 +279,7 @@ def worker_verdicts(
         reference: gold judges by gold; anything else by the other workers' labels, weighed by confusions that are
             counted against it.
         remove: share of the typical skill below which labels are not worth having.
-        trust: share of the typical skill above which a worker is as good as the others.
+        trust: share of the typical skill above which a worker is good enough.
         confused: share of a class from which a confusion is worth training.
         level: chance that any honest worker is named: two ninths for guessing, two for drifting, five for
             `coordinated_workers`; and the share of false confusions to train on.
