@@ -29,8 +29,8 @@ class PairKappa:
         min_overlap: fewest tasks in common that count as enough.
         n_pairs: pairs of workers with at least one task in common.
         mean: unweighted mean of the defined kappas; NaN if there are none.
-        mean_error: its standard error over tasks, of tags over sentences (infinitesimal jackknife: the bootstrap's linear
-            form).
+        mean_error: its standard error over tasks, of tags over sentences (infinitesimal jackknife: the bootstrap's
+            linear form).
         worker_ids: (R,) ids of the workers.
     """
 
