@@ -127,7 +127,10 @@ def worker_pair(view: View, worker: str, other: str, kind: Distance = "shrunken-
     distance = "–" if np.isnan(row["distance"]) else f"{row['distance']:.2g}"
     words = f"Distance {distance}, both have labelled {found.overlap[a, b]} of {len(found.classes)} classes."
     if both:
-        words += f" Of {both} tasks both labelled they got {alike} wrong alike, {expected:.1f} expected by chance."
+        words += (
+            f" Of {both} tasks both labelled they got {alike} wrong alike by {view.reference}, "
+            f"{expected:.1f} expected if each errs alone and no task is harder than another."
+        )
     else:
         words += " They have labelled no task in common whose truth is known."
     return Exhibit("pair", f"{worker} and {other}", None, pd.DataFrame([row]), (words,))
