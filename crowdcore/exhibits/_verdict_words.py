@@ -129,8 +129,8 @@ def _percent(share: float) -> str:
 
 def changes_without(found: WorkerVerdicts) -> AnyArray:
     """(n_workers,) what a majority vote is like without each worker."""
-    words = []
-    for changed, lost, points in zip(found.changed, found.unlabelled, 100 * found.accuracy_change, strict=True):
+    words, of = [], found.without
+    for changed, lost, points in zip(of.changed, of.unlabelled, 100 * of.accuracy_change, strict=True):
         gold = f" ({points:+z.2f} points right)" if points == points and found.reference in {"gold", *REVIEWED} else ""
         gone = f", {lost:,} task{' loses its' if lost == 1 else 's lose their'} only label" if lost else ""
         words.append(f"{changed:,} label{' changes' if changed == 1 else 's change'}{gone} without{gold}")

@@ -72,9 +72,7 @@ class WorkerVerdicts:
         drift: changes over time; None without times.
         drifts: (n_workers,) bool, worse than before beyond chance.
         speed: seconds per answer; None without them. It gives reasons, not verdicts.
-        changed: tasks whose majority vote is another class without the worker.
-        unlabelled: tasks that lose their only labels without the worker.
-        accuracy_change: change of the majority vote's accuracy without the worker; NaN without gold.
+        without: how the majority vote changes without the worker.
         worker_ids: names.
         reference: what confusions were counted against.
         truth: what was taken for the truth, in words.
@@ -101,9 +99,7 @@ class WorkerVerdicts:
     drift: Drift | None
     drifts: BoolArray
     speed: WorkerSpeed | None
-    changed: IntArray
-    unlabelled: IntArray
-    accuracy_change: FloatArray
+    without: WithoutEach
     worker_ids: pd.Index[str]
     classes: tuple[str, ...]
     reference: str
@@ -158,7 +154,7 @@ class WorkerEvidence:
         _refuse(remove=remove, trust=trust, confused=confused)
         if remove > trust:
             raise SettingError("remove", f"be at most `trust`, which is {trust:g}", remove)
-        dataset, evidence, changes, without = self.dataset, self.skill, self.drift, self.without
+        dataset, evidence, changes = self.dataset, self.skill, self.drift
         n, level = dataset.n_workers, self.level
         typical, (low, high) = evidence.typical(), evidence.interval()
         remove_below, trust_above = remove * max(typical, 0.0), trust * max(typical, 0.0)
@@ -201,9 +197,7 @@ class WorkerEvidence:
             changes,
             drifts,
             self.speed,
-            without.changed,
-            without.unlabelled,
-            without.accuracy_change,
+            self.without,
             dataset.worker_ids,
             dataset.classes,
             self.truth.name,
