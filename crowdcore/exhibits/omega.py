@@ -34,9 +34,9 @@ __all__ = [
 ]
 
 MEANING = (
-    "ω: the probability, by the model, that a label came from the confusion that all workers share, not from the worker's "
-    "own. Labels that both explain alike, such as right ones, leave it open: crowds without any shared mistake get an ω, "
-    "too, and seeds may agree on it."
+    "ω: the probability, by the model, that a label came from the confusion that all workers share, not from the "
+    "worker's own. Labels that both explain alike, such as right ones, leave it open: crowds without any shared "
+    "mistake get an ω, too, and seeds may agree on it."
 )
 HALVES = {"": "Any ω̄", "top": "Top half: more common noise", "bottom": "Bottom half: more individual noise"}
 By = Literal["class", "worker"]
