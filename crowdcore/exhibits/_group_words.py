@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from crowdcore import analysis
 from crowdcore.analysis import WorkerConfusion, WorkerOrder
+from crowdcore.analysis.workers.confusion import row_shares
 
 __all__ = ["beyond_chance", "set_apart"]
 
+_SHRUNKEN = "Confusions are shrunken to the crowd's (empirical Bayes), the more, the fewer labels a worker gave."
 _CAVEAT = "Any tree can be cut into groups, and these come from the same labels: this describes them, and is no test."
 _NOTHING = "No mistake sets one of these groups apart."
 _NO_GOLD = "What sets groups apart is not told without gold: the same labels would decide what is a mistake, too."
+_DRAWS = 19  # crowds of equal workers, whose widest class is exceeded by chance once in 20
 _FEWEST = 20  # wrong labels, in the group and outside, below which nothing is told
 _CLEAR = 5.0  # standard errors: groups formed by chance differ by up to four
 
 
-def beyond_chance(confusion: WorkerConfusion) -> str:
-    """How much of the workers' differences is more than chance."""
+def beyond_chance(confusion: WorkerConfusion, gold: bool) -> str:
+    """How much of the workers' differences is more than chance.
+
+    Args:
+        gold: whether people judged the truth; a model of the same labels fits, or hides, what chance makes of workers.
+    """
+    if not gold:
+        return f"{_SHRUNKEN} How far workers differ beyond chance is not told without gold."
     spread = analysis.spread_of_workers(confusion)
-    if not spread.any():
-        return "The workers' confusions differ by no more than chance: nothing sets groups apart."
+    if spread.max() <= _by_chance(confusion):
+        return f"{_SHRUNKEN} They differ by no more than chance explains: nothing sets groups apart."
     widest = confusion.classes[int(spread.argmax())]
-    return (
-        "Confusions are shrunken to the crowd's (empirical Bayes), the more, the fewer labels a worker gave. "
-        f"Workers differ most on the class {widest}: intraclass correlation {spread.max():z.2f} (0: by chance only)."
-    )
+    return f"{_SHRUNKEN} Workers differ most on the class {widest}: intraclass correlation {spread.max():z.2f}."
+
+
+def _by_chance(confusion: WorkerConfusion) -> float:
+    """The widest class of workers who are all the crowd, at most once in 20 wider."""
+    rng, n = np.random.default_rng(0), np.rint(confusion.evidence).astype(np.int64)
+    rows = np.nan_to_num(row_shares(confusion.crowd_counts))
+    widest = 0.0
+    for _ in range(_DRAWS):
+        counts = rng.multinomial(n, rows).astype(np.float64)
+        drawn = replace(confusion, counts=counts, matrices=row_shares(counts))
+        widest = max(widest, float(analysis.spread_of_workers(drawn).max()))
+    return widest
 
 
 def set_apart(confusion: WorkerConfusion, order: WorkerOrder, *, gold: bool) -> tuple[str, ...]:

@@ -83,7 +83,8 @@ def worker_distances(
         return replace(found, worker_ids=called, matrix=found.matrix[square], overlap=found.overlap[square]).frame()
 
     alt = "Distances between workers, similar ones side by side"
-    shrunken = (beyond_chance(view.of(analysis.worker_confusion)),) if kind == "shrunken-mse" else ()
+    seen = view.of(analysis.worker_confusion), view.truth.checked
+    shrunken = (beyond_chance(*seen),) if kind == "shrunken-mse" else ()
     notes = (*shrunken, f"Order and groups: {order.method}.")
     return Exhibit(f"distance-{kind}", "Distances between workers", figure, table, notes, alt, click)
 

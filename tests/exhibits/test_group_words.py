@@ -50,4 +50,15 @@ def test_nothing_is_said_where_nothing_differs():
     seen = exhibits.view(crowd(confused=0), "gold")
     assert "No mistake sets one of these groups apart." in worker_groups(seen, groups=2).notes
     assert worker_groups(seen, groups=1).notes == ()
-    assert "intraclass correlation 0.0" in (said := worker_distances(seen).notes[0]) or "no more than chance" in said
+    assert "no more than chance" in worker_distances(seen).notes[0]
+
+
+def test_equal_workers_are_not_said_to_differ():
+    differ = [
+        "differ most" in worker_distances(view(honest_crowd(s, skill=(0.75, 0.751)), "gold")).notes[0]
+        for s in range(12)
+    ]
+    assert sum(differ) <= 2
+    seen = view(honest_crowd(0, n_tasks=500), "gold")
+    assert "differ most on the class" in worker_distances(seen).notes[0]
+    assert "not told without gold" in worker_distances(view(seen.dataset, "majority-vote")).notes[0]
