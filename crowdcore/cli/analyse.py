@@ -96,7 +96,7 @@ def coordinated(seen: View) -> Drawn:
 
 
 def spans(seen: View) -> Drawn:
-    """Who finds the spans: precision, recall, F1, kinds of errors, types taken for others, shared boundary errors."""
+    """Who finds the spans: precision, recall, F1, kinds of errors, types taken for others, boundary errors."""
     from crowdcore.exhibits import spans as made
 
     name, scores, errors = seen.dataset.name, made.span_scores(seen), made.span_errors(seen)

@@ -30,7 +30,6 @@ SPANS = {
     "ends early": "The worker's span ends before the true one.",
     "ends late": "The worker's span ends after the true one.",
     "both ends differ": "Neither the beginning nor the end is that of the true span.",
-    "(nothing)": "The worker marked nothing there.",
     "missed %": "True spans that no span of the worker overlaps, by gold.",
     "boundary %": "True spans that the worker's span begins or ends otherwise, by gold.",
     "type %": "True spans that the worker's span gives another type, by gold.",

@@ -2,43 +2,77 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from crowdcore import analysis
 from crowdcore.analysis import WorkerConfusion, WorkerOrder
 from crowdcore.analysis.workers.confusion import row_shares
 
-_CAVEAT = "Groups are formed from the same labels: this describes them, and is no test."
-_FEWEST = 20  # labels of a class, in the group and outside, below which a share is not told
-_CLEAR = 5.0  # standard errors: groups formed by chance differ by three or four
+_SHRUNKEN = "Confusions are shrunken to the crowd's (empirical Bayes), the more, the fewer labels a worker gave."
+_CAVEAT = "Any tree can be cut into groups, and these come from the same labels: this describes them, and is no test."
+_NOTHING = "No mistake sets one of these groups apart."
+_NO_GOLD = "What sets groups apart is not told without gold: the same labels would decide what is a mistake, too."
+_DRAWS = 19  # crowds of equal workers, whose widest class is exceeded by chance once in 20
+_FEWEST = 20  # wrong labels, in the group and outside, below which nothing is told
+_CLEAR = 5.0  # standard errors: groups formed by chance differ by up to four
 
 
-def beyond_chance(confusion: WorkerConfusion) -> str:
-    """How much of the workers' differences is more than chance."""
+def beyond_chance(confusion: WorkerConfusion, gold: bool) -> str:
+    """How much of the workers' differences is more than chance.
+
+    Args:
+        gold: whether people judged the truth; a model of the same labels fits, or hides, what chance makes of workers.
+    """
+    if not gold:
+        return f"{_SHRUNKEN} How far workers differ beyond chance is not told without gold."
     spread = analysis.spread_of_workers(confusion)
-    if not spread.any():
-        return "The workers' confusions differ by no more than chance: nothing sets groups apart."
+    if spread.max() <= _by_chance(confusion):
+        return f"{_SHRUNKEN} They differ by no more than chance explains: nothing sets groups apart."
     widest = confusion.classes[int(spread.argmax())]
-    return (
-        "Confusions are shrunken to the crowd's (empirical Bayes), the more, the fewer labels a worker gave. "
-        f"Workers differ most on the class {widest}: intraclass correlation {spread.max():z.2f} (0: by chance only)."
-    )
+    return f"{_SHRUNKEN} Workers differ most on the class {widest}: intraclass correlation {spread.max():z.2f}."
 
 
-def set_apart(confusion: WorkerConfusion, order: WorkerOrder) -> tuple[str, ...]:
-    """For each group, the mistake that it makes more often than the others do, by the most standard errors."""
-    crowd, words = confusion.crowd_counts, []
-    for group in range(order.n_groups if order.n_groups > 1 else 0):
-        own = confusion.counts[order.groups == group].sum(0)
-        n, others = own.sum(1, keepdims=True), (crowd - own).sum(1, keepdims=True)
-        share, theirs, pooled = row_shares(own), row_shares(crowd - own), row_shares(crowd)
-        error = np.sqrt(pooled * (1 - pooled) * (1 / np.maximum(n, 1) + 1 / np.maximum(others, 1)))
-        told = (np.minimum(n, others) >= _FEWEST) & (error > 0) & ~np.eye(len(crowd), dtype=bool)
-        excess = np.where(told, (share - theirs) / np.where(told, error, 1), 0.0)
+def _by_chance(confusion: WorkerConfusion) -> float:
+    """The widest class of workers who are all the crowd, at most once in 20 wider."""
+    rng, n = np.random.default_rng(0), np.rint(confusion.evidence).astype(np.int64)
+    rows = np.nan_to_num(row_shares(confusion.crowd_counts))
+    widest = 0.0
+    for _ in range(_DRAWS):
+        counts = rng.multinomial(n, rows).astype(np.float64)
+        drawn = replace(confusion, counts=counts, matrices=row_shares(counts))
+        widest = max(widest, float(analysis.spread_of_workers(drawn).max()))
+    return widest
+
+
+def set_apart(confusion: WorkerConfusion, order: WorkerOrder, *, gold: bool) -> tuple[str, ...]:
+    """For each group, the mistake that is more of its wrong labels than of the others', by the most standard errors.
+
+    Shares of wrong labels, not of all: groups of weak workers make most mistakes more often, whichever they are.
+
+    Args:
+        gold: whether people judged the truth; a model of the same labels follows the groups.
+    """
+    if order.n_groups < 2:
+        return ()
+    if not gold:
+        return (_NO_GOLD, _CAVEAT)
+    wrong = np.where(np.eye(len(confusion.classes), dtype=bool), 0, confusion.counts)
+    every, words = wrong.sum(0), []
+    for group in range(order.n_groups):
+        own = wrong[order.groups == group].sum(0)
+        others = every - own
+        n, m = own.sum(), others.sum()
+        if min(n, m) < _FEWEST:
+            continue
+        share, theirs, pooled = own / n, others / m, every / (n + m)
+        error = np.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
+        excess = (share - theirs) / np.where(error > 0, error, np.inf)
         true, given = np.unravel_index(excess.argmax(), excess.shape)
         if excess[true, given] >= _CLEAR:
             words.append(
-                f"Group {group + 1} calls “{confusion.classes[true]}” “{confusion.classes[given]}” in "
-                f"{100 * share[true, given]:.0f} % of cases, the others in {100 * theirs[true, given]:.0f} %."
+                f"“{confusion.classes[true]}” called “{confusion.classes[given]}” is {100 * share[true, given]:.0f} % "
+                f"of the wrong labels of group {group + 1}, and {100 * theirs[true, given]:.0f} % of the others'."
             )
-    return (*words, _CAVEAT) if words else ()
+    return (*(words or [_NOTHING]), _CAVEAT)

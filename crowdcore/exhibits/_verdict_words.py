@@ -87,7 +87,7 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
         )
         return [f"{told}{enough}", *_speed(found, r)]
     if verdict == "trust":
-        return [f"Surely as good as most: {between}.", *_speed(found, r)]
+        return [f"Surely good enough, above {found.trust_above:z.2f}: {between}.", *_speed(found, r)]
     weak = "Weak, and perhaps guessing" if found.low[r] <= 0 else "Weak"
     return [f"{weak}: {between}, the typical worker has {found.typical:.2f}.", *_speed(found, r)]
 
@@ -127,10 +127,11 @@ def _percent(share: float) -> str:
 
 def changes_without(found: WorkerVerdicts) -> AnyArray:
     """(n_workers,) what a majority vote is like without each worker."""
-    words = []
-    for changed, points in zip(found.changed, 100 * found.accuracy_change, strict=True):
+    words, of = [], found.without
+    for changed, lost, points in zip(of.changed, of.unlabelled, 100 * of.accuracy_change, strict=True):
         gold = f" ({points:+z.2f} points right)" if points == points and found.reference in {"gold", *REVIEWED} else ""
-        words.append(f"{changed:,} label{' changes' if changed == 1 else 's change'} without{gold}")
+        gone = f", {lost:,} task{' loses its' if lost == 1 else 's lose their'} only label" if lost else ""
+        words.append(f"{changed:,} label{' changes' if changed == 1 else 's change'}{gone} without{gold}")
     return np.array(words, object)
 
 

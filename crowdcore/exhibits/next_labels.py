@@ -63,8 +63,9 @@ def next_labels(
         return {"task": str(found.task_ids[number])}
 
     told = (
-        f"{len(found.task):,} labels are expected to give {found.gain.sum():,.0f} of the "
-        f"{np.nansum(found.entropy):,.0f} bits that are missing to be sure of every task that may be labelled."
+        f"By the model, {len(found.task):,} labels give {found.gain.sum():,.0f} of the {np.nansum(found.entropy):,.0f} "
+        "bits that are missing to be sure of every task that may be labelled. Its sums can be far off, as it is surer "
+        "than the labels allow: read gains as an order."
     )
     doubt = acting_together(view, found) if flagged else left_out(view, workers)
     short = f"No more than {len(found.task):,} labels can be asked for." if len(found.task) < budget else ""

@@ -16,6 +16,11 @@ from crowdcore.exhibits.recovered import RunView
 from crowdcore.exhibits.view import View, cached
 from crowdcore.figures.omega import BINS
 
+MEANING = (
+    "ω: the probability, by the model, that a label came from the confusion that all workers share, not from the "
+    "worker's own. Labels that both explain alike, such as right ones, leave it open: crowds without any shared "
+    "mistake get an ω, too, and seeds may agree on it."
+)
 HALVES = {"": "Any ω̄", "top": "Top half: more common noise", "bottom": "Bottom half: more individual noise"}
 By = Literal["class", "worker"]
 
@@ -95,7 +100,7 @@ def omega_ranking(view: RunView, task: int | None = None) -> Exhibit:
         "Tasks by ω̄",
         figures.omega_ranking(view.drawable(found), highlight=task),
         found.frame,
-        tuple(filter(None, [numbers(view).words])),
+        tuple(filter(None, [numbers(view).words, MEANING])),
         "How the mean ω of tasks spreads, one strip for each true class",
         click,
     )

@@ -131,7 +131,13 @@ def agreement(view: RatingView) -> Exhibit:
 def worker_bias(view: RatingView) -> Exhibit:
     """Who rates too high or too low? Bias, spread, scale and error of each worker, with intervals."""
     found = analysis.rating_workers(view.dataset, view.truth)
-    notes = (*_reference(view), "Scale: slope of a worker's ratings on the truth; below 1 it keeps to the middle.")
+    notes = (
+        *_reference(view),
+        "Scale: slope of a worker's ratings on the truth; below 1 it keeps to the middle.",
+        "95 % intervals take a worker's ratings as independent, and each worker by itself: of workers without any bias "
+        "one in 20 has an interval without 0. Where a few tasks carry most of the error, those of correlation "
+        "and RMSE are too narrow.",
+    )
     table = view.in_order(renamed(found, view.workers).frame())
     figure = figures.rating_bias(drawable(found, view.workers))
 

@@ -58,16 +58,20 @@ def span_types(view: View) -> Exhibit:
 
 @cached
 def span_boundaries(view: View) -> Exhibit:
-    """Which boundary errors are shared: percentage of workers who made each at least once on a span of each type."""
+    """Which boundary errors do workers make? Percentage who made each at least once on a span of each type."""
     spans, types = view.of(analysis.span_crowd, "boundary"), view.of(analysis.span_crowd, "type")
     kind = types.gold[spans.task]
     cell = (kind.astype(np.int64) * len(BOUNDARY) + spans.label) * view.dataset.n_workers + spans.worker
     counts = np.bincount(np.unique(cell) // view.dataset.n_workers, minlength=types.n_classes * len(BOUNDARY))
     percent = 100 * counts.reshape(types.n_classes, -1) / view.dataset.n_workers
-    columns: dict[str, Any] = {"type": types.classes[:-1]}
-    columns |= {name: percent[:-1, k] for k, name in enumerate(BOUNDARY) if name != "exact"}
-    notes = ("Share of the workers, in percent.", "Types of the given spans do not count here.")
-    return Exhibit("span-boundaries", "Shared boundary errors", None, pd.DataFrame(columns), notes)
+    columns: dict[str, Any] = {"type": types.classes}
+    columns |= {name: percent[:, k] for k, name in enumerate(BOUNDARY) if name != "exact"}
+    notes = (
+        "Share of the workers who made the error once or more, in percent: whoever tags much makes most of them, and "
+        "whether they share more than chance explains is not tested.",
+        "Types of the given spans do not count here.",
+    )
+    return Exhibit("span-boundaries", "Boundary errors", None, pd.DataFrame(columns), notes)
 
 
 def sentence_tags(view: View, task: str) -> Exhibit:

@@ -104,8 +104,8 @@ def worker_verdicts(view: View, remove: float = REMOVE, trust: float = TRUST, co
             "κ low": found.low,
             "κ high": found.high,
             "labels": found.n_annotations,
-            "labels changed without": found.changed,
-            **({"accuracy without": found.accuracy_change} if view.truth.checked else {}),
+            "labels changed without": found.without.changed,
+            **({"accuracy without": found.without.accuracy_change} if view.truth.checked else {}),
         }
     )
     urgency = np.array([list(WORKER_VERDICTS).index(verdict) for verdict in found.verdict], int)

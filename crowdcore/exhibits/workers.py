@@ -67,7 +67,8 @@ def worker_distances(
         return replace(found, worker_ids=called, matrix=found.matrix[square], overlap=found.overlap[square]).frame()
 
     alt = "Distances between workers, similar ones side by side"
-    shrunken = (beyond_chance(view.of(analysis.worker_confusion)),) if kind == "shrunken-mse" else ()
+    seen = view.of(analysis.worker_confusion), view.truth.checked
+    shrunken = (beyond_chance(*seen),) if kind == "shrunken-mse" else ()
     notes = (*shrunken, f"Order and groups: {order.method}.")
     return Exhibit(f"distance-{kind}", "Distances between workers", figure, table, notes, alt, click)
 
@@ -91,7 +92,7 @@ def worker_groups(view: View, kind: Distance = "shrunken-mse", groups: int | Non
         },
         index=found.order,
     )
-    words = set_apart(view.of(analysis.worker_confusion), found)
+    words = set_apart(view.of(analysis.worker_confusion), found, gold=view.truth.checked)
     return Exhibit(f"groups-{kind}", "Groups of workers", None, table, words)
 
 
@@ -111,7 +112,10 @@ def worker_pair(view: View, worker: str, other: str, kind: Distance = "shrunken-
     distance = "–" if np.isnan(row["distance"]) else f"{row['distance']:.2g}"
     words = f"Distance {distance}, both have labelled {found.overlap[a, b]} of {len(found.classes)} classes."
     if both:
-        words += f" Of {both} tasks both labelled they got {alike} wrong alike, {expected:.1f} expected by chance."
+        words += (
+            f" Of {both} tasks both labelled they got {alike} wrong alike by {view.reference}, "
+            f"{expected:.1f} expected if each errs alone and no task is harder than another."
+        )
     else:
         words += " They have labelled no task in common whose truth is known."
     return Exhibit("pair", f"{worker} and {other}", None, pd.DataFrame([row]), (words,))

@@ -18,6 +18,7 @@ __all__ = ["rating_bias", "rating_errors_alike", "rating_shared_bias", "task_rat
 
 BAR = "rgba(128, 136, 150, 0.6)"  # intervals, beside what they are of
 MOST = 60  # workers with a name of their own on the axis
+LEVEL = 0.05  # q-value up to which a pair is coloured
 
 
 def rating_bias(found: RatingWorkers, *, title: str = "Bias of each worker") -> go.Figure:
@@ -47,7 +48,7 @@ def rating_bias(found: RatingWorkers, *, title: str = "Bias of each worker") -> 
         "%{customdata[1]} ratings, scale %{customdata[2]:.2f}<extra></extra>",
     )
     fig.update_xaxes(**ranked(called))
-    return fig.update_yaxes(title="bias (orange: interval without 0)")
+    return fig.update_yaxes(title="bias (orange: interval without 0, by chance 1 in 20)")
 
 
 def rating_shared_bias(
@@ -86,7 +87,7 @@ def rating_shared_bias(
     for name, chosen, fill in (
         ("shared", shared, theme.WARN),
         ("not shown to be shared", ~shared & tested, theme.ACCENT),
-        ("too few workers or tasks", ~tested, "rgba(128,136,150,0.6)"),
+        ("too few workers or tasks" if found.reference == "gold" else "not tested", ~tested, "rgba(128,136,150,0.6)"),
     ):
         if chosen.any():
             fig.add_scatter(
@@ -112,7 +113,7 @@ def pairs_drawn(found: RatingPairs, most: int = 40) -> IntArray:
 
 
 def rating_errors_alike(found: RatingPairs, most: int = 40, *, title: str = "Who errs alike?") -> go.Figure:
-    """Draw the correlation of errors between workers; of many workers those in the most pairs.
+    """Draw the correlation of errors between workers, in colour up to a q-value of .05; of many those in most pairs.
 
     Args:
         found: from `analysis.rating_pairs`.
@@ -123,24 +124,24 @@ def rating_errors_alike(found: RatingPairs, most: int = 40, *, title: str = "Who
     place[chosen] = np.arange(len(chosen))
     a, b = place[found.worker_a], place[found.worker_b]
     both = (a >= 0) & (b >= 0)
-    matrix = np.full((len(chosen), len(chosen)), np.nan)
-    tasks = np.zeros_like(matrix)
+    shown = np.full((3, len(chosen), len(chosen)), np.nan)  # correlation, q-value, tasks
     for row, column in ((a, b), (b, a)):
-        matrix[row[both], column[both]] = found.error_correlation[both]
-        tasks[row[both], column[both]] = found.tasks[both]
+        shown[:, row[both], column[both]] = np.stack([found.error_correlation, found.q_value, found.tasks])[:, both]
+    correlation, q_value, _ = shown
     names = [str(found.worker_ids[n]) for n in chosen]
     return heatmap(
-        matrix,
+        np.where((q_value <= LEVEL) | np.isnan(correlation), correlation, 0.0),
         names,
         names,
-        hover="%{y} and %{x}: correlation %{z:.2f}<br>%{customdata[0]:.0f} tasks in common<extra></extra>",
-        customdata=tasks[..., None],
+        hover="%{y} and %{x}: correlation %{customdata[0]:.2f}, q = %{customdata[1]:.2g}<br>"
+        "%{customdata[2]:.0f} tasks in common",
+        customdata=np.moveaxis(shown, 0, -1),
         scale=theme.DIVERGING,
         low=-1,
         high=1,
         unit="correlation of errors",
         title=title,
-        subtitle=f"pairs with tasks in common · reference: {found.reference}",
+        subtitle=f"without colour: chance may explain it (q > {LEVEL:g}) · reference: {found.reference}",
     )
 
 

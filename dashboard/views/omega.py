@@ -26,9 +26,7 @@ def board() -> None:
     choice = choose_omega()
     if choice is None:
         return
-    st.caption(
-        "ω: the probability that a label came from the confusion that all workers share, not from the worker's own."
-    )
+    st.caption(exhibits.omega.MEANING)
     epochs(choice)
     names = [n for n in TABS if n != "Truth" or exhibits.omega.has_true_omega(choice.view)]
     shown = state.one_of("view", names) or names[0]

@@ -31,7 +31,7 @@ def draw() -> None:
     with grid.cell():
         show(spans.span_types(view), "span-types")
     with grid.cell():
-        st.subheader("Shared boundary errors")
+        st.subheader("Boundary errors")
         show(spans.span_boundaries(view), "span-boundaries", noun="type")
 
 

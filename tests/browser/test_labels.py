@@ -79,7 +79,7 @@ def test_sentences_from_data_to_report(lab: Lab, tab: Page) -> None:
     seen(tab, "/?dataset=tagged", "Agreement between workers")
     expect(tab.get_by_text("60 sentences")).to_be_visible()
     seen(tab, "/overview?dataset=tagged", "Overview")
-    seen(tab, "/spans?dataset=tagged", "Shared boundary errors")
+    seen(tab, "/spans?dataset=tagged", "Boundary errors")
     trained(tab, "tagged", "test span F1")
     ids = {run.spec.method: run.id for run in runs.list_runs("tagged", workspace=lab.workspace)}
     chosen = "".join(f"&runs={run}" for run in ids.values())

@@ -44,7 +44,7 @@ def test_spans_of_prodigy_are_read_and_scored(page: Page) -> None:
     page.get_by_role("link", name="Spans").click()
     expect(main(page).get_by_role("heading", name="Spans", exact=True)).to_be_visible()
     settled(page)
-    expect(main(page).get_by_text("Shared boundary errors")).to_be_visible()
+    expect(main(page).get_by_text("Boundary errors")).to_be_visible()
     assert "Traceback" not in main(page).inner_text()
     expect(main(page).get_by_test_id("stAlert")).to_have_count(0)
 

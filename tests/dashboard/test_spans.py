@@ -26,7 +26,7 @@ def crowd(tmp_path, monkeypatch):
 def test_the_page_draws_and_says_what_applies_to_crowds_without_spans():
     test = open_page("spans", dataset="tagged")
     assert not test.exception and not test.error
-    assert "Shared boundary errors" in words(test) and "20 sentences" in words(test)
+    assert "Boundary errors" in words(test) and "20 sentences" in words(test)
     assert table(test, "starts early")["type"].tolist() == ["LOC", "PER"]
     other = open_page("spans", dataset="demo")
     assert not other.error and "The labels of demo are classes of single tasks" in words(other)

@@ -248,3 +248,24 @@ def test_flagged_workers_are_asked_for_labels_only_if_they_are_to_be() -> None:
     assert cc.exhibits.next_labels.next_labels(of, 40, workers=("w01", "w02")).table.empty
     honest = cc.exhibits.next_labels.next_labels(of, 40, workers=("w05", "w06"))
     assert not any("left out" in note for note in honest.notes)
+
+
+def test_trust_says_what_it_asks_for_and_no_more() -> None:
+    seen = view(honest_crowd(2, n_tasks=500, skill=(0.5, 0.99), even=True), "gold")
+    judged = verdicts.workers_judged(seen)
+    weaker = np.flatnonzero((judged.verdict == "trust") & (judged.high < judged.typical))
+    assert len(weaker)
+    for worker in weaker:
+        assert f"good enough, above {judged.trust_above:.2f}: skill between" in row(seen, worker)["reason"]
+
+
+def test_tasks_that_lose_their_only_label_are_told_beside_labels_that_change() -> None:
+    crowd = honest_crowd(0)
+    alone = np.flatnonzero(crowd.task == 0)[1:]
+    few = crowd.where(~np.isin(np.arange(crowd.n_annotations), alone))
+    worker = few.worker[few.task == 0][0]
+    seen = view(few, "gold")
+    assert (
+        "1 task loses its only label without"
+        in worker_page.worker_verdict(seen, seen.workers[worker]).table["without"].iloc[0]
+    )

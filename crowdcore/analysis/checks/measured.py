@@ -113,7 +113,9 @@ class Measures:
         beyond = int((np.nan_to_num(found.q_value, nan=1.0) <= 0.05).sum())
         tested = int((~np.isnan(found.q_value)).sum())
         if not tested:
-            return _nothing("No confusion could be tested, as there are two classes or too few workers with mistakes")
+            tags = self.dataset.sentences is not None
+            why = "these are tags" if tags else "there are two classes or too few workers with mistakes"
+            return _nothing(f"No confusion could be tested, as {why}")
         return Measured(beyond, beyond, beyond, f"{tested:,} confusions tested")
 
     def drifting_workers_percent(self) -> Measured:

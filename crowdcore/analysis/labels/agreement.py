@@ -32,7 +32,7 @@ class Coefficient:
     Attributes:
         name: what it is called.
         value: the coefficient; NaN if ``state`` says why there is none.
-        low: lower end of its interval over tasks; NaN if there is none or it was not asked for.
+        low: lower end of its interval over tasks, of tags over sentences; NaN if there is none or it was not asked for.
         high: upper end.
         tasks: tasks with labels by at least two workers that it rests on.
         annotations: annotations on these tasks.
@@ -108,8 +108,8 @@ def agreement(
     * AC1 (Gwet 2008): the same with ``p_e = sum_c share_c (1 - share_c) / (C - 1)``, C = classes of the class list;
     * mean Cohen's kappa over the pairs of workers with at least ``min_overlap`` tasks in common.
 
-    Intervals are percentiles of a bootstrap over tasks; Cohen's is normal with the bootstrap's linear form
-    (infinitesimal jackknife), as its pairs of workers are too many to recompute.
+    Intervals are percentiles of a bootstrap over tasks, of tags over sentences; Cohen's is normal with the bootstrap's
+    linear form (infinitesimal jackknife), as its pairs of workers are too many to recompute.
 
     Args:
         resamples: bootstrap resamples, 0 = no intervals; fewer are drawn where millions of tasks all differ.
@@ -126,15 +126,15 @@ def agreement(
     """
     repeated = repeats(dataset.task, dataset.worker, dataset.n_workers)
     once = dataset.where(~repeated) if repeated.any() else dataset
-    profiles, sizes = _profiles(sparse_votes(once))
-    resamples = min(resamples, 100_000_000 // max(len(sizes), 1))
-    values, chance, shares = _coefficients(profiles, sizes[:, None].astype(np.float64), dataset.n_classes)
+    profiles, sizes, unit = _profiles(sparse_votes(once)) if once.sentences is None else _tokens(once)
+    resamples = min(resamples, 100_000_000 // max(len(unit), 1))
+    values, chance, shares = _coefficients(profiles, sizes[unit, None].astype(np.float64), dataset.n_classes)
     low, high = np.full((2, 4), np.nan)
     if resamples and len(sizes):
         rng = np.random.default_rng(seed)
-        step = max(1, 10_000_000 // len(sizes))
+        step = max(1, 10_000_000 // len(unit))
         blocks = [min(step, resamples - done) for done in range(0, resamples, step)]
-        drawn = [_coefficients(profiles, weights(sizes, b, rng), dataset.n_classes)[0] for b in blocks]
+        drawn = [_coefficients(profiles, weights(sizes, b, rng)[unit], dataset.n_classes)[0] for b in blocks]
         low, high = interval(np.hstack(drawn), level)
     several = once.labels_per_task >= 2
     overlap = int(several.sum()), int(once.labels_per_task[several].sum())
@@ -147,23 +147,33 @@ def agreement(
     cohen = _cohen(kappas, overlap, level if resamples else None)
     by_chance = float(chance[0, 0]), float(chance[1, 0])
     top = (dataset.classes[int(shares.argmax())], float(shares.max())) if len(sizes) else ("", np.nan)
-    words = explain(raw.value, alpha.value, fleiss.value, ac1.value, cohen.value, chance=by_chance, top=top)
+    shared = float(np.median(kappas.overlap)) if kappas is not None and len(kappas.overlap) else np.inf
+    told = raw.value, alpha.value, fleiss.value, ac1.value, cohen.value
+    words = explain(*told, chance=by_chance, top=top, overlap=shared)
     n_repeats = int(repeated.sum())
     return Agreement(dataset.classes, raw, alpha, fleiss, ac1, cohen, kappas, by_chance, n_repeats, resamples, words)
 
 
-def _profiles(votes: scipy.sparse.csr_array) -> tuple[scipy.sparse.csr_array, IntArray]:
-    """Distinct rows among the labelled tasks and how many tasks have each: all that a bootstrap over tasks needs.
+def _tokens(dataset: CrowdDataset) -> tuple[scipy.sparse.csr_array, IntArray, IntArray]:
+    """Rows of the labelled tokens, and the sentences that are drawn: once each, and which one every row belongs to."""
+    assert dataset.sentences is not None
+    some = np.flatnonzero(dataset.annotated)
+    sentences, of = np.unique(dataset.sentences.of_task[some], return_inverse=True)
+    return sparse_votes(dataset)[some], np.ones(len(sentences), np.int64), of
+
+
+def _profiles(votes: scipy.sparse.csr_array) -> tuple[scipy.sparse.csr_array, IntArray, IntArray]:
+    """Distinct rows among the labelled tasks, how many tasks have each, and 0, 1, …: what a bootstrap over tasks needs.
 
     Rows are told apart by a random 64-bit sum (Zobrist hash): two of n rows collide with probability n^2 / 2^65.
     """
     some = np.flatnonzero(np.diff(votes.indptr))
     if not len(some):
-        return votes[:0], np.empty(0, np.int64)
+        return votes[:0], np.empty(0, np.int64), some
     keys = np.random.default_rng(0).integers(0, 2**64, votes.shape[1], dtype=np.uint64)
     hashed = np.add.reduceat(keys[votes.indices] * votes.data.astype(np.uint64), votes.indptr[some])
     _, first, sizes = np.unique(hashed, return_index=True, return_counts=True)
-    return votes[some[first]], sizes
+    return votes[some[first]], sizes, np.arange(len(first))
 
 
 def _coefficients(

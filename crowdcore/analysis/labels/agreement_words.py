@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 _APART = 0.15
+_FEW = 5.0  # labels other than the most frequent one that a pair must have in common, as in tests of 2 x 2 tables
 
 
 def explain(
@@ -16,6 +17,7 @@ def explain(
     *,
     chance: tuple[float, float],
     top: tuple[str, float],
+    overlap: float = np.inf,
 ) -> str:
     """Sentences that explain surprising differences between coefficients; empty if there are none.
 
@@ -27,6 +29,7 @@ def explain(
         cohen: mean pairwise Cohen's kappa, NaN if there is none.
         chance: agreement by chance that kappa and AC1 expect.
         top: most frequent label and its share.
+        overlap: tasks that two workers have in common, the median over pairs behind ``cohen``.
     """
     sentences = []
     if raw >= 0.7 and ac1 - fleiss > _APART:
@@ -51,5 +54,10 @@ def explain(
             f"The mean over pairs of workers ({cohen:z.2f}) weighs every pair alike and allows each worker their own "
             f"label frequencies, Fleiss' κ ({fleiss:z.2f}) weighs tasks alike and has one frequency for all: a few "
             "workers or pairs behave differently from the rest."
+        )
+    if np.isfinite(cohen) and overlap * (1 - top[1]) < _FEW:
+        sentences.append(
+            f"Half of the pairs behind Cohen's κ have no more than {overlap:.0f} tasks in common, where labels other "
+            f"than {top[0]!r} are too few: the mean is drawn towards 0, and its interval is too narrow."
         )
     return " ".join(sentences)

@@ -29,7 +29,8 @@ class PairKappa:
         min_overlap: fewest tasks in common that count as enough.
         n_pairs: pairs of workers with at least one task in common.
         mean: unweighted mean of the defined kappas; NaN if there are none.
-        mean_error: its standard error over tasks (infinitesimal jackknife: the bootstrap's linear form).
+        mean_error: its standard error over tasks, of tags over sentences (infinitesimal jackknife: the bootstrap's
+            linear form).
         worker_ids: (R,) ids of the workers.
     """
 
@@ -80,7 +81,7 @@ def pair_kappa(dataset: CrowdDataset, min_overlap: int = 10) -> PairKappa:
     kappa = np.divide(above, room, out=np.full(len(key), np.nan), where=room > 0)
     defined = room > 0
     mean = float(kappa[defined].mean()) if defined.any() else np.nan
-    pull = np.zeros(dataset.n_tasks)  # derivative of the mean by the weight of each task
+    pull: FloatArray = np.zeros(dataset.n_tasks)  # derivative of the mean by the weight of each task
     for event, pair, label_a, label_b in _events(dataset, key[defined]):
         p = np.flatnonzero(defined)[pair]
         more_chance = by_b[p, label_a] + by_a[p, label_b]
@@ -88,6 +89,8 @@ def pair_kappa(dataset: CrowdDataset, min_overlap: int = 10) -> PairKappa:
         more_room = 2 * overlap[p] - more_chance
         slope = (more_above * room[p] - above[p] * more_room) / room[p] ** 2
         np.add.at(pull, dataset.task[event], slope)
+    if dataset.sentences is not None:  # the tokens of a sentence are drawn together
+        pull = np.bincount(dataset.sentences.of_task, pull).astype(np.float64)
     error = float(np.sqrt((pull**2).sum()) / defined.sum()) if defined.any() else np.nan
     a, b = np.divmod(key, max(dataset.n_workers, 1))
     return PairKappa(a, b, overlap, agree / overlap, kappa, min_overlap, n_pairs, mean, error, dataset.worker_ids)

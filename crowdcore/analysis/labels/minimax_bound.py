@@ -90,7 +90,7 @@ def minimax_bound(
     n = int(known.sum())
     value = float((deficit[known].sum() - np.log(2)) / (n**2 * np.log(n_classes))) if n else np.nan
     vacuous = not value > 0
-    return MinimaxBound(result.method, value, deficit, vacuous, _sentence(value, n))
+    return MinimaxBound(result.method, value, deficit, vacuous, _sentence(result.method, value, n))
 
 
 def _divergences(confusion: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -110,10 +110,13 @@ def _between(rho: FloatArray, table: FloatArray, which: IntArray) -> FloatArray:
     return np.asarray((np.matmul(rho[:, None, :], chosen)[:, 0] * rho).sum(1))
 
 
-def _sentence(value: float, n: int) -> str:
+def _sentence(method: str, value: float, n: int) -> str:
     limit = f"it never exceeds 1/N = {100 / n:.2g} %, so that it can matter for few tasks only" if n else ""
     if value > 0:
-        return f"No estimator can promise an error rate below {100 * value:.2g} % on these {n} tasks ({limit})."
+        return (
+            f"If workers err as {method} finds, no estimator can promise an error rate below {100 * value:.2g} % on "
+            f"these {n} tasks ({limit})."
+        )
     return (
         "Vacuous: the bound is not above 0, so it allows an error rate of 0. The labels tell more about the classes, "
         f"by the Kullback-Leibler terms, than is uncertain about them{f' ({limit})' if limit else ''}."

@@ -34,6 +34,10 @@ CONSENSUS = (
     "The reference {name!r} comes from the same labels: where most workers share a mistake, the mistake counts as the "
     "truth. It is then missing from its own cell, and workers who were right appear in the mirrored cell."
 )
+TAGS = (
+    "Tags are not tested: what workers miss, each on their own, is O for all, and the tags of a span err together. The "
+    "page Spans tests which types many workers take for which."
+)
 UNTESTED = (
     "Not tested: mistakes on {classes}. Fewer than two workers gave some wrong labels there more often than others."
 )
@@ -63,7 +67,7 @@ class SharedMistakes:
             where not tested.
         p_value: (C, C) the same under ``null``, where tasks may mislead: at least ``p_workers``.
         q_value: (C, C) the same after Benjamini-Hochberg over the tested cells.
-        null: the null hypothesis in one sentence.
+        null: the null hypothesis in one sentence; of tags, why nothing is tested.
         notes: what to bear in mind, one sentence each.
     """
 
@@ -119,7 +123,7 @@ def shared_mistakes(
 
     Args:
         reference: what to take for the truth.
-        significance: test the cells.
+        significance: test the cells; never those of a crowd that tags tokens.
         resamples: bootstrap resamples, 0 = no interval.
         level: of the interval.
         seed: of the bootstrap.
@@ -153,6 +157,7 @@ def shared_mistakes(
         made = soft_mistakes(*table, truth.posterior, n_workers)
     workers = np.zeros((n, n))
     np.add.at(workers.ravel(), made.cell, made.chance)
+    significance &= dataset.sentences is None
     p_value, p_workers, expected, carriers = np.full((4, n, n), np.nan)
     if significance:
         test = sharing_p_values(triples.cell, triples.worker, triples.times, n)
@@ -174,7 +179,7 @@ def shared_mistakes(
         p_workers,
         p_value,
         benjamini_hochberg(p_value),
-        NULL,
+        NULL if dataset.sentences is None else TAGS,
         _notes(truth, dataset.classes, made, p_value if significance else None),
     )
 

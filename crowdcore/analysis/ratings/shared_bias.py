@@ -16,6 +16,9 @@ from crowdcore.data.ratings import RatingDataset
 
 FEW_WORKERS, FEW_TASKS = 5.0, 10  # below these nothing is said to be shared
 
+NO_GOLD = "A shared bias cannot be seen without gold: errors relative to what the same workers say cancel."
+ENDS = "At the ends of the range errors can only point inwards, those of unbiased workers, too."
+
 
 @dataclass(frozen=True, eq=False)
 class SharedBias:
@@ -31,7 +34,7 @@ class SharedBias:
         effective_workers: as many workers with equally many ratings would weigh as much: ``1 / Σ share²``.
         same_sign: share of the bin's workers whose own mean error has the sign of ``bias``.
         p_value: of the hypothesis that errors are the workers' own, with mean 0 over workers; NaN with fewer than 5
-            effective workers or 10 tasks.
+            effective workers or 10 tasks, and without gold.
         q_value: p after Benjamini and Hochberg over the bins.
         smooth: (n_bins,) bias after smoothing over neighbouring bins (a kernel one bin wide).
     """
@@ -64,6 +67,8 @@ class SharedBias:
 
     def sentence(self) -> str:
         """Where the crowd overrates and underrates, in words."""
+        if self.reference != "gold":
+            return NO_GOLD
         shared = np.nan_to_num(self.q_value, nan=1.0) <= 1 - self.level
         told = []
         for verb, chosen in (("overrates", shared & (self.bias > 0)), ("underrates", shared & (self.bias < 0))):
@@ -72,7 +77,11 @@ class SharedBias:
                 runs = np.split(bins, np.flatnonzero(np.diff(bins) > 1) + 1)
                 where = ", ".join(f"{self.edges[run[0]]:g}…{self.edges[run[-1] + 1]:g}" for run in runs)
                 told.append(f"{verb} where the truth is {where}")
-        return f"The crowd {' and '.join(told)}." if told else "No bias is shared beyond what single workers explain."
+        if not told:
+            return "No bias is shared beyond what single workers explain."
+        words = f"The crowd {' and '.join(told)}."
+        inwards = (shared & (self.bias > 0))[0] or (shared & (self.bias < 0))[-1]
+        return f"{words} {ENDS}" if inwards else words
 
 
 def shared_bias(dataset: RatingDataset, truth: RatingTruth, bins: int = 10, level: float = 0.95) -> SharedBias:
@@ -81,7 +90,8 @@ def shared_bias(dataset: RatingDataset, truth: RatingTruth, bins: int = 10, leve
     A bin's bias is the mean error of its ratings. Its variance is robust to clusters of workers and of tasks at once
     (Cameron, Gelbach & Miller 2011, eq. 2.7): ``V = V_worker + V_task − V_worker∩task``, at least the larger of the
     first two, so that neither one busy worker nor one odd task makes a bias shared. The test is Student's t with
-    ``min(effective workers, tasks) − 1`` degrees of freedom.
+    ``min(effective workers, tasks) − 1`` degrees of freedom. Without gold nothing is tested: the errors of a task are
+    then relative to its own ratings, and cancel.
 
     Args:
         truth: of `rating_truth`.
@@ -114,7 +124,7 @@ def shared_bias(dataset: RatingDataset, truth: RatingTruth, bins: int = 10, leve
         error_of_mean = np.sqrt(variance)
         half = stats.t.ppf((1 + level) / 2, df) * error_of_mean
         p = 2 * stats.t.sf(np.abs(bias) / error_of_mean, df)
-    p[(effective < FEW_WORKERS) | (tasks < FEW_TASKS)] = np.nan
+    p[(effective < FEW_WORKERS) | (tasks < FEW_TASKS) | (truth.name != "gold")] = np.nan
     tested = ~np.isnan(p)
     q = np.full(bins, np.nan)
     if tested.any():

@@ -59,7 +59,7 @@ def rating_workers(dataset: RatingDataset, truth: RatingTruth, level: float = 0.
 
     Intervals: Student's t for bias, scale (least squares) and mean absolute error; Fisher's z for the correlation;
     Student's t over squared errors, on the scale of logarithms, for the RMSE. They take a worker's ratings as
-    independent.
+    independent. Where a few tasks carry most of the error, those of correlation and RMSE are too narrow.
 
     Args:
         truth: of `rating_truth`.

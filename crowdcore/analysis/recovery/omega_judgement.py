@@ -40,7 +40,7 @@ def judge_omega(spread: float, seed_correlation: float) -> OmegaJudgement:
     elif agreement == "poor":
         words = f"Seeds rank the tasks differently (rank correlation {r:z.2f}): the ranking is not reliable."
     elif agreement == "moderate":
-        words = f"Seeds agree moderately (rank correlation {r:z.2f}): trust the ends of the ranking, not single ranks."
+        words = f"Seeds agree moderately (rank correlation {r:z.2f}): read the ends of the ranking, not its ranks."
     else:
         words = ""
     return OmegaJudgement(agreement, words)

@@ -14,8 +14,7 @@ from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import CrowdDataset, Media
 from crowdcore.data.tags import need_tags, worker_sequences
 
-NOTHING = "(nothing)"
-BOUNDARY = ("exact", "starts early", "starts late", "ends early", "ends late", "both ends differ", NOTHING)
+BOUNDARY = ("exact", "starts early", "starts late", "ends early", "ends late", "both ends differ")
 
 
 def span_crowd(
@@ -23,9 +22,10 @@ def span_crowd(
 ) -> CrowdDataset:
     """A crowd whose tasks are the true spans, and whose labels say what each worker gave in their place.
 
-    ``of="type"``: labels are entity types, or `NOTHING` where no given span overlaps the true one; boundaries do not
-    count. ``of="boundary"``: labels are `BOUNDARY`, whatever the type. So `shared_mistakes` of the first says which
-    types many workers take for which, and of the second which boundary errors many workers make.
+    ``of="type"``: labels are entity types; boundaries do not count. ``of="boundary"``: labels are `BOUNDARY`, whatever
+    the type. So `shared_mistakes` of the first says which types many workers take for which. A worker who marked
+    nothing that overlaps the true span gave it no label: missing is no taking for another, and whoever misses spans
+    misses those of all types.
 
     Raises:
         DataError: the crowd does not tag tokens, or the reference states no span that anybody saw.
@@ -34,7 +34,7 @@ def span_crowd(
         >>> import crowdcore as cc
         >>> spans = cc.analysis.span_crowd(cc.data.simulate.tags(n_sentences=50, seed=1))
         >>> spans.classes
-        ('LOC', 'PER', '(nothing)')
+        ('LOC', 'PER')
     """
     scheme = need_tags(dataset)
     assert dataset.sentences is not None
@@ -47,28 +47,26 @@ def span_crowd(
         raise DataError(f"{truth.name} states no span in what workers tagged")
     first, last = task[pairs.true.start].astype(np.int64), task[pairs.true.end - 1]
     extent, number = np.unique(first * dataset.n_tasks + last, return_inverse=True)
-    classes = (*scheme.types, NOTHING) if of == "type" else BOUNDARY
-    paired = pairs.partner >= 0
-    label: IntArray = np.full(len(number), len(classes) - 1)
-    partner = pairs.partner[paired]
+    paired = np.flatnonzero(pairs.partner >= 0)
+    partner, who = pairs.partner[paired], worker[pairs.true.start[paired]]
     gold: IntArray = np.zeros(len(extent), int)
     if of == "type":
-        label[paired] = pairs.given.type[partner]
+        classes, label = scheme.types, pairs.given.type[partner]
         gold[number] = pairs.true.type
     else:
         early = pairs.given.start[partner] - pairs.true.start[paired]
         late = pairs.given.end[partner] - pairs.true.end[paired]
         differs = [(early != 0) & (late != 0), early < 0, early > 0, late < 0, late > 0]
-        label[paired] = np.select(differs, [5, 1, 2, 3, 4], 0)
-    order = np.lexsort((worker[pairs.true.start], number))
+        classes, label = BOUNDARY, np.select(differs, [5, 1, 2, 3, 4], 0)
+    order = np.lexsort((who, number[paired]))
     start, end = np.divmod(extent, dataset.n_tasks)
     return CrowdDataset(
         f"{dataset.name}, spans by {of}",
         classes,
         pd.Index([f"{dataset.task_ids[a]}-{b - a + 1}" for a, b in zip(start, end, strict=True)]),
         dataset.worker_ids,
-        number[order],
-        worker[pairs.true.start][order],
+        number[paired][order],
+        who[order],
         label[order],
         gold=gold,
         split=dataset.split[start],

@@ -152,8 +152,9 @@ def rounds(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, by: str 
     """Compare two rounds of one dataset.
 
     Agreement, the share of right labels, the share of wrong ones per class and of each mistake are means over labels;
-    `Clusters.change` tests their change, with labels dependent within tasks and within workers. `worker_change` tests
-    each worker of both rounds, within true classes. `CONTROL` says how many false alarms that makes.
+    `Clusters.change` tests their change, with labels dependent within tasks (of tags, within sentences) and within
+    workers. `worker_change` tests each worker of both rounds, within true classes, by the first label that they gave to
+    a task in each round. `CONTROL` says how many false alarms that makes.
 
     Args:
         reference: gold judges by gold; anything else by the other labels of the task (`peer_beliefs`; where workers
@@ -172,13 +173,14 @@ def rounds(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, by: str 
     second, names = in_second(dataset, by, at)
     truth = resolve_reference(dataset, reference)
     rows, judge, sentence = _judged(dataset, truth, second)
-    task, worker, label, later = dataset.task[rows], dataset.worker[rows], dataset.label[rows], second[rows]
+    unit = np.arange(dataset.n_tasks) if dataset.sentences is None else dataset.sentences.of_task
+    task, worker, label, later = unit[dataset.task[rows]], dataset.worker[rows], dataset.label[rows], second[rows]
     n_classes, n_workers = dataset.n_classes, dataset.n_workers
     labels = np.stack([np.bincount(dataset.worker[second == k], minlength=n_workers) for k in (0, 1)])
     right, stratum = judge[np.arange(len(rows)), label], judge.argmax(1)
     common = labels[:, (labels > 0).all(0)].sum(1) / labels.sum(1)
     within = bool(common.min() >= _COMMON)
-    measures = _measures(dataset, second, rows, right, within)
+    measures = _measures(dataset, second, rows, right, unit, within)
     entry, true = np.nonzero(judge > _LEAST_BELIEF)
     weight, given = judge[entry, true], label[entry]
     of_class = Clusters(true, n_classes, weight, later[entry], task[entry], worker[entry], within)
@@ -190,7 +192,8 @@ def rounds(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, by: str 
     tested = (carried.reshape(n_classes, n_classes) >= _CARRIERS) & ~np.eye(n_classes, dtype=bool)
     made = [np.unique(worker[later == k].astype(np.int64) * n_classes**2 + cell[later == k]) for k in (0, 1)]
     carriers = np.stack([np.bincount(key % n_classes**2, minlength=n_classes**2) for key in made])
-    workers = worker_change(right, later, worker, stratum, n_workers, n_classes)
+    once = np.unique((2 * dataset.task[rows].astype(np.int64) + later) * n_workers + worker, return_index=True)[1]
+    workers = worker_change(right[once], later[once], worker[once], stratum[once], n_workers, n_classes)
     parts = [(dataset.task[second == k], dataset.worker[second == k]) for k in (0, 1)]
     return Rounds(
         names,
@@ -233,7 +236,9 @@ def _judged(dataset: CrowdDataset, truth: Reference, second: BoolArray) -> tuple
     return peers.row[known], peers.judge[known], _BY_MODEL.format(name=truth.name)
 
 
-def _measures(dataset: CrowdDataset, second: BoolArray, rows: IntArray, right: FloatArray, within: bool) -> Change:
+def _measures(
+    dataset: CrowdDataset, second: BoolArray, rows: IntArray, right: FloatArray, unit: IntArray, within: bool
+) -> Change:
     """(2,) changes of `MEASURES`."""
     here = 2 * dataset.task.astype(np.int64) + second
     total = np.bincount(here, minlength=2 * dataset.n_tasks)[here]
@@ -243,6 +248,6 @@ def _measures(dataset: CrowdDataset, second: BoolArray, rows: IntArray, right: F
     found = []
     for at, value, influence in ((rows, right, 1), (several, agreed, 2)):
         one = np.zeros(len(at), np.int64)
-        of = Clusters(one, 1, np.ones(len(at)), second[at], dataset.task[at], dataset.worker[at], within)
+        of = Clusters(one, 1, np.ones(len(at)), second[at], unit[dataset.task[at]], dataset.worker[at], within)
         found.append(of.change(value, influence))
     return Change(*(np.concatenate([getattr(c, f) for c in found]) for f in Change.__dataclass_fields__))

@@ -134,8 +134,9 @@ def change_points(
 def _clustering(value: FloatArray, worker: IntArray, when: FloatArray, n: IntArray) -> FloatArray:
     """(n_workers,) ``1 + (m − 1) ρ``: times the variance that sums of a worker's values have if sessions differ.
 
-    ρ is the correlation of values of one session, from the analysis of variance over all workers together, and m the
-    mean size of a value's session (1 where there is only one). A gap of more than 30 minutes begins a session.
+    ρ is the correlation of values of one session, from the analysis of variance over all *other* workers, so that a
+    worker's own fall at a break does not excuse itself, and m the mean size of a value's session (1 where there is only
+    one). A gap of more than 30 minutes begins a session.
 
     Args:
         value: (E,) standardised per worker, by worker and time.
@@ -149,12 +150,17 @@ def _clustering(value: FloatArray, worker: IntArray, when: FloatArray, n: IntArr
     size, of = np.bincount(session), worker[first]
     sessions = np.bincount(of, minlength=len(n))
     squares = np.bincount(of, size**2, len(n)) / np.maximum(n, 1)
-    between = np.bincount(session, value) ** 2 / np.maximum(size, 1)
-    free, within = np.maximum(sessions - 1, 0).sum(), len(value) - len(size)
-    if not free or not within:
-        return np.ones(len(n))
-    by_session, rest = between.sum() / free, ((value**2).sum() - between.sum()) / within
-    typical = (n - squares).sum() / free
-    spread = by_session + (typical - 1) * rest
-    rho = max((by_session - rest) / spread, 0.0) if spread > 0 else 0.0
-    return np.where(sessions > 1, 1 + (squares - 1) * rho, 1.0)
+    between = np.bincount(of, np.bincount(session, value) ** 2 / np.maximum(size, 1), len(n))
+    free, within = np.maximum(sessions - 1, 0), np.maximum(n - sessions, 0)
+    rest = np.bincount(worker, value**2, len(n)) - between
+    alone = free.sum() - free == 0  # nobody else has two sessions
+
+    def others(own: FloatArray | IntArray) -> FloatArray:
+        return np.asarray(own.sum() - np.where(alone, 0, own), np.float64)
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_session, inside, typical = (
+            others(a) / others(b) for a, b in ((between, free), (rest, within), (n - squares, free))
+        )
+        rho = np.nan_to_num((by_session - inside) / (by_session + (typical - 1) * inside))
+    return np.where(sessions > 1, 1 + (squares - 1) * np.maximum(rho, 0), 1.0)

@@ -33,7 +33,7 @@ REASONS = (
     "no label yet",
     "the labels contradict gold",
     "the labels contradict gold and are sure: look at the gold label too",
-    "more dissent than the workers' mistakes explain: no more labels will settle it",
+    "more dissent than the workers' mistakes explain: it is hard, or two classes fit; more labels may not settle it",
 )
 
 
@@ -91,7 +91,7 @@ def task_verdicts(
     level: float = 0.05,
     peers: Peers | None = None,
 ) -> TaskVerdicts:
-    """Which labels to take, which tasks to label again, and which no label will settle.
+    """Which labels to take, which tasks to label again, and which labels may not settle.
 
     With q_i what the labels say by confusions counted on the other tasks (`peer_beliefs`), and c its most probable
     class, or without gold that of all counts:

@@ -31,7 +31,7 @@ WORKER_VERDICTS: Mapping[WorkerVerdict, str] = {
     "check": "copies or acts with others, drifts, or is weak",
     "train": "makes one mistake again and again",
     "underpowered": "too few labels to tell",
-    "trust": "as good as the others, and surely so",
+    "trust": "good enough, and surely so",
 }
 """Verdicts on workers, the most urgent first, with what they mean."""
 GUESSING, DRIFTING, TOGETHER = 2 / 9, 2 / 9, 5 / 9
@@ -72,8 +72,7 @@ class WorkerVerdicts:
         drift: changes over time; None without times.
         drifts: (n_workers,) bool, worse than before beyond chance.
         speed: seconds per answer; None without them. It gives reasons, not verdicts.
-        changed: tasks whose majority vote is another class without the worker.
-        accuracy_change: change of the majority vote's accuracy without the worker; NaN without gold.
+        without: how the majority vote changes without the worker.
         worker_ids: names.
         reference: what confusions were counted against.
         truth: what was taken for the truth, in words.
@@ -100,8 +99,7 @@ class WorkerVerdicts:
     drift: Drift | None
     drifts: BoolArray
     speed: WorkerSpeed | None
-    changed: IntArray
-    accuracy_change: FloatArray
+    without: WithoutEach
     worker_ids: pd.Index[str]
     classes: tuple[str, ...]
     reference: str
@@ -156,7 +154,7 @@ class WorkerEvidence:
         _refuse(remove=remove, trust=trust, confused=confused)
         if remove > trust:
             raise SettingError("remove", f"be at most `trust`, which is {trust:g}", remove)
-        dataset, evidence, changes, without = self.dataset, self.skill, self.drift, self.without
+        dataset, evidence, changes = self.dataset, self.skill, self.drift
         n, level = dataset.n_workers, self.level
         typical, (low, high) = evidence.typical(), evidence.interval()
         remove_below, trust_above = remove * max(typical, 0.0), trust * max(typical, 0.0)
@@ -199,8 +197,7 @@ class WorkerEvidence:
             changes,
             drifts,
             self.speed,
-            without.changed,
-            without.accuracy_change,
+            self.without,
             dataset.worker_ids,
             dataset.classes,
             self.truth.name,
@@ -276,7 +273,7 @@ def worker_verdicts(
         reference: gold judges by gold; anything else by the other workers' labels, weighed by confusions that are
             counted against it.
         remove: share of the typical skill below which labels are not worth having.
-        trust: share of the typical skill above which a worker is as good as the others.
+        trust: share of the typical skill above which a worker is good enough.
         confused: share of a class from which a confusion is worth training.
         level: chance that any honest worker is named: two ninths for guessing, two for drifting, five for
             `coordinated_workers`; and the share of false confusions to train on.

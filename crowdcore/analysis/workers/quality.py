@@ -112,7 +112,7 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, 
     judged = hard.counts.sum((1, 2))
     right = np.trace(confusion.counts, axis1=1, axis2=2)
     accuracy = _share(right, judged)
-    low, high = wilson(accuracy, judged, level)
+    low, high = wilson(accuracy, judged / _dependence(dataset, truth), level)
     known = truth.labels[truth.known & dataset.annotated]
     prior = np.bincount(known, minlength=n_classes) / max(len(known), 1)
     bits, limit, p_random = (np.empty(n_workers) for _ in range(3))
@@ -149,6 +149,22 @@ def worker_quality(dataset: CrowdDataset, reference: ReferenceLike = "gold", *, 
         truth.name,
         (*([_SOFT] if truth.soft else []), *([_CONSENSUS.format(name=truth.name)] if not truth.checked else [])),
     )
+
+
+def _dependence(dataset: CrowdDataset, truth: Reference) -> float:
+    """Labels that tell as much as one: of tags, which are right and wrong together within sentences; else 1.
+
+    The design effect ``Σ (Σ_s e)² / Σ e²`` over all workers' sentences s, with e = right less the worker's mean.
+    """
+    if dataset.sentences is None:
+        return 1.0
+    known = np.flatnonzero(truth.known[dataset.task])
+    task, worker = dataset.task[known], dataset.worker[known]
+    right = (truth.labels[task] == dataset.label[known]).astype(np.float64)
+    off = right - _share(np.bincount(worker, right), np.bincount(worker))[worker]
+    sentence = np.unique(dataset.sentences.of_task[task] * np.int64(dataset.n_workers) + worker, return_inverse=True)[1]
+    together = np.bincount(sentence, off)
+    return max(float((together**2).sum() / max((off**2).sum(), 1e-12)), 1.0)
 
 
 def _share(part: AnyArray, whole: AnyArray) -> FloatArray:

@@ -18,7 +18,7 @@ class Rodrigues(ClassSimulation):
     """Every worker r labels every task: 1 with probability α_r where z = 1, 0 with probability β_r where z = 0."""
 
     name: ClassVar[str] = "rodrigues"
-    title: ClassVar[str] = "Binary annotators (crowd layer)"
+    title: ClassVar[str] = "Binary workers (crowd layer)"
     paper: ClassVar[str] = "Rodrigues, Pereira: Deep Learning from Crowds, AAAI 2018, Image classification"
 
     sensitivity: tuple[Share, ...] = setting(

@@ -31,14 +31,14 @@ class Tanno(ClassSimulation):
     """
 
     name: ClassVar[str] = "tanno"
-    title: ClassVar[str] = "Flippers, hammer-spammers, diverse annotators (trace regularisation)"
+    title: ClassVar[str] = "Flippers, hammer-spammers, diverse workers (trace regularisation)"
     paper: ClassVar[str] = "Tanno et al.: Learning from Noisy Labels by Regularized Estimation, CVPR 2019, section 3.1"
 
     kind: Literal["pairwise-flipper", "hammer-spammer", "diverse"] = setting(
-        "pairwise-flipper", "Kind of worker", "Kind of annotators; diverse = the four of Fig. 2, for 10 classes."
+        "pairwise-flipper", "Kind of worker", "Diverse = the four of Fig. 2, for 10 classes."
     )
     skill: Share = setting(0.6, "Skill (share of correct labels)", "p of flippers and hammer-spammers.")
-    n_workers: int | None = setting(None, "Workers", "Annotators; 5 if not given, and always 4 diverse ones.", ge=1)
+    n_workers: int | None = setting(None, "Workers", "How many; 5 if not given, and always 4 diverse ones.", ge=1)
     labels: Literal["dense", "one"] = setting(
         "dense", "Who labels a task", "Everybody labels every task, or one label a task."
     )
@@ -62,7 +62,7 @@ class Tanno(ClassSimulation):
             targets = [confusions.other_class(n_classes, rng) for _ in range(n_workers)]
             return np.stack([confusions.flip(target, 1 - self.skill) for target in targets])
         if self.n_workers not in (None, 4):
-            raise SettingError("n_workers", "be 4 for the diverse annotators", self.n_workers)
+            raise SettingError("n_workers", "be 4 for the diverse workers", self.n_workers)
         neighbour = 0.51 * np.eye(10) + 0.245 * (np.roll(np.eye(10), 1, 1) + np.roll(np.eye(10), -1, 1))
         adversary = confusions.flip(np.roll(np.arange(10), -3), 0.9)
         return np.stack([hammer_spammer, confusions.flip(_ALIKE, 0.45), neighbour, adversary])

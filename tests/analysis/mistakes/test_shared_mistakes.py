@@ -216,3 +216,10 @@ def test_no_gold_is_refused(crowd):
     bare = make_crowd(crowd.task, crowd.worker, crowd.label, crowd.n_tasks, crowd.n_workers, crowd.n_classes)
     with pytest.raises(cc.DataError, match="majority-vote"):
         shared_mistakes(bare)
+
+
+def test_tags_that_each_worker_misses_are_no_shared_mistake():
+    crowd = cc.data.simulate.spans(shared_confusion=0, n_workers=20, careless=0)
+    found = shared_mistakes(crowd)
+    assert np.isnan(found.q_value).all()
+    assert found.null.startswith("Tags are not tested")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import krippendorff
 import numpy as np
 import pandas as pd
@@ -63,6 +65,24 @@ def test_a_planted_shared_bias_is_found_where_it_is_and_not_elsewhere():
     assert found.q_value[20:28].min() > 0.05
     assert found.sentence() == "The crowd overrates where the truth is 0.8…1."
     assert found.ratings.sum() == crowd.n_annotations
+
+
+@pytest.mark.parametrize("reference", ["mean", "median", "raykar-em"])
+def test_without_gold_no_bias_is_shown_to_be_shared_or_not(reference):
+    crowd, _ = rated_crowd(300, shared=lambda t: 0.15 * (t > 0.8))
+    found = analysis.shared_bias(crowd, analysis.rating_truth(crowd, reference))
+    assert np.isnan(found.p_value).all()
+    assert "without gold" in found.sentence()
+
+
+def test_errors_at_the_ends_of_a_range_are_told_apart_from_a_bias():
+    crowd, _ = rated_crowd(2000, 30, bias_sd=0.02)
+    kept = replace(crowd, low=0.0, high=1.0, rating=np.clip(crowd.rating, 0, 1))
+    found = analysis.shared_bias(kept, analysis.rating_truth(kept), bins=20)
+    assert found.sentence().startswith(
+        "The crowd overrates where the truth is 0…0.05 and underrates where the truth is 0.95…1."
+    )
+    assert "unbiased workers" in found.sentence()
 
 
 def test_one_busy_worker_makes_no_shared_bias():

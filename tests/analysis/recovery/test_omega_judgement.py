@@ -11,7 +11,7 @@ from crowdcore.analysis import judge_omega
     ("spread", "correlation", "agreement", "sentence"),
     [
         (0.2, 0.8, "good", ""),
-        (0.2, 0.79, "moderate", "trust the ends of the ranking"),
+        (0.2, 0.79, "moderate", "read the ends of the ranking"),
         (0.2, 0.49, "poor", "Seeds rank the tasks differently (rank correlation 0.49): the ranking is not reliable."),
         (0.2, float("nan"), "", ""),
         (0.006, 0.99, "good", "ω hardly varies (standard deviation 0.006 over annotations): tasks cannot be ranked"),

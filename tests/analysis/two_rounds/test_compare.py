@@ -33,6 +33,15 @@ def test_an_unchanged_crowd_raises_no_alarm() -> None:
     assert sum(alarms) <= 2
 
 
+def test_a_worker_s_repeats_within_a_round_are_no_more_evidence() -> None:
+    ds = two_rounds(3, "tasks", EVEN, changes=True)
+    twice = np.repeat(np.arange(ds.n_annotations), 2)
+    repeated = replace(ds, task=ds.task[twice], worker=ds.worker[twice],
+                       label=ds.label[twice], extra=ds.extra.iloc[twice].reset_index(drop=True))  # fmt: skip
+    found, same = (analysis.rounds(of, "gold", by="round") for of in (repeated, ds))
+    np.testing.assert_allclose(found.q_workers, same.q_workers)
+
+
 def test_two_datasets_are_the_rounds_of_one() -> None:
     both = two_rounds(3, "tasks", EVEN, changes=True)
     second = both.extra["round"].to_numpy() == 2
