@@ -124,6 +124,7 @@ class ImportReport:
         variants: labels and workers that are spelled in several ways.
         rating_range: low and high where the labels are numbers, else None.
         n_sentences: sentences, where the tasks are their tokens, else 0.
+        times: which of the columns ``timestamp`` and ``seconds`` hold times.
         header: whether the first row of a delimited file held the names, so that rows are counted below it.
     """
 
@@ -146,6 +147,7 @@ class ImportReport:
     variants: tuple[Variants, ...] = ()
     rating_range: tuple[float, float] | None = None
     n_sentences: int = 0
+    times: tuple[str, ...] = ()
     header: bool = False
 
     @property

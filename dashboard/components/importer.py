@@ -183,13 +183,13 @@ def report(found: Import | RatingImport, path: str) -> None:
     if not span:
         shown = ", ".join(told.classes[:20]) + (" …" if len(told.classes) > 20 else "")
         st.caption(as_text(f"Classes ({told.classes_from}): {shown}"))
-    if told.format == "long" and not span:
-        known = " and ".join(f"{name!r}" for name in ("timestamp", "seconds") if name in told.columns)
-        without = "No column is called 'timestamp' or 'seconds', so drift and speed cannot be judged."
-        st.caption(as_text(f"Drift and speed are judged by {known}." if known else without))
+    if told.times and not span:
+        st.caption(as_text(f"Drift and speed are judged by {' and '.join(map(repr, told.times))}."))
+    elif told.format == "long" and not span:
+        st.caption("No column called 'timestamp' or 'seconds' holds times, so drift and speed cannot be judged.")
     if told.changes:
         listed = "\n".join(f"- {as_text(change)}" for change in told.changes)
-        st.warning(f"Importing would drop or merge rows:\n\n{listed}", icon=":material/content_cut:")
+        st.warning(f"Importing would leave out or merge:\n\n{listed}", icon=":material/content_cut:")
     elif open_questions(told):
         st.info("Nothing is dropped or merged yet: see below which names may be one.", icon=":material/call_merge:")
     else:

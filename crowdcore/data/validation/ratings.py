@@ -26,6 +26,7 @@ from crowdcore.data.validation.names import clean_names, row_numbers
 from crowdcore.data.validation.numbered import by_level, dataset_parts, make_report, one_gold, without_repeats
 from crowdcore.data.validation.rating_numbers import inside_range, numbers_by_value, rating_numbers, rating_range
 from crowdcore.data.validation.tasks import TaskList, number_tasks, split_codes
+from crowdcore.data.validation.times import readable_times
 from crowdcore.data.validation.workers import number_workers
 
 RatingImport: TypeAlias = Examined[RatingDataset]
@@ -120,7 +121,8 @@ def _assemble(raw: Raw, settings: RatingSettings, name: str) -> tuple[ImportRepo
     findings += noticed
     counts = tally_numbers(given.worker, given.label, len(workers))
     findings += crowd_findings(counts, counted_sorted(given.task, len(tasks.ids)), tasks.ids, workers)
-    findings = by_level(findings)
+    raw, noticed = readable_times(raw, given.rows)
+    findings = by_level([*findings, *noticed])
     dataset = RatingDataset(
         settings.name or name,
         low,
