@@ -13,6 +13,8 @@ from crowdcore.core.types import AnyArray
 Level = Literal["note", "warning", "change"]
 Role = Literal["label", "worker"]
 SHOWN = 5
+IMAGES, TEXTS = "unusable-images", "blank-texts"
+"""Codes of the findings about tasks whose image or text cannot be used."""
 _UNIT = {"wide": "cell"}  # what holds an annotation, where it is no row of its own
 
 
@@ -154,6 +156,11 @@ class ImportReport:
     def changes(self) -> tuple[Finding, ...]:
         """The findings that drop or merge rows and have to be accepted."""
         return tuple(f for f in self.findings if f.level == "change")
+
+    @property
+    def unusable(self) -> tuple[Finding, ...]:
+        """The findings about images and texts that cannot be used, whose ``examples`` name tasks."""
+        return tuple(f for f in self.findings if f.code in (IMAGES, TEXTS))
 
     @property
     def n_left_out(self) -> int:

@@ -33,17 +33,8 @@ RatingImport: TypeAlias = Examined[RatingDataset]
 """Examined ratings, ready to be imported."""
 
 
-def examine_ratings(path: str | Path, **mapping: Any) -> RatingImport:
-    """Read ratings from a file or folder and report what was understood, without taking them in.
-
-    Args:
-        path: a dataset folder, or a CSV, TSV, JSON, JSON lines or Parquet file, long or wide.
-        mapping: fields of `RatingSettings`: ``low=0, high=1``, ``levels=["bad", "fair", "good"]``, ``task="hit"`` …
-
-    Raises:
-        DataError: the range is not known, or the file holds no ratings, or is damaged; says where.
-        SettingError: a mapping that cannot be.
-    """
+def examine_rating_table(path: str | Path, **mapping: Any) -> RatingImport:
+    """Read ratings and report what was understood of the table: `examine_ratings` without what tasks show."""
     settings = RatingSettings(**mapping)
     return examine_rating_source(open_source(path, settings), settings)
 
@@ -75,7 +66,7 @@ def read_ratings(
         >>> stars
         RatingDataset('stars': 2 tasks, 2 workers, 3 ratings from 1 to 5)
     """
-    return examine_ratings(path, low=low, high=high, **mapping).dataset(accept=accept)
+    return examine_rating_table(path, low=low, high=high, **mapping).dataset(accept=accept)
 
 
 @frugal_memory()
