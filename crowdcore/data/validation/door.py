@@ -15,7 +15,7 @@ from crowdcore.data.validation.numbered import by_level
 from crowdcore.data.validation.ratings import RatingImport, examine_rating_table
 
 Found = TypeVar("Found", bound=Examined[Any])
-_NAMED, _IN_SENTENCE = 50, 5
+_NAMED = 50
 _LATER = "The labels are taken in; training on {} leaves these tasks out once you agree to that."
 _NONE_THERE = "Put the files where the column says, seen from the folder of the table; in the app upload a ZIP of both."
 
@@ -86,7 +86,7 @@ def _about_texts(dataset: Labelled) -> list[Finding]:
 
 def _unusable(code: str, faulty: dict[str, str], n_tasks: int, what: str, remedy: str) -> Finding:
     named = [reason if reason.startswith(task) else f"{task}: {reason}" for task, reason in faulty.items()][:_NAMED]
-    more = f"; and {len(faulty) - _IN_SENTENCE:,} more" if len(faulty) > _IN_SENTENCE else ""
+    more = f"; and {len(faulty) - _NAMED:,} more" if len(faulty) > _NAMED else ""
     have = "has" if len(faulty) == 1 else "have"
-    sentence = f"{len(faulty):,} of {plural(n_tasks, 'task')} {have} {what}: {'; '.join(named[:_IN_SENTENCE])}{more}"
+    sentence = f"{len(faulty):,} of {plural(n_tasks, 'task')} {have} {what}: {'; '.join(named)}{more}"
     return Finding(code, "warning", sentence, len(faulty), examples=tuple(named), remedy=remedy)
