@@ -27,7 +27,7 @@ _guard = threading.Lock()
 
 def keep_clicks() -> None:
     """Mend both for this process."""
-    MediaFileManager.add_deferred = _registered  # type: ignore[method-assign]
+    MediaFileManager.add_deferred = _registered  # type: ignore[method-assign, assignment]
     MediaFileManager.execute_deferred = _executed  # type: ignore[method-assign, assignment]
     ForwardMsgQueue.clear = _cleared  # type: ignore[method-assign, assignment]
 
