@@ -11,6 +11,3 @@ IntArray: TypeAlias = NDArray[np.integer[Any]]
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 BoolArray: TypeAlias = NDArray[np.bool_]
 AnyArray: TypeAlias = NDArray[Any]
-
-MILLISECONDS = 1e11
-"""Times above it are milliseconds since 1970: in seconds, that is the year 5138."""

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import time
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import AnyArray
 from crowdcore.data.arrays import MAX_PIXELS
 from crowdcore.data.dataset import CrowdDataset, Media
+from crowdcore.data.ratings import Labelled
 from crowdcore.data.report import plural
 from crowdcore.data.rows import Rows
 
@@ -37,13 +39,13 @@ LEAVE_OUT = (
     "them)."
 )
 """What helps where images or texts cannot be used."""
-_ADDRESSES = (
+ADDRESSES = (
     "Addresses are not fetched unasked: put the image files beside the table, or have them fetched by `crowdcore embed "
     "DATASET FOLDER --allow-urls` (allow_urls=True)."
 )
 
 
-def image_names(dataset: CrowdDataset) -> pd.Series | None:
+def image_names(dataset: Labelled) -> pd.Series | None:
     """(n_tasks,) path or address of each task's image, missing where it has none; None: the dataset names no images."""
     columns = dataset.media.columns if dataset.media else None
     if columns is None or "image" not in columns:
@@ -97,7 +99,7 @@ def read_images(
         _decode_all(files, side, file)
     reasons: list[str] = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
     faulty = {str(dataset.task_ids[i]): reason for i, reason in enumerate(reasons) if reason}
-    remedy = "" if allow_urls or not any(is_address(str(name)) for name in names) else _ADDRESSES
+    remedy = "" if allow_urls or not any(is_address(str(name)) for name in names) else ADDRESSES
     note = refuse_unless(accept, faulty, dataset.n_tasks, "image", remedy)
     part_of = np.where([bool(reason) for reason in reasons], -1, 0).astype(np.int8)
     rows = Rows((file,), part_of, np.arange(dataset.n_tasks, dtype=np.int64))
@@ -129,6 +131,31 @@ def refuse_unless(accept: bool, faulty: dict[str, str], n_tasks: int, noun: str,
     if not accept:
         raise DataError(what, f"{remedy} {LEAVE_OUT}".lstrip())
     return (f"Left out: {what}.",)
+
+
+def image_faults(dataset: Labelled, seconds: float = 10.0) -> tuple[dict[str, str], int]:
+    """What is wrong with the images that tasks name, found by opening each as training does.
+
+    Args:
+        dataset: tasks with a column ``image``.
+        seconds: after which no further files are opened; whether they are there is looked at for all.
+
+    Returns:
+        Task id -> what is wrong, and how many files were not opened.
+    """
+    names = image_names(dataset)
+    if names is None:
+        return {}, 0
+    base = ((dataset.media.folder if dataset.media else None) or Path()).resolve()
+    files = [_file(base, name, Path(), allow_urls=False) for name in names]
+    reasons = {path: "" for path, _ in files if path}
+    there, end, opened = list(reasons), time.monotonic() + seconds, 0
+    while opened < len(there) and time.monotonic() < end:
+        some = there[opened : opened + _AT_ONCE // 8]
+        reasons.update(zip(some, _decode(some, _SIDES[0])[1], strict=True))
+        opened += len(some)
+    told = (fault or reasons[path] for path, fault in files)
+    return {str(task): fault for task, fault in zip(dataset.task_ids, told, strict=True) if fault}, len(there) - opened
 
 
 def _file(base: Path, name: object, cache: Path, allow_urls: bool) -> tuple[str, str]:

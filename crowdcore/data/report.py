@@ -13,6 +13,8 @@ from crowdcore.core.types import AnyArray
 Level = Literal["note", "warning", "change"]
 Role = Literal["label", "worker"]
 SHOWN = 5
+IMAGES, TEXTS = "unusable-images", "blank-texts"
+"""Codes of the findings about tasks whose image or text cannot be used."""
 _UNIT = {"wide": "cell"}  # what holds an annotation, where it is no row of its own
 
 
@@ -124,6 +126,7 @@ class ImportReport:
         variants: labels and workers that are spelled in several ways.
         rating_range: low and high where the labels are numbers, else None.
         n_sentences: sentences, where the tasks are their tokens, else 0.
+        times: which of the columns ``timestamp`` and ``seconds`` hold times.
         header: whether the first row of a delimited file held the names, so that rows are counted below it.
     """
 
@@ -146,12 +149,18 @@ class ImportReport:
     variants: tuple[Variants, ...] = ()
     rating_range: tuple[float, float] | None = None
     n_sentences: int = 0
+    times: tuple[str, ...] = ()
     header: bool = False
 
     @property
     def changes(self) -> tuple[Finding, ...]:
         """The findings that drop or merge rows and have to be accepted."""
         return tuple(f for f in self.findings if f.level == "change")
+
+    @property
+    def unusable(self) -> tuple[Finding, ...]:
+        """The findings about images and texts that cannot be used, whose ``examples`` name tasks."""
+        return tuple(f for f in self.findings if f.code in (IMAGES, TEXTS))
 
     @property
     def n_left_out(self) -> int:

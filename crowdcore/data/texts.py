@@ -10,7 +10,7 @@ import pandas as pd
 from crowdcore.core.errors import DataError
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.images import refuse_unless
-from crowdcore.data.ratings import RatingDataset
+from crowdcore.data.ratings import Labelled, RatingDataset
 
 
 def given_texts(
@@ -27,6 +27,19 @@ def given_texts(
     return columns["text"].reindex(range(dataset.n_tasks))
 
 
+def blank_texts(dataset: Labelled) -> dict[str, str]:
+    """Task id -> what is wrong with its text; empty where no task has a text."""
+    columns = dataset.media.columns if dataset.media else None
+    if columns is None or "text" not in columns:
+        return {}
+    blank = _blank(columns["text"].reindex(range(dataset.n_tasks)))
+    return {str(task): "the text is empty" for task in dataset.task_ids[blank.to_numpy()]}
+
+
+def _blank(texts: pd.Series[Any]) -> pd.Series[bool]:
+    return texts.isna() | (texts.astype(str).str.strip() == "")
+
+
 def usable_texts(dataset: CrowdDataset, accept: bool = False) -> CrowdDataset:
     """The dataset with every text that is blank as missing; ``notes`` of the dataset say which.
 
@@ -38,11 +51,10 @@ def usable_texts(dataset: CrowdDataset, accept: bool = False) -> CrowdDataset:
         DataError: there are no texts; some are blank or missing, and that was not accepted; or all are.
     """
     texts = given_texts(dataset, "Add a column `text` to tasks.* or to the table.")
-    blank = texts.isna() | (texts.astype(str).str.strip() == "")
-    faulty = {str(task): "the text is empty" for task in dataset.task_ids[blank.to_numpy()]}
+    faulty = blank_texts(dataset)
     if not faulty:
         return dataset
     note = refuse_unless(accept, faulty, dataset.n_tasks, "text")
     assert dataset.media is not None and dataset.media.columns is not None
-    columns = dataset.media.columns.reindex(range(dataset.n_tasks)).assign(text=texts.mask(blank, None))
+    columns = dataset.media.columns.reindex(range(dataset.n_tasks)).assign(text=texts.mask(_blank(texts), None))
     return replace(dataset, media=replace(dataset.media, columns=columns), notes=(*dataset.notes, *note))

@@ -9,8 +9,11 @@ from typing import Any
 import streamlit as st
 from streamlit import runtime
 
+from dashboard.clicks import keep_clicks
+
 _LAST = 32  # files, of all sessions, that are kept
 _count = itertools.count()
+keep_clicks()
 
 
 def download(label: str, make: Callable[[], bytes | str], file: str, mime: str, **options: Any) -> None:

@@ -73,7 +73,8 @@ export default function (component) {
     const apart = (from, to) => Math.abs(xaxis.l2p(to) - xaxis.l2p(from)); // in pixels
     const ticks = xaxis.tickmode === "array" && xaxis.type === "linear" ? xaxis.tickvals : [];
     frame.classList.toggle("small-cells", hooked.querySelector(".hm") !== null && apart(0, 1) < 28);
-    frame.classList.toggle("crowded-ticks", Math.min(...ticks.slice(1).map((tick, i) => apart(ticks[i], tick))) < 8.5);
+    const every = Math.ceil(8.5 / Math.min(...ticks.slice(1).map((tick, i) => apart(ticks[i], tick))));
+    frame.dataset.ticks = every > 4 ? "none" : every; // where names are crowded, every second to fourth is written
   };
   const drawn = () => {
     for (const button of hooked.querySelectorAll(".modebar-btn:not([data-title=Fullscreen])")) button.tabIndex = -1;

@@ -18,7 +18,7 @@ from dashboard.components.variants import merging, open_questions
 from dashboard.services import kept_uploads, uploads
 
 if TYPE_CHECKING:
-    from crowdcore.data import Import, ImportReport, RatingImport
+    from crowdcore.data import Finding, Import, ImportReport, RatingImport
 
 MINUS_ONE = {("-1",): "No label", (): "A label"}  # setting `missing` -> what -1 is
 SEVERAL = {"drop": "Leave out", "keep": "Each combination is a class"}
@@ -163,6 +163,14 @@ def ask_split(path: str, mapping: dict[str, Any], told: ImportReport) -> None:
             st.selectbox("Keep together", others, index=None, **bound)
 
 
+def unusable(finding: Finding) -> None:
+    """The tasks whose image or text cannot be used, one below the other."""
+    more = finding.count - len(finding.examples)
+    named = [*map(as_text, finding.examples), *([f"and {more:,} more"] if more else [])]
+    what, listed = as_text(finding.sentence.partition(":")[0]), "\n".join(f"- {one}" for one in named)
+    st.warning(f"{what}:\n\n{listed}\n\n{as_text(finding.remedy)}", icon=":material/broken_image:")
+
+
 def report(found: Import | RatingImport, path: str) -> None:
     """What was understood, what would change, what looks odd."""
     told = found.report
@@ -184,19 +192,22 @@ def report(found: Import | RatingImport, path: str) -> None:
     if not span:
         shown = ", ".join(told.classes[:20]) + (" …" if len(told.classes) > 20 else "")
         st.caption(as_text(f"Classes ({told.classes_from}): {shown}"))
-    if told.format == "long" and not span:
-        known = " and ".join(f"{name!r}" for name in ("timestamp", "seconds") if name in told.columns)
-        without = "No column is called 'timestamp' or 'seconds', so drift and speed cannot be judged."
-        st.caption(as_text(f"Drift and speed are judged by {known}." if known else without))
+    if told.times and not span:
+        st.caption(as_text(f"Drift and speed are judged by {' and '.join(map(repr, told.times))}."))
+    elif told.format == "long" and not span:
+        st.caption("No column called 'timestamp' or 'seconds' holds times, so drift and speed cannot be judged.")
     if told.changes:
         listed = "\n".join(f"- {as_text(change)}" for change in told.changes)
-        st.warning(f"Importing would drop or merge rows:\n\n{listed}", icon=":material/content_cut:")
+        st.warning(f"Importing would leave out or merge:\n\n{listed}", icon=":material/content_cut:")
     elif open_questions(told):
         st.info("Nothing is dropped or merged yet: see below which names may be one.", icon=":material/call_merge:")
     else:
         st.success("Nothing would be dropped or merged.", icon=":material/check_circle:")
+    for finding in told.unusable:
+        unusable(finding)
     others = told.frame()
-    others = others[others["level"] != "change"].reset_index(drop=True)
+    apart = others["code"].isin([finding.code for finding in told.unusable])
+    others = others[(others["level"] != "change") & ~apart].reset_index(drop=True)
     if len(others):
         table(others, "findings", name="findings", noun="finding")
     if told.rows_counted:

@@ -109,10 +109,11 @@ def examine(path: str, mapping: Mapped) -> Import | RatingImport | Columns:
     Raises:
         CrowdError: no crowd data, or a damaged file.
     """
-    from crowdcore.data import examine, examine_ratings
+    from crowdcore.data.validation.examine import examine_table
+    from crowdcore.data.validation.ratings import examine_rating_table
 
     how = dict(mapping)
-    return _read(examine_ratings if how.pop("kind", "") == "ratings" else examine, path, tuple(how.items()))
+    return _read(examine_rating_table if how.pop("kind", "") == "ratings" else examine_table, path, tuple(how.items()))
 
 
 def rating_values(path: str, mapping: Mapped) -> RatingValues | Columns:
@@ -125,11 +126,14 @@ def rating_values(path: str, mapping: Mapped) -> RatingValues | Columns:
 @st.cache_resource(show_spinner="Reading the file …", max_entries=8, hash_funcs={FunctionType: attrgetter("__name__")})
 def _read(read: Callable[..., T], path: str, mapping: Mapped) -> T | Columns:
     from crowdcore.data import MappingError
+    from crowdcore.data.validation.door import with_media_findings
+    from crowdcore.data.validation.examine import Examined
 
     try:
-        return run_confined(read, path, **dict(mapping))
+        found = run_confined(read, path, **dict(mapping))
     except MappingError as question:
         return question.columns, question.roles
+    return with_media_findings(found) if isinstance(found, Examined) else found  # opens images in children of its own
 
 
 def accept(examined: Import | RatingImport, path: str = "", mapping: Mapped = ()) -> str:

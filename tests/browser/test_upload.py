@@ -50,7 +50,7 @@ def test_a_file_with_faults_says_what_would_be_lost(page: Page) -> None:
     frame.loc[4, "label"] = None
     offer(page, "faults.csv", frame.to_csv(index=False).encode())
     warning = main(page).get_by_test_id("stAlert")
-    expect(warning).to_contain_text("would drop or merge")
+    expect(warning).to_contain_text("would leave out or merge")
     expect(warning).to_contain_text("row 5")
     main(page).get_by_role("button", name="Accept 1 change and open").click()
     expect(page).to_have_url(re.compile("/overview\\?dataset=faults-[0-9a-f]{10}"))

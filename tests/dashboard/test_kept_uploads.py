@@ -53,7 +53,7 @@ def test_a_file_that_was_not_opened_yet_is_listed_and_read_again() -> None:
     assert uploads.receive_again(upload.file) == path
     page = open_page("data", dataset="demo", view="Open a file", file=upload.file)
     assert "later: what was understood" in words(page)
-    assert "No column is called 'timestamp' or 'seconds', so drift and speed cannot be judged." in words(page)
+    assert "No column called 'timestamp' or 'seconds' holds times, so drift and speed cannot be judged." in words(page)
     timed = uploads.receive("timed.csv", io.BytesIO(b"task,worker,label,timestamp\nt1,ann,cat,5\nt2,ann,dog,9\n"))
     (upload,) = [one for one in kept_uploads.list_uploads() if one.name == "timed.csv"]
     assert uploads.receive_again(upload.file) == timed

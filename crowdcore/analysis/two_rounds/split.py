@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.verdicts.drift import TIME, times
+from crowdcore.analysis.verdicts.drift import times
 from crowdcore.core.errors import DataError, SettingError
 from crowdcore.core.types import BoolArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.times import TIME
 
 ROUND, HALVES, DATE = "round", "halves", "date"
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from scipy.special import kolmogorov
 
 from crowdcore.analysis.evaluation.paired_tests import holm
 from crowdcore.analysis.verdicts.peers import Peers
-from crowdcore.core.types import MILLISECONDS, FloatArray, IntArray
+from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.times import TIME, moments
 
-TIME = "timestamp"
-"""The column of `CrowdDataset.extra` that says when a label was given."""
 BREAK_MINUTES = 30.0
 """A longer gap between a worker's labels begins a new session."""
 _LEAST = 20  # labels below which a worker is not tested
@@ -41,19 +39,11 @@ class Drift:
 
 
 def times(dataset: CrowdDataset) -> FloatArray | None:
-    """(n_annotations,) when each label was given, in seconds or as written; None without times.
-
-    Numbers are seconds, or milliseconds since 1970 where they are too large for seconds.
-    """
+    """(n_annotations,) when each label was given (`moments`); None without times."""
     if dataset.extra is None or TIME not in dataset.extra:
         return None
-    column = dataset.extra[TIME]
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        moment = column.to_numpy(np.float64)
-        return np.where(np.abs(moment) > MILLISECONDS, moment / 1000, moment)
-    read = pd.to_datetime(column.astype("str"), utc=True, errors="coerce", format="ISO8601")
-    seconds = (read - pd.Timestamp(0, tz="UTC")).dt.total_seconds().to_numpy(np.float64)
-    return None if np.isnan(seconds).all() else seconds
+    when = moments(dataset.extra[TIME])
+    return None if np.isnan(when).all() else when
 
 
 def drift(dataset: CrowdDataset, peers: Peers) -> Drift | None:

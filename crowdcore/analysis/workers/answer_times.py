@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from crowdcore.analysis.verdicts.drift import BREAK_MINUTES, times
 from crowdcore.core.types import BoolArray, FloatArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.times import SECONDS, durations
 
 BY_GAPS = (
     "There is no column “seconds”: an answer's time is the gap to the same worker's label before, without breaks of "
@@ -53,8 +53,8 @@ def answer_times(dataset: CrowdDataset, break_minutes: float = BREAK_MINUTES) ->
         None without either column.
     """
     none = np.zeros(dataset.n_annotations, bool)
-    if dataset.extra is not None and "seconds" in dataset.extra:
-        seconds = pd.to_numeric(dataset.extra["seconds"], errors="coerce").to_numpy(np.float64)
+    if dataset.extra is not None and SECONDS in dataset.extra:
+        seconds = durations(dataset.extra[SECONDS])
         return None if np.isnan(seconds).all() else AnswerTimes(seconds, none, 0, 0.0, "the column seconds")
     moment = times(dataset)
     if moment is None:

@@ -13,6 +13,7 @@ from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.workers.quality import wilson
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.times import SECONDS, TIME, durations
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +76,9 @@ def worker_over_time(
     n = np.array([len(part) for part in parts])
     accuracy = np.array([belief[part].mean() for part in parts])
     low, high = wilson(accuracy, n.astype(np.float64), 0.95)
-    took = dataset.extra["seconds"].to_numpy(np.float64) if "seconds" in dataset.extra else None
+    took = durations(dataset.extra[SECONDS]) if SECONDS in dataset.extra else None
     seconds = [np.nan if took is None else _median(took[row[part]]) for part in parts]
-    begins = dataset.extra["timestamp"].astype("str").to_numpy(object)[row[[part[0] for part in parts]]]
+    begins = dataset.extra[TIME].astype("str").to_numpy(object)[row[[part[0] for part in parts]]]
     last = np.cumsum(n)
     return WorkerOverTime(
         last - n + 1, last, begins, accuracy, low, high, np.array(seconds), dataset.worker_ids[worker], truth.name

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from crowdcore.analysis.verdicts.drift import TIME, change_points, times
+from crowdcore.analysis.verdicts.drift import change_points, times
 from crowdcore.analysis.workers.speed import beside_others, timed_answers
 from crowdcore.core.types import AnyArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.times import TIME
 
 _LEAST = 5  # answers of a block
 _LEVEL = 0.05

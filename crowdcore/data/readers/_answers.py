@@ -89,15 +89,6 @@ def text_of(value: object) -> str | None:
     return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else str(value)
 
 
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        return float(value)
-    except (ValueError, OverflowError):
-        return None
-
-
 def media_of(fields: Mapping[str, Any]) -> dict[str, str]:
     """Text, image and sound among the named fields of a task; a single text under any name is the text."""
     texts = {name: value for name, value in fields.items() if isinstance(value, str) and value}
@@ -136,7 +127,7 @@ class Answers:
     task: list[str] = field(default_factory=list)
     worker: list[str | None] = field(default_factory=list)
     label: list[str] = field(default_factory=list)
-    seconds: list[float | None] = field(default_factory=list)
+    seconds: list[str | None] = field(default_factory=list)
     timestamp: list[str | None] = field(default_factory=list)
     tasks: dict[str, dict[str, str]] = field(default_factory=dict)
     gold: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -171,7 +162,7 @@ class Answers:
         self.task.append(task)
         self.worker.append(text_of(worker))
         self.label.append(chosen[0])
-        self.seconds.append(_number(seconds))
+        self.seconds.append(text_of(seconds))
         self.timestamp.append(iso_time(when))
 
     def leave_out(self, code: str, row: int, worker: object = None) -> None:
@@ -204,7 +195,7 @@ class Answers:
             said = f": {'; '.join(f.sentence for f in left)}" if left else ""
             raise DataError(f"No annotation is a choice of one class{said}", file=self.source.path)
         extra = {
-            "seconds": pa.array(self.seconds, pa.float64()),
+            "seconds": pa.array(self.seconds, pa.large_string()),
             "timestamp": pa.array(self.timestamp, pa.large_string()),
         }
         extra = {name: values for name, values in extra.items() if values.null_count < len(values)}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, timezone
 
-from crowdcore.core.types import MILLISECONDS
+import pandas as pd
+
+from crowdcore.data.times import moments
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _HOURS = {"UTC": 0, "GMT": 0, "PST": -8, "PDT": -7}
@@ -38,7 +40,7 @@ def _moment(value: object) -> datetime:
     if isinstance(value, datetime):
         return value
     if isinstance(value, int | float):
-        return datetime.fromtimestamp(value / (1000 if abs(value) > MILLISECONDS else 1), UTC)
+        return datetime.fromtimestamp(moments(pd.Series([value]))[0], UTC)
     text = str(value).strip()
     if (java := _JAVA.match(text)) and java[6] in _HOURS:
         month, day, hour, minute, second, zone, year = java.groups()

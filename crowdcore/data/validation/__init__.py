@@ -6,8 +6,9 @@ unless that is accepted.
 
 from __future__ import annotations
 
-from crowdcore.data.validation.examine import Import, examine, examine_source, read_dataset
-from crowdcore.data.validation.ratings import RatingImport, examine_rating_source, examine_ratings, read_ratings
+from crowdcore.data.validation.door import examine, examine_ratings
+from crowdcore.data.validation.examine import Import, examine_source, read_dataset
+from crowdcore.data.validation.ratings import RatingImport, examine_rating_source, read_ratings
 
 __all__ = [
     "Import",

@@ -24,6 +24,7 @@ from crowdcore.data.validation.multi_select import multi_selects
 from crowdcore.data.validation.names import clean_names, row_numbers
 from crowdcore.data.validation.numbered import by_level, dataset_parts, make_report, one_gold, without_repeats
 from crowdcore.data.validation.tasks import TaskList, number_tasks, split_codes
+from crowdcore.data.validation.times import readable_times
 from crowdcore.data.validation.variants import Merged, merge_variants, rename
 from crowdcore.data.validation.workers import listed_workers, number_workers
 
@@ -65,7 +66,8 @@ def assemble(raw: Raw, settings: ReadSettings, name: str) -> tuple[ImportReport,
     counts = tally(given.worker, given.label, len(workers), len(classes.names))
     findings += class_findings(classes, counts.per_class)
     findings += crowd_findings(counts, counted_sorted(given.task, len(tasks.ids)), tasks.ids, workers)
-    findings = by_level(findings)
+    raw, noticed = readable_times(raw, given.rows)
+    findings = by_level([*findings, *noticed])
     dataset = CrowdDataset(
         settings.name or name,
         classes.names,

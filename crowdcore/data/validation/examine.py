@@ -57,19 +57,8 @@ Import: TypeAlias = Examined[CrowdDataset]
 """An examined crowd, ready to be imported."""
 
 
-def examine(path: str | Path, **mapping: Any) -> Import:
-    """Read a file or folder and report what was understood, without taking it in.
-
-    Args:
-        path: a dataset folder, or a CSV, TSV, JSON, JSON lines or Parquet file.
-        mapping: fields of `ReadSettings`, where the content does not say enough: ``task="hit"``,
-            ``format="wide"``, ``classes=["no", "yes"]``, ``repeats="first"`` …
-
-    Raises:
-        MappingError: the columns do not say what they hold.
-        DataError: the file holds no crowd data, or is damaged; says where.
-        SettingError: a mapping that cannot be.
-    """
+def examine_table(path: str | Path, **mapping: Any) -> Import:
+    """Read a file or folder and report what was understood of its table: `examine` without what tasks show."""
     settings = ReadSettings(**mapping)
     return examine_source(open_source(path, settings), settings)
 
@@ -137,4 +126,4 @@ def read_dataset(path: str | Path, *, accept: bool = False, **mapping: Any) -> C
         >>> votes
         CrowdDataset('votes': 2 tasks, 2 workers, 2 classes, 3 annotations)
     """
-    return examine(path, **mapping).dataset(accept=accept)
+    return examine_table(path, **mapping).dataset(accept=accept)

@@ -13,6 +13,7 @@ from crowdcore.data.ratings import Labelled
 from crowdcore.data.readers.base import Raw
 from crowdcore.data.report import Finding, ImportReport, make_finding, plural
 from crowdcore.data.settings import ReadSettings
+from crowdcore.data.times import SECONDS, TIME
 from crowdcore.data.validation.annotations import Annotations
 from crowdcore.data.validation.attach import attach_extra, attach_file_row, attach_media, attach_rows
 from crowdcore.data.validation.names import row_numbers, string_index
@@ -95,6 +96,7 @@ def make_report(
     raw: Raw, source: str, dataset: Labelled, repeats: Repeats, findings: Sequence[Finding], **about: Any
 ) -> ImportReport:
     """The report of an import; ``about`` says what depends on the kind of label."""
+    extra = dataset.extra
     return ImportReport(
         source=source,
         format=raw.format,
@@ -110,5 +112,6 @@ def make_report(
         n_repeats=repeats.n_repeats,
         n_contradicting=int(repeats.contradicting.sum()),
         findings=tuple(findings),
+        times=() if extra is None else tuple(c for c in (TIME, SECONDS) if c in extra and extra[c].notna().any()),
         **about,
     )

@@ -26,23 +26,15 @@ from crowdcore.data.validation.names import clean_names, row_numbers
 from crowdcore.data.validation.numbered import by_level, dataset_parts, make_report, one_gold, without_repeats
 from crowdcore.data.validation.rating_numbers import inside_range, numbers_by_value, rating_numbers, rating_range
 from crowdcore.data.validation.tasks import TaskList, number_tasks, split_codes
+from crowdcore.data.validation.times import readable_times
 from crowdcore.data.validation.workers import number_workers
 
 RatingImport: TypeAlias = Examined[RatingDataset]
 """Examined ratings, ready to be imported."""
 
 
-def examine_ratings(path: str | Path, **mapping: Any) -> RatingImport:
-    """Read ratings from a file or folder and report what was understood, without taking them in.
-
-    Args:
-        path: a dataset folder, or a CSV, TSV, JSON, JSON lines or Parquet file, long or wide.
-        mapping: fields of `RatingSettings`: ``low=0, high=1``, ``levels=["bad", "fair", "good"]``, ``task="hit"`` …
-
-    Raises:
-        DataError: the range is not known, or the file holds no ratings, or is damaged; says where.
-        SettingError: a mapping that cannot be.
-    """
+def examine_rating_table(path: str | Path, **mapping: Any) -> RatingImport:
+    """Read ratings and report what was understood of the table: `examine_ratings` without what tasks show."""
     settings = RatingSettings(**mapping)
     return examine_rating_source(open_source(path, settings), settings)
 
@@ -74,7 +66,7 @@ def read_ratings(
         >>> stars
         RatingDataset('stars': 2 tasks, 2 workers, 3 ratings from 1 to 5)
     """
-    return examine_ratings(path, low=low, high=high, **mapping).dataset(accept=accept)
+    return examine_rating_table(path, low=low, high=high, **mapping).dataset(accept=accept)
 
 
 @frugal_memory()
@@ -120,7 +112,8 @@ def _assemble(raw: Raw, settings: RatingSettings, name: str) -> tuple[ImportRepo
     findings += noticed
     counts = tally_numbers(given.worker, given.label, len(workers))
     findings += crowd_findings(counts, counted_sorted(given.task, len(tasks.ids)), tasks.ids, workers)
-    findings = by_level(findings)
+    raw, noticed = readable_times(raw, given.rows)
+    findings = by_level([*findings, *noticed])
     dataset = RatingDataset(
         settings.name or name,
         low,

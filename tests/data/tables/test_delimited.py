@@ -33,7 +33,7 @@ def test_mixed_line_ends(write):
 
 
 def test_decimal_commas_do_not_mislead(write):
-    found = examine(write("task;worker;label;seconds\nt1;w1;cat;0,5\nt1;w2;dog;1,5\nt2;w1;dog;2,5\n"))
+    found = examine(write("task;worker;label;score\nt1;w1;cat;0,5\nt1;w2;dog;1,5\nt2;w1;dog;2,5\n"))
     assert found.report.delimiter == ";"
     assert rows(found.dataset()) == ROWS
 

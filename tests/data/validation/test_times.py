@@ -1,0 +1,114 @@
+"""Times that cannot be read are reported by row; with consent they are lost alone."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from crowdcore.core.errors import DataError
+from crowdcore.data import examine, examine_ratings, read_dataset, read_ratings, write_folder
+from crowdcore.data.times import durations, moments
+
+N = 12
+VOTES = pd.DataFrame(
+    {
+        "task": [f"t{i // 3}" for i in range(N)],
+        "worker": [f"w{i % 3}" for i in range(N)],
+        "label": ["4", "5", "4"] * 4,
+    }
+)
+NUMBERS = [str(1_700_000_000 + 10 * i) for i in range(N)]
+DATES = [f"2024-05-01T10:00:{i:02d}Z" for i in range(N)]
+
+
+def save(path, column, values):
+    """The votes with one more column, as a file of the path's kind; values are texts, None = missing."""
+    frame = VOTES.assign(**{column: pd.Series(values, dtype=object)})
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table({name: pa.array(frame[name].tolist()) for name in frame}), path)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(record) + "\n" for record in frame.to_dict("records")))
+    else:
+        frame.to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
+@pytest.mark.parametrize(
+    ("column", "values", "wrong"),
+    [
+        ("timestamp", NUMBERS, "soon"),
+        ("timestamp", NUMBERS, "2024-05-01T10:00:00Z"),
+        ("timestamp", DATES, "30/06/2024 10:00"),
+        ("timestamp", DATES, "1700000000"),
+        ("seconds", [str(i + 0.5) for i in range(N)], "3.2 s"),
+        ("seconds", [str(i) for i in range(N)], "-1"),
+        ("seconds", [str(i) for i in range(N)], "inf"),
+    ],
+)
+def test_one_cell_that_cannot_be_read_is_named_and_the_others_are_kept(tmp_path, kind, column, values, wrong):
+    values = [*values[:4], wrong, *values[5:]]
+    path = save(tmp_path / f"votes.{kind}", column, values)
+    report = examine(path).report
+    found = next(f for f in report.changes if f.code == f"{column}-unreadable")
+    assert (found.rows, found.column, found.examples, found.left_out) == ((5,), column, (wrong,), 0)
+    assert repr(wrong) in found.sentence
+    assert found.remedy
+    assert report.times == (column,)
+    with pytest.raises(DataError, match=r"votes: 1 cell cannot be read as .* \(column '.*'; row 5\)"):
+        read_dataset(path)
+    ds = read_dataset(path, accept=True)
+    assert ds.n_annotations == N
+    read = (moments if column == "timestamp" else durations)(ds.extra[column])
+    assert np.flatnonzero(np.isnan(read)).tolist() == np.flatnonzero(ds.file_row == 5).tolist() == [4]
+    again = read_dataset(write_folder(ds, tmp_path / "again"))  # no consent is asked for what is gone
+    np.testing.assert_array_equal((moments if column == "timestamp" else durations)(again.extra[column]), read)
+
+
+def test_ratings_report_times_as_classes_do(tmp_path):
+    path = save(tmp_path / "stars.csv", "timestamp", ["never", *NUMBERS[1:]])
+    found = examine_ratings(path, low=1, high=5).report.changes
+    assert [f.code for f in found] == ["timestamp-unreadable"]
+    assert read_ratings(path, 1, 5, accept=True).extra["timestamp"].isna().sum() == 1
+
+
+def test_numbers_in_words_of_their_own_are_times(tmp_path):
+    values = [f" {value}.0" if i % 2 else f"{int(value) / 1e9:.11f}e9" for i, value in enumerate(NUMBERS)]
+    ds = read_dataset(save(tmp_path / "votes.csv", "timestamp", values))
+    np.testing.assert_allclose(moments(ds.extra["timestamp"]), np.array(NUMBERS, float))
+
+
+def test_cells_said_to_be_missing_are_missing(tmp_path):
+    path = save(tmp_path / "votes.csv", "timestamp", ["NA", "", *NUMBERS[2:]])
+    assert [f.rows for f in examine(path).report.changes] == [(1,)]
+    assert read_dataset(path, missing=["NA"]).extra["timestamp"].isna().sum() == 2
+
+
+def test_rows_without_a_label_lose_no_time(tmp_path):
+    path = tmp_path / "votes.csv"
+    VOTES.assign(timestamp=["never", *NUMBERS[1:]], label=[None, *VOTES["label"][1:]]).to_csv(path, index=False)
+    assert [f.code for f in examine(path).report.changes] == ["missing-label"]
+
+
+def test_a_column_without_any_time_is_said_so(tmp_path):
+    report = examine(save(tmp_path / "votes.csv", "timestamp", ["morning"] * N)).report
+    assert report.changes[0].count == N
+    assert report.times == ()
+
+
+@pytest.mark.parametrize("unit", [1, 1e3, 1e6, 1e9])
+def test_seconds_milliseconds_microseconds_and_nanoseconds_since_1970(unit):
+    np.testing.assert_allclose(moments(pd.Series([1.7e9 * unit, np.nan])), [1.7e9, np.nan])
+
+
+def test_times_of_every_type():
+    when = pd.Series(pd.to_datetime(["2023-11-14T22:13:20Z", None], utc=True))
+    for values in (when, when.dt.tz_convert("Asia/Tokyo"), when.dt.tz_localize(None), when.astype("str")):
+        np.testing.assert_array_equal(moments(values), [1.7e9, np.nan])
+    for took in (pd.Series(pd.to_timedelta([1.5, None], unit="s")), pd.Series(["1.5", ""]), pd.Series([1.5, -2])):
+        np.testing.assert_array_equal(durations(took), [1.5, np.nan])
