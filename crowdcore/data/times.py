@@ -30,6 +30,11 @@ def moments(values: pd.Series) -> FloatArray:
         read = pd.to_datetime(values if is_date else values.astype("str"), utc=True, errors="coerce", format="ISO8601")
         found: FloatArray = (read - pd.Timestamp(0, tz="UTC")).dt.total_seconds().to_numpy(np.float64)
         return found if is_date else np.where(np.isfinite(number), np.nan, found)
+    return in_seconds(number)
+
+
+def in_seconds(number: FloatArray) -> FloatArray:
+    """Points in time as seconds: those too large for it are in milli-, micro- or nanoseconds since 1970."""
     for _ in range(3):
         number = np.where(np.abs(number) > _LARGEST, number / 1000, number)
     return number

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta, timezone
 
-import pandas as pd
+import numpy as np
 
-from crowdcore.data.times import moments
+from crowdcore.data.times import in_seconds
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _HOURS = {"UTC": 0, "GMT": 0, "PST": -8, "PDT": -7}
@@ -40,7 +40,7 @@ def _moment(value: object) -> datetime:
     if isinstance(value, datetime):
         return value
     if isinstance(value, int | float):
-        return datetime.fromtimestamp(moments(pd.Series([value]))[0], UTC)
+        return datetime.fromtimestamp(float(in_seconds(np.asarray(value, np.float64))), UTC)
     text = str(value).strip()
     if (java := _JAVA.match(text)) and java[6] in _HOURS:
         month, day, hour, minute, second, zone, year = java.groups()
