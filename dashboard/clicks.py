@@ -49,11 +49,11 @@ def _executed(manager: MediaFileManager, file_id: str) -> str:
     return _execute(manager, another())
 
 
-def _cleared(
-    queue: ForwardMsgQueue, retain_lifecycle_msgs: bool = False, fragment_ids_this_run: list[str] | None = None
-) -> None:
+def _cleared(queue: ForwardMsgQueue, **named: Any) -> None:
     """Empty the queue; answers stay where a run begins, and not where all has been sent."""
     answers = [message for message in queue._queue if message.WhichOneof("type") == "backend_operation_response"]
-    _clear(queue, retain_lifecycle_msgs, fragment_ids_this_run)
-    if retain_lifecycle_msgs and fragment_ids_this_run is None:  # a fragment leaves them there
+    _clear(queue, **named)
+    if (
+        named.get("retain_lifecycle_msgs") and named.get("fragment_ids_this_run") is None
+    ):  # a fragment leaves them there
         queue._queue += answers

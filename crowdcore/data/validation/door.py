@@ -66,12 +66,12 @@ def _about_images(dataset: Labelled) -> list[Finding]:
     names = image_names(dataset)
     if names is None:
         return []
+    given = names.dropna().astype(str)
+    if len(given) and given.map(is_address).all():
+        what = f"{plural(len(given), 'image')} given by address, such as {given.iloc[0]}"
+        return [Finding("images-by-address", "note", what, len(given), remedy=ADDRESSES)]
     faulty, unopened = image_faults(dataset)
-    remedy = _LATER.format("images")
-    if faulty and all(is_address(str(name)) for name in names.dropna()):
-        remedy = ADDRESSES
-    elif len(faulty) == dataset.n_tasks:
-        remedy = _NONE_THERE
+    remedy = _NONE_THERE if len(faulty) == dataset.n_tasks else _LATER.format("images")
     told = [_unusable(IMAGES, faulty, dataset.n_tasks, "an image that cannot be used", remedy)] if faulty else []
     if unopened:
         what = f"{plural(unopened, 'image file')} were not opened, as there are many; training on images opens all"
