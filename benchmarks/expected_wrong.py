@@ -5,11 +5,12 @@
 some with foils) and crowds on tasks with looks of their own, and prints a row for each kind and reference, and for all
 kinds of a group. ``python -m benchmarks.expected_wrong real [NAME …]`` does so on the classification sets with gold.
 
-Wrong: labels of Overview that are not the gold ones. Expected: ``Σ_i 1 - q_i``, if label and q_i take the labels of a task
-as independent given its class; as Overview does, with their dependence η (`Evidence`); and, of the same labels, by the
-reference's own posterior, as it is and tempered (`aggregation.temper`); by the independent one tempered so; and by the
-mean of the independent one and the reference's. Then η, what it is by gold, and the expected calibration
-error and the share of right labels among tasks called fine, both as if independent, and now.
+Wrong: labels that are not the gold ones, as if labels of a task were independent (before), and of Overview. Expected:
+``Σ_i 1 - q_i``, if label and q_i take the labels of a task as independent given its class; as Overview does, with their
+dependence η (`Evidence`); and, of the same labels, by the reference's own posterior, as it is and tempered
+(`aggregation.temper`); by the independent one tempered so; and by the mean of the independent one and the reference's.
+Then η, what it is by gold, and the expected calibration error and the share of right labels among tasks called fine,
+both as if independent, and now.
 """
 
 from __future__ import annotations
@@ -34,10 +35,11 @@ from crowdcore.data.dataset import CrowdDataset
 from tests.aggregation.crowds import DEPENDENT, INDEPENDENT, simulated
 
 REFERENCES = ("auto", "dawid-skene", "majority-vote")
-REAL = "bluebird cifar10n cifar10s judges_civil labelme leaves music possent product rte sentiment_amt temp".split()
-HEAD = "| crowd | reference | wrong | independent | **dependent** | own | own, tempered | tempered | mean with own "
-HEAD += "| η | η by gold | error, before | now | fine are right, before | now |"
-SUMS = 7  # columns that are numbers of labels
+REAL = ("bluebird", "cifar10n", "cifar10s", "judges_civil", "labelme", "leaves", "music", "possent", "product", "rte")
+REAL += ("sentiment_amt", "temp")
+COLUMNS = ("crowd", "reference", "wrong, before", "now", "independent", "**dependent**", "own", "own, tempered")
+COLUMNS += ("tempered", "mean with own", "η", "η by gold", "error, before", "now", "fine are right, before", "now")
+SUMS = 8  # columns that are numbers of labels
 LOOKS: Mapping[str, Mapping[str, Any]] = {
     "looks, 2 classes, 24 labels": {"per_task": 24, "n_workers": 24},
     "looks, 2 classes, 10 labels": {"per_task": 10, "look": 0.8},
@@ -58,9 +60,9 @@ def crowd_with_looks(
     look: float = 1.5,
     bias: float = 1.5,
 ) -> CrowdDataset:
-    """``P(y_i^r = l) ∝ exp(s_r [l = z_i] + b_rl + u_il)``: each task looks more like some classes than its own does.
+    """``P(y_i^r = l) ∝ exp(s_r [l = z_i] + b_rl + u_il)``: tasks have looks of their own, workers biases.
 
-    s_r is uniform in ``skill``; of two classes, the differences of b_r and of u_i have deviations ``bias`` and ``look``.
+    s_r is uniform in ``skill``; of two classes, differences of b_r and of u_i have deviations ``bias`` and ``look``.
     """
     rng = np.random.default_rng(seed)
     gold = rng.integers(n_classes, size=n_tasks)
@@ -75,7 +77,7 @@ def crowd_with_looks(
 
 
 def measured(crowd: CrowdDataset, reference: str) -> FloatArray:
-    """(13,) the columns of a row."""
+    """(14,) the columns of a row."""
     fit = cc.aggregation.get(reference).fit(crowd)
     truth = analysis.resolve_reference(crowd, fit)
     before, now = peer_beliefs(crowd, truth, dependence=0.0), peer_beliefs(crowd, truth)
@@ -85,12 +87,12 @@ def measured(crowd: CrowdDataset, reference: str) -> FloatArray:
     mean = (before.held_out + fit.posterior) / 2
     judged = np.flatnonzero(crowd.annotated & (crowd.gold >= 0))
     at = judged, new.label[judged]
-    wrong, as_before = (new.label != crowd.gold)[judged].sum(), (1 - old.sure[judged]).sum()
+    wrong = [(found.label != crowd.gold)[judged].sum() for found in (old, new)]
     others = [(1 - q[at]).sum() for q in (now.held_out, fit.posterior, own_tempered, tempered, mean)]
     with_gold = crowd.where((crowd.gold >= 0)[crowd.task])
     by_gold = agreement_beyond(with_gold, np.eye(crowd.n_classes)[crowd.gold])
     quality = np.transpose([_quality(found, crowd.gold) for found in (old, new)]).ravel()
-    return np.array([wrong, as_before, *others, now.dependence, by_gold, *quality])
+    return np.array([*wrong, (1 - old.sure[judged]).sum(), *others, now.dependence, by_gold, *quality])
 
 
 def _quality(found: analysis.TaskVerdicts, gold: IntArray) -> tuple[float, float]:
@@ -107,14 +109,14 @@ def show(name: str, reference: str, row: FloatArray) -> None:
 
 
 def main() -> None:
-    print(HEAD + "\n|---|---" + "|--:" * (HEAD.count("|") - 3) + "|")
+    print(f"| {' | '.join(COLUMNS)} |\n|---|---{'|--:' * (len(COLUMNS) - 2)}|")
     if sys.argv[1:2] == ["real"]:
         names = sys.argv[2:] or [name for name in REAL if name in list_datasets()]
         rows = np.array([[measured(cc.load_dataset(name), reference) for reference in REFERENCES] for name in names])
         for name, of_set in zip(names, rows, strict=True):
             for reference, row in zip(REFERENCES, of_set, strict=True):
                 show(name, reference, row)
-        times = rows[:, :, :1] / rows[:, :, 1:3]
+        times = rows[:, :, :2] / rows[:, :, 2:4]
         for reference, (before, now) in zip(REFERENCES, np.median(times, 0), strict=True):
             print(f"{reference}: wrong / expected, median of sets: as if independent {before:.1f}, dependent {now:.1f}")
         return

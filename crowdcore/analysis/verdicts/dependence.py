@@ -99,7 +99,7 @@ def agreement_beyond(dataset: CrowdDataset, posterior: FloatArray) -> float:
     return float(np.clip(eta - noise / eta, 0, _MOST)) if eta > 0 else 0.0
 
 
-def dependence_left(dataset: CrowdDataset, log_confusion: FloatArray, log_prior: FloatArray) -> float:
+def dependence_left(dataset: CrowdDataset, evidence: Evidence, log_prior: FloatArray) -> float:
     """η that the beliefs under η leave: the fixed point of ``η = agreement_beyond(q(η))``, reached from 0.
 
     Where labels agree beyond what q explains, q is less sure; and as q then explains less of the agreement, η grows a
@@ -107,10 +107,10 @@ def dependence_left(dataset: CrowdDataset, log_confusion: FloatArray, log_prior:
 
     Args:
         dataset: the annotations, no repeats.
-        log_confusion: (n_annotations, C) by confusions that are counted on the other tasks.
-        log_prior: (n_tasks, C) log class shares but for a constant of each task.
+        evidence: by confusions that are counted on the other tasks.
+        log_prior: (C,) or (n_tasks, C) log class shares but for a constant of each task.
     """
-    evidence, eta = Evidence(dataset, log_confusion), 0.0
+    eta = 0.0
     for _ in range(_ROUNDS):
         before, eta = eta, agreement_beyond(dataset, evidence.beliefs(eta, log_prior))
         if abs(eta - before) < _CLOSE:

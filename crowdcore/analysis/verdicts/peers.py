@@ -56,16 +56,18 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | No
     """One E-step of Dawid & Skene (1979) by the confusions that the reference shows, with and without each label.
 
     With counts n^r_ab of the reference (soft or hard) and the crowd's pooled confusion π^g,
-    ``π^r_ab = (n^r_ab + 4 π^g_ab) / (n^r_a + 4)``. All labels together say
-    ``q_i(c) ∝ ρ_c Π_s π^s[c, y_i^s]`` if they are independent; without worker r they say ``q_i^{-r}(c) ∝ q_i(c) / π^r[c, y_i^r]``, the cavity
-    distribution. So a worker is never judged by the own label, and workers with few labels do not get confusions
-    that fit them perfectly. Where the reference is gold, gold itself is the judge.
+    ``π^r_ab = (n^r_ab + 4 π^g_ab) / (n^r_a + 4)``. Were labels independent given the class, all together would say
+    ``q_i(c) ∝ ρ_c Π_s π^s[c, y_i^s]``, and without worker r ``q_i^{-r}(c) ∝ q_i(c) / π^r[c, y_i^r]``, the cavity
+    distribution, by which r is judged: never by the own label, and workers with few labels do not get confusions that
+    fit them perfectly. Where the reference is gold, gold itself is the judge.
 
     Those counts contain task i, so q_i knows its gold (or what the model made of it) beforehand: held against gold, it
     errs too rarely. ``held_out`` is q_i after task i has been taken out of n^s, π^g and ρ: exactly what a new count of
-    all other tasks gives. Labels of a task that is hard, or looks like another class, depend on each other, and a
-    product of π is too sure of it: instead of it, ``crowd`` and ``held_out`` take `Evidence` with the dependence η. Judges
-    stay products, as verdicts compare workers judged by them with each other.
+    all other tasks gives.
+
+    Labels of a task that is hard, or looks like another class, depend on each other, and the product is too sure of it:
+    ``crowd`` and ``held_out`` take `Evidence` with the dependence η instead. Judges stay products: verdicts compare
+    workers who are judged by the same ones.
 
     Args:
         dataset: the annotations.
@@ -77,7 +79,7 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | No
     """
     n_classes, n_workers = dataset.n_classes, dataset.n_workers
     refuse_beyond(
-        5 * 8 * dataset.n_annotations * n_classes,
+        6 * 8 * dataset.n_annotations * n_classes,
         f"Beliefs about {dataset.n_annotations:,} annotations and {n_classes:,} classes",
         "Merge classes, or look at fewer tasks.",
     )
@@ -93,10 +95,11 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | No
     rows = (counts + _SHRINKAGE * pooled) / (counts.sum(2, keepdims=True) + _SHRINKAGE)
     log_confusion, log_prior = np.log(rows), np.log(counts.sum((0, 2)) + _FLOOR)
     own = log_confusion.transpose(0, 2, 1)[worker, label]
-    without, change = _taken_out(*labels, own, counts, truth)
+    without, log_prior_without = _taken_out(*labels, own, counts, truth)
+    log_prior_without += log_prior
+    evidence, elsewhere = Evidence(once, own), Evidence(once, without)
     if dependence is None:
-        dependence = 0.0 if truth.checked else dependence_left(once, without, log_prior + change)
-    evidence = Evidence(once, own)
+        dependence = 0.0 if truth.checked else dependence_left(once, elsewhere, log_prior_without)
     if truth.checked:
         known = truth.labels[task]
         judge = np.where(known[:, None] >= 0, np.arange(n_classes) == known[:, None], np.nan)
@@ -107,7 +110,7 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | No
         judge = np.where(once.labels_per_task[task, None] > 1, beliefs, np.nan)
         sentence = BY_PEERS.format(name=truth.name)
     crowd = evidence.beliefs(dependence, log_prior)
-    held_out = Evidence(once, without).beliefs(dependence, log_prior + change)
+    held_out = elsewhere.beliefs(dependence, log_prior_without)
     return Peers(first, task, worker, label, judge, crowd, held_out, dependence, log_confusion, sentence)
 
 

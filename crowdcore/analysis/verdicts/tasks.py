@@ -95,8 +95,8 @@ def task_verdicts(
 ) -> TaskVerdicts:
     """Which labels to take, which tasks to label again, and which no label will settle.
 
-    With q_i what the labels say by confusions counted on the other tasks, as far as the labels of a task are independent
-    (`peer_beliefs`), and c its most probable class, or without gold that of all counts:
+    With q_i what the labels say by confusions counted on the other tasks, without gold as far as the labels of a task
+    are independent (`peer_beliefs`), and c its most probable class, or without gold that of all counts:
 
     - **ambiguous**: the labels' surprise ``-Σ_r log π^r[c, y_i^r]`` is beyond what the workers' confusions explain,
       and each of the two labels has at least the share ``split`` and two votes. The surprise is compared with a gamma

@@ -55,9 +55,7 @@ def test_the_belief_is_bayes_rule_by_a_new_count_of_the_other_tasks(eta: float) 
     label[repeat + 1] = (label[repeat] + 1) % 4
     repeated = replace(simulated, task=simulated.task[rows], worker=simulated.worker[rows], label=label, extra=None)
     for crowd in (simulated, repeated):
-        found = analysis.task_verdicts(
-            crowd, peers=peer_beliefs(crowd, analysis.resolve_reference(crowd, "gold"), eta)
-        )
+        found = analysis.task_verdicts(crowd, peers=peer_beliefs(crowd, analysis.resolve_reference(crowd, "gold"), eta))
         for task in (0, 7, 23):
             counts = analysis.worker_confusion(simulated.where(simulated.task != task)).counts
             pooled = counts.sum(0) + 0.5
