@@ -1,10 +1,11 @@
 """Can the statistics of mistakes be fooled? Shared mistakes, pairs and intervals of confusions on simulated crowds.
 
-``python -m benchmarks.mistakes [shared | pairs | intervals] [crowds]`` prints the tables of docs/results/mistakes.md.
-Shared mistakes: workers err individually; 1 or 2 % of the gold is wrong, or 10 % of the tasks mislead half of their
-workers to a class of their own. Any cell with q <= 0.05 is false. "Workers only" is the exact test over workers,
-without evidence over tasks. Pairs: tasks differ in difficulty (sd 2), workers in skill (sd 1.5), 20 % of the tasks have
-a foil; a copier takes half of the labels from another. Intervals: how many 95 % intervals hold the true entry.
+``python -m benchmarks.mistakes [shared | inferred | pairs | intervals] [crowds]`` prints the tables of
+docs/results/mistakes.md. Shared mistakes: workers err individually; 1 or 2 % of the gold is wrong, or 10 % of the
+tasks mislead half of their workers to a class of their own. Any cell with q <= 0.05 is false. "Workers only" is the
+exact test over workers, without evidence over tasks. Inferred: the same with few labels a task, where an aggregator
+says what is true. Pairs: tasks differ in difficulty (sd 2), workers in skill (sd 1.5), 20 % of the tasks have a foil;
+a copier takes half of the labels from another. Intervals: how many 95 % intervals hold the true entry.
 """
 
 from __future__ import annotations
@@ -98,6 +99,27 @@ def shared(crowds: int) -> None:
     print(f"\nMean power {before:.3f} → {after:.3f}: {after / before:.2f} of it, aim: at least .80")
 
 
+def inferred(crowds: int) -> None:
+    rng = np.random.default_rng(0)
+    print(
+        "| labels a task | mistakes | reference | a false cell | common: found | another |\n|---|---|---|---|---|---|"
+    )
+    for per_task in (2, 3, 4):
+        for kind in ("uniform", "own rows"):
+            made = [
+                [individual((20, 300, 4, per_task), kind, c, (0, 0), rng) for _ in range(crowds)] for c in (0.0, 0.6)
+            ]
+            for reference in ("gold", "auto", "dawid-skene", "majority-vote"):
+                (honest, _), (common, cells) = (zip(*each, strict=True) for each in made)
+                false, called = (
+                    np.array([analysis.shared_mistakes(each, reference).q_value <= LEVEL for each in some])
+                    for some in (honest, common)
+                )
+                right = np.array(cells)
+                shares = false.any((1, 2)).mean(), called[right].mean(), (called & ~right).any((1, 2)).mean()
+                print(f"| {per_task} | {kind} | {reference} | {' | '.join(f'{x:.2f}' for x in shares)} |", flush=True)
+
+
 def unequal(
     design: tuple[int, int, int, int], tasks: tuple[float, float, float], rng: np.random.Generator
 ) -> CrowdDataset:
@@ -170,7 +192,7 @@ def intervals(crowds: int) -> None:
         print(f"| {name} | " + " | ".join(f"{x:.3f}" for x in np.mean(held, axis=0)) + " |", flush=True)
 
 
-PARTS = {"shared": (shared, 40), "pairs": (pairs, 40), "intervals": (intervals, 10)}
+PARTS = {"shared": (shared, 40), "inferred": (inferred, 40), "pairs": (pairs, 40), "intervals": (intervals, 10)}
 
 
 def main() -> None:

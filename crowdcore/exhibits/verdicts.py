@@ -74,8 +74,9 @@ def verdicts(
         f"What the workers say together, weighed by their mistakes on the other {noun}s, contradicts {view.reference} "
         f"on {against:,} of {judged.sum():,} {noun}s."
         if view.truth.checked
-        else f"What the workers say together is wrong on about {tasks.in_doubt:,.0f} of {labelled:,} {noun}s if they "
-        "err independently, on more where they share mistakes."
+        else f"What the workers say together is wrong on about {tasks.in_doubt:,.0f} of {labelled:,} {noun}s, as far "
+        f"as their labels tell (dependence η = {tasks.dependence:.2f}). Mistakes that most workers of a {noun} make "
+        "alike look right without gold and come on top; on most real crowds with gold they were the larger part."
     )
     return Exhibit("verdicts", "Verdicts", None, table, (workers.truth, typical, wrong, workers.control))
 

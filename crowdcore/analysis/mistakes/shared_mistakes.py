@@ -9,7 +9,7 @@ import pandas as pd
 import scipy.sparse
 
 from crowdcore.analysis.evaluation.bootstrap import interval, weights
-from crowdcore.analysis.labels.votes import sparse_votes, tied_votes
+from crowdcore.analysis.labels.votes import majority_labels, sparse_votes, tied_votes
 from crowdcore.analysis.mistakes.significance import NULL, benjamini_hochberg, sharing_p_values
 from crowdcore.analysis.mistakes.task_evidence import task_evidence
 from crowdcore.analysis.reference import Reference, ReferenceLike, resolve_reference
@@ -43,7 +43,7 @@ UNTESTED = (
 )
 SOFT = "Workers, tasks and annotations are expected numbers under the reference's posterior."
 SOFT_TEST = "The test uses each task's most probable class as the truth and leaves out ties."
-TIED_VOTES = "Tasks whose votes tie are not tested: which of the tied labels is wrong is decided by the same labels."
+OVERRULED = "Tasks whose votes tie, or are overruled, are not tested: the same labels decide which of them are wrong."
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,14 +198,18 @@ def _decided(dataset: CrowdDataset, truth: Reference) -> IntArray:
     """(n_tasks,) labels of tasks that can be tested, else -1.
 
     Left out are tasks whose classes tie under the reference: broken by a rule, ties look like mistakes that workers
-    share. So do tied votes that a model of the same labels decides, by what is frequent or often mistaken.
+    share. So do tied votes that a model of the same labels decides, by what is frequent or often mistaken, and the
+    votes of most that it overrules: these alone would be wrong alike.
     """
     labels = truth.labels
     if truth.posterior is not None:
         top = np.where(truth.known, truth.posterior[np.arange(len(labels)), labels], np.nan)
         tied = (truth.posterior >= top[:, None] - 1e-9).sum(1) > 1
         labels = np.where(tied, -1, labels)
-    return np.where(tied_votes(sparse_votes(dataset)), -1, labels) if truth.aggregated else labels
+    if not truth.aggregated:
+        return labels
+    votes = sparse_votes(dataset)
+    return np.where((labels == majority_labels(votes)) & ~tied_votes(votes), labels, -1)
 
 
 def _notes(
@@ -221,7 +225,7 @@ def _notes(
         *([UNTESTED.format(classes=untested)] if untested else []),
         *([SOFT] if truth.soft else []),
         *([SOFT_TEST] if truth.soft and p_value is not None else []),
-        *([TIED_VOTES] if truth.aggregated and p_value is not None else []),
+        *([OVERRULED] if truth.aggregated and p_value is not None else []),
         *([CONSENSUS.format(name=truth.name)] if not truth.checked else []),
     )
 

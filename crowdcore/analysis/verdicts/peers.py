@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdcore.analysis.reference import Reference
+from crowdcore.analysis.verdicts.dependence import Evidence, dependence_left
 from crowdcore.analysis.workers.confusion import refuse_beyond, row_shares
 from crowdcore.core.kernels import confusion_counts, soft_confusion_counts, softmax_rows, vote_counts
 from crowdcore.core.types import FloatArray, IntArray
@@ -34,6 +35,7 @@ class Peers:
             0 and 1; NaN where there is no gold, or, without gold, no other label.
         crowd: (n_tasks, C) what all labels of a task say together, NaN without labels.
         held_out: (n_tasks, C) the same by confusions that are counted on the other tasks only.
+        dependence: η of the labels of a task, 0 where they are independent given its class (`Evidence`).
         log_confusion: (n_workers, C, C) log of the confusions that this rests on, row = true class.
         sentence: what is taken for the truth, in words.
     """
@@ -45,69 +47,77 @@ class Peers:
     judge: FloatArray
     crowd: FloatArray
     held_out: FloatArray
+    dependence: float
     log_confusion: FloatArray
     sentence: str
 
 
-def peer_beliefs(dataset: CrowdDataset, truth: Reference) -> Peers:
+def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | None = None) -> Peers:
     """One E-step of Dawid & Skene (1979) by the confusions that the reference shows, with and without each label.
 
     With counts n^r_ab of the reference (soft or hard) and the crowd's pooled confusion π^g,
-    ``π^r_ab = (n^r_ab + 4 π^g_ab) / (n^r_a + 4)``. All labels together say
-    ``q_i(c) ∝ ρ_c Π_s π^s[c, y_i^s]``; without worker r they say ``q_i^{-r}(c) ∝ q_i(c) / π^r[c, y_i^r]``, the cavity
-    distribution. So a worker is never judged by the own label, and workers with few labels do not get confusions
-    that fit them perfectly. Where the reference is gold, gold itself is the judge.
+    ``π^r_ab = (n^r_ab + 4 π^g_ab) / (n^r_a + 4)``. Were labels independent given the class, all together would say
+    ``q_i(c) ∝ ρ_c Π_s π^s[c, y_i^s]``, and without worker r ``q_i^{-r}(c) ∝ q_i(c) / π^r[c, y_i^r]``, the cavity
+    distribution, by which r is judged: never by the own label, and workers with few labels do not get confusions that
+    fit them perfectly. Where the reference is gold, gold itself is the judge.
 
     Those counts contain task i, so q_i knows its gold (or what the model made of it) beforehand: held against gold, it
     errs too rarely. ``held_out`` is q_i after task i has been taken out of n^s, π^g and ρ: exactly what a new count of
     all other tasks gives.
+
+    Labels of a task that is hard, or looks like another class, depend on each other, and the product is too sure of it:
+    ``crowd`` and ``held_out`` take `Evidence` with the dependence η instead. Judges stay products: verdicts compare
+    workers who are judged by the same ones.
+
+    Args:
+        dataset: the annotations.
+        truth: what confusions are counted against.
+        dependence: η; default: 0 by gold, against which labels can be held as they are, else `dependence_left`.
 
     Raises:
         DataError: arrays of annotations times classes that do not fit.
     """
     n_classes, n_workers = dataset.n_classes, dataset.n_workers
     refuse_beyond(
-        5 * 8 * dataset.n_annotations * n_classes,
+        6 * 8 * dataset.n_annotations * n_classes,
         f"Beliefs about {dataset.n_annotations:,} annotations and {n_classes:,} classes",
         "Merge classes, or look at fewer tasks.",
     )
     key = dataset.task.astype(np.int64) * n_workers + dataset.worker
-    first = np.unique(key, return_index=True)[1]
-    task, worker, label = dataset.task[first], dataset.worker[first], dataset.label[first]
-    labels = task, worker, label
+    first = np.sort(np.unique(key, return_index=True)[1])
+    once = dataset if len(first) == len(key) else dataset.where(np.isin(np.arange(len(key)), first))
+    labels = task, worker, label = once.task, once.worker, once.label
     if truth.posterior is None:
         counts = confusion_counts(*labels, truth.labels, n_workers, n_classes)
     else:
         counts = soft_confusion_counts(*labels, truth.posterior, n_workers)
     pooled = row_shares(counts.sum(0) + _FLOOR)
     rows = (counts + _SHRINKAGE * pooled) / (counts.sum(2, keepdims=True) + _SHRINKAGE)
-    log_confusion = np.log(rows)
-    prior = counts.sum((0, 2)) + _FLOOR
+    log_confusion, log_prior = np.log(rows), np.log(counts.sum((0, 2)) + _FLOOR)
     own = log_confusion.transpose(0, 2, 1)[worker, label]
-    start = np.searchsorted(task, np.arange(dataset.n_tasks))
-    total = np.full((dataset.n_tasks, n_classes), np.nan)
-    some = np.flatnonzero(dataset.annotated)
-    total[some] = np.add.reduceat(own, start[some], axis=0) + np.log(prior) if len(some) else 0.0
-    held_out = total + _taking_out(*labels, own, counts, truth)
+    without, log_prior_without = _taken_out(*labels, own, counts, truth)
+    log_prior_without += log_prior
+    evidence, elsewhere = Evidence(once, own), Evidence(once, without)
+    if dependence is None:
+        dependence = 0.0 if truth.checked else dependence_left(once, elsewhere, log_prior_without)
     if truth.checked:
         known = truth.labels[task]
         judge = np.where(known[:, None] >= 0, np.arange(n_classes) == known[:, None], np.nan)
         sentence = by_gold(dataset, truth)
     else:
-        others = np.bincount(task, minlength=dataset.n_tasks)[task] > 1
-        beliefs = total[task] - own
+        beliefs = (evidence.log(0.0) + log_prior)[task] - own
         softmax_rows(beliefs)
-        judge = np.where(others[:, None], beliefs, np.nan)
+        judge = np.where(once.labels_per_task[task, None] > 1, beliefs, np.nan)
         sentence = BY_PEERS.format(name=truth.name)
-    softmax_rows(total)
-    softmax_rows(held_out)
-    return Peers(first, task, worker, label, judge, total, held_out, log_confusion, sentence)
+    crowd = evidence.beliefs(dependence, log_prior)
+    held_out = elsewhere.beliefs(dependence, log_prior_without)
+    return Peers(first, task, worker, label, judge, crowd, held_out, dependence, log_confusion, sentence)
 
 
-def _taking_out(
+def _taken_out(
     task: IntArray, worker: IntArray, label: IntArray, own: FloatArray, counts: FloatArray, truth: Reference
-) -> FloatArray:
-    """(n_tasks, C) what log beliefs change by if each task is not counted in confusions and prior; ``own`` (A, C)."""
+) -> tuple[FloatArray, FloatArray]:
+    """``own`` (A, C) if its task is not counted, and (n_tasks, C) what that changes the log prior by."""
     n_tasks, n_classes = len(truth.labels), counts.shape[1]
     if truth.posterior is None:
         q = (np.arange(n_classes) == truth.labels[:, None]).astype(np.float64)
@@ -123,10 +133,9 @@ def _taking_out(
         of_class[true] - share * labels + _FLOOR * n_classes
     )
     n, total = counts.take(row * n_classes + given), counts.sum(2).take(row)
-    without = (n - share + _SHRINKAGE * pooled) / (total - share + _SHRINKAGE)
-    change = np.bincount(cell, np.log(without) - own.take(one * n_classes + true), n_tasks * n_classes)
-    change += np.log1p(-q * size[:, None] / (of_class + _FLOOR)).ravel()
-    return np.asarray(change.reshape(n_tasks, n_classes))
+    without = own.copy()
+    without[one, true] = np.log((n - share + _SHRINKAGE * pooled) / (total - share + _SHRINKAGE))
+    return without, np.log1p(-q * size[:, None] / (of_class + _FLOOR))
 
 
 def by_gold(dataset: CrowdDataset, truth: Reference) -> str:

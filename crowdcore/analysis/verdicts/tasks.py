@@ -45,12 +45,13 @@ class TaskVerdicts:
         verdict: str, a key of `TASK_VERDICTS`.
         reason: index into `REASONS`.
         label: what the labels together say; where the reference is gold, by confusions counted on the other tasks.
-        sure: the probability of that label, by the workers' confusions on the other tasks.
+        sure: the probability of that label, by the workers' confusions on the other tasks and the labels' dependence.
         second: the most frequent other label among those given, -1 without one.
         dissent: share of the second label.
         n_annotations: labels given.
         gold: the true class, -1 unknown; all -1 where the reference is not gold.
         q_value: of so much dissent by the workers' mistakes alone; Benjamini–Hochberg over the tasks tested.
+        dependence: η of the labels of a task, which the probabilities take into account.
         task_ids: names.
         reference: what confusions were counted against.
         truth: what was taken for the truth, in words.
@@ -65,6 +66,7 @@ class TaskVerdicts:
     n_annotations: IntArray
     gold: IntArray
     q_value: FloatArray
+    dependence: float
     task_ids: pd.Index[str]
     classes: tuple[str, ...]
     reference: str
@@ -93,8 +95,8 @@ def task_verdicts(
 ) -> TaskVerdicts:
     """Which labels to take, which tasks to label again, and which labels may not settle.
 
-    With q_i what the labels say by confusions counted on the other tasks (`peer_beliefs`), and c its most probable
-    class, or without gold that of all counts:
+    With q_i what the labels say by confusions counted on the other tasks, without gold as far as the labels of a task
+    are independent (`peer_beliefs`), and c its most probable class, or without gold that of all counts:
 
     - **ambiguous**: the labels' surprise ``-Σ_r log π^r[c, y_i^r]`` is beyond what the workers' confusions explain,
       and each of the two labels has at least the share ``split`` and two votes. The surprise is compared with a gamma
@@ -148,6 +150,7 @@ def task_verdicts(
         total,
         gold,
         q_value,
+        peers.dependence,
         dataset.task_ids,
         dataset.classes,
         truth.name,

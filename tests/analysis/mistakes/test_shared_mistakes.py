@@ -168,29 +168,35 @@ def test_a_consensus_carries_its_caution(crowd):
     assert not any("comes from" in note for note in shared_mistakes(crowd).notes)
 
 
-def two_labels_each(seed: int) -> CrowdDataset:
-    """Workers who err independently, two on each of 300 tasks, four classes, no gold."""
+def labels_each(seed: int, n: int) -> CrowdDataset:
+    """Workers who err independently, n on each of 300 tasks, four classes, no gold."""
     rng = np.random.default_rng(seed)
-    task, gold, right = np.repeat(np.arange(300), 2), rng.integers(0, 4, 300), rng.uniform(0.55, 0.85, 20)
-    worker = np.concatenate([rng.choice(20, 2, replace=False) for _ in range(300)])
-    label = np.where(rng.random(600) < right[worker], gold[task], (gold[task] + rng.integers(1, 4, 600)) % 4)
+    task, gold, right = np.repeat(np.arange(300), n), rng.integers(0, 4, 300), rng.uniform(0.55, 0.85, 20)
+    worker = np.concatenate([rng.choice(20, n, replace=False) for _ in range(300)])
+    own = rng.random(300 * n) < right[worker]
+    label = np.where(own, gold[task], (gold[task] + rng.integers(1, 4, 300 * n)) % 4)
     ids = (pd.Index([f"{kind}{n}" for n in range(size)]) for kind, size in (("t", 300), ("w", 20)))
     return CrowdDataset("pairs", tuple("abcd"), *ids, task, worker, label, np.full(300, -1))
 
 
 def test_a_model_that_decides_tied_votes_makes_no_shared_mistakes():
-    found = [shared_mistakes(two_labels_each(seed), "auto") for seed in range(4)]
+    found = [shared_mistakes(labels_each(seed, 2), "auto") for seed in range(4)]
     assert [int((result.q_value <= 0.05).sum()) for result in found] == [0, 0, 0, 0]
     assert found[0].annotations.sum() == pytest.approx(600)  # tied ones are counted, not tested
-    assert any("whose votes tie are not tested" in note for note in found[0].notes)
+    assert any("whose votes tie, or are overruled" in note for note in found[0].notes)
+
+
+def test_a_model_that_overrules_votes_makes_no_shared_mistakes():
+    found = [shared_mistakes(labels_each(seed, 3), "dawid-skene") for seed in range(40)]
+    assert sum(bool((result.q_value <= 0.05).any()) for result in found) <= 2  # at most 5 %
 
 
 @pytest.mark.parametrize("name", ["dawid-skene", "dawid-skene smoothing=0.5", "dawid-skene gold=20%", "crowd-kit:GLAD"])
 def test_tied_votes_are_left_out_whatever_the_settings_of_the_aggregator(name):
-    pairs = two_labels_each(0)
+    pairs = labels_each(0, 2)
     found = cc.aggregation.get("dawid-skene").fit(pairs)
     result = shared_mistakes(pairs, cc.analysis.Reference(name, found.labels, found.posterior))
-    assert any("whose votes tie are not tested" in note for note in result.notes)
+    assert any("whose votes tie, or are overruled" in note for note in result.notes)
 
 
 def test_significance_can_be_left_out(crowd):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import gmean
 
 from benchmarks.verdicts import honest_crowd
 from crowdcore import analysis
@@ -45,7 +46,8 @@ def test_labels_against_gold_are_told_apart_by_how_sure_they_are() -> None:
     assert (found.label[60], found.gold[60]) == (0, 1)
 
 
-def test_the_belief_is_bayes_rule_by_a_new_count_of_the_other_tasks() -> None:
+@pytest.mark.parametrize("eta", [0.0, 0.2])
+def test_the_belief_is_bayes_rule_by_a_new_count_of_the_other_tasks(eta: float) -> None:
     simulated = honest_crowd(4, n_tasks=40, n_workers=5)
     repeat = np.flatnonzero(simulated.task == 7)[:1]  # of a repeat the first label counts
     rows = np.r_[: repeat[0] + 1, repeat, repeat[0] + 1 : simulated.n_annotations]
@@ -53,16 +55,19 @@ def test_the_belief_is_bayes_rule_by_a_new_count_of_the_other_tasks() -> None:
     label[repeat + 1] = (label[repeat] + 1) % 4
     repeated = replace(simulated, task=simulated.task[rows], worker=simulated.worker[rows], label=label, extra=None)
     for crowd in (simulated, repeated):
-        found = analysis.task_verdicts(crowd)
+        found = analysis.task_verdicts(crowd, peers=peer_beliefs(crowd, analysis.resolve_reference(crowd, "gold"), eta))
         for task in (0, 7, 23):
             counts = analysis.worker_confusion(simulated.where(simulated.task != task)).counts
             pooled = counts.sum(0) + 0.5
             pooled /= pooled.sum(1, keepdims=True)
             belief = counts.sum((0, 2)) + 0.5
             own = simulated.task == task
-            for worker, given in zip(simulated.worker[own], simulated.label[own], strict=True):
-                shares = (counts[worker] + 4 * pooled) / (counts[worker].sum(1, keepdims=True) + 4)
-                belief = belief * shares[:, given]
+            worker, given = simulated.worker[own], simulated.label[own]
+            shares = (counts + 4 * pooled) / (counts.sum(2, keepdims=True) + 4)
+            for label, times in enumerate(np.bincount(given)):
+                if times:
+                    mean = gmean(shares[worker[given == label], :, label], 0)
+                    belief = belief * np.prod([(1 - eta) * mean + eta * k for k in range(times)], 0)
             assert found.sure[task] == pytest.approx(belief.max() / belief.sum())
             assert found.label[task] == belief.argmax()
 
@@ -75,7 +80,7 @@ def test_a_model_s_task_is_taken_out_by_what_it_counted() -> None:
     for task in (0, 7, 23):
         unknown = truth.posterior.copy()
         unknown[task] = np.nan  # the task is in no count
-        expected = peer_beliefs(simulated, replace(truth, posterior=unknown)).crowd[task]
+        expected = peer_beliefs(simulated, replace(truth, posterior=unknown), found.dependence).crowd[task]
         assert found.held_out[task] == pytest.approx(expected, abs=1e-4)
         assert not np.allclose(found.crowd[task], expected, atol=1e-4)
 
