@@ -72,11 +72,10 @@ def label_likelihood(
     for _ in range(_ROUNDS):
         evidence = annotations.log_evidence(q, _SMOOTHING, _POOLING)
         powers = [_likeliest_power(log_p, evidence) for log_p in each]
-        joint = torch.stack([log_softmax(power * log_p) + evidence for power, log_p in zip(powers, each, strict=True)])
-        q = softmax(joint).mean(0)
-    features = torch.stack([log_softmax(power * log_p) for power, log_p in zip(powers, each, strict=True)])
+        features = torch.stack([log_softmax(power * log_p) for power, log_p in zip(powers, each, strict=True)])
+        q = softmax(features + evidence).mean(0)
     shared = annotations.shared_mistakes(softmax(features).mean(0), annotations.confusion(q, _SMOOTHING, _POOLING))
-    return LabelEvidence(torch.logsumexp(joint, 2).numpy(), powers, shared)
+    return LabelEvidence(torch.logsumexp(features + evidence, 2).numpy(), powers, shared)
 
 
 def _likeliest_power(log_p: Tensor, evidence: Tensor) -> float:
