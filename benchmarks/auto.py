@@ -85,6 +85,21 @@ def skilled(seed: int, source: CrowdDataset, **settings: object) -> CrowdDataset
     return simulate.tanno(source, seed=seed, kind="hammer-spammer", **settings)
 
 
+def alike(seed: int, source: CrowdDataset, share: float = 0.6, n_examples: int = 3) -> CrowdDataset:
+    """Mistakes of a task are shared, and its features foretell them.
+
+    A share of the labels are what the task looks like to everyone: the class of the nearest of a few examples that
+    all have in mind. The other labels are the worker's own.
+    """
+    crowd, rng = skilled(seed, source, skill=0.5, n_workers=5), np.random.default_rng(seed)
+    x, label = np.asarray(source.features[np.arange(source.n_tasks)], np.float64), crowd.label.copy()
+    examples = [x[rng.choice(np.flatnonzero(source.gold == c), n_examples)] for c in range(source.n_classes)]
+    distance = [((x[:, None] - few) ** 2).sum(2).min(1) for few in examples]
+    seen = rng.random(len(label)) < share
+    label[seen] = np.argmin(distance, 0)[crowd.task[seen]]
+    return replace(crowd, label=label, truth=None)
+
+
 def unequal(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     return blobs(rng, 1.0, [0.7, 0.15, 0.08, 0.05, 0.02])
 
@@ -122,6 +137,9 @@ SETS: dict[str, Callable[[int], CrowdDataset]] = {
     "XOR of clusters": lambda s: common(s, tasks(s, xor)),
     "four clusters per class": lambda s: common(s, tasks(s, many)),
     "unequal classes": lambda s: skilled(s, tasks(s, unequal), skill=0.5, labels="one"),
+    "clusters, tasks look alike": lambda s: alike(s, tasks(s, blobs)),
+    "XOR, tasks look alike": lambda s: alike(s, tasks(s, xor)),
+    "unequal, tasks look alike": lambda s: alike(s, tasks(s, unequal)),
     "one worker": lambda s: skilled(s, tasks(s, blobs), skill=0.6, n_workers=1),
     "60 tasks, a label each": lambda s: skilled(s, tasks(s, blobs, 60), skill=0.6, labels="one"),
     "MNIST, common confusion .4": lambda s: common(s, pictures("mnist", s)),

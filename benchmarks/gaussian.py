@@ -79,8 +79,9 @@ def spread(values: list[FloatArray] | FloatArray) -> str:
 
 
 def targets_right(result: TrainingResult) -> tuple[float, float]:
-    """Share of training tasks whose posterior q has the gold class, and its calibration error."""
-    assert result.q is not None
+    """Share of training tasks whose posterior q has the gold class, and its calibration error; NaN without one."""
+    if result.q is None:  # of a mean whose heaviest part infers no posterior
+        return np.nan, np.nan
     gold = result.gold[: result.q.shape[1]]
     known = gold >= 0
     q = result.q[:1, known].astype(np.float64)

@@ -80,14 +80,14 @@ def table(rows: list[dict[str, Any]], kinds: bool = False) -> pd.DataFrame:
         return "–" if np.isnan(mean) else f"{mean:.2f}" + ("" if np.isnan(std) else f" ± {std:.2f}")
 
     told = []
-    several = len({r["features_seen"] for r in rows}) > 1
+    some = any(r["features_seen"] != "no" for r in rows)
     for r in sorted(rows, key=lambda r: list(SEEN).index(r["features_seen"])):
         common = {
             "seeds": len(r["seeds"]),
             "seconds": f"{r['seconds']:.1f}",
             "annotations/s": f"{r['annotations_per_second']:,.0f}",
         }
-        if several:
+        if some:
             common |= {"features without labels": SEEN[r["features_seen"]]}
         if kinds:
             common |= {"selected by": WAYS[r["selected_by"]], "names": NAMES.get(r["names"], r["names"])}

@@ -65,10 +65,10 @@ def accuracies(results: Results) -> Exhibit:
         return none_of("accuracy", "Test accuracy", why)
     rows: list[dict[str, object]] = []
     told = {name: comparison.row(result) for name, result in results.items()}
-    several = len({said["features_seen"] for said in told.values()}) > 1
+    some = any(said["features_seen"] != "no" for said in told.values())
     for name in sorted(told, key=lambda name: list(SEEN).index(told[name]["features_seen"])):
         said, result = told[name], results[name]
-        kind = {"features without labels": SEEN[said["features_seen"]]} if several else {}
+        kind = {"features without labels": SEEN[said["features_seen"]]} if some else {}
         kind |= {"selected by": WAYS[said["selected_by"]], "names": NAMES.get(said["names"], said["names"])}
         columns: dict[str, object] = {}
         for at in comparison.AT:

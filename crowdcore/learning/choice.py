@@ -6,18 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from scipy.optimize import linear_sum_assignment
-from torch import Tensor
 
 from crowdcore.core.method_string import Part
 from crowdcore.core.types import BoolArray, FloatArray, IntArray
-from crowdcore.learning.gaussian.evidence import Annotations
-from crowdcore.learning.networks.rows import log_softmax, softmax
 
-_POWERS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.25, 1.5, 2.0)
-_ROUNDS = 10  # of posterior and confusions
-_SMOOTHING, _POOLING = 0.1, 2.0  # of the confusions
 _RESAMPLES = 500
 _FEW = 0.8  # times the highest agreement with the labels: less is that of clusters that are no classes
 _CLEAR = 2.0  # standard errors of a paired difference that exclude a candidate
@@ -25,7 +18,6 @@ _SURE, _FEWEST = 3.0, 100  # the same, and tasks with gold, that end its trials 
 _STEPS, _EQUAL = 500, 50.0  # towards the likeliest weights; without gold, tasks that would have them equal
 _MANY = 0.1  # of the training tasks: candidates that name more of them differently are not alike
 _LIGHT = 0.05  # weight below which a candidate is not worth its training
-_SMALLEST = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,13 +113,13 @@ class Choice:
         unlike = [s.candidate for s, why in zip(self.scores, self.left_aside, strict=True) if why == _OTHER_NAMES]
         if unlike:
             return f"{' and '.join(unlike)} could be as good as {lead.candidate}, but would exchange classes. {remedy}"
-        parts = [s for s, weight in zip(self.scores, self.weight, strict=True) if weight > 0]
-        differ = float(np.any([part.predicted != lead.predicted for part in parts], 0).mean())
+        alike = [s for s, why in zip(self.scores, self.left_aside, strict=True) if why in ("", _BY_WEIGHT)]
+        differ = float(np.any([s.predicted != lead.predicted for s in alike], 0).mean())
         if differ > _MANY:
             return (
-                f"{' and '.join(part.candidate for part in parts)} name {100 * differ:.0f} % of the training tasks "
-                "differently, and the labels do not tell which is right: their mean may be worse than the best of "
-                "them. Gold of validation tasks tells, the more the surer."
+                f"{' and '.join(s.candidate for s in alike)} name {100 * differ:.0f} % of the training tasks "
+                "differently, and the labels do not tell which is right: what was chosen may not be the best. Gold of "
+                "validation tasks tells, the more the surer."
             )
         return None
 
@@ -246,55 +238,3 @@ def same_names(predicted: IntArray, other: IntArray) -> bool:
     n_classes = int(max(predicted.max(), other.max())) + 1
     together = np.bincount(predicted * n_classes + other, minlength=n_classes**2).reshape(n_classes, n_classes)
     return bool(together.trace() >= together[linear_sum_assignment(together, maximize=True)].sum())
-
-
-def label_agreement(predicted: IntArray, label: IntArray, n_classes: int) -> float:
-    """Share of labels that are what is predicted, under the names of the predicted classes that make it largest.
-
-    Args:
-        predicted: (A,) class predicted for the task of each label.
-        label: (A,).
-        n_classes: C.
-    """
-    together = np.bincount(predicted * n_classes + label, minlength=n_classes**2).reshape(n_classes, n_classes)
-    return float(together[linear_sum_assignment(together, maximize=True)].sum() / len(label))
-
-
-def label_likelihood(
-    probabilities: FloatArray, task: IntArray, worker: IntArray, label: IntArray, n_workers: int
-) -> tuple[FloatArray, list[float]]:
-    """``log Σ_c p_i(c) Π_r π^{r,-i}[c, y_i^r]`` of each task under each candidate, and the powers that p was raised to.
-
-    The confusions leave the task out, and are the same for all candidates: they follow from the mean of the candidates'
-    posteriors, and those from them, in rounds from vote shares. Every candidate's probabilities are raised to the power
-    under which the labels are most likely: what says nothing of the labels counts as equal probabilities. What a
-    candidate calls its classes does not matter: they are matched to those of the votes.
-
-    Args:
-        probabilities: (K, n, C) of K candidates for tasks that they were not fitted on, rows sum to 1.
-        task: (A,) 0 … n - 1.
-        worker: (A,).
-        label: (A,).
-        n_workers: R.
-
-    Returns:
-        (K, n) float64, and a power for each candidate.
-    """
-    tasks, workers, labels = (torch.from_numpy(np.array(part, np.int64)) for part in (task, worker, label))
-    n_tasks, n_classes = probabilities.shape[1:]
-    annotations = Annotations(tasks, workers, labels, n_tasks, n_workers, n_classes)
-    q = annotations.votes()
-    matched = [p[:, linear_sum_assignment(p.T @ q.numpy(), maximize=True)[1].argsort()] for p in probabilities]
-    each = [torch.from_numpy(np.log(np.maximum(p, _SMALLEST))) for p in matched]
-    for _ in range(_ROUNDS):
-        evidence = annotations.log_evidence(q, _SMOOTHING, _POOLING)
-        powers = [_likeliest_power(log_p, evidence) for log_p in each]
-        joint = torch.stack([log_softmax(power * log_p) + evidence for power, log_p in zip(powers, each, strict=True)])
-        q = softmax(joint).mean(0)
-    found: FloatArray = torch.logsumexp(joint, 2).numpy()
-    return found, powers
-
-
-def _likeliest_power(log_p: Tensor, evidence: Tensor) -> float:
-    """The power of p under which the labels are most likely, (n, C)."""
-    return max(_POWERS, key=lambda power: float(torch.logsumexp(log_softmax(power * log_p) + evidence, 1).mean()))

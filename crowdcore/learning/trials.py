@@ -14,7 +14,8 @@ from crowdcore.core.errors import CrowdError
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.index_table import NO_SPLIT
-from crowdcore.learning.choice import Choice, Scores, choose, hopeless, label_agreement, label_likelihood
+from crowdcore.learning.choice import Choice, Scores, choose, hopeless
+from crowdcore.learning.label_evidence import label_agreement, label_likelihood, trusted
 from crowdcore.learning.results.blended import raised
 from crowdcore.learning.results.result import TrainingResult
 from crowdcore.learning.training.events import EpochEvent, Event, Listener, NoteEvent
@@ -27,7 +28,6 @@ FOLDS, REPLICAS = 4, 2
 _MOST = 10_000  # training tasks that trials learn from
 _ENOUGH, _ENOUGH_GOLD = 500, 100  # training tasks, and those with gold if any, that trials have to predict
 _SURE = 3.0  # standard errors of the gain in accuracy that lets gold rename classes
-_PRIOR = 0.7  # weight of gaussian-em where no gold is known: networks learn shared mistakes more easily
 _LEAST = 1e-3  # probability of a true class: one task with gold shall not decide alone
 _TRAIN, _VALID = range(2)
 
@@ -59,6 +59,7 @@ class Trials:
     notes: list[str] = field(default_factory=list)
     left: list[dict[str, Any]] = field(default_factory=list)
     naming: dict[str, str] = field(default_factory=dict)
+    shared: float = 0.0
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
@@ -106,7 +107,14 @@ class Trials:
                     break
         scores = self._scores(tried, fold + 1)
         self.notes += filter(None, map(self.naming.get, tried))
-        return choose(scores)
+        choice = choose(scores)
+        lead = scores[choice.chosen]
+        if lead.prior and not len(self.judged):
+            self.notes.append(
+                f"A share of {self.shared:.2f} of the pairs of labels of one task agree beyond independent mistakes "
+                f"(η), and labels reward what foretells these: {lead.candidate} weighs {lead.prior:.2f} beforehand."
+            )
+        return choice
 
     def _enough(self, folds: int) -> bool:
         """Whether the first folds hold so many tasks that the others would hardly change the weights."""
@@ -188,10 +196,10 @@ class Trials:
         used = position[dataset.task] >= 0
         task, worker, label = position[dataset.task][used], dataset.worker[used], dataset.label[used]
         each = np.stack([found[train] for found in tried.values()])
-        likelihood, powers = label_likelihood(each, task, worker, label, dataset.n_workers)
+        likelihood, powers, self.shared = label_likelihood(each, task, worker, label, dataset.n_workers)
         gold, scores = dataset.gold[judged], []
         clusters = np.array([candidate.split()[0] == "gaussian-em" for candidate in tried])
-        prior = _PRIOR * clusters / max(clusters.sum(), 1)
+        prior = trusted(self.shared) * clusters / max(clusters.sum(), 1)
         for k, (candidate, found) in enumerate(tried.items()):
             line, of_gold, order = self._named(candidate, found[judged], gold)
             predicted = each[k][:, order].argmax(1)

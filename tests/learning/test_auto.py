@@ -37,6 +37,13 @@ def test_its_result_is_that_of_the_method_it_chose(tmp_path):
     assert [event.epoch for event in epochs if event.metrics] == [1, 2]
 
 
+def test_without_gold_it_says_how_far_it_trusts_gaussian_classes():
+    result = train(featured_crowd(n_tasks=200, per_task=3), "auto", **RUN, select_on="none")
+    assert "gaussian-em" in result.settings["chosen"]
+    said = [note for note in result.notes if "of the pairs of labels of one task agree beyond" in note]
+    assert len(said) == 1 and said[0].endswith("beforehand.") and "gaussian-em weighs " in said[0]
+
+
 def test_the_mean_of_two_methods_predicts_new_tasks_as_it_did_its_own(tmp_path):
     crowd = featured_crowd(n_tasks=120)
     line, gold = "0.70 dl-em^0.5 + 0.30 gaussian-em rounds=3", {"select_on": "gold"}

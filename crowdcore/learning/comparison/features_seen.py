@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
+from crowdcore.core import method_string
 from crowdcore.learning.results.result import TrainingResult
 
 Seen = Literal["no", "validation", "all"]
 SEEN: Mapping[Seen, str] = {
     "no": "none",
-    "validation": "those of validation",
-    "all": "all, the test features too",
+    "validation": "validation features",
+    "all": "the test features themselves",
 }
 """The three settings in words, by what a method calls them (``unlabelled``)."""
 
 
 def features_seen(result: TrainingResult) -> Seen:
-    """Which tasks' features a run saw without labels; most methods see none."""
-    found: Seen = result.settings.get("unlabelled", "no")
-    return found
+    """Which tasks' features a run, or a part of the mean that it chose, saw without labels; most methods see none."""
+    parts = method_string.read_mean(result.settings.get("chosen") or result.method)
+    own = [result.settings, *(method_string.read(part.line)[1] for part in parts)]
+    return max((settings.get("unlabelled", "no") for settings in own), key=list(SEEN).index)
 
 
 def apart(results: Iterable[TrainingResult]) -> str:

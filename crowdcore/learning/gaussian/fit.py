@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from crowdcore.aggregation._class_names import new_names
 from crowdcore.aggregation._decomposition import Decomposition
 from crowdcore.aggregation.conal_em import ConalEM
+from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray, IntArray
 from crowdcore.learning.gaussian.calibration import gold_power, posterior_power
 from crowdcore.learning.gaussian.classes import Blocks
@@ -33,19 +34,25 @@ _CALIBRATING = 20  # annotated tasks with gold, at least, that say how sure the 
 _CHUNK = 4096  # tasks at a time
 
 
-class GaussianSettings(EmOptions):
+class FeaturesSeen(Settings):
+    """Which features without labels shape the classes."""
+
+    unlabelled: Literal["no", "validation", "all"] = Field(
+        default="no",
+        title="Features without labels",
+        description="Features that shape Gaussian classes beside those of training tasks: no others, those of "
+        "validation tasks, or those of all tasks, the test features themselves. Never compare results of different "
+        "values.",
+    )
+
+
+class GaussianSettings(EmOptions, FeaturesSeen):
     """Settings of Gaussian classes: of the space, of what is seen, and of the EM."""
 
     gamma: float = Field(
         default=0.25, ge=0, title="Kernel width, γ", description="γ of the kernel; 0 = linear components."
     )
     dimensions: int = Field(default=300, ge=1, title="Dimensions", description="Principal components at most.")
-    unlabelled: Literal["no", "validation", "all"] = Field(
-        default="no",
-        title="Tasks without labels",
-        description="Features that shape the classes beside those of training tasks: none, those of validation tasks, "
-        "or those of all tasks, the test ones included. Never compare results of different values.",
-    )
     alternate: int = Field(
         default=0,
         ge=0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from pydantic import Field
 from torch import nn
@@ -12,11 +12,12 @@ from crowdcore.core.settings import Settings
 from crowdcore.core.types import AnyArray
 from crowdcore.learning import methods
 from crowdcore.learning.base import CrowdMethod, Network
+from crowdcore.learning.gaussian.fit import FeaturesSeen
 from crowdcore.learning.networks.blend import Blend
 from crowdcore.learning.training.problem import Problem
 
 
-class AutoSettings(Settings):
+class AutoSettings(FeaturesSeen):
     """Settings of auto."""
 
     chosen: str = Field(
@@ -25,12 +26,6 @@ class AutoSettings(Settings):
         description="A method with its settings, as in 'gaussian-em balance=0.3', or several with their weights, as in "
         "'0.7 gaussian-em + 0.3 dl-em^0.6' (^ is a power of its probabilities), to train without trials; empty: trials "
         "choose.",
-    )
-    unlabelled: Literal["no", "validation", "all"] = Field(
-        default="no",
-        title="Tasks without labels",
-        description="Features that gaussian-em uses beside those of training tasks: none, those of validation tasks, "
-        "or those of all tasks, the test ones included. Never compare results of different values.",
     )
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from crowdcore.cli._training import table
 from crowdcore.exhibits import comparison as exhibits
+from crowdcore.learning.comparison import summary
 from crowdcore.learning.comparison.comparability import warnings
+from crowdcore.learning.comparison.features_seen import features_seen
 from tests.learning.helpers import featured_crowd
 from tests.learning.made_up import made_up
 
@@ -21,7 +24,7 @@ def test_runs_that_saw_features_without_labels_stand_apart(crowd):
         for k, (name, seen) in enumerate([("all of them", "all"), ("none", "no"), ("none either", "no")])
     }
     assert exhibits.accuracies(results).table["run"].drop_duplicates().tolist()[0] == "none"
-    assert exhibits.accuracies(results).table["features without labels"].iloc[-1] == "all, the test features too"
+    assert exhibits.accuracies(results).table["features without labels"].iloc[-1] == "the test features themselves"
     for shown in exhibits.tests(results):
         assert shown.table.empty
         assert "cannot be tested against each other" in shown.notes[0]
@@ -29,3 +32,22 @@ def test_runs_that_saw_features_without_labels_stand_apart(crowd):
     alike = {name: results[name] for name in ("none", "none either")}
     assert "features without labels" not in exhibits.accuracies(alike).table
     assert not exhibits.over_seeds(alike).table.empty
+
+
+@pytest.mark.parametrize(
+    ("chosen", "seen"),
+    [
+        ("dl-em", "no"),
+        ("gaussian-em unlabelled=all", "all"),
+        ("0.6 dl-em^0.6 + 0.4 gaussian-em unlabelled=validation", "validation"),
+    ],
+)
+def test_what_auto_chose_may_have_seen_features_without_labels(crowd, chosen, seen):
+    result = made_up(crowd, "auto", settings={"unlabelled": "no", "chosen": chosen})
+    assert features_seen(result) == seen
+
+
+def test_a_table_of_one_kind_tells_it_too(crowd):
+    result = made_up(crowd, "gaussian-em", settings={"unlabelled": "all"})
+    for told in (exhibits.accuracies({"a": result}).table, table([summary.row(result)])):
+        assert set(told["features without labels"]) == {"the test features themselves"}
