@@ -66,12 +66,11 @@ def _about_images(dataset: Labelled) -> list[Finding]:
     names = image_names(dataset)
     if names is None:
         return []
+    if all(is_address(str(name)) for name in names.dropna()):
+        what = f"Images of {plural(int(names.notna().sum()), 'task')} are addresses"
+        return [Finding("image-addresses", "note", what, int(names.notna().sum()), remedy=ADDRESSES)]
     faulty, unopened = image_faults(dataset)
-    remedy = _LATER.format("images")
-    if faulty and all(is_address(str(name)) for name in names.dropna()):
-        remedy = ADDRESSES
-    elif len(faulty) == dataset.n_tasks:
-        remedy = _NONE_THERE
+    remedy = _NONE_THERE if len(faulty) == dataset.n_tasks else _LATER.format("images")
     told = [_unusable(IMAGES, faulty, dataset.n_tasks, "an image that cannot be used", remedy)] if faulty else []
     if unopened:
         what = f"{plural(unopened, 'image file')} were not opened, as there are many; training on images opens all"
