@@ -68,8 +68,8 @@ def _about_images(dataset: Labelled) -> list[Finding]:
         return []
     given = names.dropna().astype(str)
     if len(given) and given.map(is_address).all():
-        what = f"{plural(len(given), 'image')} given by address, such as {given.iloc[0]}"
-        return [Finding("images-by-address", "note", what, len(given), remedy=ADDRESSES)]
+        what = f"Images of {plural(len(given), 'task')} are addresses"
+        return [Finding("image-addresses", "note", what, len(given), remedy=ADDRESSES)]
     faulty, unopened = image_faults(dataset)
     remedy = _NONE_THERE if len(faulty) == dataset.n_tasks else _LATER.format("images")
     told = [_unusable(IMAGES, faulty, dataset.n_tasks, "an image that cannot be used", remedy)] if faulty else []

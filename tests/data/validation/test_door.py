@@ -46,8 +46,12 @@ def test_a_table_without_its_images_says_where_they_belong(tmp_path):
     told = next(f for f in report.findings if f.code == "unusable-images")
     assert "t00: a.png is missing" in told.sentence
     assert "a ZIP of both" in told.remedy
-    addresses = examine(votes(tmp_path, image=["https://x.org/a.png", "https://x.org/b.png"])).report
-    assert "not fetched unasked" in next(f for f in addresses.findings if f.code == "images-by-address").remedy
+
+
+def test_images_elsewhere_are_a_note(tmp_path):
+    report = examine(votes(tmp_path, image=["https://x.org/a.png", "https://x.org/b.png"])).report
+    assert not report.unusable
+    assert "note: Images of 2 tasks are addresses. Addresses are not" in report.text()
 
 
 def test_of_very_many_images_all_are_looked_for_and_some_opened(tmp_path):
