@@ -29,6 +29,7 @@ _DELIMITERS = (",", "\t", ";", "|", " ")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
 _UNFILLED = ["Approve", "Reject"]  # columns that Mechanical Turk names last, and for which its rows have no cells
+_RAGGED = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected \d+ columns, got (\d+)")
 _NUMBER = re.compile(r"^\s*(-?[0-9]+(\.[0-9]*)?)?\s*$")
 
 
@@ -65,10 +66,9 @@ class DelimitedTable(Table):
         """Batches of up to 1 MiB of text, or 8 MiB once a row is longer."""
         n = 0  # rows given so far
         for block in (min(USUAL_BLOCK, BLOCK), BLOCK):
-            ragged: list[tuple[int | None, int]] = []
             seen = 0
             try:
-                for batch in self._batches(columns, block, ragged):
+                for batch in self._batches(columns, block):
                     before, seen = seen, seen + batch.num_rows
                     if seen > n:
                         yield batch.slice(n - before) if before < n else batch
@@ -76,17 +76,16 @@ class DelimitedTable(Table):
                 return
             except (pa.ArrowException, UnicodeError, OSError) as error:
                 if block == BLOCK or not _is_too_long(error):
-                    raise self._fault(error, ragged, n) from None
+                    raise self._fault(error, n) from None
 
-    def _batches(self, columns: tuple[str, ...], block: int, ragged: list[tuple[int | None, int]]) -> Iterator[Arrow]:
-        """The rows in blocks of some bytes; ``ragged`` takes the first row with another number of cells."""
+    def _batches(self, columns: tuple[str, ...], block: int) -> Iterator[Arrow]:
+        """The rows in blocks of some bytes.
+
+        No handler of invalid rows: one of Arrow's threads lets go of it after the last row, and aborts the process if
+        that is just ending.
+        """
         numbered = [f"{i}" for i in range(len(self.columns))]
         wanted = [self.columns.index(name) for name in columns]
-
-        def remember(row: Arrow) -> str:
-            ragged.append((row.number, row.actual_columns))
-            return "error"
-
         reader = pa_csv.open_csv(
             self.path,
             read_options=pa_csv.ReadOptions(
@@ -97,9 +96,7 @@ class DelimitedTable(Table):
                 block_size=block,
                 use_threads=False,  # as fast here, and only so do errors carry their row
             ),
-            parse_options=pa_csv.ParseOptions(
-                delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=remember
-            ),
+            parse_options=pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             convert_options=pa_csv.ConvertOptions(
                 include_columns=[numbered[i] for i in wanted],
                 column_types=dict.fromkeys(numbered, pa.large_string()),
@@ -111,11 +108,11 @@ class DelimitedTable(Table):
             if number % RELEASED == 0:
                 release_memory()
 
-    def _fault(self, error: Exception, ragged: list[tuple[int | None, int]], n: int) -> DataError:
-        if ragged:
-            number, cells = ragged[0]
-            row = None if number is None else number - int(self.header)
-            sentence = f"This row has {plural(cells, 'cell')}, but there are {len(self.columns)} columns"
+    def _fault(self, error: Exception, n: int) -> DataError:
+        if ragged := _RAGGED.match(str(error)):
+            number, cells = ragged.groups()
+            row = None if number is None else int(number) - int(self.header)
+            sentence = f"This row has {plural(int(cells), 'cell')}, but there are {len(self.columns)} columns"
             remedy = "Quote cells that hold the delimiter, and close every quote."
             return DataError(sentence, remedy, file=self.path, row=row, header=self.header)
         if _is_too_long(error):
