@@ -14,7 +14,7 @@ from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 BY_PEERS = (
-    "There is no gold here: a label is judged by the labels of the other workers on its task (one step of "
+    "Gold is not used: a label is judged by the labels of the other workers on its task (one step of "
     "Dawid–Skene's model, with confusions counted against {name!r})."
 )
 _SHRINKAGE = 4.0  # pseudo-labels by which a row of a worker's confusion is pulled to the crowd's
