@@ -53,7 +53,6 @@ def _cleared(queue: ForwardMsgQueue, **named: Any) -> None:
     """Empty the queue; answers stay where a run begins, and not where all has been sent."""
     answers = [message for message in queue._queue if message.WhichOneof("type") == "backend_operation_response"]
     _clear(queue, **named)
-    if (
-        named.get("retain_lifecycle_msgs") and named.get("fragment_ids_this_run") is None
-    ):  # a fragment leaves them there
+    begins, fragment = named.get("retain_lifecycle_msgs"), named.get("fragment_ids_this_run") is not None
+    if begins and not fragment:  # a fragment leaves them there
         queue._queue += answers

@@ -8,7 +8,7 @@ import numpy as np
 
 from crowdcore.aggregation._pooling import pooled_confusion
 from crowdcore.core.kernels import cell_counts
-from crowdcore.core.types import FloatArray
+from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 _LIKELY = 6  # classes of a task that the expected agreement looks at
@@ -36,6 +36,28 @@ class Dependence(NamedTuple):
         return self.z > _SIGNIFICANT
 
 
+def beyond_independent(
+    task: IntArray, label: IntArray, rows: FloatArray, weight: FloatArray, n_classes: int
+) -> tuple[FloatArray, FloatArray]:
+    """(n,) ``agreeing_i - e_i`` and ``pairs_i - e_i`` of n tasks with two labels or more.
+
+    ``e_i = Σ_c q_i(c) Σ_{r<s} Σ_l π^r[c, l] π^s[c, l]`` pairs agree if mistakes are independent.
+
+    Args:
+        task: (A,) 0 … n - 1, ascending.
+        label: (A,).
+        rows: (A, K, C) rows ``π^r[c]`` of the worker's confusion for the K likeliest classes of the task.
+        weight: (n, K) probabilities of these classes.
+        n_classes: C.
+    """
+    first = np.flatnonzero(np.diff(task, prepend=-1))
+    together, alone = np.add.reduceat(rows, first, axis=0), np.add.reduceat(rows * rows, first, axis=0)
+    expected = (weight / weight.sum(1, keepdims=True) * (together * together - alone).sum(2)).sum(1) / 2
+    votes = np.bincount(task * n_classes + label, minlength=len(first) * n_classes).reshape(-1, n_classes)
+    agreeing, labels = (votes * (votes - 1)).sum(1) / 2, votes.sum(1)
+    return agreeing - expected, labels * (labels - 1) / 2 - expected
+
+
 def measure(dataset: CrowdDataset, posterior: FloatArray) -> Dependence:
     """η of a posterior: ``Σ_i (agreeing_i - e_i) / Σ_i (pairs_i - e_i)``.
 
@@ -55,15 +77,9 @@ def measure(dataset: CrowdDataset, posterior: FloatArray) -> Dependence:
         return Dependence(0.0, 0.0, 1.0)
     some = chosen[dataset.task]
     task, worker, label = (np.cumsum(chosen) - 1)[dataset.task[some]], dataset.worker[some], dataset.label[some]
-    first = np.flatnonzero(np.diff(task, prepend=-1))
     top = np.argsort(-q[chosen], axis=1, kind="stable")[:, :likely]
-    weight = np.take_along_axis(q[chosen], top, 1)
     rows = confusion[worker[:, None], top[task]]
-    together, alone = np.add.reduceat(rows, first, axis=0), np.add.reduceat(rows * rows, first, axis=0)
-    expected = (weight / weight.sum(1, keepdims=True) * (together * together - alone).sum(2)).sum(1) / 2
-    votes = np.bincount(task * n_classes + label, minlength=len(first) * n_classes).reshape(-1, n_classes)
-    agreeing, labels = (votes * (votes - 1)).sum(1) / 2, votes.sum(1)
-    excess, room = agreeing - expected, labels * (labels - 1) / 2 - expected
+    excess, room = beyond_independent(task, label, rows, np.take_along_axis(q[chosen], top, 1), n_classes)
     eta = float(np.clip(excess.sum() / max(room.sum(), 1e-12), 0, 1))
     spread = float(np.sqrt(((excess - excess.mean()) ** 2).sum()))
     share = float(independent_share(dataset, eta)[dataset.annotated].mean())

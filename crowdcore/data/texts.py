@@ -21,19 +21,23 @@ def given_texts(
     Raises:
         DataError: no task has a text.
     """
-    columns = dataset.media.columns if dataset.media else None
-    if columns is None or "text" not in columns:
+    texts = _texts(dataset)
+    if texts is None:
         raise DataError(f"{dataset.name} has no texts", remedy)
-    return columns["text"].reindex(range(dataset.n_tasks))
+    return texts
 
 
 def blank_texts(dataset: Labelled) -> dict[str, str]:
     """Task id -> what is wrong with its text; empty where no task has a text."""
-    columns = dataset.media.columns if dataset.media else None
-    if columns is None or "text" not in columns:
+    texts = _texts(dataset)
+    if texts is None:
         return {}
-    blank = _blank(columns["text"].reindex(range(dataset.n_tasks)))
-    return {str(task): "the text is empty" for task in dataset.task_ids[blank.to_numpy()]}
+    return {str(task): "the text is empty" for task in dataset.task_ids[_blank(texts).to_numpy()]}
+
+
+def _texts(dataset: Labelled) -> pd.Series[Any] | None:
+    columns = dataset.media.columns if dataset.media else None
+    return None if columns is None or "text" not in columns else columns["text"].reindex(range(dataset.n_tasks))
 
 
 def _blank(texts: pd.Series[Any]) -> pd.Series[bool]:

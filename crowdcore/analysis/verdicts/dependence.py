@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import softmax
 
+from crowdcore.aggregation._dependence import beyond_independent
 from crowdcore.analysis.workers.confusion import row_shares
-from crowdcore.core.kernels import soft_confusion_counts, vote_counts
+from crowdcore.core.kernels import soft_confusion_counts
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -86,13 +87,8 @@ def agreement_beyond(dataset: CrowdDataset, posterior: FloatArray) -> float:
     shares[np.arange(len(rows)), :, dataset.label[rows]] -= weight
     total = shares.sum(2, keepdims=True)
     shares = np.where(total > _ENOUGH, shares / np.maximum(total, _ENOUGH), crowd[top])
-    start = np.flatnonzero(np.diff(task[rows], prepend=-1))
-    together, alone = np.add.reduceat(shares, start, axis=0), np.add.reduceat(shares * shares, start, axis=0)
-    weight = weight[start] / weight[start].sum(1, keepdims=True)
-    expected = (weight * (together * together - alone).sum(2)).sum(1) / 2
-    votes = vote_counts(task, dataset.label, dataset.n_tasks, n_classes)[several]
-    agreeing, labels = (votes * (votes - 1)).sum(1) / 2, votes.sum(1)
-    beyond, room = agreeing - expected, labels * (labels - 1) / 2 - expected
+    number, likeliest = (np.cumsum(several) - 1)[task[rows]], np.flatnonzero(np.diff(task[rows], prepend=-1))
+    beyond, room = beyond_independent(number, dataset.label[rows], shares, weight[likeliest], n_classes)
     all_room = 1 + room.sum()  # one pair more, for crowds without any mistake
     eta = beyond.sum() / all_room
     noise = ((beyond - eta * room) ** 2).sum() / all_room**2
