@@ -70,7 +70,8 @@ def ratings_from_frame(
 
     Args:
         frame: long (task, worker, rating, or aliases of them), or wide (a row per task, a column per worker).
-        low, high: the range; may be left out with ``levels``.
+        low: lowest rating; may be left out with ``levels``.
+        high: highest rating, likewise.
         gold: true ratings, as for `from_frame`.
         accept: leave out what is no number or outside the range; ``notes`` of the dataset keep what.
         mapping: fields of `crowdcore.data.RatingSettings`: ``worker="who"``, ``levels=["bad", "fair", "good"]`` …

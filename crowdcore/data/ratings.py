@@ -25,7 +25,8 @@ class RatingDataset(IndexTable):
 
     Args:
         name: what the dataset is called.
-        low, high: the range of the ratings, in their unit; both ends can be given.
+        low: lowest rating that can be given, in the ratings' unit.
+        high: highest rating that can be given.
         task_ids: (n_tasks,) unique strings.
         worker_ids: (n_workers,) unique strings.
         task: (n_annotations,) int32 task number, ascending.

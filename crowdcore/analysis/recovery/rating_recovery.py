@@ -27,8 +27,10 @@ class RatingRecovery:
         n_ratings: (R,) ratings of each.
         planted_bias: (R,) mean over a worker's tasks of how far its line lies above the truth.
         bias: (R,) mean of rating − reference.
-        planted_scale, scale: (R,) slopes on the truth.
-        planted_noise, spread: (R,) standard deviation around the line, and of rating − reference.
+        planted_scale: (R,) slopes on the truth.
+        scale: (R,) slopes on the reference.
+        planted_noise: (R,) standard deviation around the line.
+        spread: (R,) standard deviation of rating − reference.
         pairs: whose errors are alike, by the reference.
         shared: bias of the crowd over the range of the reference.
         planted_shared: (n_bins,) bias of the crowd's mean line in the middle of each bin.

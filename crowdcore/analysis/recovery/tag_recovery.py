@@ -25,8 +25,10 @@ class TagRecovery:
     Args:
         reference: what was taken for the truth.
         scores: of the reference's own tags, by gold.
-        true, found: confusions of the workers by gold and by the reference.
-        true_rates, found_rates: (R, 3) share of the true spans in a worker's sentences, by kind of error (`KINDS`).
+        true: confusions of the workers by gold.
+        found: confusions of the workers by the reference.
+        true_rates: (R, 3) share of the true spans in a worker's sentences, by kind of error (`KINDS`), by gold.
+        found_rates: (R, 3) the same by the reference.
     """
 
     reference: str

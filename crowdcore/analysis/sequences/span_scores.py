@@ -26,7 +26,9 @@ class TaggingScores:
         recall: share of the true spans that were given.
         f1: their harmonic mean.
         token_accuracy: share of the tokens with the same tag.
-        n_true, n_given, n_exact: spans.
+        n_true: number of true spans.
+        n_given: number of given spans.
+        n_exact: number of given spans that are true.
     """
 
     precision: float
@@ -112,7 +114,8 @@ class SpanScores:
         inside: (R,) tags ``I-`` that the worker gave.
         invalid: (R,) those of them that follow ``O``, another type or the start of the sentence.
         value: (3, R) precision, recall, F1.
-        low, high: (3, R) limits of the bootstrap interval over sentences, None if not asked for.
+        low: (3, R) lower limits of the bootstrap interval over sentences, None without one.
+        high: (3, R) upper limits.
         level: of the interval.
     """
 

@@ -47,7 +47,8 @@ def read_ratings(
     Args:
         path: a dataset folder, or a CSV, TSV, JSON, JSON lines or Parquet file: long (task, worker, number) or wide
             (a row per task, a column per worker).
-        low, high: the range; may be left out where a folder's classes.txt says it, or with ``levels``.
+        low: lowest rating; may be left out where a folder's classes.txt says it, or with ``levels``.
+        high: highest rating, likewise.
         accept: leave out what is no number or outside the range; ``notes`` of the dataset keep what.
         mapping: fields of `RatingSettings`, as for `examine_ratings`.
 

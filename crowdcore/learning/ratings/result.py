@@ -60,7 +60,8 @@ class RatingsResult:
         settings: the method's settings.
         training: the trainer's settings.
         seeds: (S,).
-        low, high: the range of the ratings.
+        low: lowest rating that can be given.
+        high: highest rating that can be given.
         task: (n,) dataset task number behind each column of the predictions.
         split: (n,) index into train, valid, test, unlabelled: the role each task had.
         gold: (n,) true rating, NaN = unknown.

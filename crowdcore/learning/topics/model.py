@@ -28,10 +28,9 @@ class TopicSettings(Fitting):
 
 @dataclass(frozen=True, eq=False)
 class TopicModel(FittedTopics):
-    """What was learnt; rows of confusions are true classes, and sum to 1 as those of topics do.
+    """A fitted model, with the fields of `FittedTopics`; rows of confusions (by true class) and of topics sum to 1.
 
     Args:
-        vocabulary, topic_parameter, tasks, topic_shares, bound: see `FittedTopics`.
         settings: it was fitted with.
         classes: names of the C classes.
         weights: (C, K) η of the softmax regression on a text's topic shares.

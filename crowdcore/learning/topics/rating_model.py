@@ -40,10 +40,9 @@ class RatingTopicSettings(Fitting):
 
 @dataclass(frozen=True, eq=False)
 class RatingTopicModel(FittedTopics):
-    """What was learnt, in the dataset's unit.
+    """A fitted model in the dataset's unit, with the fields of `FittedTopics`.
 
     Args:
-        vocabulary, topic_parameter, tasks, topic_shares, bound: see `FittedTopics`.
         settings: it was fitted with.
         centre: mean of all ratings.
         weights: (K,) η, how far above it texts of a single topic are.
