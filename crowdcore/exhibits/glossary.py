@@ -73,7 +73,7 @@ def as_markdown() -> str:
     """The page of the docs."""
     head = (
         "# Glossary\n\nWhat each column of a table means. The app shows the same sentence when the pointer rests on a "
-        "column's name.\nA column with ± is the standard deviation over seeds of the one without.\n"
+        "column's name.\nA column with ± is the standard deviation over seeds of the column without it.\n"
     )
     parts = [
         f"\n## {part}\n\n| column | meaning |\n|---|---|\n"

@@ -12,7 +12,7 @@ from dashboard.components.frame import page
 def draw() -> None:
     """The page."""
     st.title("Glossary")
-    st.caption("The pointer on a column's name shows the same sentence.")
+    st.caption("Hover over a column's name to see the same sentence.")
     show(glossary(), "glossary", file="glossary", noun="column", rows=24)
 
 
