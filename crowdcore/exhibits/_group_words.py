@@ -10,10 +10,10 @@ from crowdcore import analysis
 from crowdcore.analysis import WorkerConfusion, WorkerOrder
 from crowdcore.analysis.workers.confusion import row_shares
 
-_SHRUNKEN = "Confusions are shrunken to the crowd's (empirical Bayes), the more, the fewer labels a worker gave."
-_CAVEAT = "Any tree can be cut into groups, and these come from the same labels: this describes them, and is no test."
+_SHRUNKEN = "Confusions are shrunk towards the crowd's (empirical Bayes), more so for workers with few labels."
+_CAVEAT = "Any tree can be cut into groups, and these come from the same labels: this is a description, not a test."
 _NOTHING = "No mistake sets one of these groups apart."
-_NO_GOLD = "What sets groups apart is not told without gold: the same labels would decide what is a mistake, too."
+_NO_GOLD = "Without gold, group differences are not shown: the same labels would also decide what is a mistake."
 _DRAWS = 19  # crowds of equal workers, whose widest class is exceeded by chance once in 20
 _FEWEST = 20  # wrong labels, in the group and outside, below which nothing is told
 _CLEAR = 5.0  # standard errors: groups formed by chance differ by up to four
@@ -26,10 +26,10 @@ def beyond_chance(confusion: WorkerConfusion, gold: bool) -> str:
         gold: whether people judged the truth; a model of the same labels fits, or hides, what chance makes of workers.
     """
     if not gold:
-        return f"{_SHRUNKEN} How far workers differ beyond chance is not told without gold."
+        return f"{_SHRUNKEN} Without gold, differences beyond chance are not shown."
     spread = analysis.spread_of_workers(confusion)
     if spread.max() <= _by_chance(confusion):
-        return f"{_SHRUNKEN} They differ by no more than chance explains: nothing sets groups apart."
+        return f"{_SHRUNKEN} Workers differ no more than chance explains: nothing sets groups apart."
     widest = confusion.classes[int(spread.argmax())]
     return f"{_SHRUNKEN} Workers differ most on the class {widest}: intraclass correlation {spread.max():z.2f}."
 

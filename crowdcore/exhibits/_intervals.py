@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _SAMPLES, _BURN_IN = 400, 150
 _WORK, _BYTES = 200_000, 256 << 20  # labels times classes, and draws, beyond which nobody would wait
 _HELD = (
-    " In simulated crowds they held the true share in 93 to 97 % of the cells where workers labelled forty tasks of a "
-    "class or more; where they labelled eight or fewer, the intervals are too wide and held it in 99 %."
+    " In simulated crowds they contained the true share in 93 to 97 % of the cells if workers labelled at least forty "
+    "tasks of a class. With eight or fewer they are too wide and contained it in 99 %."
 )
 _CLEARLY = 0.02  # of a row; an estimate farther outside of its interval is worth a word
 
@@ -51,16 +51,15 @@ def in_words(found: ConfusionIntervals, *, uncertain: bool = True) -> str:
     """
     words = f"{100 * found.level:.0f} % intervals for each cell"
     if "draws" in found.how:
-        words += " by Dawid & Skene's model; "
-        words += "the true labels" if uncertain else "true labels that are not known"
-        words += " are drawn too, so that their uncertainty is in them."
+        drawn = "the true labels" if uncertain else "unknown true labels"
+        words += f" by Dawid & Skene's model. They include the uncertainty of {drawn}."
         words += _HELD if uncertain else ""
     else:
-        words += ". They leave out that the true labels are uncertain; those of `analysis.sampled_confusion` do not."
+        words += ". They do not include uncertainty about the true labels; `analysis.sampled_confusion` does."
     outside = np.maximum(found.low - found.estimate, found.estimate - found.high) > _CLEARLY
     if outside.any():
         words += (
-            f" In {outside.sum()} cells the estimate lies clearly outside its interval: there the model's smoothing, "
-            "or what it shares between workers or cells, weighs more than this worker's labels."
+            f" In {outside.sum()} cells the estimate is clearly outside its interval: there the model's smoothing or "
+            "pooling outweighs this worker's labels."
         )
     return words

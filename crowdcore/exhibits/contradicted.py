@@ -40,8 +40,8 @@ def contradicted_tasks(view: RunView) -> Exhibit:
     )
     source = "features and labels together" if view.result.q is not None else "the features alone"
     notes = [
-        f"On {len(rows):,} of {int(labelled.sum()):,} annotated tasks the class that is most probable by {source} is "
-        "one that none of their workers gave."
+        f"On {len(rows):,} of {int(labelled.sum()):,} annotated tasks, the most probable class by {source} is one that "
+        "no worker gave."
     ]
     known = labels.reference_label[shown] >= 0
     if known.any():

@@ -103,9 +103,10 @@ def in_words(view: View, together: int) -> str:
     if known.any():
         a, b = of.largest_cell
         said.append(
-            f"{100 * of.row_difference[known].mean():.1f} % of a row of the common confusion move on average, at most "
-            f"{100 * of.row_difference[known].max():.1f} %; “{view.classes[a]}” called “{view.classes[b]}” moves most, "
-            f"from {100 * of.common_without[a, b]:.1f} % without to {100 * of.common[a, b]:.1f} % with them."
+            f"A row of the common confusion changes by {100 * of.row_difference[known].mean():.1f} % on average and "
+            f"{100 * of.row_difference[known].max():.1f} % at most. “{view.classes[a]}” called “{view.classes[b]}” "
+            f"changes most: {100 * of.common_without[a, b]:.1f} % without them, {100 * of.common[a, b]:.1f} % with "
+            "them."
         )
     return " ".join(said)
 

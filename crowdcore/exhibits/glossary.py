@@ -72,7 +72,7 @@ def glossary() -> Exhibit:
 def as_markdown() -> str:
     """The page of the docs."""
     head = (
-        "# Glossary\n\nWhat each column of a table means. The app shows the same sentence when the pointer rests on a "
+        "# Glossary\n\nWhat each column of a table means. The app shows the same sentence when you hover over a "
         "column's name.\nA column with ± is the standard deviation over seeds of the column without it.\n"
     )
     parts = [

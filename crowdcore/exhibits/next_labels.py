@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 BUDGET = 100
 MODEL = (
-    "The gain is the information that the label is expected to give, in bits, by pooled Dawid–Skene on the labels that "
-    "there are; it assumes that workers err independently."
+    "The gain is the information expected from the label, in bits, by pooled Dawid–Skene on the existing labels. It "
+    "assumes that workers err independently."
 )
 
-WHOLE = "A row is about one token; a worker tags its whole sentence, which tells more than the row says."
+WHOLE = "A row is about one token; a worker tags its whole sentence, which gives more information than the row says."
 
 
 def next_labels(
@@ -64,8 +64,8 @@ def next_labels(
 
     told = (
         f"By the model, {len(found.task):,} labels give {found.gain.sum():,.0f} of the {np.nansum(found.entropy):,.0f} "
-        "bits that are missing to be sure of every task that may be labelled. Its sums can be far off, as it is surer "
-        "than the labels allow: read gains as an order."
+        "bits missing for certainty about every task that may be labelled. The model is overconfident, so its sums "
+        "can be far off: use the gains to rank labels."
     )
     doubt = acting_together(view, found) if flagged else left_out(view, workers)
     short = f"No more than {len(found.task):,} labels can be asked for." if len(found.task) < budget else ""
@@ -88,7 +88,7 @@ def left_out(view: View, workers: tuple[str, ...] = ()) -> str:
             told.append(f"{listed(sorted(view.names_of(np.flatnonzero(new))))} ({reason})")
         named = named | these
     n = int((found.accused & available).sum())
-    return f"Overview flags {n:,} of the available workers, who are left out: {'; '.join(told)}." if n else ""
+    return f"Overview flags {n:,} of the available workers; they get no tasks: {'; '.join(told)}." if n else ""
 
 
 def acting_together(view: View, found: NextLabels) -> str:
@@ -99,7 +99,7 @@ def acting_together(view: View, found: NextLabels) -> str:
     names = listed(sorted(view.names_of(asked)))
     return (
         f"{names} {'acts' if len(asked) == 1 else 'act'} with others, as Overview says: labels that confirm each other "
-        "tell less than is expected here."
+        "give less information than is expected here."
     )
 
 

@@ -17,8 +17,8 @@ from crowdcore.exhibits.view import View, cached
 from crowdcore.figures.omega import BINS
 
 MEANING = (
-    "ω: the probability, by the model, that a label came from the confusion that all workers share, not from the "
-    "worker's own. Labels that both explain alike, such as right ones, leave it open: crowds without any shared "
+    "ω is the model's probability that a label came from the confusion that all workers share instead of the worker's "
+    "own. Labels that both explain equally well, such as right ones, do not determine it: crowds without any shared "
     "mistake get an ω, too, and seeds may agree on it."
 )
 HALVES = {"": "Any ω̄", "top": "Top half: more common noise", "bottom": "Bottom half: more individual noise"}

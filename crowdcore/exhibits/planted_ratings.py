@@ -24,17 +24,18 @@ _MEASURES = {
     "shared bias error": "shared bias",
 }
 _NOTES = (
-    "Root mean square errors in the unit of the ratings. True ratings: of rated tasks whose gold the aggregator was "
-    "not shown. Biases: mean of rating − recovered truth beside what was planted, over workers; own biases: without "
-    "the mean over workers. Shared bias: the crowd's, over the range of the truth. The row gold takes the true ratings "
-    "for the truth: nothing can be nearer, but for chance.",
-    "Without gold nobody can tell a bias that all share from the truth: it moves the recovered truth.",
+    "Root mean square errors in the unit of the ratings. True ratings: rated tasks whose gold the aggregator was not "
+    "given. Biases: each worker's mean of rating − recovered truth, compared with the planted bias; own biases: "
+    "without the mean over workers. Shared bias: the crowd's, over the range of the truth. The row gold uses the true "
+    "ratings, so its errors are only chance.",
+    "Without gold, a bias that all workers share cannot be distinguished from the truth: it shifts the recovered "
+    "truth.",
 )
 
 
 _ALIKE = (
-    "Errs like: the worker whose errors are most correlated with this one's, among those with 10 tasks in common or "
-    "more; a copier errs like the one who was copied."
+    "Errs like: the worker whose errors are most correlated with this one's, among those with at least 10 tasks in "
+    "common. A copier errs like the worker who was copied."
 )
 
 
@@ -56,8 +57,8 @@ def planted_ratings(crowd: RatingDataset) -> Exhibit:
     )
     notes = (
         *crowd.notes,
-        "A worker's bias in the middle of the range and slope on the truth, with what all share, and the standard "
-        "deviation around that line.",
+        "A worker's bias in the middle of the range and slope on the truth, including the shared bias, and the "
+        "standard deviation around that line.",
     )
     alt = "Bias of the crowd over the range of the truth, as planted and as the ratings show it"
     return Exhibit("planted", f"{crowd.name}: what was planted", figure, table, notes, alt)

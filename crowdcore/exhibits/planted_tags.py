@@ -24,9 +24,9 @@ _MEASURES = {
     "type error": "types",
 }
 _NOTES = (
-    "F1: of the spans that the aggregator infers. All else is the error in what its tags, in the place of the truth, "
-    "say of the workers, and 0 for the true tags. Missed, boundaries, types: shares of the true spans, root mean "
-    "square over workers. Confusions of tags: squared distance between rows, mean.",
+    "F1: of the spans that the aggregator infers. The other columns are errors of the workers' statistics if its tags "
+    "replace the true ones (0 for the true tags). Missed, boundaries, types: shares of the true spans, root mean "
+    "square over workers. Confusions of tags: mean squared distance between rows.",
 )
 
 

@@ -190,20 +190,20 @@ def _held(dataset: RatingDataset) -> str:
     """What the intervals leave out, and how often they hold gold where it is known."""
     _, low, high = _estimates(dataset)
     known = dataset.annotated & ~np.isnan(dataset.gold)
-    words = f"The 95 % interval of {ESTIMATE} is the model's; a bias that all workers share is not in it."
+    words = f"The 95 % interval of {ESTIMATE} is the model's; it does not include a bias that all workers share."
     if not known.any():
         return words
     share = float(((dataset.gold >= low) & (dataset.gold <= high))[known].mean())
-    return f"{words} Of the {known.sum():,} rated tasks with gold, such intervals hold gold in {100 * share:.1f} %."
+    return f"{words} Of the {known.sum():,} rated tasks with gold, such intervals contain gold in {100 * share:.1f} %."
 
 
 def _words(view: RatingView, found: RatingSurprise) -> tuple[str, ...]:
     tested = ~np.isnan(found.p_value)
     small = int((found.p_value[tested] < LEVEL).sum())
     return (
-        f"p value: how rarely a worker who errs as in its other ratings would be as far from {view.truth.name}; below "
-        f"{LEVEL:g} a rating is called surprising. That is so for {small:,} of {tested.sum():,} ratings, where chance "
-        f"alone would make {LEVEL * tested.sum():,.0f}.",
+        f"p value: the probability of such a distance from {view.truth.name}, given the errors of the worker's other "
+        f"ratings. Below {LEVEL:g} a rating is called surprising: {small:,} of {tested.sum():,} ratings are, where "
+        f"chance alone would give {LEVEL * tested.sum():,.0f}.",
     )
 
 

@@ -114,7 +114,7 @@ def agreement(view: RatingView) -> Exhibit:
     """How well do ratings agree?"""
     found = analysis.rating_agreement(view.dataset)
     notes = (
-        f"On {found.tasks:,} tasks with ratings by two workers or more; 95 % intervals of a bootstrap over tasks "
+        f"On {found.tasks:,} tasks with ratings by at least two workers; 95 % intervals from a bootstrap over tasks "
         f"({found.resamples} resamples).",
     )
     table = pd.DataFrame(
@@ -133,10 +133,10 @@ def worker_bias(view: RatingView) -> Exhibit:
     found = analysis.rating_workers(view.dataset, view.truth)
     notes = (
         *_reference(view),
-        "Scale: slope of a worker's ratings on the truth; below 1 it keeps to the middle.",
-        "95 % intervals take a worker's ratings as independent, and each worker by itself: of workers without any bias "
-        "one in 20 has an interval without 0. Where a few tasks carry most of the error, those of correlation "
-        "and RMSE are too narrow.",
+        "Scale: slope of a worker's ratings on the truth; below 1 the worker avoids the ends of the range.",
+        "95 % intervals treat a worker's ratings as independent, and are not corrected for the number of workers: of "
+        "workers without any bias, one in 20 has an interval that excludes 0. If a few tasks cause most of the error, "
+        "the intervals of correlation and RMSE are too narrow.",
     )
     table = view.in_order(renamed(found, view.workers).frame())
     figure = figures.rating_bias(drawable(found, view.workers))
@@ -169,13 +169,13 @@ def errors_alike(view: RatingView) -> Exhibit:
         pair = np.sort(table[["worker", "other"]].to_numpy(str), axis=1)
         table[["worker", "other"]] = pair
     figure = figures.rating_errors_alike(drawable(found, view.workers)) if len(table) else None
-    notes = ("Pairs with 10 tasks in common or more whose truth is known.", *_reference(view))
+    notes = ("Pairs with at least 10 common tasks whose truth is known.", *_reference(view))
     if view.truth.name != "gold":
         notes = (
-            "Pairs with 10 tasks in common or more. Without gold, errors are relative to the mean of a task's workers, "
-            "three or more, and without each worker's bias; what this mean alone gives independent workers is taken "
-            "off. Workers with like scales err alike, too; of five workers or fewer, one pair of copies makes others "
-            "look alike.",
+            "Pairs with at least 10 common tasks. Without gold, errors are relative to the mean of a task's three or "
+            "more workers and without each worker's bias; the correlation that this mean gives independent workers is "
+            "subtracted. Workers with similar scales err alike, too; with five workers or fewer, one pair of copies "
+            "makes others look alike.",
         )
     names = [view.workers[n] for n in pairs_drawn(found)]
 

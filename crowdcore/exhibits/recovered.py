@@ -207,7 +207,7 @@ def unmoved_in_words(view: RunView, who: int | None = None) -> str:
         values = own if who >= 0 else common
         far = 1.0 if values is None else float(np.atleast_1d(values)[who if who >= 0 else -1 - who])
         shows = "It shows the start, not what was learnt."
-        return f"This matrix has hardly left its start (moved {100 * far:.1f} %). {shows}" if far < STILL else ""
+        return f"This matrix has hardly moved from its start ({100 * far:.1f} %). {shows}" if far < STILL else ""
     words = []
     if common is not None and (np.asarray(common) < STILL).all():
         words.append(f"the common confusion has moved {100 * float(np.mean(common)):.1f} %")
@@ -230,8 +230,8 @@ def at_risk_in_words(view: RunView) -> str:
     listed = "; ".join(f"{view.classes[b]} on tasks that are {view.classes[a]}" for a, b in found[:_AT_RISK])
     more = f", and {len(found) - _AT_RISK} more" if len(found) > _AT_RISK else ""
     return (
-        f"Labels alone cannot name these classes: by the recovered matrices the most frequent label is {listed}{more}. "
-        "Without gold on validation to match the classes, such names may be swapped."
+        f"Labels alone cannot name these classes: in the recovered matrices the most frequent label is {listed}{more}. "
+        "Without gold on validation to match the classes, their names may be swapped."
     )
 
 

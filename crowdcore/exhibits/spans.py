@@ -18,8 +18,8 @@ from crowdcore.exhibits.tasks import task_number
 from crowdcore.exhibits.view import View, cached
 
 _PAIRED = (
-    "A true span counts once, by the given span of the same worker that is nearest: the same; another type; another "
-    "boundary; both; else it is missed. A given span is spurious where no true span overlaps it."
+    "Each true span is compared with the worker's closest span: the same, another type, another boundary, both, or "
+    "missed if there is none. A given span that overlaps no true span is spurious."
 )
 
 
@@ -67,8 +67,8 @@ def span_boundaries(view: View) -> Exhibit:
     columns: dict[str, Any] = {"type": types.classes}
     columns |= {name: percent[:, k] for k, name in enumerate(BOUNDARY) if name != "exact"}
     notes = (
-        "Share of the workers who made the error once or more, in percent: whoever tags much makes most of them, and "
-        "whether they share more than chance explains is not tested.",
+        "Percentage of the workers who made the error at least once. Workers who tag a lot make most of these errors; "
+        "whether they are shared beyond chance is not tested.",
         "Types of the given spans do not count here.",
     )
     return Exhibit("span-boundaries", "Boundary errors", None, pd.DataFrame(columns), notes)

@@ -27,8 +27,8 @@ def candidates(results: Mapping[str, TrainingResult]) -> Exhibit | None:
         }
     )
     notes = (
-        "Of tasks that the candidate was not fitted on. Predictions are the mean of the candidates' probabilities with "
-        "these weights. Likeliest in: share of resamples of these tasks in which it is the likeliest of those that are "
-        "not left aside; it says nothing of what all candidates get wrong together.",
+        "Measured on tasks that the candidate was not fitted on. Predictions are the mean of the candidates' "
+        "probabilities with these weights. Likeliest in: share of resamples of these tasks in which it is the most "
+        "likely of the remaining candidates. It does not account for mistakes that all candidates make.",
     )
     return Exhibit("candidates", "Candidates that were tried", None, table.dropna(axis=1, how="all"), notes)

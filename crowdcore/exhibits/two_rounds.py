@@ -54,7 +54,7 @@ def round_mistakes(view: View, by: str = HALVES, at: str = "") -> Exhibit:
     """
     table = _percent(_found(view, by, at).mistakes_frame())
     notes: tuple[str, ...] = (
-        "“First”, “second”: share of the labels on tasks of the true class; “workers”: how many made it.",
+        "“First”, “second”: share of the labels on tasks of the true class; “workers”: how many made the mistake.",
     )
     if not table["change"].astype(bool).any():
         notes = ("No single mistake changed beyond noise.", *notes)
@@ -62,7 +62,7 @@ def round_mistakes(view: View, by: str = HALVES, at: str = "") -> Exhibit:
     def click(row: int) -> dict[str, str]:
         return {"true": str(table["true"][row]), "given": str(table["given"][row])}
 
-    return Exhibit("round-mistakes", "Mistakes that came or went", None, table, notes, click=click)
+    return Exhibit("round-mistakes", "Mistakes that appeared or disappeared", None, table, notes, click=click)
 
 
 @cached
@@ -77,7 +77,7 @@ def round_workers(view: View, by: str = HALVES, at: str = "") -> Exhibit:
     found = view.renamed(_found(view, by, at))
     table = _percent(found.workers_frame())
     notes = (
-        "Share of right labels on the classes that a worker met in both rounds; 95 % intervals of the difference.",
+        "Share of right labels on the classes that a worker saw in both rounds; 95 % intervals of the difference.",
     )
     some = table["difference (points)"].notna().any()
     figure = figures.round_workers(view.drawable(_found(view, by, at))) if some else None
@@ -127,7 +127,7 @@ def _in_short(view: View, found: Rounds) -> str:
         some = [f"“{view.classes[c]}”" for c in noisier if (found.noise.second[c] > found.noise.first[c]) == more]
         said += [f"{what} wrong labels on {_listed(some)}."] if some else []
     mistakes = found.mistakes_frame()
-    told = {"came": "Mistakes that came", "went": "Mistakes that went"}
+    told = {"came": "Mistakes that appeared", "went": "Mistakes that disappeared"}
     for word in ("came", "went", "more often", "less often"):
         some = [f"“{a}” called “{b}”" for a, b in mistakes[mistakes["change"] == word][["true", "given"]].to_numpy()]
         said += [f"{told.get(word, word.capitalize())}: {_listed(some)}."] if some else []

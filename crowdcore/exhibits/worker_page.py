@@ -114,8 +114,9 @@ def worker_partners(view: View, worker: str) -> Exhibit:
         return {"worker": worker, "other": str(table["other"][row]), "view": "Distances"}
 
     n = int((table["q_beyond"] <= LEVEL).sum())
-    sure = f"{n or 'None'} of these agree{'s' * (n < 2)} with {worker} more than both skills and the tasks explain."
-    return Exhibit("worker-partners", f"Who is wrong as {worker} is", None, table, (sure, *every.notes), click=click)
+    sure = f"{n or 'None'} of these agree{'s' * (n < 2)} with {worker} more than skills and tasks explain."
+    title = f"Who makes the same mistakes as {worker}"
+    return Exhibit("worker-partners", title, None, table, (sure, *every.notes), click=click)
 
 
 @cached
@@ -127,7 +128,7 @@ def worker_over_time(view: View, worker: str) -> Exhibit:
         none = pd.DataFrame({"times": ["none: the data have no column “timestamp”"]})
         return Exhibit("worker-over-time", title, None, none)
     figure = figures.worker_over_time(view.drawable(found))
-    how = "Share of right labels" if view.truth.checked else "Mean belief of the other workers in the labels"
+    how = "Share of right labels" if view.truth.checked else "Mean probability of the labels given the others' labels"
     notes = (f"{how}, in blocks by time, with 95 % intervals.",)
     return Exhibit("worker-over-time", title, figure, found.frame(), notes, f"Accuracy of {worker} over time")
 
@@ -156,14 +157,14 @@ def worker_speed_over_time(view: View, worker: str) -> Exhibit:
         none = pd.DataFrame({"seconds": ["none: it needs the column “timestamp”"]})
         return Exhibit("worker-speed-over-time", title, None, none)
     found = replace(found, name=worker)
-    said = "No change of speed is sure."
+    said = "No change of speed is significant."
     if found.change >= 0:
         said = (
-            f"After {found.change:,} answers the speed changes: from {found.before:.2f} to {found.after:.2f} times the "
+            f"After {found.change:,} answers the speed changes from {found.before:.2f} to {found.after:.2f} times the "
             "others' on the same tasks."
         )
     figure = figures.worker_speed_over_time(view.drawable(found))
-    notes = (f"{said} The chance that any steady worker is said to change is at most 0.05 (Holm).",)
+    notes = (f"{said} The probability of a false change for any worker is at most 0.05 (Holm).",)
     return Exhibit("worker-speed-over-time", title, figure, found.frame(), notes, f"Speed of {worker} over time")
 
 

@@ -31,12 +31,12 @@ KINDS: Mapping[Distance, str] = {
 """Distances between workers, in words."""
 LEVEL = 0.05
 _TOGETHER = (
-    "Workers who act with others confirm each other: without gold, accuracy and bits per label say nothing of how good "
+    "Workers who act with others confirm each other: without gold, accuracy and bits per label do not show how good "
     "they are."
 )
 _VOTED = (
-    "Some workers act together, and the vote that judges pairs here has their labels in it, so that others may look "
-    "alike. Coordinated and Overview judge those by the vote without the group."
+    "Some workers act together. The vote that judges pairs here includes their labels, so others may look alike, too. "
+    "Coordinated and Overview judge those by the vote without the group."
 )
 Window: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 
@@ -110,14 +110,14 @@ def worker_pair(view: View, worker: str, other: str, kind: Distance = "shrunken-
         "expected": expected,
     }
     distance = "–" if np.isnan(row["distance"]) else f"{row['distance']:.2g}"
-    words = f"Distance {distance}, both have labelled {found.overlap[a, b]} of {len(found.classes)} classes."
+    words = f"Distance {distance}; both labelled {found.overlap[a, b]} of {len(found.classes)} classes."
     if both:
         words += (
-            f" Of {both} tasks both labelled they got {alike} wrong alike by {view.reference}, "
-            f"{expected:.1f} expected if each errs alone and no task is harder than another."
+            f" Of the {both} tasks that both labelled, they made the same mistake on {alike} (reference: "
+            f"{view.reference}); {expected:.1f} are expected if they err independently and all tasks are equally hard."
         )
     else:
-        words += " They have labelled no task in common whose truth is known."
+        words += " They have no common task whose truth is known."
     return Exhibit("pair", f"{worker} and {other}", None, pd.DataFrame([row]), (words,))
 
 
@@ -193,7 +193,7 @@ def worker(view: View, worker: str) -> Exhibit:
         "agreement κ": found.agreement_kappa[one],
     }
     single = found.answers_single[one]
-    notes = ("The labels look as if this worker gives a single answer.",) if single else ()
+    notes = ("This worker seems to give the same answer to everything.",) if single else ()
     return Exhibit("worker", worker, None, pd.DataFrame([row], index=[one]), notes)
 
 

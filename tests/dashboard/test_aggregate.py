@@ -179,7 +179,10 @@ def test_a_worker_s_confusion_with_intervals(crowd: cc.CrowdDataset) -> None:
             assert row["percent"] == pytest.approx(100 * result.confusion[3, a, b])
             assert row["low"] == pytest.approx(100 * found.low[3, a, b])
             assert row["high"] == pytest.approx(100 * found.high[3, a, b])
-    assert "95 % intervals for each cell by Dawid & Skene's model; the true labels are drawn too" in words(test)
+    assert (
+        "95 % intervals for each cell by Dawid & Skene's model. They include the uncertainty of the true labels"
+        in words(test)
+    )
     assert "estimates no confusions" in words(open_page(THREE, result="majority-vote"))
 
 

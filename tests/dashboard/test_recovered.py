@@ -182,7 +182,7 @@ def test_what_has_not_left_its_start_is_said_by_distance(found: SimpleNamespace)
     banner, own = (warning.value.replace("\\", "") for warning in test.warning)
     moved = found.results["conal"].moved("common_confusion").mean()
     assert f"From the start the common confusion has moved {100 * moved:.1f} %." in banner
-    assert "This matrix has hardly left its start" in own
+    assert "This matrix has hardly moved from its start" in own
     assert "largest confusions" not in words(test), "a start says nothing of the workers"
     far = open_page("confusions", dataset="crowd", runs=found.ids["conal"], worker="w003")
     assert len(far.warning) == 1, "the worker's own matrix has moved"

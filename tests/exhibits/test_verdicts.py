@@ -156,12 +156,12 @@ def test_a_trusted_worker_is_told_of_a_confusion_that_everybody_shares() -> None
     most = worker_page.worker_mistakes(seen, "w17")
     row = most.table.iloc[0]
     assert 0.25 < row["share low"] < row["share"] < row["share high"] < 0.75
-    assert "true labels that are not known are drawn too" in most.notes[0]
+    assert "They include the uncertainty of unknown true labels" in most.notes[0]
 
 
 def test_intervals_of_a_large_dataset_do_not_let_anybody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crowdcore.exhibits._intervals._WORK", 100)
-    assert "They leave out that the true labels are uncertain" in in_words(sampled(simulate_crowd(60)))
+    assert "They do not include uncertainty about the true labels" in in_words(sampled(simulate_crowd(60)))
 
 
 def test_too_fast_answers_are_a_reason_and_a_table() -> None:
@@ -239,7 +239,7 @@ def test_flagged_workers_are_asked_for_labels_only_if_they_are_to_be() -> None:
     assert "become worse (1)" in {trace.name for trace in figure.data}
     flagged, asked = {"w00", "w01", "w02", "w04"}, cc.exhibits.next_labels.next_labels(of, 40)
     assert not flagged & set(asked.table["worker"])
-    assert "flags 4 of the available workers, who are left out: w00 (no better" in asked.notes[1]
+    assert "flags 4 of the available workers; they get no tasks: w00 (no better" in asked.notes[1]
     assert "w01 and w02 (copy or act with others); w04 (worse than before)" in asked.notes[1]
     both = cc.exhibits.next_labels.next_labels(of, 40, workers=("w01", "w02"), flagged=True)
     assert set(both.table["worker"]) <= {"w01", "w02"}
