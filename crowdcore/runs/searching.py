@@ -29,7 +29,7 @@ def search(
     parallel: int = 0,
     workspace: Workspace | None = None,
 ) -> Run:
-    """Look for the settings with the best validation score; the test split is never looked at.
+    """Look for the settings with the best validation score; the test split is not used.
 
     Of classes the score is accuracy, of tags the F1 of spans, of ratings the RMSE.
 

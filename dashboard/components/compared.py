@@ -138,9 +138,8 @@ def sweeps(runs: Runs) -> None:
             "Other datasets",
             list(others),
             format_func=lambda name: f"{name} ({count(len(others[name]), 'run')})",
-            placeholder="Draw their runs of the same methods and settings too",
-            help="Nothing is mixed by itself: only runs with the same settings are taken, and each dataset keeps its "
-            "own points.",
+            placeholder="Also draw their runs with the same methods and settings",
+            help="Only runs with the same settings are added, and each dataset keeps its own points.",
             **state.bind("crowds", list(crowds)),
         )
     trials = [trial for ended in taken.values() for trial in ended]
@@ -160,8 +159,8 @@ def sweeps(runs: Runs) -> None:
     st.caption(f"{count(len(everything), 'run')} of {count(1 + len(crowds), 'dataset')}.")
     if trials:
         st.caption(
-            "A search judges its trials on the validation split. This is what they come to on test: to look at, not to "
-            "choose by."
+            "A search judges its trials on the validation split. These are their test scores: for information, not "
+            "for choosing."
         )
     found = compare.sweep(dataset, everything, crowds, axis, at)
     _drawn(found, "sweep", notes=False)
@@ -181,7 +180,7 @@ def _searches(dataset: str, optional: bool) -> dict[str, Runs]:
         "Trials of searches",
         list(offered),
         format_func=lambda name: f"{labels[name]} ({count(len(offered[name]), 'trial')})",
-        placeholder="Draw what a search has tried too",
+        placeholder="Also draw the trials of a search",
         wrap=True,
         **state.bind("searches", chosen),
     )
@@ -193,7 +192,7 @@ def recovery(runs: Runs) -> None:
     dataset, view = state.get("dataset"), looked_at()
     found = compare.shown(exhibits.comparison.recovery, dataset, runs, view.dataset)
     if found is None:
-        st.info("These methods estimate nothing whose truth is known here.", icon=":material/block:")
+        st.info("These methods estimate nothing whose true value is known here.", icon=":material/block:")
         return
     tabled(found, "recovery", "run")
     names = [COMMON, *(view.listed if exhibits.confusion_sources.has_truth(view) else ())]
@@ -209,7 +208,7 @@ def recovery(runs: Runs) -> None:
         worker = view.worker_number(names[shown])
         matrices = compare.shown(exhibits.comparison.truth, dataset, runs, view.dataset, worker, names[shown])
     if matrices is None:
-        st.info("No run has learnt this confusion.", icon=":material/block:")
+        st.info("No run learnt this confusion.", icon=":material/block:")
     else:
         _drawn(matrices, "truth")
 

@@ -20,7 +20,7 @@ from dashboard.components.text import as_text, count
 from dashboard.services.fits import labels_csv
 
 Fits = tuple[str, ...]
-CURVES = {"gap": "Distance to its last value", "value": "Its value"}
+CURVES = {"gap": "Distance to the final value", "value": "Its value"}
 
 
 def in_place(done: Fits) -> Fits:
@@ -83,7 +83,7 @@ def curves(fits: Fits) -> None:
     view, grid = looked_at(), st.grid(2, min_column_width=400, gap="small")
     with grid.cell():
         judged = exhibits.aggregation.aggregator_calibration(view, fits)
-        drawn_or(judged, "Calibration needs gold that the methods were not shown.")
+        drawn_or(judged, "Calibration needs gold that the methods were not given.")
     with grid.cell():
         kind = state.one_of("curve", list(CURVES)) or "gap"
         climbed = exhibits.aggregation.objective(view, fits, kind == "gap")

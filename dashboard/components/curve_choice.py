@@ -50,7 +50,7 @@ def curve_choice(offered: Mapping[str, str]) -> CurveChoice:
             list(SMOOTH),
             format_func=SMOOTH.__getitem__,
             width=180,
-            help="What was measured stays visible behind the smooth line.",
+            help="The measured values stay visible behind the smooth line.",
             **state.bind("smooth", smooth),
         )
         st.pills(
@@ -58,7 +58,7 @@ def curve_choice(offered: Mapping[str, str]) -> CurveChoice:
             list(AXES),
             selection_mode="multi",
             format_func=AXES.__getitem__,
-            help="Logarithmic axes; “Whole range” holds the first epochs too, even if they squash the rest.",
+            help="Logarithmic axes. “Whole range” includes the first epochs, even if they compress the rest.",
             **state.bind("axes", axes),
         )
     return CurveChoice(tuple(metrics), int(smooth), tuple(axes))

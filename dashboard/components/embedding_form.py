@@ -15,7 +15,7 @@ from dashboard.services import embedding, opening
 def embedding_form(noun: str) -> None:
     """Offer to make features of ``noun``, such as "300 images"."""
     dataset = state.get("dataset")
-    st.markdown(f"A classifier learns from the **{noun}** once they are prepared.")
+    st.markdown(f"A classifier can learn from the **{noun}** once they are prepared.")
     kinds = embedding.embedding_kinds(dataset)
     kind = kinds[0]
     if len(kinds) > 1:

@@ -33,7 +33,7 @@ def choose_columns(view: View) -> None:
     st.toggle(
         "Show further columns",
         key=key,
-        help=as_text(f"{', '.join(map(str, extra))}. They may tell who a worker is. Links and reports leave them out."),
+        help=as_text(f"{', '.join(map(str, extra))}. They may reveal who a worker is. Links and reports omit them."),
         on_change=chosen,
     )
 

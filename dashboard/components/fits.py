@@ -114,7 +114,7 @@ def settings(fit: str, draft: list[str], gold: int) -> None:
             chosen = method_form(found.model_json_schema(), values, f"set-{fit}")
             with st.container(horizontal=True):
                 instead = st.form_submit_button("Run with these", type="primary")
-                beside = st.form_submit_button("Run beside it", help="Keep the present settings too, to compare.")
+                beside = st.form_submit_button("Run beside it", help="Also keep the present settings, to compare.")
         if instead or beside:
             with refusals():
                 new = canonical(spell_fit(method, {**values, **chosen}))

@@ -25,20 +25,20 @@ _OF_RUNS = {
 _PRINTED = {"data": ["overview"], "mistakes": ["mistakes"], "annotators": ["agreement", "annotators"], **_OF_RUNS}
 """Page -> the parts of a report that hold its exhibits; Overview has a link of its own."""
 _INSTEAD: Mapping[str, tuple[str, str, dict[str, str]]] = {
-    "overview": ("How many ratings there are, how far from the truth and how well they agree", "data", {}),
+    "overview": ("The number of ratings, their errors and their agreement", "data", {}),
     "spans": ("What each worker said about a task", "tasks", {}),
     "mistakes": ("Where in its range the whole crowd overrates or underrates", "ratings", {"view": "shared"}),
     "annotators": ("Who rates too high or too low, and who errs alike", "ratings", {"view": "bias"}),
     "rounds": ("Who rates too high or too low", "ratings", {"view": "bias"}),
-    "check": ("How many ratings there are, and what was left out of the file", "data", {}),
-    "aggregate": ("What the true ratings are by each aggregator", "ratings", {"view": "truth"}),
+    "check": ("The number of ratings, and what was left out of the file", "data", {}),
+    "aggregate": ("The true ratings by each aggregator", "ratings", {"view": "truth"}),
     "review": ("Which ratings are surprising, and what each worker said", "tasks", {"sort": "surprise"}),
     "next": ("On which tasks workers differ most", "tasks", {"sort": "spread"}),
-    "confusions": ("What each run learnt of the workers' biases", "compare", {}),
-    "omega": ("What each run learnt of the workers' biases", "compare", {}),
+    "confusions": ("The workers' biases that each run learnt", "compare", {}),
+    "omega": ("The workers' biases that each run learnt", "compare", {}),
 }
 """Page about classes -> what of it applies to ratings, and where that is."""
-_OTHERWISE: tuple[str, str, dict[str, str]] = ("Who is off by how much", "ratings", {})
+_OTHERWISE: tuple[str, str, dict[str, str]] = ("Each worker's bias", "ratings", {})
 
 
 def page(
@@ -127,7 +127,7 @@ def _sidebar() -> bool:
         st.selectbox(
             "Reference",
             references,
-            help="What is taken for the truth: gold labels, or the labels that an aggregator infers.",
+            help="What counts as the truth: gold labels, or the labels that an aggregator infers.",
             **state.bind("reference", reference),
         )
         st.toggle(

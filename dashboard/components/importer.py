@@ -69,7 +69,7 @@ def understood(path: str, mapping: dict[str, Any]) -> Import | RatingImport | No
         return found
     columns, roles = found
     missing = " and the ".join(role for role in ("task", "worker", "label") if role not in roles)
-    st.warning(f"The columns do not say which holds the {missing}. Choose below.", icon=":material/help:")
+    st.warning(f"No column is recognised as the {missing}. Choose below.", icon=":material/help:")
     ask(path, mapping, columns, roles)
     ask_wide(path, mapping, columns)
     return None
@@ -200,7 +200,7 @@ def report(found: Import | RatingImport, path: str) -> None:
         listed = "\n".join(f"- {as_text(change)}" for change in told.changes)
         st.warning(f"Importing would leave out or merge:\n\n{listed}", icon=":material/content_cut:")
     elif open_questions(told):
-        st.info("Nothing is dropped or merged yet: see below which names may be one.", icon=":material/call_merge:")
+        st.info("Nothing is dropped or merged yet. Below: names that may be the same.", icon=":material/call_merge:")
     else:
         st.success("Nothing would be dropped or merged.", icon=":material/check_circle:")
     for finding in told.unusable:

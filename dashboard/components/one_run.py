@@ -51,7 +51,7 @@ def _one(shown: dict[str, Run]) -> None:
             (st.error if run.state == "failed" else st.info)(as_text(run.message))
         _take_along(run)
         if run.spec.search is None:
-            st.caption("The same from the command line")
+            st.caption("The same on the command line")
             st.code(runs.command_line(run.spec), language=None, wrap_lines=True)
     with st.expander("Log", expanded=run.state == "failed", icon=":material/notes:"):
         _log(run)

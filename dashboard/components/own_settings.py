@@ -69,15 +69,15 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
     ):
         st.markdown(f"**{as_text(told['title'])}**  \n{as_text(told['paper'])}")
         st.caption(as_text(told["words"].replace("``", "")))
-        st.caption("Grey is what is used while nothing is entered.")
+        st.caption("Grey: the value used if you enter nothing.")
         chosen = {**_own(line, told, values, key), **_training(line, values, key)}
         plain = train.spell_method(method, {}, _kind())
         beside = st.button(
-            "Add it with its defaults, too",
+            "Also run it with its defaults",
             key=f"{key}-beside",
             icon=":material/add:",
             disabled=plain in lines,
-            help="To compare these settings with the defaults.",
+            help="Compare these settings with the defaults.",
         )
     try:
         new = train.spell_method(*train.read_method(spell(method, chosen), _kind()), _kind())
@@ -103,9 +103,9 @@ def _training(line: str, values: dict[str, Any], key: str) -> dict[str, Any]:
     comes = {name: value for name, value in train.along(line, _kind()).items() if name in possible}
     if comes:
         listed = ", ".join(learners.settings_in_words(comes))
-        st.caption(as_text(f"Comes with {listed}, unless something else is chosen here or under Training."))
+        st.caption(as_text(f"Comes with {listed}, unless you choose otherwise here or under Training."))
     names = st.multiselect(
-        "Training settings for this method alone",
+        "Training settings for this method only",
         possible,
         [name for name in possible if name in values],
         format_func=learners.setting_title,

@@ -15,7 +15,7 @@ def reference_button(name: str, what: str) -> None:
         "Reference of every page" if used else "Use as reference",
         icon=":material/check:" if used else ":material/flag:",
         disabled=used,
-        help=f"Take {what} for the truth on every page.",
+        help=f"Use {what} as the truth on every page.",
     ):
         datasets.offer(state.get("dataset"), name)
         state.put(reference=name)

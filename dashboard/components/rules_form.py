@@ -20,7 +20,7 @@ def rules_form() -> dict[str, Any]:
     """Draw the form; an empty limit is not checked. Returns setting -> value, None where it is empty."""
     values = lines.read_rule_lines(state.get_many("rules"))
     with st.expander("Rules", icon=":material/rule_settings:"):
-        st.caption("An empty field is a rule that is not checked. Units are in the names.")
+        st.caption("Rules with an empty field are not checked. The names include the units.")
         _fields([name for name in lines.FIELDS if name in LIMITS], values)
         st.caption("How it is measured:")
         _fields([name for name in lines.FIELDS if name not in LIMITS], values)

@@ -62,7 +62,7 @@ def _picked(found: list[Run]) -> list[Run]:
     asked = state.get_many("runs")
     chosen = [name for name in asked if name in by_id]
     if len(chosen) < len(asked):
-        st.caption(f"{count(len(asked) - len(chosen), 'run')} of this address cannot be found; perhaps deleted.")
+        st.caption(f"{count(len(asked) - len(chosen), 'run')} in this link cannot be found; perhaps deleted.")
     if not chosen:
         newest = found[0].spec.group
         usual = [run for run in found if not run.has_ended or (run.spec.group == newest and newest)] or found[:1]
@@ -112,7 +112,7 @@ def _engine(dataset: str) -> None:
         slots = sum(worker.slots for worker in engine.workers)
         words.append(f"{', '.join(sorted({worker.device for worker in engine.workers}))}: {busy} of {slots} busy")
     else:
-        words.append("No worker runs; the next start brings one up" if not live else "Workers are starting")
+        words.append("No worker is running; the next start launches one" if not live else "Workers are starting")
     if waiting:
         words.append(f"{count(len(waiting), 'run')} waiting")
     if elsewhere:
@@ -185,17 +185,17 @@ def _reached(run: Run) -> str:
 
 def _buttons(run: Run) -> None:
     if run.state == "queued":
-        _button("First", ":material/vertical_align_top:", run, run_actions.put_first, "Let it go before all others")
-        _button("Last", ":material/vertical_align_bottom:", run, run_actions.put_last, "Let all others go before it")
+        _button("First", ":material/vertical_align_top:", run, run_actions.put_first, "Start it before all others")
+        _button("Last", ":material/vertical_align_bottom:", run, run_actions.put_last, "Start it after all others")
     if not run.has_ended:
         if not run_actions.is_stopping(run.id):
-            about = "Stop it after its epoch; what it has learnt by then is kept"
+            about = "Stop it after its epoch, and keep what it has learnt by then"
             _button("Cancel", ":material/stop_circle:", run, run_actions.cancel, about)
         elif run.state == "running" and run.spec.search is None:
-            about = "Do not wait for the end of its epoch; what it had learnt at its last checkpoint is kept"
+            about = "Stop it at once, and keep what its last checkpoint holds"
             _button("Stop now", ":material/cancel:", run, partial(run_actions.cancel, now=True), about)
     elif run.state != "finished":
-        _button("Resume", ":material/resume:", run, run_actions.resume, "Go on from its last checkpoint")
+        _button("Resume", ":material/resume:", run, run_actions.resume, "Continue from its last checkpoint")
 
 
 def _button(label: str, icon: str, run: Run, act: Callable[[str], None], about: str) -> None:

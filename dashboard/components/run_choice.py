@@ -99,7 +99,7 @@ def _differences(chosen: Sequence[Run]) -> None:
     if len(frame):
         st.dataframe(frame, hide_index=True, column_config={"setting": st.column_config.TextColumn("", pinned=True)})
     else:
-        st.caption("They were asked for the same, with the same seeds, on the same data.")
+        st.caption("They have the same settings, seeds and data.")
 
 
 def _marks(run: Run) -> None:

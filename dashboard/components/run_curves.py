@@ -32,7 +32,7 @@ def curves(shown: list[Run]) -> None:
 def _curves(shown: list[Run]) -> None:
     metrics = curve_metrics(shown)
     if not metrics:
-        st.caption("The curves begin with the first epoch.")
+        st.caption("The curves start after the first epoch.")
         return
     how = curve_choice(metrics)
     dataset, ids = state.get("dataset"), [run.id for run in shown]

@@ -53,7 +53,7 @@ def pick_runs(
     chosen = [name for name in asked if name in offered]
     if len(chosen) < len(asked):
         gone = len(asked) - len(chosen)
-        st.caption(f"{count(gone, 'run')} of this address cannot be shown: not finished, deleted, or of other data.")
+        st.caption(f"{count(gone, 'run')} in this link cannot be shown: unfinished, deleted, or on other data.")
     labels = run_labels(runs_of(dataset))
     names = {name: labels[name] for name in offered}
     if not chosen:
@@ -76,7 +76,7 @@ def pick_runs(
     for name in chosen:
         run = offered[name]
         if run.state != "finished":
-            st.caption(as_text(f"{names[name]}: {run.state} at {run.at}, as far as it came."))
+            st.caption(as_text(f"{names[name]}: {run.state} at {run.at}; values so far."))
     return [offered[name] for name in chosen]
 
 

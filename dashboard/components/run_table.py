@@ -119,8 +119,8 @@ def _chosen(found: list[Run]) -> list[Run]:
     if "best" in frame:
         words.insert(
             0,
-            "★ has the highest validation accuracy (of tags: F1 of spans; of ratings: the lowest error) among the runs "
-            "shown of the same data; test has no say.",
+            "★ has the highest validation accuracy (F1 of spans for tags, lowest error for ratings) among the runs "
+            "shown of the same data; the test split is not used.",
         )
     st.caption(" ".join(words))
     if len(rows) < len(asked):
@@ -142,7 +142,7 @@ def _columns() -> dict[str, Any]:
     best = "Best on validation of its dataset among the runs shown: accuracy; of tags F1 of spans, of ratings error"
     return {
         "best": column("★", width=32, help=best),
-        "name": column("Name", pinned=True, help="The begin of its id where nobody has named it"),
+        "name": column("Name", pinned=True, help="The first characters of its id if it has no name"),
         "dataset": column("Dataset"),
         "method": column("Method"),
         "settings": column("Settings that differ", width=240, help="Among the runs shown, defaults included"),
@@ -152,9 +152,9 @@ def _columns() -> dict[str, Any]:
         "test_selected_std": number("±", **spread),
         "test_last": number("Test, last", help="Test accuracy at the last epoch", **share),
         "test_last_std": number("±", **spread),
-        "validation": number("Validation", help="Accuracy on what selected the epoch, at that epoch", **share),
+        "validation": number("Validation", help="Accuracy on the labels that selected the epoch", **share),
         "valid_span_f1": number(
-            "Validation span F1", help="On what selected the epoch, at that epoch", **{**share, "width": 130}
+            "Validation span F1", help="On the labels that selected the epoch, at that epoch", **{**share, "width": 130}
         ),
         "span_f1": number("Span F1", help="F1 of the test split's spans at the epoch selected on validation", **share),
         "span_f1_std": number("±", **spread),
@@ -165,7 +165,7 @@ def _columns() -> dict[str, Any]:
         "mae": number("MAE", help="Mean absolute error on test, at that epoch", **error),
         "r2": number("R²", help="On test, at that epoch", **error),
         "valid_rmse": number(
-            "Validation RMSE", help="On what selected the epoch, at that epoch", **{**error, "width": 120}
+            "Validation RMSE", help="On the labels that selected the epoch, at that epoch", **{**error, "width": 120}
         ),
         "seconds": number("Seconds", format="%.1f", width=76, help="Wall time of training, all seeds together"),
         "started": st.column_config.DatetimeColumn("Started", format="D MMM YYYY, HH:mm", width=140),

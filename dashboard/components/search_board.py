@@ -24,7 +24,7 @@ def search_board(search: Run) -> None:
     st.header(as_text(run_title(search)))
     trials = searches.search_trials(search)
     if not trials[searches.compared_by(search).column].notna().any():
-        st.caption("No trial has come to its end yet.")
+        st.caption("No trial has finished yet.")
         return
     name = f"{state.get('dataset')}-{search.spec.method}-search"
     history, importance = searches.search_exhibits(search)

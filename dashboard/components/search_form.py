@@ -69,7 +69,7 @@ def search_form() -> None:
         if asked and not problem:
             _start(draft, space, trials, sampler)
         score = selection_score(opening.labelled(dataset))
-        st.caption(f"Judged by {score.words}; the test split is never looked at.")
+        st.caption(f"Judged by {score.words}; the test split is not used.")
 
 
 def _values(line: str, name: str, field: Range | Choice) -> Callable[[], Range | Choice] | None:

@@ -19,7 +19,7 @@ def admitted() -> bool:
     except AccessError as fault:
         _log.error("%s", fault)
         st.error(
-            "Nobody may enter: how people sign in here has to be corrected. The app's log tells its operator what.",
+            "Access denied: the sign-in settings are invalid. The app's log tells its operator what to correct.",
             icon=":material/block:",
         )
         return False
@@ -27,12 +27,12 @@ def admitted() -> bool:
         return True
     if not st.user.is_logged_in:
         st.title("crowdcore")
-        st.write("This deployment is for people who sign in.")
+        st.write("Sign in to use this app.")
         st.button("Sign in", type="primary", icon=":material/login:", on_click=st.login)
         return False
     if not may_enter(st.user.to_dict(), settings.access):
         who = as_text(str(st.user.get("email") or "This account"))
-        st.error(f"{who} may not enter. Ask whoever runs this deployment to be added.", icon=":material/block:")
+        st.error(f"{who} has no access. Ask the operator of this app to be added.", icon=":material/block:")
         st.button("Sign out", icon=":material/logout:", on_click=st.logout)
         return False
     with st.sidebar:

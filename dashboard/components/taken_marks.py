@@ -16,9 +16,9 @@ def take_marks() -> None:
     dataset = state.get("dataset")
     earlier = marks_of_earlier_data(opening.dataset(dataset))
     if earlier.marks or len(earlier.faults):
-        st.info("There are marks on these data as they were before they changed.", icon=":material/history:")
+        st.info("There are marks on an earlier version of these data.", icon=":material/history:")
         _offer(dataset, earlier, "earlier")
-    with st.expander("Take marks from a file", icon=":material/upload:"):
+    with st.expander("Import marks from a file", icon=":material/upload:"):
         st.caption(
             "A CSV with the columns task and right class, and, if need be, mark (right, wrong, unclear), worker, "
             "comment and by, as the table of marks below is downloaded. Of several rows of a task, the last counts."
@@ -38,7 +38,7 @@ def _offer(dataset: str, taken: TakenMarks, key: str) -> None:
         table(taken.faults, f"faults-{key}", name=f"{dataset}-marks-not-taken", noun="fault", rows=6)
     taken_before = st.session_state.get(f"marks-taken-{key}") == (dataset, _which(taken))
     if taken_before:
-        st.success("These marks are taken.", icon=":material/check_circle:")
+        st.success("The marks were imported.", icon=":material/check_circle:")
     elif taken.marks:
         st.button(
             f"Take {count(len(taken.marks), 'mark')}",

@@ -98,7 +98,7 @@ def _held(dataset: str, usual: str) -> train.Draft:
     try:
         return train.read_draft(dataset, line, st.session_state.get("train-trusted", ""))
     except CrowdError as refusal:
-        st.session_state["train-refused"] = f"The settings of this address are not used: {refusal}"
+        st.session_state["train-refused"] = f"The settings in this link are not used: {refusal}"
         st.session_state["train-shown"] = (dataset, usual)
         state.put(settings=None)
         return train.read_draft(dataset, usual)
@@ -199,7 +199,7 @@ def shared_settings(
             training["backbone_settings"] = _network_settings(network, training, prefix)
         comes = what_comes([*effective, *searched])
         with st.popover("Training", type="tertiary"):
-            st.caption("Grey is what is used while nothing is entered.")
+            st.caption("Grey: the value used if you enter nothing.")
             training |= method_form(
                 learners.training_schema(), training, f"{prefix}-training", without=APART, open=comes, kept=True
             )
@@ -211,7 +211,7 @@ def shared_settings(
         placeholder=comes["epochs"],
         key=f"{prefix}-epochs",
         width=120,
-        help="Passes over the training tasks. Grey is what is used while nothing is entered.",
+        help="Passes over the training tasks. Grey: the value used if you enter nothing.",
         **KEPT,
     )
     chosen = {k: v for k, v in training.items() if k not in APART and v is not None}

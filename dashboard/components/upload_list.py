@@ -54,7 +54,7 @@ def _manage(upload: kept_uploads.Upload, key: str) -> None:
 
 @st.dialog("Delete this upload?")
 def _confirm(upload: kept_uploads.Upload) -> None:
-    st.markdown(f"**{as_text(upload.name)}** will be deleted for good: there is no way back.")
+    st.markdown(f"**{as_text(upload.name)}** will be deleted. This cannot be undone.")
     if runs := len(runs_of(upload.dataset)) if upload.dataset else 0:
         refer = "refers" if runs == 1 else "refer"
         st.warning(

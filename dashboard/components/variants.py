@@ -59,7 +59,7 @@ def _spellings(role: Role, found: list[Variants], mapping: dict[str, Any], path:
                 disabled=not others,
             )
         else:
-            st.caption("They differ in surrounding blanks or in how accents are encoded, which are no part of a name.")
+            st.caption("They differ only in surrounding spaces or in the encoding of accents, which are ignored.")
 
 
 def _combinations(report: ImportReport, mapping: dict[str, Any], path: str) -> None:
@@ -69,14 +69,14 @@ def _combinations(report: ImportReport, mapping: dict[str, Any], path: str) -> N
     if finding is None and not dropped:
         return
     with st.container(border=True):
-        st.subheader("Labels that name several classes")
+        st.subheader("Labels with several classes")
         if finding is not None:
             st.write(as_text(finding.sentence + "."))
             label = f"Leave {count(finding.count, 'label')} out"
             _button(label, "content_cut", f"drop-{path}", lambda: mapping.update(multi_select="drop"))
         else:
             st.write("They are left out, as listed above.")
-            _button("Keep them as classes again", "undo", f"keep-{path}", lambda: mapping.pop("multi_select", None))
+            _button("Keep them as classes", "undo", f"keep-{path}", lambda: mapping.pop("multi_select", None))
 
 
 def _button(label: str, icon: str, key: str, act: Callable[[], Any], disabled: bool = False) -> None:

@@ -23,9 +23,9 @@ from dashboard.components.verdict import badge
 from dashboard.services.runs import spelled
 
 VERDICTS = {
-    "fail": "The limit is surely broken.",
-    "underpowered": "The data cannot tell: its interval holds the limit, or what the rule needs is missing.",
-    "pass": "The limit is surely kept.",
+    "fail": "The limit is broken.",
+    "underpowered": "The data cannot decide: the interval contains the limit, or something the rule needs is missing.",
+    "pass": "The limit is met.",
 }
 FEW = 8  # workers of a rule who are named
 
@@ -33,7 +33,7 @@ FEW = 8  # workers of a rule who are named
 def draw() -> None:
     """The page."""
     st.title("Check")
-    st.caption("Limits that this crowd must keep, for taking delivery of labels or for continuous integration.")
+    st.caption("Limits that this crowd must meet, for accepting a delivery of labels or for continuous integration.")
     board()
 
 
@@ -64,7 +64,9 @@ def board() -> None:
             ("Rules (YAML)", partial(rules_yaml, named), "rules.yaml", "application/yaml", "rule_settings"),
         ):
             download(label, made, file, mime, icon=f":material/{icon}:", key=f"check-{file}")
-    st.markdown("The same from the command line, beside the downloaded rules; its exit code is 1 if a rule fails:")
+    st.markdown(
+        "The same on the command line, in the folder of the downloaded rules; the exit code is 1 if a rule fails:"
+    )
     options = [*(["--strict"] if strict else []), *(["--hide-names"] if hidden_names() else [])]
     files = ["--rules", "rules.yaml", "--junit", "check.xml", "--html", "check.html"]
     command = shlex.join(["crowdcore", "check", spelled(state.get("dataset")), *files, *options])

@@ -26,14 +26,16 @@ def board() -> None:
         st.switch_page("views/tasks.py", query_params=state.address("tasks", task=task))
     view = looked_at()
     with st.container(horizontal=True):
-        budget = number("Budget (labels)", "budget", next_labels.BUDGET, 1, "Labels to ask for in all.")
+        budget = number("Budget (labels)", "budget", next_labels.BUDGET, 1, "Total number of labels to ask for.")
         chosen = [name for name in state.get_many("available") if name in view.workers]
         shared = -(-3 * budget // max(1, len(chosen or view.workers)))  # thrice an equal share
-        capacity = number("Capacity (labels)", "capacity", shared, 0, "Most labels of each worker; 0: no limit.")
+        capacity = number(
+            "Capacity (labels)", "capacity", shared, 0, "Maximum number of labels per worker; 0: no limit."
+        )
         workers = st.multiselect("Available workers", view.listed, placeholder="All", **state.bind("available", chosen))
         flagged = st.toggle(
             "Ask flagged workers, too",
-            help="Those whom Overview names as guessing, copying or acting with others, or worse than before.",
+            help="Workers whom Overview flags as guessing, copying or acting with others, or worse than before.",
             **state.bind("flagged", state.get("flagged") == "yes"),
         )
     asked = budget, capacity, 0.0, tuple(workers), flagged

@@ -16,9 +16,9 @@ from dashboard.components.text import as_text, count
 from dashboard.components.verdict import task_link, worker_link
 
 THRESHOLDS = {
-    "remove": ("Remove below", verdicts.REMOVE, "Share of the typical worker's skill."),
-    "trust": ("Trust above", verdicts.TRUST, "Share of the typical worker's skill."),
-    "confused": ("Train from", verdicts.CONFUSED, "Share of a class that is taken for another one."),
+    "remove": ("Remove below", verdicts.REMOVE, "As a share of the typical worker's skill."),
+    "trust": ("Trust above", verdicts.TRUST, "As a share of the typical worker's skill."),
+    "confused": ("Train from", verdicts.CONFUSED, "Share of a class that is labelled as another one."),
     "sure": ("Take labels from", verdicts.SURE, "Probability that a task's label is right."),
 }
 FEW = 8  # workers and tasks of each verdict that are told of above the tables

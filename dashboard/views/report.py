@@ -39,7 +39,7 @@ def draw() -> None:
     )
     asked_for = (dataset, runs, tuple(chosen), reference, not hidden_names())
     takes(*asked_for)
-    st.markdown("The same from the command line:")
+    st.markdown("The same on the command line:")
     st.code(report.command_line(*asked_for), language=None, wrap_lines=True)
     contents(*asked_for)
 
@@ -72,7 +72,7 @@ def follow(folder: report.Archiving) -> None:
     It looks all the time: a click that reran the page would take the file's name from under the browser's request.
     """
     with refusals():
-        words = "The folder was made." if folder.made else "Drawing the figures of the folder takes some seconds."
+        words = "The folder was made." if folder.made else "Drawing the figures for the folder takes some seconds."
         with live("folder"):
             st.caption("The folder is being made …" if folder.making else as_text(drawing_fault() or words))
         if folder.making:
@@ -86,7 +86,7 @@ def contents(dataset: str, runs: tuple[str, ...], parts: tuple[str, ...], refere
     if not listed.open:
         return
     lines = []
-    with listed, st.spinner("Putting it together …"):
+    with listed, st.spinner("Building the report …"):
         found = report.report(dataset, runs, parts, reference, show_names)
     for section in found.sections:
         drawn = sum(exhibit.figure is not None for exhibit in section.exhibits)

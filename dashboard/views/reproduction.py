@@ -19,7 +19,7 @@ from dashboard.services.runs import training_fault
 if TYPE_CHECKING:
     from crowdcore.reproduce import Scale
 
-SCALES: dict[Scale, str] = {"small": "Small: two cores", "paper": "As the paper: a GPU"}
+SCALES: dict[Scale, str] = {"small": "Small: two cores", "paper": "As in the paper: needs a GPU"}
 
 
 def draw() -> None:

@@ -37,11 +37,11 @@ def board() -> None:
     table = listed.table
     with live("review"):
         if not len(table):
-            st.info("No label passes these filters. Clear one of them to see more.", icon=":material/filter_alt_off:")
+            st.info("No label matches these filters. Clear one of them to see more.", icon=":material/filter_alt_off:")
             return
         marked = int((table["mark"] != "").sum())
         noun = "label" if "worker" in table else "task"
-        st.caption(f"{count(len(table), noun)}, those of the most disputed tasks first; {marked:,} marked.")
+        st.caption(f"{count(len(table), noun)}, most disputed tasks first; {marked:,} marked.")
     grid = st.grid(2, min_column_width=400, gap="medium")
     with grid.cell():
         marking(view, table, at(table))
@@ -98,15 +98,15 @@ def reviewed(view: View) -> None:
     st.header("Marks")
     take_marks()
     if not len(found.table):
-        st.caption("Nothing is marked yet.")
+        st.caption("No marks yet.")
         return
     for note in found.notes:
         st.caption(as_text(note))
     take_along(view)
     with st.container(horizontal=True):
-        reference_button("reviewed", "the marked classes; other tasks are unknown")
+        reference_button("reviewed", "the marked classes; other tasks count as unknown")
         if view.dataset.has_gold:
-            reference_button("reviewed+gold", "the marked classes, and gold where nothing is marked")
+            reference_button("reviewed+gold", "the marked classes, and gold for tasks without a mark")
     show(found, "marked", file=f"{state.get('dataset')}-marks", noun="mark", rows=8, notes=False)
 
 

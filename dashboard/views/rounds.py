@@ -31,7 +31,7 @@ def board() -> None:
     follow()
     view, by, at = rounds()
     if view is None:
-        st.info("Choose what the second round is.", icon=":material/compare_arrows:")
+        st.info("Choose the second round.", icon=":material/compare_arrows:")
         return
     measures, mistakes = two_rounds.two_rounds(view, by, at), two_rounds.round_mistakes(view, by, at)
     workers = two_rounds.round_workers(view, by, at)
@@ -40,7 +40,7 @@ def board() -> None:
     show(measures, "measures", noun="measure", rows=12, notes=False)
     for note in measures.notes[1:]:
         st.caption(as_text(note))
-    st.header("Mistakes that came or went")
+    st.header("Mistakes that appeared or disappeared")
     show(mistakes, "mistakes", noun="mistake")
     if workers.figure is None:
         st.caption("No worker is in both rounds.")
@@ -80,8 +80,8 @@ def rounds() -> tuple[View | None, str, str]:
     values = _values(view, by)
     at: str | None = state.one_of("at", values) if values else state.get("at")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        help_ = "Halves of the crowd, the date, or a column split this dataset; or the second round is another dataset."
-        st.selectbox("The second round is told by", kinds, width=260, help=help_, **state.bind("by", by))
+        help_ = "Split this dataset by halves of the crowd, by date or by a column, or compare it with another dataset."
+        st.selectbox("The second round is given by", kinds, width=260, help=help_, **state.bind("by", by))
         if by == OTHER:
             names = [name for name in datasets.names() if name != state.get("dataset")]
             second = state.one_of("second", names)

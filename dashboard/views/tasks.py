@@ -43,7 +43,7 @@ def listing() -> None:
     found = listed.table
     with live("listed"):
         if not len(found):
-            st.info("No task passes these filters. Clear one of them to see more.", icon=":material/filter_alt_off:")
+            st.info("No task matches these filters. Clear one of them to see more.", icon=":material/filter_alt_off:")
             return
         st.caption(f"{count(len(found), view.dataset.task_noun)}, {as_text(exhibits.tasks.SORTS[order].lower())}.")
     if has_media(view.dataset):

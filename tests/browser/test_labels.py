@@ -86,7 +86,7 @@ def test_sentences_from_data_to_report(lab: Lab, tab: Page) -> None:
     seen(tab, "/runs?datasets=tagged", "Runs")
     seen(tab, f"/compare?dataset=tagged{chosen}", "Spans of the test split")
     seen(tab, f"/confusions?dataset=tagged&runs={ids['crowd-layer']}", "Confusions")
-    seen(tab, f"/report?dataset=tagged{chosen}", "The same from the command line:")
+    seen(tab, f"/report?dataset=tagged{chosen}", "The same on the command line:")
     tab.get_by_text("Contents").click()
     expect(main(tab).get_by_text("Spans of the test split")).to_be_visible()
 
@@ -146,6 +146,6 @@ def test_ratings_from_data_to_report(lab: Lab, tab: Page) -> None:
     seen(tab, f"/compare?dataset=rated&view=Biases{chosen}", re.compile("learns no biases"))
     picture(tab, "rated-biases")
     seen(tab, f"/confusions?dataset=rated&runs={ids['crowd-layer']}", re.compile("this page is about classes"))
-    seen(tab, f"/report?dataset=rated{chosen}", "The same from the command line:")
+    seen(tab, f"/report?dataset=rated{chosen}", "The same on the command line:")
     tab.get_by_text("Contents").click()
     expect(main(tab).get_by_text("Learnt biases")).to_be_visible()

@@ -21,4 +21,4 @@ def test_one_click_leads_from_a_verdict_to_its_evidence(page: Page) -> None:
     canvas.scroll_into_view_if_needed()
     canvas.click(position={"x": 12, "y": 52}, force=True)  # a scroll area lies above it
     expect(page).to_have_url(re.compile(r"/annotators\?.*worker=w35"))
-    expect(main(page).get_by_role("heading", name="A message to send")).to_be_visible()
+    expect(main(page).get_by_role("heading", name="Message to the worker")).to_be_visible()

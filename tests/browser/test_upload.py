@@ -61,7 +61,7 @@ def test_a_file_with_faults_says_what_would_be_lost(page: Page) -> None:
 
 def test_columns_that_say_nothing_are_asked_for(page: Page) -> None:
     offer(page, "odd.csv", crowd_csv(task="foo", worker="who", label="says"))
-    expect(main(page).get_by_text("The columns do not say which holds")).to_be_visible()
+    expect(main(page).get_by_text("No column is recognised as the")).to_be_visible()
     for role, column in (("Task", "foo"), ("Worker", "who"), ("Label", "says")):
         choose(page, role, column)
     main(page).get_by_role("button", name="Open it").click()

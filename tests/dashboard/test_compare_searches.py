@@ -108,7 +108,7 @@ def test_the_trials_of_a_search_are_drawn_along_what_it_varied(searched: Searche
     assert not test.exception
     assert test.query_params["searches"] == searched.search
     assert "4 runs of 1 dataset" in words(test)
-    assert "not to choose by" in words(test)
+    assert "not for choosing" in words(test)
     frame = table(test, "regularisation").set_index("regularisation")
     assert list(frame.index) == pytest.approx([*GRID, 0.5])
     for value, result in zip(frame.index, (*searched.trials[searched.search], searched.run), strict=True):

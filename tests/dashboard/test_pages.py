@@ -113,7 +113,7 @@ def test_filters_of_tasks_narrow_the_list(crowd_folder: Path) -> None:
 
 
 def test_a_list_without_tasks_says_what_to_do(crowd_folder: Path) -> None:
-    assert "No task passes these filters" in words(open_page("tasks", dataset="crowd", show="unlabelled"))
+    assert "No task matches these filters" in words(open_page("tasks", dataset="crowd", show="unlabelled"))
 
 
 def test_one_task_shows_its_labels(crowd_folder: Path) -> None:

@@ -118,7 +118,7 @@ def test_a_page_that_nothing_is_said_of_leads_to_ratings(monkeypatch: pytest.Mon
     monkeypatch.setattr(frame, "_INSTEAD", {})
     test = open_page("mistakes", dataset="rated")
     assert not test.exception and not test.error
-    assert "Who is off by how much: that is on Ratings" in words(test)
+    assert "Each worker's bias: that is on Ratings" in words(test)
 
 
 @pytest.mark.usefixtures("rated")

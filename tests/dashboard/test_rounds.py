@@ -15,7 +15,7 @@ def test_halves_of_the_crowd_do_not_differ_beyond_noise() -> None:
 
 def test_another_dataset_is_the_second_round() -> None:
     test = open_page("rounds", dataset="demo", by="another dataset")
-    assert "Choose what the second round is" in words(test)
+    assert "Choose the second round" in words(test)
     options = next(box.options for box in test.selectbox if box.label == "Second round")
     if options:
         test = open_page("rounds", dataset="demo", by="another dataset", second=options[0])

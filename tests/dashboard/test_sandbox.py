@@ -206,7 +206,7 @@ def test_planting_on_given_tasks_names_the_dataset_and_refuses_without_gold(tmp_
         ({"crowd": "synthetic n_tasks=300"}, "exceed n_valid"),
         ({"crowd": "synthetic n_tasks=900000000"}, "`crowdcore simulate` plants larger crowds"),
         ({"crowd": "conal", "tasks": "tasks n_train=many"}, "n_train"),
-        ({"planted": "gone"}, "1 planted crowd of this address cannot be found"),
+        ({"planted": "gone"}, "1 planted crowd in this link cannot be found"),
     ],
 )
 def test_what_an_address_asks_in_vain_is_said_in_one_sentence(address: dict, words_said: str) -> None:

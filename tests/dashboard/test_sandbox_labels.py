@@ -101,4 +101,4 @@ def test_crowds_of_several_kinds_are_not_trained_on_together() -> None:
     names = [sandbox.plant("crowd", sandbox.plan("crowd", line, [], "", 1))[0] for line in (RATINGS, SPANS)]
     test = open_page("sandbox", dataset="crowd", crowd=SPANS, planted=names)
     assert not test.exception
-    assert "Choose crowds whose labels are of one kind" in words(test)
+    assert "Choose crowds with the same kind of labels" in words(test)

@@ -168,7 +168,7 @@ def test_an_address_cannot_name_what_a_method_does_not_have() -> None:
     assert "`a setting of conal` must be one of" in words(test)
     assert button(test, "Start 1 run").disabled
     shared = page(methods="conal", settings="backbone=os:system")
-    assert "The settings of this address are not used: `network` must be one of" in words(shared)
+    assert "The settings in this link are not used: `network` must be one of" in words(shared)
     assert shared.selectbox(key="train-1-backbone").value == "mlp"
     assert runs.list_runs("crowd") == []
 

@@ -1,4 +1,4 @@
-"""Labels that name several classes at once: ``cat|dog``, ``cat;dog``, ``cat,dog``, ``["cat", "dog"]``."""
+"""Labels with several classes at once: ``cat|dog``, ``cat;dog``, ``cat,dog``, ``["cat", "dog"]``."""
 
 from __future__ import annotations
 

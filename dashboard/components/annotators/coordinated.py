@@ -17,13 +17,13 @@ def coordinated() -> None:
     view = looked_at()
     if view.dataset.sentences is not None:
         st.info(
-            "Workers who act together are not looked for here: the tokens of a sentence are no independent tasks. "
-            "Spans shows who makes which errors, Pairs who agrees with whom.",
+            "Coordinated workers are not searched for here: the tokens of a sentence are not independent tasks. Spans "
+            "shows who makes which errors, Pairs who agrees with whom.",
             icon=":material/format_ink_highlighter:",
         )
         link("spans")
         return
-    with st.spinner("Looking for workers who act together …", show_time=True):
+    with st.spinner("Searching for workers who act together …", show_time=True):
         found = exhibits.coordinated.coordinated_workers(view)
     groups = len(found.table)
     if not groups:
@@ -52,7 +52,7 @@ def one_group(view: exhibits.View, together: int) -> None:
     with st.container(horizontal=True):
         link("review", "Review their labels against the reference", show="wrong", workers=list(members))
         if len(members) == 2:
-            link("review", "Where both are wrong alike", show="alike", workers=list(members))
+            link("review", "Tasks on which both make the same mistake", show="alike", workers=list(members))
         link("annotators", "Without them", icon="person_off", view="Ranking", without=list(members))
     true, given = (state.one_of(key, view.classes) for key in ("true", "given"))
     cell = (view.class_number(true), view.class_number(given)) if true and given else None
@@ -61,10 +61,10 @@ def one_group(view: exhibits.View, together: int) -> None:
         dark = st.context.theme.type == "dark"
         show(exhibits.coordinated.coordinated_confusion(view, together, dark=dark), "common", cell=cell)
         if cell is None:
-            st.caption("Click a cell to go to the group's labels behind it.")
+            st.caption("Click a cell to see the group's labels behind it.")
         else:
             label = as_text(f"The group's labels “{given}” on tasks that are {true}")
             link("review", label, true=true, given=given, workers=list(members))
     with grid.cell():
-        st.caption("Labels of the majority vote that change without the group:")
+        st.caption("Majority-vote labels that change without the group:")
         show(exhibits.workers.what_if_tasks(view, members), "without-group", noun="task", rows=12)

@@ -67,4 +67,4 @@ def both(view: View, kind: Distance, one: str, other: str) -> None:
         for name in dict.fromkeys((one, other)):
             link("annotators", as_text(name), icon="person", view="One worker", worker=name)
         if one != other:
-            link("review", "Where both are wrong alike", show="alike", workers=[one, other])
+            link("review", "Tasks on which both make the same mistake", show="alike", workers=[one, other])

@@ -16,7 +16,7 @@ def ranking() -> None:
     show(exhibits.workers.worker_ranking(view), "ranking", notes=False)
     found = exhibits.workers.worker_quality(view)
     show(found, "quality", noun="worker", rows=14, limits="")
-    st.header("What if some were left out?")
+    st.header("What if you left some out?")
     without = [name for name in state.get_many("without") if name in view.workers]
     st.multiselect("Leave out", view.listed, placeholder="Choose workers", **state.bind("without", without))
     flagged = found.table.loc[found.table["signal"] != "", "worker"].tolist()

@@ -34,9 +34,9 @@ def worker() -> None:
     cells = (
         ("Annotations", f"{found['annotations']:,}", None),
         ("Accuracy", percent(found["accuracy"]), f"95 % interval {low} to {high}"),
-        ("Balanced accuracy", percent(found["balanced accuracy"]), "Mean over the classes of the share that is right"),
+        ("Balanced accuracy", percent(found["balanced accuracy"]), "Mean over classes of the share of right labels"),
         ("Bits per label", number(found["bits per label"], 2), f"Of {found['bits possible']:.2f} possible"),
-        ("Agreement κ", number(found["agreement κ"], 2), "With the others on the same tasks, beyond chance"),
+        ("Agreement κ", number(found["agreement κ"], 2), "With the other workers on the same tasks, beyond chance"),
     )
     numbers(cells, 130)
     for note in exhibit.notes:
@@ -54,7 +54,7 @@ def matrices(view: View, name: str) -> None:
         with grid.cell():
             show(exhibits.workers.worker_confusion(view, who), f"confusion-{key}", cell=cell)
     if cell is None:
-        st.caption("Click a cell to go to the tasks behind it.")
+        st.caption("Click a cell to see the tasks behind it.")
         return
     label = as_text(f"Tasks that are {true} and that {name} labelled {given}")
     link("tasks", label, true=true, given=given, worker=name)
@@ -65,7 +65,7 @@ def pace(view: View, name: str, speed: Exhibit) -> None:
     """How long the worker's answers take beside the others', in numbers and over time."""
     own: dict[Any, Any] = speed.table.loc[view.worker_number(name)].to_dict()
     cells = (
-        ("Median answer", f"{own['seconds']:.3g} s", f"Of {own['n']:,.0f} answers that can be compared"),
+        ("Median answer", f"{own['seconds']:.3g} s", f"Of {own['n']:,.0f} comparable answers"),
         ("Beside the others", f"×{own['relative']:.2f}", "Median of the answer's seconds over the median of its task"),
         ("Too fast", percent(own["fast"]), as_text(speed.notes[0])),
     )
@@ -107,5 +107,5 @@ def behind(view: View, name: str, told: pd.Series[Any]) -> None:
         view="Ranking",
         without=[name],
     )
-    st.header("A message to send")
+    st.header("Message to the worker")
     st.code(told["message"], language=None, wrap_lines=True)

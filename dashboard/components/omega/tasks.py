@@ -82,7 +82,7 @@ def listing(choice: Choice) -> None:
         true = optional("True class", "true", view.classes, "Any class")
     found = exhibits.omega.omega_tasks(view, half, true)
     if not len(found.table):
-        st.info("No task passes these filters. Clear one of them to see more.", icon=":material/filter_alt_off:")
+        st.info("No task matches these filters. Clear one of them to see more.", icon=":material/filter_alt_off:")
         return
     of = f" of seed {view.shown_seed}" if view.seed == "each" else ""
     st.caption(f"{count(len(found.table), 'task')}{of}, {'smallest' if half == 'bottom' else 'largest'} ω̄ first.")

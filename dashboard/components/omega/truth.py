@@ -19,7 +19,7 @@ def truth(choice: Choice) -> None:
         ("Correlation", number(found.correlation, 2), "Pearson's, over annotations"),
         ("By ranks", number(found.rank_correlation, 2), "Spearman's, over annotations"),
         ("Mean ω", f"{number(found.mean_recovered)} of {number(found.mean_true)}", "Recovered, and true"),
-        ("AUC", auc, "Telling which labels were common; the true ω's"),
+        ("AUC", auc, "How well it tells which labels were common; the true ω's"),
     )
     numbers(cells, 160)
     panels = st.grid(1 if choice.view.seed != "each" else 2, min_column_width=400, gap="small")

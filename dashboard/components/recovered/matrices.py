@@ -46,7 +46,7 @@ def small(choice: Choice) -> Scale:
         )
         log = st.toggle(
             "Logarithmic colours",
-            help="Tells small probabilities apart: each step of the colours is a factor.",
+            help="Shows differences between small probabilities: each step of the colours is a factor.",
             **state.bind("scale", state.get("scale") == "log", say=("log", "")),
         )
     scale: Scale = "log" if log else "linear"
@@ -62,11 +62,11 @@ def small(choice: Choice) -> Scale:
         words.append(
             "This method has no common confusion."
             if view.result.common_confusion is None
-            else "Groups of different seeds are not the same groups: choose one seed to see their confusions."
+            else "Groups differ between seeds: choose one seed to see their confusions."
         )
     elif not exhibits.confusion_sources.has_truth(view):
         words.append("The common confusion is compared with that of all workers' labels.")
-    words.append("Grey rows: no labels, so nothing is known.")
+    words.append("Grey rows: no labels.")
     st.caption(as_text(" ".join(words)))
     return scale
 
@@ -124,7 +124,7 @@ def _learnt(source: RunView) -> str:
 def tasks(view: RunView, who: int, name: str, marked: tuple[int, int] | None) -> None:
     """From the chosen cell to the tasks behind it."""
     if marked is None:
-        st.caption("Click a cell to go to the tasks behind it.")
+        st.caption("Click a cell to see the tasks behind it.")
         return
     true, given = (view.classes[c] for c in marked)
     n = len(exhibits.confusions.tasks_behind(view, *marked, who if who >= 0 else None))

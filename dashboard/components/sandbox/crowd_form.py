@@ -86,7 +86,7 @@ def crowd_form(dataset: str) -> Wanted:
         10,
         min(max(int(state.get("repeats") or "1"), 1), 10) if (state.get("repeats") or "1").isdigit() else 1,
         key=f"{key}-repeats",
-        help="They differ in the seed: seed, seed + 1, …",
+        help="They differ only in the seed: seed, seed + 1, …",
         width=160,
     )
     now = lines.spell_crowd(name, chosen)

@@ -44,7 +44,9 @@ def planting() -> None:
 def _presets() -> None:
     """The documented tables, each by one click."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.caption("Presets", width="content", help="Each fills in the form for a documented simulated table.")
+        st.caption(
+            "Presets", width="content", help="Each fills in the form for one of the documented simulated tables."
+        )
         for name, (title, _) in PRESETS.items():
             st.button(
                 name.capitalize(), key=f"preset-{name}", help=title, type="tertiary", on_click=_fill, args=(name,)
@@ -57,8 +59,8 @@ def _fill(name: str) -> None:
     if found.dataset and found.dataset != state.get("dataset"):
         if found.dataset not in datasets.names():
             st.session_state["refused"] = (
-                f"The preset {name} plants on {found.dataset}, which is not here. "
-                f"`crowdcore datasets` lists what is; CROWDCORE_DATA can name more folders."
+                f"The preset {name} plants on {found.dataset}, which was not found. `crowdcore datasets` lists what "
+                "is; CROWDCORE_DATA can name more folders."
             )
             return
         state.put(dataset=found.dataset)

@@ -25,7 +25,7 @@ def training() -> None:
         return
     kinds = {sandbox.usual_simulator(name) for name in names}
     if len(kinds) > 1:
-        st.caption("Choose crowds whose labels are of one kind: classes, tags or ratings.")
+        st.caption("Choose crowds with the same kind of labels: classes, tags or ratings.")
         return
     why = learners.untrainable(names[0])
     if why:
@@ -41,7 +41,7 @@ def _crowds() -> list[str]:
     asked = state.get_many("planted")
     chosen = [name for name in asked if name in known]
     if len(chosen) < len(asked):
-        st.caption(f"{count(len(asked) - len(chosen), 'planted crowd')} of this address cannot be found here.")
+        st.caption(f"{count(len(asked) - len(chosen), 'planted crowd')} in this link cannot be found here.")
     if not known:
         st.info(
             "Nothing has been planted yet. Press **Plant** above: the crowd is kept as a dataset, which every page can "
@@ -73,7 +73,7 @@ def _crowds() -> list[str]:
                 key=f"zip-{name}",
                 type="tertiary",
                 icon=":material/download:",
-                help="Its files, with what generated them in truth.npz",
+                help="Its files; truth.npz holds what generated them",
             )
         if len(chosen) > 6:
             st.caption(f"and {len(chosen) - 6} more", width="content")
