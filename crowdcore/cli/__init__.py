@@ -45,7 +45,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 ratings_app = typer.Typer(
-    help="Labels that are numbers: who is off by how much, and what is the truth?", no_args_is_help=True
+    help="Labels that are numbers: how biased is each worker, and what is the truth?", no_args_is_help=True
 )
 _COMMANDS: dict[typer.Typer, tuple[Callable[..., Any], ...]] = {
     app: (

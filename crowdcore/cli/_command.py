@@ -32,7 +32,7 @@ from crowdcore.exhibits.ratings import RatingView, rating_view
 
 RatingsName = Annotated[str, typer.Argument(help="Name of a dataset whose labels are numbers, or a path to one.")]
 RatingReference = Annotated[
-    str, typer.Option("--reference", "-r", help="What is taken for the truth: gold, or an aggregator of ratings.")
+    str, typer.Option("--reference", "-r", help="What counts as the truth: gold, or an aggregator of ratings.")
 ]
 
 

@@ -20,15 +20,15 @@ ReferenceName = Annotated[
     typer.Option(
         "--reference",
         "-r",
-        help="What is taken for the truth: gold, reviewed (marks), an aggregator, run:ID; default: gold, else 'auto'.",
+        help="What counts as the truth: gold, reviewed (marks), an aggregator, run:ID; default: gold, else 'auto'.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Accept = Annotated[
     bool,
     typer.Option(
         "--accept",
-        help="Go on although rows would be dropped or merged, images or texts left out (all reported).",
+        help="Continue although rows would be dropped or merged, images or texts left out (all reported).",
     ),
 ]
 Read = Annotated[
@@ -42,9 +42,11 @@ Read = Annotated[
 ]
 HideNames = Annotated[
     bool,
-    typer.Option("--hide-names", help="Pseudonyms instead of worker ids; no further columns of the annotations."),
+    typer.Option(
+        "--hide-names", help="Show pseudonyms instead of worker ids, and no extra columns of the annotations."
+    ),
 ]
-Checkpoint = Annotated[Path | None, typer.Option(help="Keep checkpoints in this folder, and go on from what is there.")]
+Checkpoint = Annotated[Path | None, typer.Option(help="Keep checkpoints in this folder, and resume from them.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Also write the table to this file (.csv, .parquet).")]
 Figure = Annotated[Path | None, typer.Option("--figure", help="Also draw it to this file (.html, .svg, .png, .pdf).")]
 Seeds = Annotated[int, typer.Option(help="How many seeds.", min=1)]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from crowdcore.data.ratings import Labelled
     from crowdcore.runs import Choice, Range, Run, RunSpec
 
-_DEFAULT = "Default: conal, of ratings and tags crowd-layer."
+_DEFAULT = "Default: conal; for ratings and tags crowd-layer."
 Priority = Annotated[int, typer.Option(help="Runs with a higher one go first.")]
 
 
@@ -91,9 +91,7 @@ def search(
     ],
     method: Annotated[str | None, typer.Option("--method", "-m", help=f"A learning method. {_DEFAULT}")] = None,
     trials: Annotated[int, typer.Option(min=1, help="Runs at most.")] = 20,
-    sampler: Annotated[
-        Literal["tpe", "grid", "random"], typer.Option(help="How the next settings are chosen.")
-    ] = "tpe",
+    sampler: Annotated[Literal["tpe", "grid", "random"], typer.Option(help="How to choose the next settings.")] = "tpe",
     seeds: Seeds = 3,
     seed: Seed = None,
     epochs: Epochs = None,

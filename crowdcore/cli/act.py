@@ -13,10 +13,12 @@ from crowdcore.cli._runs import reference_named
 from crowdcore.core.errors import SettingError
 from crowdcore.exhibits import View, view
 
-Share = Annotated[float, typer.Option(help="Share of the typical worker's skill below which a worker is removed.")]
-Trust = Annotated[float, typer.Option(help="Share of the typical skill above which a worker is trusted.")]
-Confused = Annotated[float, typer.Option(help="Share of a class from which a confusion is worth training.")]
-Sure = Annotated[float, typer.Option(help="Probability from which a task's label is taken.")]
+Share = Annotated[float, typer.Option(help="Share of the typical worker's skill below which workers are removed.")]
+Trust = Annotated[float, typer.Option(help="Share of the typical worker's skill above which workers are trusted.")]
+Confused = Annotated[
+    float, typer.Option(help="Share of a class labelled as another from which the worker needs training.")
+]
+Sure = Annotated[float, typer.Option(help="Probability from which a task's label is accepted.")]
 
 
 def overview(
@@ -51,16 +53,18 @@ def overview(
 def next_labels(
     seen: View,
     budget: Annotated[int, typer.Option(help="Labels to ask for.", min=1)] = 100,
-    capacity: Annotated[int, typer.Option(help="Most labels of each worker; 0 = no limit.", min=0)] = 0,
+    capacity: Annotated[int, typer.Option(help="Maximum number of labels per worker; 0 = no limit.", min=0)] = 0,
     worker: Annotated[
         list[str] | None, typer.Option(help="A worker who is available; repeatable. Default: all.")
     ] = None,
-    explore: Annotated[float, typer.Option(help="Weight of what is learnt about the workers.", min=0)] = 0.0,
+    explore: Annotated[
+        float, typer.Option(help="Weight of the information about the workers' confusions.", min=0)
+    ] = 0.0,
     flagged: Annotated[
-        bool, typer.Option("--flagged", help="Ask those workers, too, whom `crowdcore overview` flags.")
+        bool, typer.Option("--flagged", help="Include workers flagged by `crowdcore overview`.")
     ] = False,
 ) -> Shown:
-    """Spend a budget of labels where they are expected to tell most; --out writes the assignments."""
+    """Plan a budget of labels where they are most informative; --out writes the assignments."""
     from crowdcore.exhibits import next_labels as made
 
     asked = budget, capacity, explore, tuple(worker or ()), flagged
@@ -79,14 +83,14 @@ def rounds(
     second: Annotated[str, typer.Argument(help="The second round; without it, --by splits the first dataset.")] = "",
     by: Annotated[str, typer.Option(help="How to split one dataset: halves, date, or a column.")] = "",
     at: Annotated[
-        str, typer.Option(help="Where the second round begins, or its value of the column; of halves the seed.")
+        str, typer.Option(help="Where the second round begins, or its value in the column; for halves, the seed.")
     ] = "",
     reference: ReferenceName = "",
     hide_names: HideNames = False,
     read: Read = None,
     accept: Accept = False,
 ) -> Drawn:
-    """What got better from one round to the next, who changed, and is it more than noise? --out writes the workers."""
+    """What improved from one round to the next, who changed, and is it more than noise? --out writes the workers."""
     from crowdcore import analysis
     from crowdcore.exhibits import two_rounds as made
 

@@ -54,13 +54,15 @@ def aggregate(
     ds: CrowdDataset,
     method: Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(aggregation.names())}.")] = "auto",
     set: Settings = None,
-    gold: Annotated[bool, typer.Option("--with-gold", help="Clamp tasks with gold to it (semi-supervised).")] = False,
+    gold: Annotated[
+        bool, typer.Option("--with-gold", help="Fix tasks with gold to their gold label (semi-supervised).")
+    ] = False,
     temper: Annotated[
         Temper | None,
-        typer.Option(help="Make the posterior as sure as it should be: by the labels' dependence, or by the gold."),
+        typer.Option(help="Calibrate the posterior: by the labels' dependence, or on the gold labels."),
     ] = None,
     new: Annotated[
-        Path | None, typer.Option(help="Write the tags of sentences that nobody tagged (crf-ma).", metavar="FILE")
+        Path | None, typer.Option(help="Write tags for sentences that nobody tagged (crf-ma).", metavar="FILE")
     ] = None,
     out: Out = None,
     json: Json = False,

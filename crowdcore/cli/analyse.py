@@ -15,7 +15,7 @@ from crowdcore.exhibits import View
 
 
 def info(seen: View, json: Json = False) -> None:
-    """Summarise a dataset: counts, noise rates, agreement, what was noticed while reading."""
+    """Summarise a dataset: counts, noise rates, agreement, and notes from reading it."""
     from crowdcore import analysis
 
     ds = seen.dataset

@@ -20,11 +20,9 @@ _PACKAGE = Path(crowdcore.__file__).parent
 def app(
     dataset: Annotated[str, typer.Argument(help="Dataset to open first.")] = DEMO,
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8501,
-    address: Annotated[
-        str, typer.Option(help="Address to listen on; only this machine unless told otherwise.")
-    ] = "localhost",
+    address: Annotated[str, typer.Option(help="Address to listen on; default: this machine only.")] = "localhost",
     let_anyone_in: Annotated[
-        bool, typer.Option("--let-anyone-in", help="Serve other machines although nobody has to sign in.")
+        bool, typer.Option("--let-anyone-in", help="Serve other machines without sign-in.")
     ] = False,
 ) -> None:
     """Open the dashboard in a browser; other machines are served only if people sign in (docs/sharing.md)."""

@@ -18,11 +18,11 @@ def check(
     rules: Annotated[
         Path | None, typer.Option(help="Rules (.yaml, .toml, .json); default: all at recommended limits.")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Rules that the data cannot decide fail, too.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Rules that the data cannot decide also fail.")] = False,
     junit: Annotated[Path | None, typer.Option(help="Also write JUnit XML to this file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Also write a page to this file.")] = None,
     example_rules: Annotated[
-        bool, typer.Option("--example-rules", help="Print a commented file of rules, and end.")
+        bool, typer.Option("--example-rules", help="Print a commented file of rules, and exit.")
     ] = False,
     hide_names: HideNames = False,
     json: Json = False,

@@ -27,7 +27,7 @@ def datasets(json: Json = False) -> None:
 
 
 def examine(path: AnyPath, read: Read = None, json: Json = False) -> None:
-    """Report how a file is understood: format, columns, classes, and every row that would be dropped or merged."""
+    """Report how a file is read: format, columns, classes, and every row that would be dropped or merged."""
     from crowdcore.data import examine as examine_file
 
     report = examine_file(path, **settings(read, "--read")).report
@@ -35,7 +35,7 @@ def examine(path: AnyPath, read: Read = None, json: Json = False) -> None:
 
 
 def examine_ratings(path: AnyPath, read: Read = None, json: Json = False) -> None:
-    """Report how a file of ratings is understood, and every row that would be left out; nothing is taken in."""
+    """Report how a file of ratings is read, and every row that would be left out; nothing is imported."""
     from crowdcore.data import examine_ratings as examine_file
 
     report = examine_file(path, **settings(read, "--read")).report
@@ -44,11 +44,11 @@ def examine_ratings(path: AnyPath, read: Read = None, json: Json = False) -> Non
 
 def fetch(
     name: Annotated[str, typer.Argument(help=f"Dataset: {', '.join(sources.names())}.")],
-    force: Annotated[bool, typer.Option("--force", help="Fetch again although it is there.")] = False,
-    url_base: Annotated[str | None, typer.Option(help="Address of a mirror that holds the source's files.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Download again even if it exists.")] = False,
+    url_base: Annotated[str | None, typer.Option(help="URL of a mirror of the source's files.")] = None,
     json: Json = False,
 ) -> None:
-    """Download a dataset from its public source into the cache; a broken download goes on where it stopped."""
+    """Download a dataset from its public source into the cache; an interrupted download resumes."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -109,7 +109,8 @@ def _say_written(ds: CrowdDataset | RatingDataset, target: Path, noun: str, json
 def embed(
     dataset: DatasetName,
     target: Annotated[
-        Path | None, typer.Argument(help="A folder for the dataset with features; without it: what it would take.")
+        Path | None,
+        typer.Argument(help="Output folder; without it, only report what would be computed and how long it takes."),
     ] = None,
     kind: Annotated[
         str,
@@ -119,21 +120,22 @@ def embed(
         ),
     ] = "auto",
     given: Annotated[
-        str, typer.Option(help="Embeddings of your own: a .npy file in the order of tasks, or a further column.")
+        str, typer.Option(help="Your own embeddings: a .npy file in the order of tasks, or a further column.")
     ] = "",
     model: Annotated[
-        str, typer.Option(help="For sentences: a model of sentence-transformers that is here; default: the first.")
+        str, typer.Option(help="For sentences: a local sentence-transformers model; default: the first found.")
     ] = "",
     side: Annotated[
-        int | None, typer.Option(help=f"For pixels: of a side; default: as the first image has, {SIDE} at most.")
+        int | None,
+        typer.Option(help=f"For pixels: side of the images; default: that of the first image, at most {SIDE}."),
     ] = None,
-    allow_urls: Annotated[bool, typer.Option("--allow-urls", help="Fetch images that are addresses.")] = False,
+    allow_urls: Annotated[bool, typer.Option("--allow-urls", help="Download images given as URLs.")] = False,
     device: Device = "auto",
     json: Json = False,
     read: Read = None,
     accept: Accept = False,
 ) -> None:
-    """Write a dataset with what a classifier can look at: features of its texts or images, or their pixels.
+    """Write a dataset with what a classifier learns from: features of its texts or images, or their pixels.
 
     Texts that are empty, and images that cannot be used, are named; --accept leaves their tasks out. With tfidf the
     folder also holds text_features.npz, which makes the same features from new texts.

@@ -22,18 +22,16 @@ def marks(
         tuple[str, str] | None, typer.Option(metavar="TASK CLASS", help="This class is right for the task.")
     ] = None,
     unclear: Annotated[
-        list[str] | None, typer.Option(metavar="TASK", help="Nobody can tell the task's class; may be repeated.")
+        list[str] | None, typer.Option(metavar="TASK", help="The task's class cannot be decided; may be repeated.")
     ] = None,
-    worker: Annotated[str, typer.Option(help="The worker whose label on the task was looked at.")] = "",
-    comment: Annotated[str, typer.Option(help="Kept with the marks added.")] = "",
-    by: Annotated[str, typer.Option(help="Who says so; with --undo: whose last mark.")] = "",
+    worker: Annotated[str, typer.Option(help="The worker whose label you looked at.")] = "",
+    comment: Annotated[str, typer.Option(help="Comment stored with the added marks.")] = "",
+    by: Annotated[str, typer.Option(help="Author of the marks; with --undo: whose last mark.")] = "",
     take: Annotated[
-        Path | None, typer.Option("--import", help="Take marks from a CSV with the columns task and right class.")
+        Path | None, typer.Option("--import", help="Import marks from a CSV with the columns task and right class.")
     ] = None,
-    carry: Annotated[
-        bool, typer.Option("--carry", help="Take marks on data of the same name, as they were before they changed.")
-    ] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Take the last mark back.")] = False,
+    carry: Annotated[bool, typer.Option("--carry", help="Take over marks from earlier data of the same name.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Undo the last mark.")] = False,
     export: Annotated[
         Path | None, typer.Option(help="Write the tasks marked wrong or unclear to this file (.csv, .parquet).")
     ] = None,
@@ -45,7 +43,7 @@ def marks(
     read: Read = None,
     accept: Accept = False,
 ) -> None:
-    """Mark tasks: what is marked is a reference (reviewed), a list to label again, a list to train workers on."""
+    """Mark tasks; marks serve as a reference (reviewed), a list to relabel, and a list to train workers on."""
     from crowdcore import exhibits
     from crowdcore.analysis import Reference
     from crowdcore.marks import add_mark, undo_mark

@@ -36,7 +36,7 @@ def train(
     epochs: Epochs = None,
     device: Device = "auto",
     set: Settings = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Keep the result in this folder.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Save the result to this folder.")] = None,
     checkpoint: Checkpoint = None,
     json: Json = False,
 ) -> None:
@@ -100,11 +100,11 @@ def compare(
 def biases(
     ds: RatingDataset,
     run: Annotated[Path | None, typer.Option(help="A folder that `ratings train --out` wrote; default: train.")] = None,
-    connection: Annotated[str, typer.Option(help="Of the crowd layer that is trained: b or s+b.")] = "b",
+    connection: Annotated[str, typer.Option(help="Connection of the trained crowd layer: b or s+b.")] = "b",
     seeds: Seeds = SEEDS,
     epochs: Epochs = None,
     device: Device = "auto",
-    least: Annotated[int, typer.Option(help="Ratings from which a worker counts.", min=1)] = 10,
+    least: Annotated[int, typer.Option(help="Minimum number of ratings of a worker.", min=1)] = 10,
     hide_names: HideNames = False,
 ) -> Drawn:
     """Learnt biases of the workers beside the true ones (Rodrigues & Pereira 2018, Fig. 4)."""

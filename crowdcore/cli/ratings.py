@@ -30,8 +30,8 @@ def workers(seen: RatingView) -> Drawn:
 def tasks(
     seen: RatingView,
     sort: Annotated[rating_tasks.Sort, typer.Option(help="In which order.")] = "surprise",
-    worker: Annotated[str, typer.Option(help="Only tasks that this worker rated, and what it said.")] = "",
-    other: Annotated[str, typer.Option(help="Only tasks that this worker rated, too.")] = "",
+    worker: Annotated[str, typer.Option(help="Only tasks that this worker rated, with their rating.")] = "",
+    other: Annotated[str, typer.Option(help="Only tasks that this worker also rated.")] = "",
 ) -> Shown:
     """Tasks with ratings: which are disputed, and which hold surprising ratings."""
     return Shown(*_shown(seen, rating_tasks.rated_tasks(seen, sort, worker, other)))
@@ -52,7 +52,7 @@ def pairs(seen: RatingView) -> Drawn:
 
 
 def shared_bias(
-    seen: RatingView, bins: Annotated[int, typer.Option(help="Equal parts of the range.", min=2)] = 10
+    seen: RatingView, bins: Annotated[int, typer.Option(help="Number of equal parts of the range.", min=2)] = 10
 ) -> Drawn:
     """Where in the range of the truth does the whole crowd overrate or underrate?"""
     return Drawn(*_shown(seen, ratings.shared_bias(seen, bins)))

@@ -25,7 +25,7 @@ def report(
         ),
     ] = None,
     part: Annotated[
-        list[str] | None, typer.Option("--part", help="What it holds; repeatable. Default: all there is to show.")
+        list[str] | None, typer.Option("--part", help="Parts of the report; repeatable. Default: everything available.")
     ] = None,
     reference: Annotated[
         str,
@@ -36,12 +36,12 @@ def report(
         ),
     ] = "",
     names: Annotated[bool, typer.Option("--names", help="Show the workers' ids instead of pseudonyms.")] = False,
-    svg: Annotated[bool, typer.Option(help="Draw the figures as SVG too.")] = True,
+    svg: Annotated[bool, typer.Option(help="Also write the figures as SVG.")] = True,
     json: Json = False,
     read: Read = None,
     accept: Accept = False,
 ) -> None:
-    """Write a report: one HTML file that needs no network, and CSV and SVG files of all that it shows."""
+    """Write a report: one offline HTML file, and CSV and SVG files of everything it shows."""
     from crowdcore import runs
     from crowdcore.runs import datasets
     from crowdcore.runs.report import Trained, build, command_line, write_report

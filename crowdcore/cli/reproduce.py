@@ -23,13 +23,13 @@ def reproduce(
         typer.Option(help="small: two cores, all together within an hour. paper: all seeds and epochs, for a GPU."),
     ] = "small",
     device: Device = "auto",
-    train: Annotated[bool, typer.Option(help="Train what is not trained yet; else show what there is.")] = True,
+    train: Annotated[bool, typer.Option(help="Train what is missing; otherwise show only what exists.")] = True,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write tables (.csv, .json, .md) and figures to this folder.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Compute a paper's table or figure again, beside the paper's numbers.
+    """Reproduce a paper's table or figure, beside the paper's numbers.
 
     Runs that are trained already are not trained again: interrupted, the same command goes on.
     """

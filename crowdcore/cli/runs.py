@@ -35,8 +35,8 @@ def list_(
     ] = None,
     state: Annotated[State | None, typer.Option(help="Only runs in this state.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only runs with this tag; repeated: with all of them.")] = None,
-    find: Annotated[str, typer.Option(help="Only runs in whose name, settings, note … all these words occur.")] = "",
-    trials: Annotated[bool, typer.Option("--trials", help="Show the trials of searches, too.")] = False,
+    find: Annotated[str, typer.Option(help="Only runs with all these words in their name, settings, note …")] = "",
+    trials: Annotated[bool, typer.Option("--trials", help="Also show the trials of searches.")] = False,
     out: Out = None,
     json: Json = False,
 ) -> None:
@@ -67,7 +67,7 @@ def list_(
         title = f"Runs; accuracies in %{', mean ± std over seeds' if several else ''}"
         print_table(rows(found), title, _notes(found), limit=200, wrapped=("name", "settings", "tags", "note"))
     elif everything:
-        print(f"None of the {len(everything)} runs passes these filters.")
+        print(f"None of the {len(everything)} runs matches these filters.")
     else:
         print("There are no runs here yet: start some with `crowdcore runs start`, or on the app's page Train.")
 
@@ -111,7 +111,7 @@ def diff(run_ids: RunIds, out: Out = None, json: Json = False) -> None:
 
     found = [runs.get_run(i) for i in dict.fromkeys(map(full_id, run_ids))]
     if len(found) < 2:
-        raise CrowdError("It takes two runs to differ: name a second one.")
+        raise CrowdError("Name a second run to compare with.")
     frame = runs.settings_table(found)
     if out:
         save_table(frame, out)
@@ -120,16 +120,16 @@ def diff(run_ids: RunIds, out: Out = None, json: Json = False) -> None:
     elif len(frame):
         print_table(frame, f"{len(found)} runs", limit=200)
     else:
-        print("These runs were asked for the same, with the same seeds, on the same data.")
+        print("These runs have the same settings, seeds and data.")
 
 
 @app.command()
 def rename(
     run_id: RunId,
-    name: Annotated[str, typer.Argument(help="What to call it; '' gives back the name it came with.")],
+    name: Annotated[str, typer.Argument(help="The new name; '' restores the original name.")],
     json: Json = False,
 ) -> None:
-    """Call a run something."""
+    """Name a run."""
     from crowdcore import runs
 
     runs.rename(found := full_id(run_id), name)
@@ -139,10 +139,10 @@ def rename(
 @app.command()
 def note(
     run_id: RunId,
-    text: Annotated[str, typer.Argument(help="Replaces what was written before; '' takes it away.")],
+    text: Annotated[str, typer.Argument(help="Replaces the previous note; '' deletes it.")],
     json: Json = False,
 ) -> None:
-    """Write something about a run."""
+    """Write a note about a run."""
     from crowdcore import runs
 
     runs.set_note(found := full_id(run_id), text)
@@ -152,11 +152,11 @@ def note(
 @app.command()
 def tag(
     run_ids: RunIds,
-    add: Annotated[list[str] | None, typer.Option(help="Put this tag on them; may be repeated.")] = None,
-    remove: Annotated[list[str] | None, typer.Option(help="Take this tag away; may be repeated.")] = None,
+    add: Annotated[list[str] | None, typer.Option(help="Add this tag; may be repeated.")] = None,
+    remove: Annotated[list[str] | None, typer.Option(help="Remove this tag; may be repeated.")] = None,
     json: Json = False,
 ) -> None:
-    """Put tags on runs, or take them away."""
+    """Add tags to runs, or remove them."""
     from crowdcore import runs
 
     if not add and not remove:
@@ -169,7 +169,7 @@ def tag(
 def cancel(
     run_ids: RunIds,
     now: Annotated[
-        bool, typer.Option("--now", help="Do not wait for the end of an epoch: the last checkpoint is kept.")
+        bool, typer.Option("--now", help="Do not wait for the end of the epoch; keep the last checkpoint.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -187,7 +187,7 @@ def cancel(
 
 @app.command()
 def resume(run_id: RunId, json: Json = False) -> None:
-    """Let a failed or cancelled run go on from its last checkpoint."""
+    """Resume a failed or cancelled run from its last checkpoint."""
     from crowdcore import runs
 
     run = runs.resume(full_id(run_id))

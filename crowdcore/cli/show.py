@@ -31,14 +31,16 @@ def show(
     reference: ReferenceName = "",
     set: Annotated[
         list[str] | None,
-        typer.Option("--set", "-s", metavar="NAME=VALUE", help="A choice, as listed; repeatable, also for lists."),
+        typer.Option("--set", "-s", metavar="NAME=VALUE", help="An option, as listed; repeatable, also for lists."),
     ] = None,
     run: Annotated[
         list[str] | None, typer.Option("--run", metavar="ID", help="A run, for exhibits of results; repeatable.")
     ] = None,
     only: Annotated[
         tuple[str, float, float] | None,
-        typer.Option("--between", metavar="COLUMN MIN MAX", help="Only rows whose number lies there; inf: no limit."),
+        typer.Option(
+            "--between", metavar="COLUMN MIN MAX", help="Only rows with a value in this range; inf: no limit."
+        ),
     ] = None,
     hide_names: HideNames = False,
     json: Json = False,
@@ -65,7 +67,7 @@ def show(
     made = function(*given, **_choices(exhibit, function, pairs), **hidden)
     several = [one for one in (made if isinstance(made, list) else [made]) if one is not None]
     if not several:
-        raise DataError(f"There is no {exhibit} here", "`crowdcore show` tells what it needs.")
+        raise DataError(f"There is no {exhibit} here", "`crowdcore show` says what it needs.")
     if only:
         several = [replace(one, table=between(one.table, *only)) for one in several]
     if len(several) > 1 and (out or figure):

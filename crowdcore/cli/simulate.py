@@ -29,10 +29,10 @@ def simulate(
     ] = None,
     over: Annotated[
         list[str] | None,
-        typer.Option("--over", metavar="NAME=[A,B]", help="A setting of it that varies; may be repeated."),
+        typer.Option("--over", metavar="NAME=[A,B]", help="A setting to vary; may be repeated."),
     ] = None,
     on: Annotated[str | None, typer.Option(help="Plant on the gold of this dataset, a name or a path.")] = None,
-    classes: Annotated[str | None, typer.Option(help="Only its tasks of these classes, with commas.")] = None,
+    classes: Annotated[str | None, typer.Option(help="Only its tasks of these classes, separated by commas.")] = None,
     method: Annotated[
         list[str] | None, typer.Option("--method", "-m", help="A learning method to train; may be repeated.")
     ] = None,

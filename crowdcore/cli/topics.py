@@ -14,7 +14,7 @@ from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data import CrowdDataset, RatingDataset
 from crowdcore.data.dataset import SPLITS
 
-Words = Annotated[int, typer.Option(min=1, help="Words to show of each topic.")]
+Words = Annotated[int, typer.Option(min=1, help="Number of words to show per topic.")]
 
 
 def topics(

@@ -48,7 +48,7 @@ def train(
     epochs: Epochs = None,
     device: Device = "auto",
     set: Settings = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Keep the result in this folder.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Save the result to this folder.")] = None,
     checkpoint: Checkpoint = None,
     json: Json = False,
     read: Read = None,

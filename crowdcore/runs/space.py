@@ -52,7 +52,7 @@ class SearchPlan(Settings):
 
     space: dict[str, Range | Choice] = Field(min_length=1, description="Setting -> its values.")
     trials: int = Field(default=20, ge=1, description="Runs at most; a grid ends sooner when it is exhausted.")
-    sampler: Literal["tpe", "grid", "random"] = Field(default="tpe", description="How the next settings are chosen.")
+    sampler: Literal["tpe", "grid", "random"] = Field(default="tpe", description="How to choose the next settings.")
     score: Literal["valid_accuracy", "valid_span_f1", "valid_rmse"] = Field(
         default="valid_accuracy", description="What trials are compared by."
     )

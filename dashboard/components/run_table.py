@@ -37,7 +37,7 @@ def board() -> None:
         return
     found = _filtered(listed)
     if not found:
-        st.info(f"None of the {count(len(listed), 'run')} passes these filters.", icon=":material/filter_alt_off:")
+        st.info(f"None of the {count(len(listed), 'run')} matches these filters.", icon=":material/filter_alt_off:")
         return
     _told(found)
     about_chosen(_chosen(found))

@@ -89,7 +89,7 @@ def test_a_run_is_a_reference(finished: Run, crowdcore: Callable[..., Any], comm
 def test_refusals(make: Callable[..., Run], refused: Callable[..., str]) -> None:  # noqa: F811
     assert "no run whose id begins with" in refused("runs", "show", "abc")
     assert "There is no run" in refused("runs", "log", "f" * 32)
-    assert "name a second one" in refused("runs", "diff", make().id)
+    assert "Name a second run" in refused("runs", "diff", make().id)
     assert "--add TAG" in refused("runs", "tag", make().id)
     assert "one line" in refused("runs", "rename", make().id, "x" * 200)
     assert "There is no run" in refused("mistakes", "demo", "--reference", f"run:{'0' * 32}")

@@ -61,7 +61,7 @@ def test_filters_are_in_the_address() -> None:
         assert page(**address).dataframe[0].value["name"].tolist() == [tagged[:8]]
     assert page(find="NOTE").dataframe[0].value["name"].tolist() == [other[:8]]
     nothing = page(find="nothing like it")
-    assert "None of the 2 runs passes these filters" in words(nothing)
+    assert "None of the 2 runs matches these filters" in words(nothing)
     nothing.multiselect(key="runs-states").select("finished").run()
     assert "finished" in nothing.query_params["states"]
 
