@@ -28,7 +28,7 @@ _PICTURES = {"cifar10n": "cifar10_images", "cifar10s": "cifar10_images", "cifar1
 Kind = Literal["crowd", "labelled", "ratings", "sequences", "damaged"]
 _REASONS: dict[Kind, str] = {
     "crowd": "",
-    "labelled": "It has true classes, but no annotations: simulate workers on it.",
+    "labelled": "It has true classes but no annotations: simulate workers on it.",
     "ratings": "Its labels are numbers: load it with load_ratings.",
     "sequences": "",
 }

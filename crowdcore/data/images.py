@@ -40,8 +40,8 @@ LEAVE_OUT = (
 )
 """What helps where images or texts cannot be used."""
 ADDRESSES = (
-    "Addresses are not fetched unasked: put the image files beside the table, or have them fetched by `crowdcore embed "
-    "DATASET FOLDER --allow-urls` (allow_urls=True)."
+    "URLs are not downloaded automatically: put the image files beside the table, or download them with `crowdcore "
+    "embed DATASET FOLDER --allow-urls` (allow_urls=True)."
 )
 
 
@@ -165,15 +165,15 @@ def _file(base: Path, name: object, cache: Path, allow_urls: bool) -> tuple[str,
     if is_address(name):
         if allow_urls and name.lower().startswith(("http://", "https://")):
             return _fetched(name, cache / "fetched")
-        return "", f"{name} is an address, which is not fetched"
+        return "", f"{name} is a URL, which is not downloaded"
     try:
         file = (base / name).resolve()
         if not file.is_relative_to(base):
-            return "", f"{name} leads out of the folder"
+            return "", f"{name} is outside the folder"
         if not file.is_file():
             return "", f"{name} is missing"
     except (OSError, ValueError):  # no path at all, such as a picture's own bytes as text
-        return "", "what is named is no path"
+        return "", "the name is not a path"
     return str(file), ""
 
 
@@ -235,7 +235,7 @@ def _usual_side(files: list[str]) -> int:
 
 
 def shorter_side(file: str) -> int:
-    """Pixels, from an image's header; 0: it is no image."""
+    """Pixels, from an image's header; 0: it is not an image."""
     from PIL import Image
 
     try:
@@ -279,5 +279,7 @@ def square(file: Path, side: int) -> AnyArray | str:
     except Image.DecompressionBombError:
         return f"{file.name} has too many pixels; at most {MAX_PIXELS:,} are decoded"
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError, EOFError, zlib.error) as error:
-        reason = "it is no image" if isinstance(error, UnidentifiedImageError) else " ".join(str(error).split())[:100]
+        reason = (
+            "it is not an image" if isinstance(error, UnidentifiedImageError) else " ".join(str(error).split())[:100]
+        )
         return f"{file.name} cannot be decoded: {reason}"

@@ -38,7 +38,7 @@ def unpack_zip(archive: Path, target: Path) -> None:
             _unpack(source, partial, archive)
         partial.rename(target)
     except (FileExistsError, NotADirectoryError, IsADirectoryError):
-        what = "This archive has one name for a file and for a folder"
+        what = "This archive uses one name for a file and a folder"
         raise DataError(what, "Pack it again.", file=archive) from None
     except DataError:
         raise
@@ -71,7 +71,9 @@ def _unpack(source: zipfile.ZipFile, target: Path, archive: Path) -> None:
         raise DataError("There is too little space to unpack this archive", file=archive)
     for member in members:
         if leads_outside(member.filename):
-            raise DataError(f"The archive holds {member.filename[:200]!r}, which leads outside of it", file=archive)
+            raise DataError(
+                f"The archive holds {member.filename[:200]!r}, which is outside the archive's folder", file=archive
+            )
         file = target / member.filename
         file.parent.mkdir(parents=True, exist_ok=True)
         with source.open(member) as packed, file.open("xb") as out:

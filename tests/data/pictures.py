@@ -35,11 +35,11 @@ def write_bad_pictures(folder: Path) -> dict[str, str]:
     return {
         "zero.png": "zero bytes",
         "cut.png": "cannot be decoded",
-        "text.png": "it is no image",
+        "text.png": "it is not an image",
         "bomb.png": "pixels",
         "print.jpg": "colours CMYK",
         "moves.gif": "animated",
         "gone.png": "is missing",
         "../whole.png": "leads out of the folder",
-        "https://example.org/a.png": "is an address",
+        "https://example.org/a.png": "is a URL",
     }

@@ -82,7 +82,7 @@ def test_addresses_are_fetched_only_where_that_is_allowed(tmp_path):
     with closing(Server()) as server:
         server.serve("/a.png", (tmp_path / names[0]).read_bytes())
         crowd = pictured(tmp_path, [f"{server.url}/a.png", "file:///etc/hostname"])
-        with pytest.raises(DataError, match=r"2 of 2 tasks.*No task is left\. Addresses are not fetched.*--allow-urls"):
+        with pytest.raises(DataError, match=r"2 of 2 tasks.*No task is left\. URLs are not downloaded.*--allow-urls"):
             images.read_images(crowd, 16, cache=tmp_path / "cache")
         read = images.read_images(crowd, 16, cache=tmp_path / "cache", accept=True, allow_urls=True)
     assert read.media.images.present.tolist() == [True, False]

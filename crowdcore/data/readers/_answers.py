@@ -42,7 +42,7 @@ _REASONS: dict[str, tuple[str, str]] = {
 _BESIDE = ("prediction", "region", "relation")
 _REMEDIES = {
     "several-choices": "Pass multi_select='keep' to make each combination a class of its own.",
-    "unmarked": "The tool also writes texts that a worker has not opened; if all were opened, pass unmarked='keep'.",
+    "unmarked": "The tool also exports texts that a worker has not opened; if all were opened, pass unmarked='keep'.",
 }
 
 

@@ -27,17 +27,17 @@ _FAULTS = {
     "span-malformed": "of unclear place or label",
     "span-empty": "of no token",
     "span-outside": "reaching outside the text",
-    "span-text": "whose words stand elsewhere",
+    "span-text": "whose words are elsewhere in the text",
     "span-in-token": "cutting a token",
-    "span-overlap": "overlapping another one of the same worker, which stays (the longest, of equal ones the first),",
+    "span-overlap": "overlapping another one of the same worker, which is kept (the longest; the first among equals)",
 }
 _NOTES = {
     "span-twice": "given twice by the same worker, counted once",
-    "span-blanks": "with blanks at the ends, which belong to no token",
+    "span-blanks": "with spaces at the ends, which belong to no token",
     "span-utf16": "with offsets in UTF-16 units, read by the words that the file gives with them",
 }
 _TEXTS = 4096  # whose words are Python strings at once
-_CORRECT = "Offsets count the characters of the text from 0, the end is the place after the last one."
+_CORRECT = "Offsets count characters from 0; the end is the position after the last character."
 
 
 @dataclass

@@ -56,7 +56,7 @@ class CoNLL(Reader):
     def read(self, source: Source, settings: ReadSettings) -> Raw:
         """Read every tag of every worker, block by block."""
         if source.content is None or source.content.encoding is None:
-            raise DataError("This is not a text of CoNLL columns", file=source.path)
+            raise DataError("This is not a text with CoNLL columns", file=source.path)
         read = _Read(source, settings)
         for first, lines in _blocks(source.content.path, source.content.encoding):
             read.add(first, lines)
@@ -138,7 +138,7 @@ class _Read:
         """(n_tokens, n_columns - 1) int32 tags, -1 where there is none.
 
         Raises:
-            DataError: what is no IOB2 tag; says where.
+            DataError: what is not an IOB2 tag; says where.
         """
         encoded = cells.dictionary_encode()
         indices = np.asarray(encoded.indices).reshape(len(number), -1)
@@ -149,8 +149,8 @@ class _Read:
             if not _TAG.match(tag):
                 line, column = (int(at[0]) for at in np.nonzero(indices == index))
                 row, name = int(number[line]), self.names[1 + column]
-                remedy = "Tags are O, B-… and I-…; ? says that there is none."
-                raise DataError(f"{tag!r} is no IOB2 tag", remedy, file=self.source.path, row=row, column=name)
+                remedy = "Tags are O, B-… and I-…; ? means no tag."
+                raise DataError(f"{tag!r} is not an IOB2 tag", remedy, file=self.source.path, row=row, column=name)
             codes[index] = self.tags.setdefault(tag, len(self.tags))
         return np.asarray(codes[indices])
 

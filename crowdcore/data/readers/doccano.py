@@ -82,12 +82,12 @@ def _given(source: Source, sources: list[Source]) -> Iterator[_Given]:
     for opened in sources:
         for number, record in enumerate(records(opened), 1):
             if not _is_example(record) or (labels := _labels(record)) is None:
-                raise DataError("This is no example with `id` and `label`", file=opened.path, row=number)
+                raise DataError("This is not an example with `id` and `label`", file=opened.path, row=number)
             yield _Given(opened, number, record, opened.name, labels)
     if sources:
         return
     if source.table is None:
-        raise DataError("This is no export of doccano", file=source.path)
+        raise DataError("This is not a doccano export", file=source.path)
     for number, record in enumerate(records(source), 1):
         named = next((text_of(record[name]) for name in _USER if name in record), None)
         annotations = record.get("annotations")

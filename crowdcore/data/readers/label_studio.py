@@ -55,7 +55,7 @@ class LabelStudio(Reader):
             task = text_of(entry.get("id")) or str(number)
             if listed.setdefault(task, number) != number:
                 what = f"The list of tasks names {task!r} twice, in rows {listed[task]} and {number}"
-                raise DataError(what, "Each task must stand there once.", file=source.path, row=number)
+                raise DataError(what, "Each task must be listed once.", file=source.path, row=number)
             answers.list_task(task, **media_of(data))
             for code in ("prediction", "draft"):
                 for _ in as_list(entry.get(f"{code}s")):

@@ -79,7 +79,7 @@ def _answers(source: Source) -> Iterator[_Answer]:
         opened = _open(file)
         for record in records(opened):
             if not _is_response(record):
-                raise DataError("This is no response of a worker", file=file)
+                raise DataError("This is not a response of a worker", file=file)
             yield from _responses(number, file.parent.name, record, opened)
     if source.table is None:
         return
@@ -94,7 +94,7 @@ def _answers(source: Source) -> Iterator[_Answer]:
         elif _is_response(record):
             yield from _responses(number, source.path.parent.name if source.path else source.name, record, source)
         else:
-            raise DataError("This is no response of a worker", file=source.path, row=number)
+            raise DataError("This is not a response of a worker", file=source.path, row=number)
 
 
 def _responses(number: int, task: str, record: dict[str, Any], source: Source) -> Iterator[_Answer]:

@@ -139,7 +139,7 @@ def _without_minus_one(label: Codes, cells: int, settings: ReadSettings) -> tupl
     gone = np.append([name in MINUS_ONE for name in names], False)[label.codes]
     n = int(gone.sum())
     sentence = f"{n:,} of {plural(cells, 'cell')} hold -1 and would be read as missing"
-    remedy = 'If -1 is a label, pass missing=[]; if it is none, missing=["-1"] says so.'
+    remedy = 'If -1 is a label, pass missing=[]; if it means “missing”, pass missing=["-1"].'
     level: Level = "note" if settings.classes is not None else "change"
     return np.flatnonzero(~gone), [Finding("minus-one", level, sentence, n, remedy=remedy, left_out=n)]
 

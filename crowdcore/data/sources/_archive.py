@@ -35,7 +35,8 @@ def unpack(archive: Path, place: Callable[[PurePosixPath], Path | None], limit: 
             for member in tar:
                 if leads_outside(member.name):
                     raise DataError(
-                        f"The archive holds {member.name!r}, which leads outside of it: it was refused", file=archive
+                        f"The archive holds {member.name!r}, which is outside the archive's folder: it was refused",
+                        file=archive,
                     )
                 target = place(PurePosixPath(member.name)) if member.isfile() else None
                 if target is None:

@@ -117,7 +117,7 @@ class Table(ABC):
         n = len(self.headers_again)
         if not n:
             return []
-        sentence = f"{plural(n, 'row')} would be left out: the names of the columns stand there again"
+        sentence = f"{plural(n, 'row')} would be left out: they repeat the column names"
         rows = self.headers_again + 1
         return [make_finding("repeated-header", "change", sentence, rows, left_out=n * per_row)]
 

@@ -93,7 +93,7 @@ def identify(path: Path, encoding: str | None = None) -> Content:
     if more and "\n" in sample:
         sample = sample[: sample.rindex("\n") + 1]
     if not sample.strip():
-        raise DataError("This file holds nothing but blanks", file=path)
+        raise DataError("This file contains only spaces", file=path)
     return Content(path, _text_kind(sample, path), encoding, sample, findings)
 
 

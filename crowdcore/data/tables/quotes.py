@@ -60,7 +60,7 @@ def check_quotes(path: Path, encoding: str, delimiter: str, header: bool) -> tup
         return ()
     cells, rows = plural(len(swallowed), "quoted cell"), plural(sum(swallowed.values()), "row")
     sentence = f"{cells} would be read with lines inside that look like {rows} of the table"
-    remedy = "Close or double the quote that stands astray, or accept if this is text."
+    remedy = "Close or double the stray quote, or accept if this is text."
     return (make_finding("rows-in-a-cell", "change", sentence, np.array([*swallowed]), remedy=remedy),)
 
 
@@ -113,7 +113,7 @@ def _fault(error: str, path: Path, row: int | None, header: bool, lines: int) ->
         sentence = f"A cell is longer than {CELL_LIMIT >> 20} MiB, or a quote is never closed"
         return DataError(sentence, file=path, row=row, header=header)
     remedy = 'Write a quote inside a quoted cell twice ("").'
-    return DataError("Something follows a closing quote in this row", remedy, file=path, row=row, header=header)
+    return DataError("There is text after a closing quote in this row", remedy, file=path, row=row, header=header)
 
 
 def _swallowed(rows: list[tuple[int, list[str]]], known: list[set[str]], delimiter: str) -> dict[int, int]:

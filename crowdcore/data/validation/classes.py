@@ -153,7 +153,7 @@ def class_findings(classes: ClassList, per_class: IntArray) -> list[Finding]:
     findings = []
     names, n = classes.names, int(per_class.sum())
     if len(names) == 1:
-        sentence = f"There is only one class, {names[0]!r}: nobody can disagree"
+        sentence = f"There is only one class, {names[0]!r}: workers cannot disagree"
         findings.append(Finding("single-class", "warning", sentence, remedy="Pass all classes with classes=…."))
     if classes.source == "labels found" and len(names) > 100 and 4 * len(names) > n:
         sentence = f"{len(names):,} classes for {plural(n, 'annotation')}: the labels may be free text"

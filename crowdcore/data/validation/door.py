@@ -16,7 +16,7 @@ from crowdcore.data.validation.ratings import RatingImport, examine_rating_table
 
 Found = TypeVar("Found", bound=Examined[Any])
 _NAMED = 50
-_LATER = "The labels are taken in; training on {} leaves these tasks out once you agree to that."
+_LATER = "The labels are imported; training on {} leaves these tasks out once you accept that."
 _NONE_THERE = "Put the files where the column says, seen from the folder of the table; in the app upload a ZIP of both."
 
 
@@ -68,7 +68,7 @@ def _about_images(dataset: Labelled) -> list[Finding]:
         return []
     given = names.dropna().astype(str)
     if len(given) and given.map(is_address).all():
-        what = f"Images of {plural(len(given), 'task')} are addresses"
+        what = f"Images of {plural(len(given), 'task')} are URLs"
         return [Finding("image-addresses", "note", what, len(given), remedy=ADDRESSES)]
     faulty, unopened = image_faults(dataset)
     remedy = _NONE_THERE if len(faulty) == dataset.n_tasks else _LATER.format("images")

@@ -47,7 +47,7 @@ class Examined(Generic[T]):
             more = f". {told}. Correct" if others else ": correct"
             raise DataError(
                 f"{self.report.source}: {str(changes[0]).removesuffix('.')}",
-                f"Nothing was taken in{more} the file, or pass accept=True (--accept) to go on like this. "
+                f"Nothing was imported{more} the file, or pass accept=True (--accept) to continue. "
                 f"{self.report.rows_counted}",
             )
         return self._dataset

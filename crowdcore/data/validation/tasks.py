@@ -82,7 +82,7 @@ def _refuse_bad_list(listed: Codes, raw: Raw) -> None:
         first, second = np.flatnonzero(listed.codes == code)[:2] + 1
         raise DataError(
             f"The list of tasks names {listed.values[code].as_py()!r} twice, in rows {first} and {second}",
-            "Each task must stand there once.",
+            "Each task must be listed once.",
             file=raw.path,
             row=int(second),
         )

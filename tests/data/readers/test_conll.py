@@ -48,7 +48,7 @@ def test_without_a_header_workers_are_numbered_and_blank_lines_may_repeat(write)
     ("text", "sentence"),
     [
         (TEXT.replace("Rome B-LOC B-LOC ?", "Rome B-LOC"), r"This line has 2 columns, the first one has 4.*row 3"),
-        (TEXT.replace("I-LOC", "LOC"), r"'LOC' is no IOB2 tag.*row 5, column 'ben'"),
+        (TEXT.replace("I-LOC", "LOC"), r"'LOC' is not an IOB2 tag.*row 5, column 'ben'"),
         ("token ann\n", "There are columns, but no tokens"),
         (TEXT.replace("ben", "ann"), "Two columns are called 'ann'"),
     ],

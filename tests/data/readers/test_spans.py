@@ -141,7 +141,7 @@ class TestEveryTool:
         assert "ben: ORG at 19…23, 'York', overlaps LOC at 15…23, 'New York'" in said["span-overlap"].sentence
         assert [said[code].left_out for code in said] == [f.left_out for f in found.report.changes]
         assert sum(f.left_out for f in found.report.changes) == 3  # York and the full stop, Bob
-        with pytest.raises(DataError, match="Nothing was taken in"):
+        with pytest.raises(DataError, match="Nothing was imported"):
             found.dataset()
         ds = found.dataset(accept=True)
         assert tags(ds, "ann") == {1: "B-PER", 2: "O", 4: "O", 5: "O"}

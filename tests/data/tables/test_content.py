@@ -31,7 +31,7 @@ def zipped(member: str) -> bytes:
     ("raw", "sentence"),
     [
         (b"", r"^This file is empty \(labels.csv\)\.$"),
-        (b"  \n\n  \n", r"^This file holds nothing but blanks \(labels.csv\)\.$"),
+        (b"  \n\n  \n", r"^This file contains only spaces \(labels.csv\)\.$"),
         (b"task,worker,label\n", r"^There are columns, but no rows \(labels.csv\)\.$"),
         (zipped("labels.csv"), r"^This is a ZIP archive, not a table \(labels.csv\)\. Unpack it first\.$"),
         (zipped("xl/workbook.xml"), r"^This is an Excel workbook, not a text file \(labels.csv\)\. Save the sheet"),

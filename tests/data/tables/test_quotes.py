@@ -22,7 +22,7 @@ def write(tmp_path):
     return write
 
 
-ASTRAY = r"Something follows a closing quote in this row \(votes.csv, row 21 below the header\)"
+ASTRAY = r"There is text after a closing quote in this row \(votes.csv, row 21 below the header\)"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])

@@ -51,7 +51,7 @@ def test_a_table_without_its_images_says_where_they_belong(tmp_path):
 def test_images_elsewhere_are_a_note(tmp_path):
     report = examine(votes(tmp_path, image=["https://x.org/a.png", "https://x.org/b.png"])).report
     assert not report.unusable
-    assert "note: Images of 2 tasks are addresses. Addresses are not" in report.text()
+    assert "note: Images of 2 tasks are URLs. URLs are not" in report.text()
 
 
 def test_of_very_many_images_all_are_looked_for_and_some_opened(tmp_path):
