@@ -32,7 +32,7 @@ KINDS = {
     "sentences": "Sentence embeddings of the texts",
     "vgg16": "VGG-16 features of the images, pretrained on ImageNet",
     "pixels": "Pixels of the images, for a network from scratch",
-    "given": "Embeddings of one's own",
+    "given": "Your own embeddings",
 }
 """Name -> what it is."""
 _IMAGENET = 224  # pixels
@@ -203,7 +203,7 @@ def _sentences(texts: Sequence[str], model: str, device: str) -> FloatArray:
     try:
         network = library.SentenceTransformer(model, device=str(resolve_device(device)), local_files_only=True)
     except (OSError, ValueError) as error:
-        raise CrowdError(f"The model {model!r} is not on this machine, and nothing is fetched: {error}") from error
+        raise CrowdError(f"The model {model!r} is not on this machine, and nothing is downloaded: {error}") from error
     return np.asarray(network.encode(list(texts)), np.float32)
 
 
@@ -224,7 +224,7 @@ def _given(dataset: CrowdDataset, given: str | Path) -> FloatArray:
     first = dataset.extra[str(given)].iloc[dataset.task_start[:-1]]
     rows_of = [_numbers(cell, task, str(given)) for cell, task in zip(first, dataset.task_ids, strict=True)]
     if len({len(row) for row in rows_of}) > 1:
-        raise DataError(f"The embeddings in {str(given)!r} differ in length", "All must have the same.")
+        raise DataError(f"The embeddings in {str(given)!r} differ in length", "All must have the same length.")
     return np.stack(rows_of)
 
 

@@ -198,7 +198,7 @@ def test_speed_over_time_is_drawn_with_its_change(seen: View) -> None:
     steady = worker_page.worker_speed_over_time(of, of.workers[4])
     assert "No change of speed is sure" in steady.notes[0]
     by_gaps = worker_page.worker_speed(seen)
-    assert "gap to the same worker's label before" in by_gaps.notes[1]
+    assert "gap since the same worker's previous label" in by_gaps.notes[1]
     assert not by_gaps.table["too_fast"].any()
     assert worker_page.worker_speed_over_time(seen, seen.workers[0]).figure is not None
     untimed = view(cc.load_dataset("demo"))

@@ -152,7 +152,7 @@ def _needed(found: Measured, limit: float, n: int) -> float:
 def _sentence(found: Measured, rule: str, limit: float, verdict: Verdict, needed: float, level: float) -> str:
     """What was measured, on what it rests, and what is missing."""
     if math.isnan(found.value):
-        return f"{found.lacks}: the data cannot tell."
+        return f"{found.lacks}: the data cannot decide."
     bound = "at least" if rule.startswith("min") else "at most"
     unit = " %" if rule.endswith("_percent") else ""
     value, low, high = (_said(x, rule, limit) for x in (found.value, found.low, found.high))
@@ -162,7 +162,7 @@ def _sentence(found: Measured, rule: str, limit: float, verdict: Verdict, needed
     said = f"{value}{unit}{span}; {bound} {limit:g}{unit} is wanted. It rests on {found.rests_on}."
     if verdict != "underpowered":
         return said
-    why = f" {found.lacks}." if found.lacks else " The interval holds the limit."
+    why = f" {found.lacks}." if found.lacks else " The interval contains the limit."
     more = f" About {needed:,.0f} annotations in all would tell." if np.isfinite(needed) else ""
     return f"{said}{why}{more}"
 

@@ -89,7 +89,7 @@ class Measures:
         """Workers with a named partner; unknown are those who share too few tasks with anyone to be named."""
         if self.dataset.sentences is not None:
             return _nothing(
-                "The tokens of a sentence are no independent tasks, so dependent workers are not looked for"
+                "The tokens of a sentence are not independent tasks, so dependent workers are not searched for"
             )
         pairs, found = self._evidence.pairs, self._verdicts
         tested = ~np.isnan(pairs.p_beyond)
@@ -102,7 +102,7 @@ class Measures:
         for worker in (pairs.worker_a, pairs.worker_b):
             np.maximum.at(most, worker, pairs.both_labelled)
         common = float(np.median(enough)) if len(enough) else np.nan
-        lacks = f"Two workers need about {common:.0f} tasks in common before copying could be seen"
+        lacks = f"Two workers need about {common:.0f} tasks in common before copying could be detected"
         if not len(enough):
             lacks = "No two workers labelled the same task"
         return self._share_of_workers(found.copies.partner >= 0, seen, lacks, np.maximum(common - most, 1))
@@ -126,7 +126,9 @@ class Measures:
         tested = found.drift.at >= 0
         limit = fall_limit(DRIFTING * _LEVEL / max(tested.sum(), 1))
         needed = float(4 * _DEVIATION * limit / (self.rules.drift_points / 100)) ** 2
-        lacks = f"A fall of {self.rules.drift_points:g} points can be seen from about {needed:,.0f} labels of a worker"
+        lacks = (
+            f"A fall of {self.rules.drift_points:g} points can be detected from about {needed:,.0f} labels of a worker"
+        )
         return self._share_of_workers(found.drifts, tested & (n >= needed), lacks, np.maximum(needed - n, 0))
 
     def spamming_workers_percent(self) -> Measured:
@@ -134,7 +136,7 @@ class Measures:
         found = self._verdicts
         reach, typical = found.skill - found.low, max(found.typical, 1e-3)
         missing = np.maximum(found.judged * ((reach / typical) ** 2 - 1), 1)
-        lacks = "The labels of some workers cannot be told from guesses"
+        lacks = "The labels of some workers cannot be distinguished from guesses"
         return self._share_of_workers(found.verdict == "remove", found.low > 0, lacks, missing)
 
     def fast_labels_percent(self) -> Measured:
@@ -149,9 +151,7 @@ class Measures:
             return _nothing(f"No label has an answer time ({' and '.join(left_out)})")
         limit = self.rules.fast_below_seconds or float(np.median(found.seconds[known])) / 5
         if limit <= found.step:
-            return _nothing(
-                f"Times are rounded to {found.step:g} s, so that answers below {limit:.3g} s cannot be seen"
-            )
+            return _nothing(f"Times are rounded to {found.step:g} s, so answers below {limit:.3g} s cannot be seen")
         fast = np.where(known, found.seconds < limit, np.nan)
         per_worker = np.bincount(self.dataset.worker, fast == 1, self.dataset.n_workers)
         usual = per_worker > self.dataset.labels_per_worker / 2
@@ -160,7 +160,7 @@ class Measures:
         measured = self._share_of_labels(fast, words, np.flatnonzero(usual))
         judged = known.sum() / (known.sum() + batched)
         low, high = judged * measured.low, judged * measured.high + 100 * (1 - judged)
-        lacks = "How long the labels of one time took cannot be told" if batched else ""
+        lacks = "The answer times of labels with the same time are unknown" if batched else ""
         return replace(measured, low=low, high=high, lacks=lacks)
 
     def tasks_with_few_labels_percent(self) -> Measured:

@@ -34,7 +34,7 @@ class Rules(Settings):
     min_krippendorff_alpha: float | None = _limit(0.4, -1, 1, "Krippendorff's α of the labels; 1 = all agree.")
     min_raw_agreement_percent: float | None = _limit(60, 0, 100, "Pairs of labels of a task that are equal.")
     max_dependent_workers_percent: float | None = _limit(
-        0, 0, 100, "Workers who agree with another one more than both skills and the tasks explain."
+        0, 0, 100, "Workers who agree with another worker more than skills and tasks explain."
     )
     max_shared_mistakes: float | None = _limit(
         5, 0, 1e9, "Confusions (true class, given label) that more workers share than chance explains."
@@ -53,20 +53,16 @@ class Rules(Settings):
     )
     min_class_percent: float | None = _limit(1, 0, 100, "Tasks of the rarest class.")
     max_class_percent: float | None = _limit(80, 0, 100, "Tasks of the most frequent class.")
-    min_label_accuracy_percent: float | None = _limit(
-        85, 0, 100, "Tasks with gold whose aggregated label is the gold one."
-    )
-    min_annotation_accuracy_percent: float | None = _limit(
-        65, 0, 100, "Labels on tasks with gold that are the gold one."
-    )
+    min_label_accuracy_percent: float | None = _limit(85, 0, 100, "Tasks with gold whose aggregated label matches it.")
+    min_annotation_accuracy_percent: float | None = _limit(65, 0, 100, "Labels on tasks with gold that match it.")
 
     reference: str = Field(
         default="",
         description="What counts as the truth: gold, or an aggregator; default: gold where half of the labelled tasks "
         "have some, else the aggregator below.",
     )
-    aggregator: str = Field(default="auto", description="What makes the aggregated labels.")
-    labels_per_task: int = Field(default=3, ge=1, description="Labels that a task should have.")
+    aggregator: str = Field(default="auto", description="The aggregator of the labels.")
+    labels_per_task: int = Field(default=3, ge=1, description="Minimum number of labels per task.")
     labels_per_judged_worker: int = Field(
         default=10, ge=1, description="Workers with fewer labels are not judged (drift, spam, dependence)."
     )
@@ -74,13 +70,17 @@ class Rules(Settings):
         default=30, gt=0, le=100, description="Fall of a worker's accuracy that the test must be able to see, points."
     )
     fast_below_seconds: float | None = Field(
-        default=None, gt=0, description="Labels below this are too fast; default: a fifth of the median label's."
+        default=None,
+        gt=0,
+        description="Labels faster than this are too fast; default: a fifth of the median answer time.",
     )
     break_minutes: float = Field(
-        default=30, gt=0, description="A longer gap between a worker's labels is a break, and no answer time."
+        default=30, gt=0, description="A longer gap between a worker's labels is a break, not an answer time."
     )
-    level: float = Field(default=0.95, gt=0.5, lt=1, description="Of the intervals that must keep a limit.")
-    resamples: int = Field(default=1000, ge=100, le=100_000, description="Of the bootstrap over tasks.")
+    level: float = Field(default=0.95, gt=0.5, lt=1, description="Confidence level of the intervals.")
+    resamples: int = Field(
+        default=1000, ge=100, le=100_000, description="Number of resamples of the bootstrap over tasks."
+    )
     seed: int = Field(default=0, ge=0, description="Of the bootstrap.")
 
     @property
@@ -117,7 +117,7 @@ def rules_yaml(rules: Rules) -> str:
         >>> print(rules_yaml(Rules(min_krippendorff_alpha=0.5)).splitlines()[3])
         min_krippendorff_alpha: 0.5
     """
-    lines = ["# Rules for `crowdcore check`. A rule that is left out is not checked.", ""]
+    lines = ["# Rules for `crowdcore check`. Rules that are left out are not checked.", ""]
     for name, field in Rules.model_fields.items():
         if name == "reference":
             lines += ["# How it is measured.", ""]

@@ -36,20 +36,20 @@ _VOTED_MARGIN = 0.5  # standard deviations granted to agreement that must suppor
 _VOTED_AT = 0.001  # its p-value
 _TESTED = (
     "Tested: do workers agree beyond what their skills and the tasks explain; do they agree with each other more than "
-    "with the others; do they push the same mistake more than chance lets own mistakes coincide? The chance that any "
-    "group is named in an honest crowd is at most {level:.1f} %. Not found is a group of half the crowd or more: "
-    "labels alone cannot tell it from workers who are right."
+    "with the others; do they push the same mistake more often than independent mistakes would coincide? The "
+    "probability of reporting any group in an honest crowd is at most {level:.1f} %. Groups of half the crowd or more "
+    "are not found: labels alone cannot distinguish them from workers who are right."
 )
-_TWO_CLASSES = "With two classes, pushing a mistake is not tested: a stricter worker looks the same."
+_TWO_CLASSES = "With two classes, pushed mistakes are not tested: a stricter worker looks the same."
 _WHY = (
-    "A group may copy, share a teacher or be one person: look before you accuse. Who followed whom, labels do not say."
+    "A group may copy, share a teacher or be one person: look before you accuse. Labels do not show who followed whom."
 )
 _TOO_MANY = (
     "{n} workers, more than half of the crowd, agree more than the tests expect: the tests do not fit this crowd, or "
-    "labels cannot say who is honest, so nobody of them is named."
+    "labels cannot show who is honest. So none of them is reported."
 )
-_VOTED = "Without gold a majority vote judges pairs; of workers outside of a group, the vote without that group."
-_FIXED = "The reference {name!r} stays as it is when a group is left out, though the group's labels are in it."
+_VOTED = "Without gold a majority vote judges pairs; for workers outside a group, the vote without that group."
+_FIXED = "The reference {name!r} is not refitted when a group is left out, although it contains the group's labels."
 _COLUMNS = (
     *("group", "workers", "size", "found by", "p_value", "adjusted p", "shared tasks", "pushes"),
     *("labels changed", "become right", "become wrong", "tasks left without label"),
@@ -194,8 +194,8 @@ def coordinated_workers(
         raise SettingError("level", "lie between 0 and 1", level)
     if dataset.sentences is not None:
         raise DataError(
-            f"{dataset.name} tags tokens, and the tokens of a sentence are no independent tasks",
-            "Coordinated workers are not looked for; `crowdcore spans` says who makes which errors.",
+            f"{dataset.name} tags tokens, and the tokens of a sentence are not independent tasks",
+            "Coordinated workers are not searched for; `crowdcore spans` shows who makes which errors.",
         )
     truth = resolve_reference(dataset, reference)
     pairs = copy_evidence(dataset, truth) if pairs is None else pairs

@@ -90,7 +90,7 @@ def _caveat(n: int, k: int, difference: float, blocks: str) -> str:
             f"the most possible is {k - 1})."
         )
     else:
-        sentence = f"Over {n} {blocks}, two runs differ where their mean ranks are more than {difference:.2f} apart."
+        sentence = f"Over {n} {blocks}, two runs differ if their mean ranks are more than {difference:.2f} apart."
     return sentence + (" Seeds vary only the training, not the data." if blocks == "seeds" else "")
 
 

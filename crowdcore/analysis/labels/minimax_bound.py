@@ -111,7 +111,7 @@ def _between(rho: FloatArray, table: FloatArray, which: IntArray) -> FloatArray:
 
 
 def _sentence(method: str, value: float, n: int) -> str:
-    limit = f"it never exceeds 1/N = {100 / n:.2g} %, so that it can matter for few tasks only" if n else ""
+    limit = f"it never exceeds 1/N = {100 / n:.2g} %, so it matters only for few tasks" if n else ""
     if value > 0:
         return (
             f"If workers err as {method} finds, no estimator can promise an error rate below {100 * value:.2g} % on "

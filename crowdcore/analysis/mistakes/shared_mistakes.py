@@ -35,8 +35,8 @@ CONSENSUS = (
     "truth. It is then missing from its own cell, and workers who were right appear in the mirrored cell."
 )
 TAGS = (
-    "Tags are not tested: what workers miss, each on their own, is O for all, and the tags of a span err together. The "
-    "page Spans tests which types many workers take for which."
+    "Tags are not tested: every missed token gets the same tag O, and the tags of a span are wrong together. The page "
+    "Spans tests which types many workers take for which."
 )
 UNTESTED = (
     "Not tested: mistakes on {classes}. Fewer than two workers gave some wrong labels there more often than others."

@@ -16,8 +16,8 @@ from crowdcore.data.ratings import RatingDataset
 
 FEW_WORKERS, FEW_TASKS = 5.0, 10  # below these nothing is said to be shared
 
-NO_GOLD = "A shared bias cannot be seen without gold: errors relative to what the same workers say cancel."
-ENDS = "At the ends of the range errors can only point inwards, those of unbiased workers, too."
+NO_GOLD = "A shared bias cannot be seen without gold: errors relative to the same workers' ratings cancel out."
+ENDS = "At the ends of the range errors can only point inwards, even those of unbiased workers."
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class SharedBias:
                 where = ", ".join(f"{self.edges[run[0]]:g}…{self.edges[run[-1] + 1]:g}" for run in runs)
                 told.append(f"{verb} where the truth is {where}")
         if not told:
-            return "No bias is shared beyond what single workers explain."
+            return "No shared bias beyond what individual biases explain."
         words = f"The crowd {' and '.join(told)}."
         inwards = (shared & (self.bias > 0))[0] or (shared & (self.bias < 0))[-1]
         return f"{words} {ENDS}" if inwards else words

@@ -16,15 +16,15 @@ from crowdcore.core.types import BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 MEASURES = ("labels that are right", "agreement with the task's other labels")
-WITHIN = "Almost all labels come from workers of both rounds: each is compared with their own labels."
-BETWEEN = "The rounds have different workers, who count as drawn at random: few workers cannot show small changes."
+WITHIN = "Almost all labels come from workers of both rounds: each worker is compared with their own labels."
+BETWEEN = "The rounds have different workers, who count as a random sample: few workers cannot show small changes."
 CONTROL = (
-    "If nothing changed, the chance of any alarm among measures, classes, mistakes and workers is at most 5 %: "
+    "If nothing changed, the probability of any alarm among measures, classes, mistakes and workers is at most 5 %: "
     "Benjamini–Hochberg within each of the four, q-values multiplied by four."
 )
 _BY_MODEL = (
     "There is no gold: a label is judged by the other labels on its task, with confusions counted against {name!r}, "
-    "which is of both rounds together. So who stays the same looks better where the others became better."
+    "fitted to both rounds together. So workers who stay the same look better if the others became better."
 )
 _FAMILIES = 4
 _LEVEL = 0.05

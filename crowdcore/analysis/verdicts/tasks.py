@@ -20,9 +20,9 @@ from crowdcore.data.dataset import CrowdDataset
 
 TaskVerdict: TypeAlias = Literal["relabel", "ambiguous", "fine", "unlabelled"]
 TASK_VERDICTS: Mapping[TaskVerdict, str] = {
-    "relabel": "its label is not sure, or contradicts gold",
-    "ambiguous": "workers dissent more than their mistakes explain",
-    "fine": "its label is sure",
+    "relabel": "its label is uncertain or contradicts gold",
+    "ambiguous": "workers disagree more than their mistakes explain",
+    "fine": "its label is certain",
     "unlabelled": "no worker has labelled it",
 }
 """Verdicts on tasks, the most urgent first, with what they mean."""
@@ -32,8 +32,9 @@ REASONS = (
     "only one label",
     "no label yet",
     "the labels contradict gold",
-    "the labels contradict gold and are sure: look at the gold label too",
-    "more dissent than the workers' mistakes explain: it is hard, or two classes fit; more labels may not settle it",
+    "the labels contradict gold with certainty: check the gold label too",
+    "more disagreement than the workers' mistakes explain: it is hard, or two classes fit; more labels may not settle "
+    "it",
 )
 
 

@@ -30,21 +30,21 @@ WORKER_VERDICTS: Mapping[WorkerVerdict, str] = {
     "remove": "no better than guessing",
     "check": "copies or acts with others, drifts, or is weak",
     "train": "makes one mistake again and again",
-    "underpowered": "too few labels to tell",
-    "trust": "good enough, and surely so",
+    "underpowered": "too few labels to decide",
+    "trust": "good enough with certainty",
 }
 """Verdicts on workers, the most urgent first, with what they mean."""
 GUESSING, DRIFTING, TOGETHER = 2 / 9, 2 / 9, 5 / 9
 """Shares of the level for each of what a worker may be named for: guessing, drifting, acting with others."""
 _KNOWS = 0.01  # p-value of guessing below which a worker shows some knowledge, and is not removed
 CONTROL = (
-    "The chance that any honest worker is named as guessing, drifting, copying or acting with others is at most "
-    "{level:g} in all. Of the confusions to train on, a share of at most {level:g} is "
-    "false on average (Benjamini–Hochberg)."
+    "The probability that any honest worker is flagged as guessing, drifting, copying or acting with others is at "
+    "most {level:g} in total. Of the confusions to train on, at most a share of {level:g} is false on average "
+    "(Benjamini–Hochberg)."
 )
 OF_TOKENS = (
     "The tests, at {level:g}, count tokens as independent, though those of a sentence are not: take verdicts and "
-    "intervals as hints. For the same reason who acts together is not tested."
+    "intervals as hints. For the same reason, coordination is not tested."
 )
 
 

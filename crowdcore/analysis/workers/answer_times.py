@@ -12,8 +12,8 @@ from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.times import SECONDS, durations
 
 BY_GAPS = (
-    "There is no column “seconds”: an answer's time is the gap to the same worker's label before, without breaks of "
-    "more than 30 minutes and without labels that share their time."
+    "There is no column “seconds”: an answer's time is the gap since the same worker's previous label, without breaks "
+    "of more than 30 minutes and without labels that share their time."
 )
 """How answers are timed where only their moments are known."""
 _STEPS = (86_400.0, 3_600.0, 60.0, 1.0)  # s, to which times may be rounded
@@ -69,4 +69,6 @@ def answer_times(dataset: CrowdDataset, break_minutes: float = BREAK_MINUTES) ->
     seconds = np.full(dataset.n_annotations, np.nan)
     seconds[order] = np.where(first | batch[order], np.nan, gap)
     step = next((step for step in _STEPS if not (moment[known] % step).any()), 0.0)
-    return AnswerTimes(seconds, batch, int((first & ~batch[order]).sum()), step, "gaps to the worker's label before")
+    return AnswerTimes(
+        seconds, batch, int((first & ~batch[order]).sum()), step, "gaps since the worker's previous label"
+    )

@@ -19,9 +19,8 @@ from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
 _CONSENSUS = (
-    "The reference {name!r} comes from the same labels, each worker's own among them: accuracy is too high, most of "
-    "all where tasks have few labels. Agreement with others and with the others' majority does not use a worker's own "
-    "labels."
+    "The reference {name!r} comes from the same labels, including each worker's own: accuracy is too high, especially "
+    "if tasks have few labels. Agreement with others and with the others' majority does not use a worker's own labels."
 )
 _SOFT = "Both accuracies are expected values under the reference's posterior; the rest uses the most probable class."
 _LEVEL = 0.05  # of `answers_single`

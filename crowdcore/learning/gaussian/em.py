@@ -21,7 +21,7 @@ _ENOUGH = 10_000  # tasks that temperature and biases are found on
 class EmOptions(Settings):
     """Settings of the EM."""
 
-    rounds: int = Field(default=20, ge=1, title="Rounds", description="Rounds of EM, from vote shares.")
+    rounds: int = Field(default=20, ge=1, title="Rounds", description="Rounds of EM, starting from vote shares.")
     balance: float | None = Field(
         default=None,
         ge=0,
@@ -34,10 +34,14 @@ class EmOptions(Settings):
         default=None,
         gt=0,
         title="Sharpening",
-        description="Factor of the temperature that explains the labels best; empty: 1 and 1.5 are tried.",
+        description="Factor of the temperature that best explains the labels; empty: 1 and 1.5 are tried.",
     )
     shrinkage: float = Field(
-        default=0.1, ge=0, le=1, title="Shrinkage", description="Of the covariance towards a multiple of the identity."
+        default=0.1,
+        ge=0,
+        le=1,
+        title="Shrinkage",
+        description="Shrinkage of the covariance towards a multiple of the identity.",
     )
     folds: int = Field(
         default=5, ge=2, title="Folds", description="Scores of a task are by classes fitted without its fold."

@@ -52,7 +52,9 @@ class GaussianSettings(EmOptions, FeaturesSeen):
     gamma: float = Field(
         default=0.25, ge=0, title="Kernel width, γ", description="γ of the kernel; 0 = linear components."
     )
-    dimensions: int = Field(default=300, ge=1, title="Dimensions", description="Principal components at most.")
+    dimensions: int = Field(
+        default=300, ge=1, title="Dimensions", description="Maximum number of principal components."
+    )
     alternate: int = Field(
         default=0,
         ge=0,

@@ -29,7 +29,11 @@ class GaussianEmSettings(GaussianSettings):
     """Settings of the method."""
 
     label_smoothing: float = Field(
-        default=0.05, ge=0, lt=1, title="Label smoothing", description="Share of the targets that is spread evenly."
+        default=0.05,
+        ge=0,
+        lt=1,
+        title="Label smoothing",
+        description="Share of the targets that is spread evenly over all classes.",
     )
 
 

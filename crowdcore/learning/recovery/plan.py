@@ -48,7 +48,7 @@ class RecoveryPlan(Settings):
     )
     tasks: TaskChoice = Field(default=TaskChoice(), description="Which of its tasks.")
     accept: bool = Field(
-        default=False, description="Go on although rows of it would be dropped, images or texts left out."
+        default=False, description="Continue although rows of it would be dropped, images or texts left out."
     )
     crowds: int = Field(default=1, ge=1, description="Crowds at each point; they differ in the simulator's seed.")
     methods: tuple[Candidate, ...] = Field(default=(), description="What is trained on each crowd.")

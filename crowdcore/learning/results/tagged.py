@@ -43,7 +43,7 @@ def found_spans(
     """`tagged_spans` of a result alone."""
     scheme = TagScheme.of(result.classes)
     if result.sentence is None or scheme is None:
-        raise DataError(f"The labels of {result.dataset} are no tags of tokens", "Spans are of sentences only.")
+        raise DataError(f"The labels of {result.dataset} are not tags of tokens", "Spans are of sentences only.")
     rows = result.split == ("train", "valid", "test", "unlabelled").index(split)
     truth, tags = result.gold[rows], result.posterior(split, at).argmax(-1)
     known = truth >= 0

@@ -204,4 +204,4 @@ def test_junit_and_page_say_the_same_and_hold_no_raw_names(planted: CrowdDataset
 def test_of_tokens_nobody_says_that_no_worker_depends_on_another() -> None:
     [found] = cc.check(cc.data.simulate.spans(n_sentences=60), {"max_dependent_workers_percent": 0.0}).outcomes
     assert found.verdict == "underpowered"
-    assert "tokens of a sentence are no independent tasks" in found.sentence
+    assert "tokens of a sentence are not independent tasks" in found.sentence

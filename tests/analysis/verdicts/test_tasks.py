@@ -42,7 +42,7 @@ def test_faultless_workers_who_split_make_a_task_ambiguous() -> None:
 def test_labels_against_gold_are_told_apart_by_how_sure_they_are() -> None:
     found = analysis.task_verdicts(crowd([(60, worker, 0) for worker in range(6)], 61, [1]))
     assert found.verdict[60] == "relabel"
-    assert "look at the gold label" in REASONS[found.reason[60]]
+    assert "check the gold label" in REASONS[found.reason[60]]
     assert (found.label[60], found.gold[60]) == (0, 1)
 
 

@@ -130,7 +130,7 @@ def test_idle_workers_and_notes():
     assert frame["worker"].tolist() == ["w0", "w1", "w2"]
     assert frame["single_label"].tolist() == ["class 0", "class 1", ""]
     consensus = worker_quality(crowd, "majority-vote")
-    assert any("each worker's own among them" in note for note in consensus.notes)
+    assert any("including each worker's own" in note for note in consensus.notes)
     assert any("expected values under the reference's posterior" in note for note in consensus.notes)
 
 
