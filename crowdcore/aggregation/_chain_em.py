@@ -81,12 +81,12 @@ class ChainEM(EMAggregator):
         description="Added to the diagonal of that prior.",
     )
     move_smoothing: float = Field(
-        default=1.0, gt=0, title="Prior count of a move", description="Prior of each step from one true tag to another."
+        default=1.0, gt=0, title="Prior count of a move", description="Prior of each transition between true tags."
     )
     word_smoothing: float = Field(
         default=0.1, gt=0, title="Prior count of a word", description="Prior of each word given the true tag."
     )
-    words: bool = Field(default=True, title="Use words", description="Let words tell of their true tag.")
+    words: bool = Field(default=True, title="Use words", description="Let the true tags depend on the words.")
 
     @abstractmethod
     def experts(self, dataset: CrowdDataset) -> Experts:

@@ -32,7 +32,7 @@ class EMAggregator(Aggregator):
         description="Stop when the objective gains less than this per annotation.",
     )
     max_iterations: int = Field(
-        default=100, ge=1, title="Iterations at most", description="Stop after this many iterations at the latest."
+        default=100, ge=1, title="Iterations at most", description="Maximum number of iterations."
     )
 
     def iterate(self, step: Callable[[], float], n_annotations: int) -> Trace:

@@ -56,7 +56,7 @@ class Auto(Aggregator):
         gt=0,
         lt=1,
         title="Share of labels held out",
-        description="Share of the annotations that judge the aggregators.",
+        description="Share of the annotations held out to judge the aggregators.",
     )
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:
@@ -84,14 +84,14 @@ class Auto(Aggregator):
         clamped = None if known is None else known[tasks]
         hidden = held_out(some, self.held_out)
         if dataset.n_classes < 2 or hidden.sum() < _ENOUGH or hidden.all():
-            return {"majority-vote": 1.0}, ("Too few annotations to hold any out: the majority vote.",)
+            return {"majority-vote": 1.0}, ("Too few annotations to hold any out: majority vote is used.",)
         seen, probability = some.where(~hidden), {}
         for name, settings in candidates.items():
             fit = get(name, **settings)._fit(seen, clamped, None)
             if not collapse(seen, fit.posterior, clamped):
                 probability[name] = predicted(some, hidden, fit.posterior, _STRENGTH)
         if not probability:
-            return {"majority-vote": 1.0}, ("Every fit loses or inflates a class: the majority vote.",)
+            return {"majority-vote": 1.0}, ("Every fit loses or inflates a class: majority vote is used.",)
         weight = dict(zip(probability, _stacked(np.stack(list(probability.values()), 1)), strict=True))
         score = {name: float(np.log(p).mean()) for name, p in probability.items()}
         kept = {name: w for name, w in weight.items() if w >= _NEGLIGIBLE}

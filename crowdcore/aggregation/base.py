@@ -122,7 +122,7 @@ class Aggregator(Settings):
         notes = (*result.notes, *guard(dataset, result.posterior, known, probabilistic))
         labels = repaired(dataset, result.labels)
         if changed := int((labels != result.labels).sum()):
-            notes += (f"{changed:,} tags I- that may not stand where they do were made B- in the labels.",)
+            notes += (f"{changed:,} invalid tags I- became B- in the labels.",)
         return replace(result, labels=labels, notes=notes, seconds=time.perf_counter() - began)
 
     @abstractmethod

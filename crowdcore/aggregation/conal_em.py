@@ -105,7 +105,7 @@ class ConalEM(ConfusionEM):
     paper: ClassVar[str] = "Chu, Ma & Wang, AAAI 2021, appendix B, arXiv:2012.13052"
 
     max_iterations: int = Field(
-        default=200, ge=1, title="Iterations at most", description="Stop after this many iterations at the latest."
+        default=200, ge=1, title="Iterations at most", description="Maximum number of iterations."
     )
     groups: int = Field(
         default=1, ge=1, le=20, title="Groups of workers", description="Groups, each with its own common confusion."
@@ -122,14 +122,14 @@ class ConalEM(ConfusionEM):
         gt=0,
         le=10_000,
         title="Prior of own accuracies (labels)",
-        description="Annotations by which own accuracies on a class are drawn to their mean; empty: by their spread.",
+        description="Annotations by which own accuracies on a class shrink to their mean; empty: from their spread.",
     )
     accuracy_tie: float = Field(
         default=3.0,
         gt=0,
         le=10_000,
         title="Tie of the common accuracy (labels per worker)",
-        description="Annotations per worker by which the common accuracy is drawn to that mean.",
+        description="Annotations per worker by which the common accuracy is shrunk towards that mean.",
     )
     smoothing: float = Field(
         default=0.01,
@@ -143,7 +143,7 @@ class ConalEM(ConfusionEM):
     rename: bool = Field(
         default=True,
         title="Rename classes by the evidence",
-        description="Let the evidence rename classes where most workers share a mistake.",
+        description="Let the evidence rename classes if most workers share a mistake.",
     )
 
     @property

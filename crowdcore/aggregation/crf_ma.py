@@ -50,16 +50,19 @@ class CRFMA(EMAggregator):
     sequential: ClassVar[bool] = True
 
     start: Literal["bsc-seq", "votes"] = Field(
-        default="bsc-seq", title="Start", description="What γ agrees with at first: tags of BSC-seq, or vote shares."
+        default="bsc-seq", title="Start", description="What γ starts from: tags of BSC-seq, or vote shares."
     )
     ridge: float = Field(
         default=1.0, gt=0, title="Ridge", description="Precision of the normal prior of the field's weights."
     )
     smoothing: float = Field(
-        default=1.0, gt=0, title="Prior count of a worker", description="How often each worker was chosen before."
+        default=1.0,
+        gt=0,
+        title="Prior count of a worker",
+        description="Prior count of how often each worker is chosen.",
     )
     rounds: int = Field(
-        default=10, ge=1, title="Rounds of L-BFGS", description="Rounds in which the field learns, in each iteration."
+        default=10, ge=1, title="Rounds of L-BFGS", description="Training rounds of the field in each iteration."
     )
     tolerance: float = Field(
         default=1e-4,
@@ -68,7 +71,7 @@ class CRFMA(EMAggregator):
         description="Stop when the objective gains less than this per annotation.",
     )
     max_iterations: int = Field(
-        default=30, ge=1, title="Iterations at most", description="Stop after this many iterations at the latest."
+        default=30, ge=1, title="Iterations at most", description="Maximum number of iterations."
     )
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:

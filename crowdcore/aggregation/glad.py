@@ -49,7 +49,7 @@ class GLAD(EMAggregator):
     paper: ClassVar[str] = "Whitehill, Ruvolo, Wu, Bergsma & Movellan, NeurIPS 2009; bound: doi:10.1023/A:1008932416310"
 
     max_iterations: int = Field(
-        default=200, ge=1, title="Iterations at most", description="Stop after this many iterations at the latest."
+        default=200, ge=1, title="Iterations at most", description="Maximum number of iterations."
     )
     ability_mean: float = Field(
         default=1.0, title="Ability: prior mean", description="Prior mean m_α of the abilities."

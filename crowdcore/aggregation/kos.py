@@ -38,13 +38,13 @@ class KOS(Aggregator):
     paper: ClassVar[str] = "Karger, Oh & Shah 2014, Budget-optimal task allocation; doi:10.1287/opre.2013.1235"
 
     max_iterations: int = Field(
-        default=100, ge=1, le=100_000, title="Rounds at most", description="Most rounds of messages."
+        default=100, ge=1, le=100_000, title="Rounds at most", description="Maximum number of rounds of messages."
     )
     patience: int = Field(
         default=10,
         ge=1,
         title="Rounds without a change",
-        description="Rounds without a changed label after which it stops.",
+        description="Stop after this many rounds without a changed label.",
     )
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:

@@ -60,7 +60,7 @@ class MMSR(Aggregator):
     paper: ClassVar[str] = "Ma & Olshevsky, NeurIPS 2020, arXiv:2010.12181"
 
     max_iterations: int = Field(
-        default=1000, ge=1, le=100_000, title="Rounds at most", description="Most rounds of trimmed means."
+        default=1000, ge=1, le=100_000, title="Rounds at most", description="Maximum number of rounds of trimmed means."
     )
     tolerance: float = Field(
         default=1e-8, gt=0, title="Tolerance (skill)", description="Stop when no skill moves more than this."

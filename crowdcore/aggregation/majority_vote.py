@@ -38,7 +38,7 @@ class MajorityVote(Aggregator):
     ties: Literal["lowest", "random"] = Field(
         default="lowest",
         title="Ties go to",
-        description="Who wins a tie; published figures take the lowest class.",
+        description="Which class wins a tie; published figures use the lowest class.",
     )
     seed: int = Field(default=0, ge=0, title="Seed of the tie-break", description="Seed of the random tie-break.")
 

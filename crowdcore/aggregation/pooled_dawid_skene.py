@@ -32,7 +32,7 @@ class PooledDawidSkene(ConfusionEM):
         default=15.0,
         gt=0,
         title="Strength of pooling (labels)",
-        description="Labels κ per class by which a worker's confusion is drawn to the crowd's.",
+        description="Labels κ per class by which a worker's confusion is shrunk towards the crowd's.",
     )
     prior_smoothing: float = Field(
         default=1.0,

@@ -36,7 +36,7 @@ class SpanMajority(Aggregator):
     sequential: ClassVar[bool] = True
 
     least: float = Field(
-        default=0.5, gt=0, le=1, title="Least share of workers", description="Spans with fewer votes do not stand."
+        default=0.5, gt=0, le=1, title="Least share of workers", description="Spans with fewer votes are left out."
     )
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:

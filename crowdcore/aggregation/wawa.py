@@ -30,7 +30,7 @@ class Wawa(Aggregator):
     ties: Ties = Field(
         default="share",
         title="Ties go to",
-        description="Who gets a tied majority: all tied classes a share, or the lowest class.",
+        description="Ties: all tied classes get a share, or the lowest class wins.",
     )
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:

@@ -37,12 +37,16 @@ class ZeroBasedSkill(Aggregator):
         default=20, ge=1, title="Steps between reductions", description="Steps between reductions of the step size."
     )
     reduce_factor: float = Field(
-        default=0.5, gt=0, le=1, title="Factor of a reduction", description="What the step size is multiplied by then."
+        default=0.5,
+        gt=0,
+        le=1,
+        title="Factor of a reduction",
+        description="Factor by which the step size is then multiplied.",
     )
     ties: Ties = Field(
         default="share",
         title="Ties go to",
-        description="Who gets a tied vote: all tied classes a share, or the lowest class.",
+        description="Ties: all tied classes get a share, or the lowest class wins.",
     )
 
     def _fit(self, dataset: CrowdDataset, known: IntArray | None, start: AggregationResult | None) -> AggregationResult:

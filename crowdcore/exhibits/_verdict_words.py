@@ -57,7 +57,7 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
         words.append(
             f"Agrees with {found.worker_ids[pair.partner[r]]} on {pair.agreed[r]:,} of {pair.both[r]:,} tasks, "
             f"{pair.expected_agreed[r]:.0f} expected, and is wrong alike on {pair.alike[r]:,}, {pair.expected[r]:.1f} "
-            "expected; which of the two copies, labels do not tell."
+            "expected; labels do not show which of the two copies."
         )
     words += [_group(found, group) for group in found.groups if r in group.members and _says_more(found, r, group)]
     if found.drifts[r] and found.drift is not None:
@@ -79,15 +79,15 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
         return words + _speed(found, r)
     if verdict == "underpowered":
         more = found.needed[r] - found.judged[r]
-        enough = f" About {max(more, 1):,.0f} more labels would tell." if np.isfinite(more) else ""
+        enough = f" About {max(more, 1):,.0f} more labels would decide." if np.isfinite(more) else ""
         told = (
-            f"Too few labels to tell: {between}."
+            f"Too few labels to decide: {between}."
             if np.isfinite(found.low[r])
             else "Too few labels to estimate a skill."
         )
         return [f"{told}{enough}", *_speed(found, r)]
     if verdict == "trust":
-        return [f"Surely good enough, above {found.trust_above:z.2f}: {between}.", *_speed(found, r)]
+        return [f"Good enough with certainty, above {found.trust_above:z.2f}: {between}.", *_speed(found, r)]
     weak = "Weak, and perhaps guessing" if found.low[r] <= 0 else "Weak"
     return [f"{weak}: {between}, the typical worker has {found.typical:.2f}.", *_speed(found, r)]
 

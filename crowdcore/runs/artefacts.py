@@ -166,7 +166,7 @@ def _artefact(run_id: str, name: str, workspace: Workspace) -> Path:
         raise DataError(*_nothing(run))
     path = _download(run_id, name, workspace)
     if not path.exists():
-        raise DataError(f"The files of run {run_id} are gone", "Run it again to have them back.")
+        raise DataError(f"The files of run {run_id} are gone", "Run it again to restore them.")
     return path
 
 
@@ -175,7 +175,7 @@ def _nothing(run: Run) -> tuple[str, str]:
         return f"Run {run.id} waits in the queue", "Its result is there once it has finished."
     if run.state == "running":
         return f"Run {run.id} is running ({run.at})", "Its result is there once it has finished."
-    return f"Run {run.id} {run.state} without a result", run.message or "Its log says more."
+    return f"Run {run.id} {run.state} without a result", run.message or "See its log for details."
 
 
 def _download(run_id: str, name: str, workspace: Workspace) -> Path:

@@ -47,7 +47,7 @@ def backup_workspace(file: Path | str, *, workspace: Workspace | None = None) ->
     if not workspace.owns_record or not (workspace.database and workspace.database.exists()):
         raise CrowdError(f"There is no record of runs in {workspace.folder} to back up.")
     if file.exists():
-        raise CrowdError(f"{file} is there already. Name another file, or delete it first.")
+        raise CrowdError(f"{file} already exists. Choose another file, or delete it first.")
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         with os.fdopen(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "w+b") as out:
@@ -119,7 +119,7 @@ def restore_workspace(file: Path | str, folder: Path | str | None = None) -> Wor
     workspace = Workspace.open(folder)
     place, file = workspace.folder, Path(file)
     if place.exists() and not (place.is_dir() and not any(place.iterdir())):
-        raise CrowdError(f"{place} is not empty, and nothing is overwritten. Name a folder that is empty or not there.")
+        raise CrowdError(f"{place} is not empty, and nothing is overwritten. Choose an empty or new folder.")
     place.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
     try:
@@ -127,7 +127,7 @@ def restore_workspace(file: Path | str, folder: Path | str | None = None) -> Wor
             _unpack(archive, _listed(archive, file), draft, file)
         draft.replace(place)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-        raise DataError("This is no backup of a workspace, or it is broken", file=file) from error
+        raise DataError("This is not a backup of a workspace, or it is damaged", file=file) from error
     except OSError as error:
         raise CrowdError(f"{error.filename or file} cannot be read or written: {error.strerror}.") from error
     finally:
@@ -147,7 +147,7 @@ def _listed(archive: zipfile.ZipFile, file: Path) -> dict[str, tuple[int, str]]:
             raise ValueError
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise DataError(
-            "This is no backup of a workspace", "`crowdcore workspace backup` writes one.", file=file
+            "This is not a backup of a workspace", "`crowdcore workspace backup` writes one.", file=file
         ) from error
     return sums
 
@@ -158,15 +158,15 @@ def _unpack(archive: zipfile.ZipFile, sums: dict[str, tuple[int, str]], folder: 
     for name, (size, digest) in sums.items():
         parts = PurePosixPath(name).parts
         if name not in _FILES and (len(parts) < 2 or parts[0] not in _FOLDERS or leads_outside(name)):
-            raise DataError(f"The backup has a file {name!r}, which belongs to no workspace", file=file)
+            raise DataError(f"The backup has a file {name!r}, which does not belong to a workspace", file=file)
         (folder / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             is_whole = archive.getinfo(name).file_size == size  # zipfile reads no more than that
             written = Path(archive.extract(name, folder)) if is_whole else None
         except (KeyError, zipfile.BadZipFile) as error:
-            raise DataError(f"The backup is broken at {name}", "Take another one.", file=file) from error
+            raise DataError(f"The backup is damaged at {name}", "Take another one.", file=file) from error
         if written is None or _sum(written) != digest:
-            raise DataError(f"The backup is broken at {name}: its sum is another one", "Take another one.", file=file)
+            raise DataError(f"The backup is damaged at {name}: its checksum differs", "Take another one.", file=file)
         written.chmod(0o600)
 
 

@@ -106,7 +106,7 @@ class Coordinator:
             best = study.best_trial
             chosen = ", ".join(f"{name} {_in_words(value)}" for name, value in best.params.items())
             return self._end("finished", f"Best {self._plan.selection.words} {best.value:.4f}: {chosen}.")
-        return self._end("failed", f"No trial came to a result. {_last_failure(recorded)}")
+        return self._end("failed", f"No trial has a result. {_last_failure(recorded)}")
 
     def _recorded(self) -> dict[str, Run]:
         """The runs of its trials that were not deleted, newest first."""

@@ -131,7 +131,7 @@ class Engine:
             return str(error)
         except Exception:  # the record may be locked, the scheduler on its way: both pass
             _log.exception("this round failed")
-            return "The engine cannot look after the runs now and tries again; engine/engine.log says why."
+            return "The engine cannot supervise the runs at the moment and will try again; see engine/engine.log."
 
     def _find_workers(self) -> dict[str, dict[str, Any]]:
         """Address -> what the scheduler says of a worker that takes runs."""

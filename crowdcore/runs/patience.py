@@ -30,9 +30,9 @@ def disk_problem(folder: Path) -> str:
     except OSError:  # it is made when it is needed
         return ""
     if disk.f_flag & os.ST_RDONLY or not os.access(folder, os.W_OK):
-        return f"The workspace {folder} is read-only: make it writable, and waiting runs go on by themselves."
+        return f"The workspace {folder} is read-only: make it writable; waiting runs then continue by themselves."
     if disk.f_bavail * disk.f_frsize < _ROOM:
-        return f"The disk of {folder} is full: make room, and waiting runs go on by themselves."
+        return f"The disk of {folder} is full: make room; waiting runs then continue by themselves."
     return ""
 
 
@@ -46,7 +46,7 @@ def lock_problem(workspace: Workspace) -> str:
         connection.rollback()
     except sqlite3.OperationalError as error:
         if "locked" in str(error):
-            return "Another program keeps the record of runs locked: runs wait until it has finished, nothing is lost."
+            return "Another program has locked the record of runs: runs wait until it has finished; nothing is lost."
     finally:
         connection.close()
     return ""
@@ -60,7 +60,7 @@ def may_pass(error: BaseException) -> bool:
 
 
 def _say(error: Exception) -> None:
-    print(f"This is tried again: {error}", flush=True)
+    print(f"Trying again: {error}", flush=True)
 
 
 def insist(
@@ -105,5 +105,5 @@ def one_sentence(workspace: Workspace) -> Iterator[None]:
         if error.errno not in _DISK:
             raise
         raise CrowdError(
-            disk_problem(workspace.folder) or f"The disk of {workspace.folder} takes nothing more: make room."
+            disk_problem(workspace.folder) or f"The disk of {workspace.folder} is full: make room."
         ) from error

@@ -77,7 +77,7 @@ def resume(run_id: str, *, workspace: Workspace | None = None) -> Run:
         with one_sentence(workspace), leased(folder, wait=5):
             run = store.get_run(run_id, workspace=workspace)
             if run.state not in {"failed", "cancelled"}:
-                raise DataError(f"Run {run_id} is {run.state}", "Only failed and cancelled runs can go on.")
+                raise DataError(f"Run {run_id} is {run.state}", "Only failed and cancelled runs can be resumed.")
             workspace.forget_cancel(run_id)
             forget_note(folder)
             store.set_state(run_id, "queued", _resumed(run), workspace=workspace)

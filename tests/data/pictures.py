@@ -40,6 +40,6 @@ def write_bad_pictures(folder: Path) -> dict[str, str]:
         "print.jpg": "colours CMYK",
         "moves.gif": "animated",
         "gone.png": "is missing",
-        "../whole.png": "leads out of the folder",
+        "../whole.png": "is outside the folder",
         "https://example.org/a.png": "is a URL",
     }

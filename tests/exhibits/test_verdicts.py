@@ -256,7 +256,8 @@ def test_trust_says_what_it_asks_for_and_no_more() -> None:
     weaker = np.flatnonzero((judged.verdict == "trust") & (judged.high < judged.typical))
     assert len(weaker)
     for worker in weaker:
-        assert f"good enough, above {judged.trust_above:.2f}: skill between" in row(seen, worker)["reason"]
+        good = f"Good enough with certainty, above {judged.trust_above:.2f}: skill between"
+        assert good in row(seen, worker)["reason"]
 
 
 def test_tasks_that_lose_their_only_label_are_told_beside_labels_that_change() -> None:

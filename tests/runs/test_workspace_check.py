@@ -195,10 +195,10 @@ def test_a_broken_backup_leaves_nothing(filled: Filled, tmp_path: Path) -> None:
         parts[journal] = b"x" * len(parts[journal])
 
     cases: list[tuple[Callable[[dict[str, bytes]], None], str]] = [
-        (lambda parts: parts.pop("backup.json"), "no backup of a workspace"),
-        (lambda parts: parts.pop(journal), "broken at runs"),
-        (swap, "its sum is another one"),
-        (climb, "belongs to no workspace"),
+        (lambda parts: parts.pop("backup.json"), "not a backup of a workspace"),
+        (lambda parts: parts.pop(journal), "damaged at runs"),
+        (swap, "its checksum differs"),
+        (climb, "does not belong to a workspace"),
         (lambda parts: listed(parts, "runs/huge", 10**15), "the disk of"),
     ]
     for change, says in cases:

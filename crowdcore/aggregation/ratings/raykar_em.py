@@ -70,9 +70,12 @@ class RaykarEM(RatingAggregator):
     precision_shrinkage: float = Field(
         5.0, ge=0, title="Shrinkage of precisions (ratings)", description="A prior that weighs as many ratings."
     )
-    max_iterations: int = Field(200, ge=1, title="Most iterations", description="Iterations after which EM stops.")
+    max_iterations: int = Field(200, ge=1, title="Most iterations", description="Maximum number of EM iterations.")
     tolerance: float = Field(
-        1e-4, gt=0, title="Tolerance", description="Largest change of a true rating, in ranges, at which EM stops."
+        1e-4,
+        gt=0,
+        title="Tolerance",
+        description="EM stops when no true rating changes by more than this share of the range.",
     )
 
     def _fit(self, dataset: RatingDataset, known: FloatArray) -> RatingResult:
@@ -105,7 +108,7 @@ class RaykarEM(RatingAggregator):
         absent = count == 0
         for part in (workers.bias, workers.scale, workers.precision):
             part[absent] = np.nan
-        told = () if clamped.any() else ("A bias that all workers share cannot be seen without known ratings.",)
+        told = () if clamped.any() else ("A bias that all workers share cannot be detected without known ratings.",)
         return RatingResult(
             self.name,
             self.model_dump(),

@@ -50,7 +50,7 @@ def test_raykar_recovers_bias_and_precision_and_beats_the_mean():
     assert np.diff(found.log_likelihood).min() > -1e-6
     inside = np.abs(found.rating - crowd.gold - np.mean(bias)) < 2 * found.sd
     assert inside.mean() > 0.85
-    assert "cannot be seen without known ratings" in found.notes[0]
+    assert "cannot be detected without known ratings" in found.notes[0]
 
 
 def test_a_shared_bias_is_learnt_from_known_ratings():
