@@ -103,12 +103,12 @@ class Choice:
         other = self.scores[int(np.argmax(agreement))]
         if len(lead.right):
             return None
-        remedy = "Without gold this cannot be decided: give 20 validation tasks gold."
+        remedy = "Without gold this cannot be decided: add gold for 20 validation tasks."
         if lead.agreement < _FEW * other.agreement:
             return (
-                f"{100 * other.agreement:.0f} % of the labels are what {other.candidate} predicts and only "
-                f"{100 * lead.agreement:.0f} % what {lead.candidate} does, which makes them likelier: most labels may "
-                f"be one shared mistake, or its classes may be other ones than yours. {remedy}"
+                f"{other.candidate} predicts {100 * other.agreement:.0f} % of the labels and {lead.candidate} only "
+                f"{100 * lead.agreement:.0f} %, but the labels are more likely under the latter: most labels may be "
+                f"one shared mistake, or its classes may differ from yours. {remedy}"
             )
         unlike = [s.candidate for s, why in zip(self.scores, self.left_aside, strict=True) if why == _OTHER_NAMES]
         if unlike:
@@ -117,9 +117,9 @@ class Choice:
         differ = float(np.any([s.predicted != lead.predicted for s in alike], 0).mean())
         if differ > _MANY:
             return (
-                f"{' and '.join(s.candidate for s in alike)} name {100 * differ:.0f} % of the training tasks "
-                "differently, and the labels do not tell which is right: what was chosen may not be the best. Gold of "
-                "validation tasks tells, the more the surer."
+                f"{' and '.join(s.candidate for s in alike)} disagree on {100 * differ:.0f} % of the training tasks, "
+                "and the labels do not show which is right: the choice may not be the best. Gold for validation tasks "
+                "would decide; the more, the better."
             )
         return None
 
@@ -139,9 +139,9 @@ class Choice:
 
 _BY_GOLD = "is more than two standard errors less accurate on the validation tasks with gold"
 _BY_LABELS = "makes the labels less likely by more than two standard errors"
-_BY_AGREEMENT = "predicts far fewer labels and does not make them clearly likelier: its clusters are not the classes"
-_OTHER_NAMES = "names classes otherwise"
-_BY_WEIGHT = "would add next to nothing to their mean"
+_BY_AGREEMENT = "predicts far fewer labels and does not make them clearly more likely: its clusters are not the classes"
+_OTHER_NAMES = "gives the classes other names"
+_BY_WEIGHT = "would hardly change the mean"
 
 
 def choose(scores: Sequence[Scores], seed: int = 0) -> Choice:

@@ -140,11 +140,11 @@ def choose_gaussians(problem: Problem, settings: GaussianSettings, network: nn.M
     both = torch.where(torch.bincount(held_out.task, minlength=held_out.n_tasks) > 0, checked, -1)
     if "gold" in problem.validated_on and (n_gold := int((both >= 0).sum())) >= _CALIBRATING:
         power = gold_power(found, found.log_probs(x[valid]), held_out, both)
-        allowing = f"the gold of {n_gold:,} annotated validation tasks allows"
+        basis = f"the gold of {n_gold:,} annotated validation tasks"
     else:
-        power, allowing = posterior_power(found, annotations, settings), "labels that it has not seen allow"
+        power, basis = posterior_power(found, annotations, settings), "labels that it has not seen"
     if power < 1:
-        notes.append(f"The posterior shown is q to the power of {power:g}: it is as sure as {allowing}.")
+        notes.append(f"The posterior shown is q to the power of {power:g}, calibrated on {basis}.")
     found = _on_host(found)
     split = _SPLITS.decompose(annotations.counts(found.posterior.to(device)).cpu().numpy())
     return Chosen(space.cpu(), found, power, split, tuple(notes), None if network is None else network.cpu())

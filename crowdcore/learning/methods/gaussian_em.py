@@ -117,7 +117,7 @@ class GaussianEm(CrowdMethod):
         votes = problem.votes()
         against = votes[np.arange(len(votes)), found.fit.posterior.argmax(1).numpy()] == 0
         decided = (
-            f"On {against.sum():,} of {len(votes):,} training tasks the features decided for a label of no worker."
+            f"On {against.sum():,} of {len(votes):,} training tasks the features chose a label that no worker gave."
         )
         return (*found.notes, decided)
 
