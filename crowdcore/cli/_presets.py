@@ -60,7 +60,7 @@ def rows_of(
         SettingError: neither dataset nor preset, or both preset and methods.
     """
     from crowdcore.learning.settings import SEEDS
-    from crowdcore.learning.usual_method import usual_method
+    from crowdcore.learning.trainable import usual_method
 
     if preset is None:
         if dataset is None:

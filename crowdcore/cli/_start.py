@@ -84,11 +84,13 @@ def again(
 def search(
     dataset: DatasetName,
     over: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
-            metavar="NAME=VALUES", help="lr=0.0001:0.1:log, embedding=20:80, lr=[0.001,0.01]; may be repeated."
+            metavar="NAME=VALUES",
+            help="lr=0.0001:0.1:log, embedding=20:80, lr=[0.001,0.01]; may be repeated. Default: the settings that the "
+            "papers choose on the validation split, between their values.",
         ),
-    ],
+    ] = None,
     method: Annotated[str | None, typer.Option("--method", "-m", help=f"A learning method. {_DEFAULT}")] = None,
     trials: Annotated[int, typer.Option(min=1, help="Runs at most.")] = 20,
     sampler: Annotated[Literal["tpe", "grid", "random"], typer.Option(help="How to choose the next settings.")] = "tpe",
@@ -105,13 +107,16 @@ def search(
     The best has the highest validation accuracy; of tags the highest F1 of spans, of ratings the lowest RMSE.
     """
     from crowdcore import runs
-    from crowdcore.learning.usual_method import usual_method
+    from crowdcore.learning.learners import kind_of
+    from crowdcore.learning.trainable import usual_method
+    from crowdcore.runs.searchable import usually_searched
 
     given, opened = with_epochs(set, epochs), open_labels(dataset, accept=accept)
-    space = dict(_values(text) for text in over)
+    method = method or usual_method(opened)
+    space = dict(_values(text) for text in over) if over else usually_searched(method, kind_of(opened))
     tried = {name: _first(values) for name, values in space.items()}
     which = seed or range(seeds)
-    spec = _spec(dataset, opened, method or usual_method(opened), which, device, given, accept, tried=tried)
+    spec = _spec(dataset, opened, method, which, device, given, accept, tried=tried)
     _say([runs.search(spec, space, trials, sampler=sampler)], json)
 
 

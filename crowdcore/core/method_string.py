@@ -20,7 +20,7 @@ def spell(method: str, settings: Mapping[str, Any]) -> str:
 
 def spell_settings(settings: Mapping[str, Any]) -> str:
     """``name=value`` for each; `read_settings` gives back the same."""
-    return " ".join(f"{name}={_word(value)}" for name, value in settings.items())
+    return " ".join(f"{name}={quote(plain(value), safe='')}" for name, value in settings.items())
 
 
 def read(line: str) -> tuple[str, dict[str, Any]]:
@@ -127,9 +127,9 @@ def read_seeds(text: str) -> tuple[int, ...]:
     return seeds
 
 
-def _word(value: object) -> str:
-    """One word that `_value` reads back: JSON, without the quotes of texts that need none."""
-    return quote(value if isinstance(value, str) and _value(value) == value else json.dumps(value), safe="")
+def plain(value: object) -> str:
+    """The value of a setting as ``--set`` reads it: JSON, without the quotes of texts that need none."""
+    return value if isinstance(value, str) and _value(value) == value else json.dumps(value)
 
 
 def _value(text: str) -> Any:

@@ -138,6 +138,11 @@ PRESETS: Mapping[str, Preset] = {
 """Name -> preset."""
 
 
+def titles(dataset: str) -> dict[str, str]:
+    """Name -> title of every preset, those made for a dataset first."""
+    return {p.name: p.title for p in sorted(PRESETS.values(), key=lambda p: p.dataset != dataset)}
+
+
 def get(name: str) -> Preset:
     """The preset called ``name``.
 

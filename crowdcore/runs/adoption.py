@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crowdcore.core.errors import CrowdError
+from crowdcore.core.json_files import read_json
 from crowdcore.runs import store
-from crowdcore.runs.files import read_json
 from crowdcore.runs.record import ask
 from crowdcore.runs.recorder import checkpointed, spread
 from crowdcore.runs.run import NAME, TAG, default_name

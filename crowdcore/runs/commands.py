@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 
+from crowdcore.core.method_string import plain
 from crowdcore.runs.run_config import RunSpec
 
 
@@ -18,15 +18,5 @@ def command_line(spec: RunSpec) -> str:
     if spec.device != "auto":
         words += ["--device", spec.device]
     for name, value in spec.settings.items():
-        words += ["--epochs", str(value)] if name == "epochs" else ["--set", f"{name}={_written(value)}"]
+        words += ["--epochs", str(value)] if name == "epochs" else ["--set", f"{name}={plain(value)}"]
     return shlex.join([*words, "--accept"])
-
-
-def _written(value: object) -> str:
-    """As ``--set`` reads it: text as it is, unless it would be read as something else."""
-    if isinstance(value, str):
-        try:
-            json.loads(value)
-        except json.JSONDecodeError:
-            return value
-    return json.dumps(value)

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crowdcore.core.errors import CrowdError, missing_extra
+from crowdcore.core.json_files import read_json
 from crowdcore.runs.cluster import JOIN, check_scheduler
-from crowdcore.runs.files import EngineFiles, read_json
+from crowdcore.runs.files import EngineFiles
 from crowdcore.runs.locks import is_locked
 from crowdcore.runs.patience import disk_problem, one_sentence
 from crowdcore.runs.processes import is_alive, kill_group, start_detached

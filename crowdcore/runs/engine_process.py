@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 import crowdcore.core.garbage  # noqa: F401
 from crowdcore.core.errors import CrowdError
+from crowdcore.core.json_files import write_json
 from crowdcore.runs.cluster import JOIN, cluster_security, tls
-from crowdcore.runs.files import EngineFiles, write_json
+from crowdcore.runs.files import EngineFiles
 from crowdcore.runs.locks import is_in_place, locked
 from crowdcore.runs.patience import disk_problem, lock_problem
 from crowdcore.runs.schema import client_of

@@ -14,9 +14,9 @@ from typing import Any
 
 import crowdcore
 from crowdcore.core.errors import CrowdError
+from crowdcore.core.json_files import read_json, write_json
 from crowdcore.data.ratings import Labelled
 from crowdcore.runs.datasets import spelled
-from crowdcore.runs.files import read_json, write_json
 from crowdcore.runs.run import Run
 from crowdcore.runs.run_config import RunSpec
 from crowdcore.runs.store import list_runs

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from crowdcore.runs.files import read_json, write_json
+from crowdcore.core.json_files import read_json, write_json
 from crowdcore.runs.locks import is_locked, locked
 
 FINISHED, FAILED, CANCELLED, ORPHANED, TAKEN = 0, 1, 3, 4, 5

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pandas as pd
 
 from crowdcore.learning.selection_score import recorded_score
-from crowdcore.runs.run import Run, in_words
-
-Words: TypeAlias = Callable[[Mapping[str, Any], str], list[str]]
+from crowdcore.runs.run import Run, Title, Words, plain_title, plain_words, value_in_words
 
 REACHED = {
     "test_accuracy_selected": "test_selected",
@@ -69,7 +67,7 @@ def matching(
 
 
 def _text(run: Run) -> str:
-    said = [f"{name.replace('_', ' ')} {in_words(value)}" for name, value in run.spec.settings.items()]
+    said = plain_words(run.spec.settings, run.spec.method)
     parts = (run.id, run.title, run.spec.dataset, run.spec.method, run.note, run.message, *run.tags, *said)
     return "\n".join(parts).casefold()
 
@@ -136,25 +134,20 @@ def _reached(run: Run) -> Mapping[str, float]:
     return run.scores if run.has_ended and run.has_result else {}
 
 
-def short_names(runs: Sequence[Run], words: Words | None = None) -> dict[str, str]:
+def short_names(runs: Sequence[Run], words: Words = plain_words) -> dict[str, str]:
     """Id -> the name that somebody gave a run, else its method and how it differs from others of its method.
 
     Args:
         runs: all that are named.
-        words: makes a phrase of each setting of a method; None: the settings' own names.
+        words: makes a phrase of each setting of a method.
     """
     differ: dict[str, dict[str, str]] = {}
     for method in {run.spec.method for run in runs}:
         differ |= differing([run for run in runs if run.spec.method == method])
-    said = words or _words
     return {
-        run.id: run.name or " · ".join([run.spec.method, *said(_values(differ[run.id]), run.spec.method)])
+        run.id: run.name or " · ".join([run.spec.method, *words(_values(differ[run.id]), run.spec.method)])
         for run in runs
     }
-
-
-def _words(settings: Mapping[str, Any], method: str) -> list[str]:
-    return [f"{name.replace('_', ' ')} {_plain(value)}" for name, value in settings.items()]
 
 
 def _values(settings: Mapping[str, str]) -> dict[str, Any]:
@@ -166,11 +159,6 @@ def _values(settings: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def _plain(value: object) -> str:
-    """A value as people write it: ``hidden 8`` for the settings of a network, ``none`` for None or nothing."""
-    return "none" if value is None or value == {} else in_words(value)
-
-
 def dataset_names(runs: Iterable[Run]) -> dict[str, str]:
     """Dataset as runs spell it -> its short name: of a path the last part, where that tells it from the others."""
     spelled = dict.fromkeys(run.spec.dataset for run in runs)
@@ -179,7 +167,7 @@ def dataset_names(runs: Iterable[Run]) -> dict[str, str]:
     return {name: name if short[name] in clashing else short[name] for name in spelled}
 
 
-def run_table(runs: Sequence[Run], words: Words | None = None) -> pd.DataFrame:
+def run_table(runs: Sequence[Run], words: Words = plain_words) -> pd.DataFrame:
     """One row per run, in their order; ``words`` as in `short_names`.
 
     Returns:
@@ -191,7 +179,6 @@ def run_table(runs: Sequence[Run], words: Words | None = None) -> pd.DataFrame:
         (wall time of training); started (UTC); validated_on; note; tags.
     """
     names, differ, leading = dataset_names(runs), differing(runs), best_runs(runs)
-    said = words or _words
     scores = pd.DataFrame([_reached(run) for run in runs]).reindex(columns=[*REACHED, "seconds"])
     return pd.DataFrame(
         {
@@ -200,7 +187,7 @@ def run_table(runs: Sequence[Run], words: Words | None = None) -> pd.DataFrame:
             "name": [run.name for run in runs],
             "dataset": [names[run.spec.dataset] for run in runs],
             "method": [run.spec.method for run in runs],
-            "settings": [" · ".join(said(_values(differ[run.id]), run.spec.method)) for run in runs],
+            "settings": [" · ".join(words(_values(differ[run.id]), run.spec.method)) for run in runs],
             "seeds": [len(run.spec.seeds) for run in runs],
             "state": [run.state for run in runs],
             **scores.rename(columns=REACHED).astype(float),
@@ -212,9 +199,7 @@ def run_table(runs: Sequence[Run], words: Words | None = None) -> pd.DataFrame:
     )
 
 
-def settings_table(
-    runs: Sequence[Run], words: Words | None = None, title: Callable[[str, str], str] | None = None
-) -> pd.DataFrame:
+def settings_table(runs: Sequence[Run], words: Words = plain_words, title: Title = plain_title) -> pd.DataFrame:
     """One row for each thing in which the runs differ, one column per run, "" where a run does not have it.
 
     Columns are called by `short_names`, with the begin of the id where two are called alike.
@@ -222,7 +207,7 @@ def settings_table(
     Args:
         runs: two or more.
         words: as in `short_names`.
-        title: what to call a setting of a method; None: its own name.
+        title: what to call a setting of a method.
     """
     names = short_names(runs, words)
     taken = list(names.values())
@@ -239,8 +224,8 @@ def settings_table(
     rows = {name: values for name, values in facts.items() if len({*values.values()} - {""}) > 1}
     methods = {name: run.spec.method for run in reversed(runs) for name in differ[run.id]}
     for name in dict.fromkeys(name for settings in differ.values() for name in settings):
-        called = title(name, methods[name]) if title else name.replace("_", " ")
-        rows[called] = {run.id: _plain(_values(differ[run.id]).get(name, "")) for run in runs}
+        called = title(name, methods[name])
+        rows[called] = {run.id: value_in_words(_values(differ[run.id]).get(name, "")) for run in runs}
     return pd.DataFrame(
         [[called, *(values[run.id] for run in runs)] for called, values in rows.items()],
         columns=["setting", *columns.values()],

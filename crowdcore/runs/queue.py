@@ -58,9 +58,8 @@ def cancel(run_id: str, *, now: bool = False, workspace: Workspace | None = None
     except BlockingIOError:  # its supervisor sees the flag
         pass
     if run.spec.search:
-        for state in ("queued", "running"):
-            for trial in store.list_runs(states=[state], parent=run_id, workspace=workspace):
-                cancel(trial.id, now=now, workspace=workspace)
+        for trial in store.list_runs(states=["queued", "running"], parent=run_id, workspace=workspace):
+            cancel(trial.id, now=now, workspace=workspace)
     ensure_engine(workspace=workspace)
 
 

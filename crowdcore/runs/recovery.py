@@ -43,8 +43,7 @@ class Reconciler:
         self._finish_creating()
         live = [
             run
-            for state in ("queued", "running")
-            for run in store.list_runs(states=[state], workspace=self._workspace)
+            for run in store.list_runs(states=["queued", "running"], workspace=self._workspace)
             if self._workspace.run_folder(run.id).is_dir()
         ]
         self.unfinished = {run.id for run in live}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from crowdcore.learning.training.events import epoch_words
 from crowdcore.runs.run_config import RunSpec
@@ -14,6 +14,8 @@ from crowdcore.runs.run_config import RunSpec
 if TYPE_CHECKING:
     import mlflow.entities
 
+Words: TypeAlias = Callable[[Mapping[str, Any], str], list[str]]
+Title: TypeAlias = Callable[[str, str], str]
 State = Literal["queued", "running", "finished", "failed", "cancelled"]
 STATES: tuple[State, ...] = get_args(State)
 ENDED: tuple[State, ...] = ("finished", "failed", "cancelled")
@@ -30,6 +32,7 @@ TAG = "crowdcore."
 NAME, NOTE = "mlflow.runName", "mlflow.note.content"
 """The tags in which MLflow keeps, and shows, a run's name and what was written about it."""
 
+_ONCE = ("_selected", "_last", "_best", "seconds", "_second", "_bytes")  # ends of scores that are no curves
 _CROWDED = "Slow: other programs use the processors."
 _SEPARATOR = ","  # between the words of the tag ``crowdcore.tags``
 _GIVEN = {"dataset", "fingerprint", "method", "seeds"}  # parameters of MLflow that are no settings
@@ -100,6 +103,11 @@ class Run:
         return epoch_words(self.epoch, self.epochs, self.first_stage)
 
     @property
+    def curve_metrics(self) -> list[str]:
+        """Names of the scores that are measured after every epoch, as `curves` has them."""
+        return [name for name in self.scores if not (is_spread(name, self.scores) or name.endswith(_ONCE))]
+
+    @property
     def has_ended(self) -> bool:
         """Whether nothing more will come by itself."""
         return self.state in ENDED
@@ -149,19 +157,35 @@ def default_name(spec: RunSpec) -> str:
     return f"{spec.method}, {len(spec.seeds)} seed{'s' if len(spec.seeds) > 1 else ''}"
 
 
-def described(spec: RunSpec) -> str:
-    """Method and what differs from its defaults, what is searched first."""
-    words = [f"{name.replace('_', ' ')} {in_words(value)}" for name, value in spec.settings.items()]
+def plain_title(name: str, method: str) -> str:
+    """A setting of a method by its own name."""
+    return name.replace("_", " ")
+
+
+def plain_words(settings: Mapping[str, Any], method: str) -> list[str]:
+    """A phrase for each setting of a method, by its own name: ``embedding 40``."""
+    return [f"{plain_title(name, method)} {value_in_words(value)}" for name, value in settings.items()]
+
+
+def value_in_words(value: object) -> str:
+    """The value of a setting, ``none`` for None or nothing; those of a network one after another: ``hidden 8``."""
+    if value is None or value == {}:
+        return "none"
+    return ", ".join(f"{name} {inner}" for name, inner in value.items()) if isinstance(value, Mapping) else str(value)
+
+
+def described(spec: RunSpec, words: Words = plain_words, title: Title = plain_title) -> str:
+    """Method and what differs from its defaults, what is searched first.
+
+    Args:
+        spec: of a run.
+        words: makes a phrase of each setting of a method.
+        title: what to call a setting of a method.
+    """
+    said = words(spec.settings, spec.method)
     if spec.search is not None:
-        words.insert(0, f"search of {', '.join(name.replace('_', ' ') for name in spec.search.space)}")
-    return " · ".join([spec.method, *words])
-
-
-def in_words(value: object) -> str:
-    """The value of a setting; those of a network one after another."""
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {inner}" for name, inner in value.items())
-    return str(value)
+        said = [f"search of {', '.join(title(name, spec.method) for name in spec.search.space)}", *said]
+    return " · ".join([spec.method, *said])
 
 
 def _asked(spec: RunSpec) -> int:

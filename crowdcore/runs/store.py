@@ -16,13 +16,13 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import DataError
+from crowdcore.core.json_files import write_json
 from crowdcore.runs.datasets import spelled
-from crowdcore.runs.files import write_json
 from crowdcore.runs.lease import is_leased, leased
 from crowdcore.runs.record import ask
 from crowdcore.runs.record_errors import RecordError
 from crowdcore.runs.redaction import redact
-from crowdcore.runs.run import ENDED, NAME, STATUS, TAG, Run, State, default_name, is_spread, read_run
+from crowdcore.runs.run import ENDED, NAME, STATES, STATUS, TAG, Run, State, default_name, is_spread, read_run
 from crowdcore.runs.run_config import RunSpec
 from crowdcore.runs.schema import client_of, connect, experiment_name, experiment_of, local_folder
 from crowdcore.runs.workspace import Workspace
@@ -35,6 +35,7 @@ BEGUN, COPY = "new-", "record.json"
 in a run's folder that has what the record said of it last."""
 _LEAVING = 10.0  # seconds that the process of a run may take to leave once the run has ended
 _MESSAGE = 4000  # characters; MLflow takes 8,000 in a tag
+_NEVER = datetime.min.replace(tzinfo=UTC)
 _MOST = 50_000  # runs read at once
 
 
@@ -136,20 +137,15 @@ def list_runs(
         experiments = [found.experiment_id] if found else []
     if not experiments:
         return []
-    filters = [f"tags.`mlflow.parentRunId` = '{parent}'"] if parent and parent.isalnum() else []
-    if states is not None and len(states) == 1:
-        filters.append(f"attributes.status = '{STATUS[next(iter(states))]}'")
-    entries = client.search_runs(
-        experiments, " and ".join(filters), max_results=_MOST, order_by=["attributes.start_time DESC"]
-    )
-    runs = [run for entry in entries if (run := read_run(entry)) is not None]
-    return [
-        run
-        for run in runs
-        if (states is None or run.state in states)
-        and (parent is None or run.spec.parent == parent)
-        and (dataset is None or run.spec.dataset == dataset)
-    ]
+    of_parent = [f"tags.`mlflow.parentRunId` = '{parent}'"] if parent and parent.isalnum() else []
+    of_states = [[]] if states is None else [[f"attributes.status = '{STATUS[s]}'"] for s in STATES if s in states]
+    newest, runs = ["attributes.start_time DESC"], {}  # by id: a run that moves on between two questions is there once
+    for of_state in of_states:
+        asked = " and ".join([*of_parent, *of_state])
+        for run in map(read_run, client.search_runs(experiments, asked, max_results=_MOST, order_by=newest)):
+            if run and parent in {None, run.spec.parent} and dataset in {None, run.spec.dataset}:
+                runs[run.id] = run
+    return sorted(runs.values(), key=lambda run: run.created or _NEVER, reverse=True)
 
 
 def set_state(run_id: str, state: State, message: str | None = None, *, workspace: Workspace | None = None) -> None:

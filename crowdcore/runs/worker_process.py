@@ -15,10 +15,11 @@ from typing import Any
 from distributed import Nanny, Security, SpecCluster, Status, Worker
 
 from crowdcore.core.errors import CrowdError
+from crowdcore.core.json_files import read_json
 from crowdcore.core.parallel import cores
 from crowdcore.runs import forkserver, supervise
 from crowdcore.runs.cluster import cluster_security, make_key, tls
-from crowdcore.runs.files import EngineFiles, read_json
+from crowdcore.runs.files import EngineFiles
 from crowdcore.runs.scheduler import QuietScheduler
 from crowdcore.runs.workspace import Workspace
 

@@ -12,10 +12,11 @@ from dashboard.components.curve_choice import curve_choice, each_in_a_cell
 from dashboard.components.differing import differing
 from dashboard.components.exhibit import looked_at, show
 from dashboard.components.pickers import named, picker
+from dashboard.components.run_words import run_labels
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count
 from dashboard.services import compare, opening
-from dashboard.services.runs import run_labels, runs_of
+from dashboard.services.runs import runs_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -95,7 +95,7 @@ def hidden_names() -> bool:
     if names:
         return names == "hidden"
     simulated = getattr(opening.labelled(dataset), "truth", None) is not None
-    return state.page() == "report" or (datasets.uploaded(dataset) and not simulated)
+    return state.page() == "report" or (opening.upload_folder(dataset) is not None and not simulated)
 
 
 def _sidebar() -> bool:

@@ -11,8 +11,8 @@ import streamlit as st
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.json_schema import check, fields_of
+from crowdcore.learning.learners import value_in_words
 from dashboard.components.text import as_text
-from dashboard.services import learners
 
 
 def method_form(
@@ -85,7 +85,7 @@ def _field(field: Mapping[str, Any], value: Any, key: str, kept: Literal["sessio
     if "enum" in field:
         options = list(field["enum"])
         at = options.index(value) if value in options else None if "empty" in field else 0
-        how = {"format_func": learners.value_in_words, "placeholder": field.get("empty")}
+        how = {"format_func": value_in_words, "placeholder": field.get("empty")}
         return (st.selectbox(label, options, index=at, **how, **common),)
     if kind == "boolean":
         return (st.toggle(label, value=bool(value), **common),)

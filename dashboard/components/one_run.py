@@ -14,10 +14,11 @@ from dashboard.components.download import download
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.link import link
 from dashboard.components.reference_button import reference_button
+from dashboard.components.run_words import run_labels
 from dashboard.components.text import as_text
 from dashboard.components.train_form import prefill
 from dashboard.services import opening, run_actions, train
-from dashboard.services.runs import readable, run_labels, runs_of
+from dashboard.services.runs import readable, runs_of
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run

@@ -9,21 +9,22 @@ import streamlit as st
 
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.method_string import spell
+from crowdcore.learning import drafts, learners
 from dashboard import state
 from dashboard.components.method_form import method_form
 from dashboard.components.text import as_text
-from dashboard.services import learners, opening, train
+from dashboard.services import opening
 
 
-def _kind() -> opening.Kind:
+def _kind() -> learners.Kind:
     """What the labels of the page's dataset are, which decides the methods."""
     return opening.kind(state.get("dataset"))
 
 
-def method_titled(line: str, kind: opening.Kind = "classes") -> str:
+def method_titled(line: str, kind: learners.Kind = "classes") -> str:
     """A method for people: its registered name, and the settings of its own or else its title."""
     try:
-        method, settings = train.read_method(line, kind)
+        method, settings = drafts.read_method(line, kind)
     except CrowdError:
         return line
     if not settings:
@@ -36,7 +37,7 @@ def what_comes(lines: list[str]) -> dict[str, str]:
     brought: dict[str, dict[str, Any]] = {}
     for line in lines:
         try:
-            brought[line] = {**train.along(line, _kind()), **train.read_method(line, _kind())[1]}
+            brought[line] = {**drafts.along(line, _kind()), **drafts.read_method(line, _kind())[1]}
         except CrowdError:
             continue
     times = Counter(line.split()[0] for line in lines)
@@ -60,7 +61,7 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
         The line or lines that its fields now stand for, and why they cannot be trained with; "" if they can.
     """
     try:
-        method, values = train.read_method(line, _kind())
+        method, values = drafts.read_method(line, _kind())
     except CrowdError as refusal:
         return [line], str(refusal)
     told, key = learners.about_method(method, _kind()), _key(line, lines)
@@ -71,7 +72,7 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
         st.caption(as_text(told["words"].replace("``", "")))
         st.caption("Grey: the value used if you enter nothing.")
         chosen = {**_own(line, told, values, key), **_training(line, values, key)}
-        plain = train.spell_method(method, {}, _kind())
+        plain = drafts.spell_method(method, {}, _kind())
         beside = st.button(
             "Also run it with its defaults",
             key=f"{key}-beside",
@@ -80,7 +81,7 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
             help="Compare these settings with the defaults.",
         )
     try:
-        new = train.spell_method(*train.read_method(spell(method, chosen), _kind()), _kind())
+        new = drafts.spell_method(*drafts.read_method(spell(method, chosen), _kind()), _kind())
     except CrowdError as refusal:
         return [line], f"{method}: {refusal}"
     _keep(line, new, key)
@@ -90,7 +91,7 @@ def own_settings(line: str, lines: list[str]) -> tuple[list[str], str]:
 def _own(line: str, told: dict[str, Any], values: dict[str, Any], key: str) -> dict[str, Any]:
     """The method's own settings; those that nobody chose show what comes along."""
     properties = told["schema"].get("properties", {})
-    usual = {name: field.get("default") for name, field in properties.items()} | train.along(line, _kind())
+    usual = {name: field.get("default") for name, field in properties.items()} | drafts.along(line, _kind())
     grey = {name: learners.value_in_words(usual[name]) for name in properties}
     drawn = method_form(told["schema"], values, f"own-{key}", open=grey)
     others = {name: value for name, value in values.items() if name in properties and name not in drawn}
@@ -99,8 +100,8 @@ def _own(line: str, told: dict[str, Any], values: dict[str, Any], key: str) -> d
 
 def _training(line: str, values: dict[str, Any], key: str) -> dict[str, Any]:
     """Settings of the trainer that hold for this method alone."""
-    possible, schema = train.row_settings(), learners.training_schema()
-    comes = {name: value for name, value in train.along(line, _kind()).items() if name in possible}
+    possible, schema = drafts.row_settings(), learners.training_schema()
+    comes = {name: value for name, value in drafts.along(line, _kind()).items() if name in possible}
     if comes:
         listed = ", ".join(learners.settings_in_words(comes))
         st.caption(as_text(f"Comes with {listed}, unless you choose otherwise here or under Training."))

@@ -14,10 +14,11 @@ from dashboard import state
 from dashboard.components.guard import attempt, refused_before
 from dashboard.components.live import live
 from dashboard.components.run_picker import table_link
+from dashboard.components.run_words import run_asked, run_labels, run_title
 from dashboard.components.text import as_text, count, duration
 from dashboard.components.watch import watch
 from dashboard.services import kept_uploads, run_actions
-from dashboard.services.runs import live_runs, run_asked, run_labels, run_title, runs_of, spelled
+from dashboard.services.runs import live_runs, runs_of, spelled
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run

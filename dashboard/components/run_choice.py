@@ -1,17 +1,22 @@
 """What can be done with the runs chosen in the table: look at them, compare, name, cancel, delete."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from crowdcore import runs
+from crowdcore.core.errors import CrowdError
+from crowdcore.core.places import workspace
+from crowdcore.learning import learners
 from crowdcore.runs import Run
 from dashboard.components.guard import attempt, refused_before
 from dashboard.components.link import link
+from dashboard.components.run_words import run_names
 from dashboard.components.text import as_text, count
-from dashboard.services import learners, run_actions, run_table
-from dashboard.services.runs import all_runs, run_names
+from dashboard.services import run_actions
+from dashboard.services.runs import all_runs, readable
 
 LISTED = 12  # names that the question before deleting lists
 PLACES = 4  # datasets with links of their own
@@ -43,13 +48,13 @@ def _links(chosen: Sequence[Run]) -> None:
     """To the runs on Train, and to Compare; one of each for every dataset."""
     places: dict[str, list[str]] = {}
     for run in chosen:
-        ids = places.setdefault(run_table.app_dataset(run), [])
+        ids = places.setdefault(app_dataset(run), [])
         ids += [found for found in [run.spec.parent or run.id] if found not in ids]
     elsewhere = places.pop("", [])
     on = len(places) > 1
     for name, ids in list(places.items())[:PLACES]:
         _link("train", "Open", "open_in_full", name, ids, on, "Progress, curves, log and model")
-    for name, ids in list(run_table.comparable(chosen).items())[:PLACES]:
+    for name, ids in list(comparable(chosen).items())[:PLACES]:
         _link("compare", f"Compare {len(ids)}", "leaderboard", name, ids, on, "Accuracies, tests, curves")
     if elsewhere:
         about = "Trained from the command line on files that the app has not opened: "
@@ -58,6 +63,28 @@ def _links(chosen: Sequence[Run]) -> None:
 
 def _link(page: str, label: str, icon: str, dataset: str, ids: list[str], on: bool, about: str) -> None:
     link(page, as_text(f"{label} on {dataset}" if on else label), icon=icon, help=about, dataset=dataset, runs=ids)
+
+
+def app_dataset(run: Run) -> str:
+    """What the app calls the dataset of a run; "" where the app cannot open it."""
+    path = Path(run.spec.dataset)
+    if not path.is_absolute():
+        return run.spec.dataset
+    return path.name if path.parent == workspace() / "datasets" else ""
+
+
+def comparable(chosen: Sequence[Run]) -> dict[str, list[str]]:
+    """Dataset -> those of the runs that can be compared on it; datasets with fewer than two are left out."""
+    found: dict[str, list[str]] = {}
+    for run in chosen:
+        name = app_dataset(run)
+        try:
+            fits = bool(name) and not run.spec.parent and run.spec.search is None and readable(run, name)
+        except CrowdError:  # its dataset cannot be opened any more
+            continue
+        if fits:
+            found.setdefault(name, []).append(run.id)
+    return {name: runs for name, runs in found.items() if len(runs) > 1}
 
 
 def _cancel(chosen: Sequence[Run]) -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import streamlit as st
 
+from crowdcore import exhibits
+from crowdcore.learning.results.curve_metrics import curve_metrics
 from dashboard import state
 from dashboard.components.curve_choice import curve_choice, each_in_a_cell
 from dashboard.components.figure import figure
 from dashboard.components.guard import fragment
 from dashboard.components.link import link
+from dashboard.components.run_words import run_names
 from dashboard.services import opening
-from dashboard.services.runs import readable, runs_of
-from dashboard.services.training_figures import curve_metrics, training_curves
+from dashboard.services.runs import curves as measured, readable, runs_of
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -30,7 +34,7 @@ def curves(shown: list[Run]) -> None:
 
 
 def _curves(shown: list[Run]) -> None:
-    metrics = curve_metrics(shown)
+    metrics = curve_metrics(name for run in shown for name in run.curve_metrics)
     if not metrics:
         st.caption("The curves start after the first epoch.")
         return
@@ -42,7 +46,7 @@ def _curves(shown: list[Run]) -> None:
         def drawn() -> Exhibit:
             now = {run.id: run for run in runs_of(dataset)}
             known = [now[name] for name in ids if name in now]
-            return training_curves(known, metric, how.smooth, how.axes)
+            return _exhibit(known, metric, how.smooth, how.axes)
 
         first = drawn()
 
@@ -61,6 +65,23 @@ def _curves(shown: list[Run]) -> None:
         )
 
     each_in_a_cell(how.metrics, draw)
+
+
+def _exhibit(shown: Sequence[Run], metric: str, smooth: int, axes: Sequence[str]) -> Exhibit:
+    """One metric of these runs by epoch, as far as they are; its table has every metric."""
+    names, training = run_names(shown), exhibits.training
+    parts = [
+        training.Measured(names[run.id], run.spec.method, measured(run.id, run.ended, metric), len(run.spec.seeds))
+        for run in shown
+    ]
+    live = not all(run.has_ended for run in shown)
+    until = max(run.epochs for run in shown) if live else 0
+    return training.training_curves(parts, metric, smooth, axes, until=until, table=lambda: _every_metric(shown))
+
+
+def _every_metric(shown: Sequence[Run]) -> pd.DataFrame:
+    frames = [measured(run.id, run.ended).assign(run=run.id, method=run.spec.method) for run in shown]
+    return pd.concat(frames, ignore_index=True)[["run", "method", "epoch", "metric", "mean", "std"]]
 
 
 def onwards(shown: list[Run]) -> None:

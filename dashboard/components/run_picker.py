@@ -9,9 +9,10 @@ import streamlit as st
 
 from dashboard import state
 from dashboard.components.link import link
+from dashboard.components.run_words import run_labels
 from dashboard.components.text import as_text, count
 from dashboard.services import kept_uploads
-from dashboard.services.runs import readable, run_labels, runs_of, spelled, training_fault
+from dashboard.services.runs import readable, runs_of, spelled, training_fault
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run

@@ -1,23 +1,30 @@
 """All runs of the workspace as a table to filter, sort and choose from."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
+from zoneinfo import ZoneInfo
 
+import numpy as np
+import pandas as pd
 import streamlit as st
 
 from crowdcore import runs
 from crowdcore.data.formulas import csv_bytes
+from crowdcore.learning.learners import settings_in_words
 from crowdcore.runs import Run
+from crowdcore.runs.listing import REACHED
 from dashboard import state
 from dashboard.components.download import download
 from dashboard.components.run_choice import about_chosen
+from dashboard.components.run_words import viewer_zone
 from dashboard.components.text import as_text, count
 from dashboard.components.watch import watch
-from dashboard.services import run_table
 from dashboard.services.runs import all_runs, training_fault
 
 EVERY, SELDOM = 2.0, 5.0  # seconds between looks: while something runs, and for runs that others start
 ROWS = 14  # that are seen before the table scrolls
+_SHORT = 8  # digits of an id
 _ROW, _HEADER = 33, 35  # pixels, at the theme's font size
 FILTERS = {"datasets": "Dataset", "methods": "Method", "states": "State", "tags": "Tag"}
 
@@ -45,7 +52,7 @@ def board() -> None:
 
 def _filtered(listed: list[Run]) -> list[Run]:
     """The runs that pass what the filters say."""
-    offered = run_table.run_choices(listed)
+    offered = _choices(listed)
     asked: dict[str, list[str]] = {}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for key, label in FILTERS.items():
@@ -92,7 +99,7 @@ def _told(found: list[Run]) -> None:
 
 def _chosen(found: list[Run]) -> list[Run]:
     """Draw the table; returns the runs of the rows chosen."""
-    frame = run_table.runs_on_screen(found)
+    frame = _on_screen(found)
     ids = [run.id for run in found]
     asked = state.get_many("runs")
     rows = [ids.index(name) for name in asked if name in ids]
@@ -127,6 +134,37 @@ def _chosen(found: list[Run]) -> list[Run]:
         gone = count(len(asked) - len(rows), "chosen run")
         st.caption(as_text(f"{gone} left out: deleted, or not among those that pass the filters."))
     return [found[row] for row in rows]
+
+
+def _choices(listed: Sequence[Run]) -> dict[str, dict[str, str]]:
+    """What the filters offer: datasets, methods, states and tags that occur -> words."""
+    methods = sorted({run.spec.method for run in listed})
+    tags = sorted({tag for run in listed for tag in run.tags}, key=str.casefold)
+    states = [state for state in runs.STATES if any(run.state == state for run in listed)]
+    datasets = runs.dataset_names(listed)
+    return {
+        "datasets": dict(sorted(datasets.items(), key=lambda one: one[1].casefold())),
+        "methods": dict(zip(methods, methods, strict=True)),
+        "states": {state: state for state in states},
+        "tags": dict(zip(tags, tags, strict=True)),
+    }
+
+
+def _on_screen(shown: Sequence[Run]) -> pd.DataFrame:
+    """`crowdcore.runs.run_table` for reading: percentages, the viewer's clock, a star, no column without content."""
+    frame = runs.run_table(shown, settings_in_words)
+    of_share = ("test_", "span_", "valid_span_", "validation")
+    accuracies = [name for name in frame if str(name).startswith(of_share)]
+    started = frame["started"].dt.tz_convert(ZoneInfo(viewer_zone())).dt.tz_localize(None)
+    frame = frame.assign(
+        best=np.where(frame["best"], "★", ""),
+        name=frame["name"].where(frame["name"] != "", frame["id"].str[:_SHORT]),
+        started=started,
+        **{str(name): 100 * frame[name] for name in accuracies},
+    )
+    maybe = ("best", "settings", *REACHED.values(), "note", "tags")
+    empty = [name for name in maybe if not frame[name].replace("", np.nan).notna().any()]
+    return frame.drop(columns=["id", "validated_on", *empty])
 
 
 def _columns() -> dict[str, Any]:

@@ -9,11 +9,11 @@ import streamlit as st
 from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.link import link
+from dashboard.components.run_words import run_title
 from dashboard.components.table import table
 from dashboard.components.text import as_text
 from dashboard.components.train_form import prefill
 from dashboard.services import compare, searches
-from dashboard.services.runs import run_title
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run

@@ -6,15 +6,18 @@ from functools import partial
 import streamlit as st
 
 from crowdcore import runs
+from crowdcore.learning import drafts, learners
+from crowdcore.learning.drafts import Draft
 from crowdcore.learning.selection_score import selection_score
-from crowdcore.learning.usual_method import usual_method
+from crowdcore.learning.trainable import usual_method
 from crowdcore.runs import Choice, Range
+from crowdcore.runs.searchable import searchable, usually_searched
 from dashboard import state
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.own_settings import method_titled
 from dashboard.components.text import as_text, count
 from dashboard.components.train_form import KEPT, refusal_of, shared_settings
-from dashboard.services import learners, opening, searches, train
+from dashboard.services import opening, searches
 
 SAMPLERS = {"tpe": "Guided (TPE)", "grid": "Grid", "random": "Random"}
 TRIALS, MOST_TRIALS, SEEDS = 20, 10_000, "3"
@@ -40,8 +43,8 @@ def search_form() -> None:
             help="Guided: learns from the trials so far. Grid: every combination, up to ten values a setting.",
             **KEPT,
         )
-    fields = searches.searchable(line, kind)
-    st.session_state.setdefault(f"search-fields-{line}", searches.usually_searched(line, kind))
+    fields = searchable(line, kind)
+    st.session_state.setdefault(f"search-fields-{line}", list(usually_searched(line, kind)))
     chosen = st.multiselect(
         "Settings to search",
         fields,
@@ -51,7 +54,7 @@ def search_form() -> None:
         **KEPT,
     )
     space = {name: bounds for name in chosen if (bounds := _values(line, name, fields[name])) is not None}
-    held = {**train.read_draft(dataset, ""), "seeds": SEEDS}
+    held = {**drafts.read_draft(opening.labelled(dataset), ""), "seeds": SEEDS}
     shared, problem = shared_settings("search", dataset, held, [], (line,))
     draft = {**shared, "methods": [line]}
     problem = problem or refusal_of(dataset, draft)
@@ -97,7 +100,7 @@ def _values(line: str, name: str, field: Range | Choice) -> Callable[[], Range |
     return partial(runs.Range, low=low, high=high, log=log, integer=field.integer)
 
 
-def _start(draft: train.Draft, space: dict[str, Callable[[], Range | Choice]], trials: int, sampler: str) -> None:
+def _start(draft: Draft, space: dict[str, Callable[[], Range | Choice]], trials: int, sampler: str) -> None:
     with refusals(), st.spinner("Starting …"):
         ranges = {name: made() for name, made in space.items()}
         started = searches.start_search(state.get("dataset"), draft, ranges, trials, sampler)

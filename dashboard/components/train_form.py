@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from crowdcore.core.errors import CrowdError
+from crowdcore.learning import drafts, learners, presets as tables
+from crowdcore.learning.drafts import Draft
+from crowdcore.learning.trainable import suggested_methods
 from dashboard import state
 from dashboard.components.guard import fragment, refusals
 from dashboard.components.method_form import at_first, method_form
 from dashboard.components.own_settings import method_titled, own_settings, what_comes
 from dashboard.components.text import as_text, count, duration, size
-from dashboard.services import learners, opening, train
+from dashboard.services import opening, train
 from dashboard.services.estimates import estimate, refused
 
 if TYPE_CHECKING:
@@ -31,11 +34,11 @@ SEEDS_HELP = (
 )
 
 
-def prefill(draft: train.Draft) -> None:
+def prefill(draft: Draft) -> None:
     """Have the form show this draft from the next run of the page on."""
     st.session_state["train-trusted"] = draft["training"].get("backbone", "")
     st.session_state.pop("train-shown", None)
-    line = train.spell_draft(state.get("dataset"), draft)
+    line = drafts.spell_draft(opening.labelled(state.get("dataset")), draft)
     state.put(methods=list(draft["methods"]), settings=line, view=None)
 
 
@@ -43,7 +46,8 @@ def prefill(draft: train.Draft) -> None:
 def form() -> None:
     """The form for the page's dataset."""
     dataset = state.get("dataset")
-    train_on([dataset], learners.suggested(dataset), presets=train.presets(dataset))
+    presets = tables.titles(dataset) if opening.kind(dataset) == "classes" else NO  # they are about classes
+    train_on([dataset], suggested_methods(opening.labelled(dataset)), presets=presets)
 
 
 def train_on(names: Sequence[str], suggested: Sequence[str], usual: str = "", presets: Mapping[str, str] = NO) -> None:
@@ -84,11 +88,11 @@ def train_on(names: Sequence[str], suggested: Sequence[str], usual: str = "", pr
             _estimate(names, draft)
 
 
-def _held(dataset: str, usual: str) -> train.Draft:
+def _held(dataset: str, usual: str) -> Draft:
     """What all methods share, as the address has it; fields are made anew where it says something else than they."""
-    drafts = st.session_state.setdefault("train-drafts", {})  # dataset -> methods, settings
-    if dataset in drafts and not state.chosen("methods") and not state.chosen("settings"):
-        methods, settings = drafts[dataset]
+    before = st.session_state.setdefault("train-drafts", {})  # dataset -> methods, settings
+    if dataset in before and not state.chosen("methods") and not state.chosen("settings"):
+        methods, settings = before[dataset]
         state.put(methods=methods, settings=settings)
     line = state.get("settings", usual)
     if st.session_state.get("train-shown") != (dataset, line):
@@ -96,17 +100,17 @@ def _held(dataset: str, usual: str) -> train.Draft:
         st.session_state["train-filled"] = st.session_state.get("train-filled", 0) + 1
         st.session_state["train-refused"] = ""
     try:
-        return train.read_draft(dataset, line, st.session_state.get("train-trusted", ""))
+        return drafts.read_draft(opening.labelled(dataset), line, st.session_state.get("train-trusted", ""))
     except CrowdError as refusal:
         st.session_state["train-refused"] = f"The settings in this link are not used: {refusal}"
         st.session_state["train-shown"] = (dataset, usual)
         state.put(settings=None)
-        return train.read_draft(dataset, usual)
+        return drafts.read_draft(opening.labelled(dataset), usual)
 
 
-def _remember(dataset: str, draft: train.Draft, usual: str) -> None:
+def _remember(dataset: str, draft: Draft, usual: str) -> None:
     """Write the draft into the address, for a reload, and keep it for a return to this dataset."""
-    line = train.spell_draft(dataset, draft) or (usual and PLAIN)
+    line = drafts.spell_draft(opening.labelled(dataset), draft) or (usual and PLAIN)
     if line != state.get("settings", usual):
         state.put(settings=line)
         st.session_state["train-shown"] = (dataset, line)
@@ -114,7 +118,7 @@ def _remember(dataset: str, draft: train.Draft, usual: str) -> None:
     st.session_state["train-drafts"][dataset] = (list(draft["methods"]), line)
 
 
-def refusal_of(dataset: str, draft: train.Draft) -> str:
+def refusal_of(dataset: str, draft: Draft) -> str:
     """Why this draft cannot be started; "" if it can."""
     try:
         return refused(dataset, draft)
@@ -145,7 +149,7 @@ def _preset(titles: Mapping[str, str]) -> None:
     def fill() -> None:
         name = st.session_state["train-preset"]
         if name is not None:
-            draft, note = train.draft_of_preset(name)
+            draft, note = drafts.draft_of_preset(name)
             prefill(draft)
             st.session_state["train-noted"] = note
 
@@ -165,7 +169,7 @@ def _preset(titles: Mapping[str, str]) -> None:
 
 
 def shared_settings(
-    key: str, dataset: str, held: train.Draft, methods: list[str], searched: tuple[str, ...] = ()
+    key: str, dataset: str, held: Draft, methods: list[str], searched: tuple[str, ...] = ()
 ) -> tuple[dict[str, Any], str]:
     """Seeds, device and the trainer's settings, which all runs share; and a form for each method's own.
 
@@ -181,7 +185,7 @@ def shared_settings(
     """
     training = dict(held["training"])
     prefix = f"{key}-{st.session_state.get('train-filled', 0)}"
-    networks = learners.backbones(dataset)
+    networks = learners.backbones(opening.labelled(dataset))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         seeds = st.text_input("Seeds", held["seeds"], key=f"{prefix}-seeds", help=SEEDS_HELP, width=120, **KEPT)
         epochs = st.empty()
@@ -238,10 +242,10 @@ def _network_settings(network: str, training: dict[str, Any], prefix: str) -> di
         chosen = method_form(
             told["schema"], training.get("backbone_settings", {}), f"{prefix}-network-{network}", kept=True
         )
-    return train.changed(told["schema"], chosen)
+    return drafts.changed(told["schema"], chosen)
 
 
-def _start(names: Sequence[str], draft: train.Draft) -> None:
+def _start(names: Sequence[str], draft: Draft) -> None:
     """Queue the runs, and show them."""
     with refusals(), st.spinner("Starting …"):
         started = [run for name in names for run in train.start(name, draft)]
@@ -249,7 +253,7 @@ def _start(names: Sequence[str], draft: train.Draft) -> None:
         st.rerun()
 
 
-def _estimate(names: Sequence[str], draft: train.Draft) -> None:
+def _estimate(names: Sequence[str], draft: Draft) -> None:
     """What the runs will take, one after another; where a trial has to tell, it is waited for."""
     if not draft["methods"]:
         st.caption("Choose at least one method.", width="stretch")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import state
+from dashboard.components.run_words import when
 from dashboard.components.text import as_text, count, size
 from dashboard.services import kept_uploads, uploads
-from dashboard.services.runs import runs_of, when
+from dashboard.services.runs import runs_of
 
 SHOWN = 20
 

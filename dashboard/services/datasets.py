@@ -10,7 +10,7 @@ from crowdcore.data import CrowdDataset
 from crowdcore.exhibits.fits import is_fit
 from crowdcore.exhibits.view import View, cached, named, worker_names
 from dashboard.services.kept_uploads import list_uploads
-from dashboard.services.opening import dataset, labelled, upload_folder, version
+from dashboard.services.opening import dataset, labelled, version
 
 DEMO, RUN = "demo", "run:"
 FIRST = ["gold", "auto", "majority-vote", "dawid-skene", *REVIEWED]
@@ -37,11 +37,6 @@ def default_dataset() -> str:
     known = names()
     asked = sys.argv[1:2]
     return asked[0] if asked else DEMO if DEMO in known else known[0] if known else ""
-
-
-def uploaded(name: str) -> bool:
-    """Whether someone brought this dataset along."""
-    return upload_folder(name) is not None
 
 
 def references(name: str, asked: str = "") -> list[str]:

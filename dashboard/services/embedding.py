@@ -10,18 +10,15 @@ from typing import Any
 
 import streamlit as st
 
+from crowdcore.core.json_files import write_json
 from crowdcore.core.places import workspace
-from crowdcore.data import CrowdDataset
-from crowdcore.data.images import image_names
-from crowdcore.runs.files import write_json
-from dashboard.services._process import printed
+from crowdcore.core.printed import printed
 from dashboard.services.kept_uploads import free_title, note_dataset, title
 from dashboard.services.opening import (
     NOTE,
     close_to_others,
     dataset,
     forget_dataset,
-    labelled,
     note_of,
     private_folder,
     upload_folder,
@@ -34,26 +31,6 @@ KIND_TITLES = {
     "pixels": "Pixels, for a network from scratch",
 }
 """Kinds of features that the app makes, and in words."""
-
-
-def embeddable(name: str) -> str:
-    """The texts or images, in words, of labelled tasks without features; "" if there are none."""
-    opened = labelled(name)
-    if (
-        not isinstance(opened, CrowdDataset)
-        or opened.n_annotations == 0
-        or opened.features is not None
-        or opened.media is None
-        or opened.media.images is not None
-    ):
-        return ""
-    columns = opened.media.columns
-    named = image_names(opened)
-    found = columns["text"] if columns is not None and "text" in columns else named
-    if found is None or not found.notna().any():
-        return ""
-    n, noun = int(found.notna().sum()), "image" if found is named else "text"
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def embedding_kinds(name: str) -> list[str]:

@@ -13,8 +13,8 @@ from typing import Any
 import streamlit as st
 
 from crowdcore.core.errors import SettingError
+from crowdcore.core.json_files import write_json
 from crowdcore.core.places import workspace
-from crowdcore.runs.files import write_json
 from dashboard.services.opening import NOTE, note_of, upload_folder
 
 LONGEST = 100  # characters of a title

@@ -8,15 +8,16 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from crowdcore.core.confined import run_confined
 from crowdcore.core.errors import CrowdError
+from crowdcore.core.json_files import read_json
 from crowdcore.core.memory import available_memory
 from crowdcore.core.places import workspace
 from crowdcore.data import CrowdDataset
 from crowdcore.exhibits.view import cached
-from crowdcore.runs.files import read_json
+from crowdcore.learning.learners import Kind, kind_of
 
 if TYPE_CHECKING:
     from crowdcore.data import RatingDataset
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 NOTE = "upload.json"
 """File of an upload, and of a dataset that came of one, with its name and how it was read."""
-Kind = Literal["classes", "ratings"]
 T = TypeVar("T", bound="Labelled")
 _FRESH = 1.0  # seconds
 _recent: dict[str, tuple[float, Labelled]] = {}
@@ -123,7 +123,7 @@ def rated(name: str) -> RatingDataset:
 
 def kind(name: str) -> Kind:
     """What the labels of a dataset are."""
-    return "classes" if isinstance(labelled(name), CrowdDataset) else "ratings"
+    return kind_of(labelled(name))
 
 
 def labelled(name: str) -> Labelled:

@@ -6,15 +6,17 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crowdcore import runs as recorded
 from crowdcore.data import CrowdDataset
 from crowdcore.exhibits.view import cached
 from dashboard.services.datasets import reference
-from dashboard.services.opening import labelled, version
+from dashboard.services.opening import labelled
 from dashboard.services.runs import learnt, spelled
 
 if TYPE_CHECKING:
     from crowdcore.analysis.reference import Reference
     from crowdcore.data.ratings import Labelled
+    from crowdcore.learning.labels import Learnt
     from crowdcore.runs.report import Report
 
 
@@ -36,16 +38,17 @@ def _report(
     truth: Reference | str,
     name: str,
     runs: Names,
-    versions: tuple[int, ...],
+    titles: Names,
+    results: tuple[Learnt, ...],
     chosen: Names,
     which: str,
     show_names: bool,
 ) -> Report:
-    """A report of runs as far as they were at these versions."""
-    from crowdcore import runs as recorded
+    """A report of runs as far as they were with these results."""
     from crowdcore.runs.report import Trained, build
 
-    trained = [Trained(one, learnt(one), recorded.command_line(recorded.get_run(one).spec)) for one in runs]
+    commands = [recorded.command_line(recorded.get_run(one).spec) for one in runs]
+    trained = list(map(Trained, runs, results, commands, titles))
     again = command_line(name, runs, chosen, which, show_names)
     return build(opened, trained, chosen, reference=truth, show_names=show_names, command=again)
 
@@ -60,9 +63,9 @@ def report(name: str, runs: Names, chosen: Names, which: str, show_names: bool) 
         which: the reference of the dataset's own figures.
         show_names: show the workers' ids instead of pseudonyms.
     """
-    opened, versions = labelled(name), tuple(map(version, runs))
+    opened, titles = labelled(name), tuple(recorded.get_run(one).name for one in runs)
     truth = reference(opened, which) if isinstance(opened, CrowdDataset) else which
-    return _report(opened, truth, name, runs, versions, chosen, which, show_names)
+    return _report(opened, truth, name, runs, titles, tuple(map(learnt, runs)), chosen, which, show_names)
 
 
 @dataclass

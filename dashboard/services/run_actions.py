@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal, ParamSpec
 
 from crowdcore import runs
+from crowdcore.core.printed import printed
 from crowdcore.data.unpack import pack_zip
-from dashboard.services._process import printed
 from dashboard.services.runs import forget, live_runs
 
 P = ParamSpec("P")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 import streamlit as st
 
 from crowdcore import runs
 from crowdcore.core.errors import SystemNotSupportedError, missing_extra, need_posix
 from crowdcore.exhibits.view import cached
-from dashboard.services.learners import setting_title, settings_in_words
 from dashboard.services.opening import labelled, upload_folder, version
 
 if TYPE_CHECKING:
@@ -125,55 +121,3 @@ def _growing(run_id: str, metric: str) -> pd.DataFrame:
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _grown(run_id: str, metric: str, ended: datetime) -> pd.DataFrame:
     return runs.curves(run_id, [metric] if metric else None)
-
-
-def run_title(found: Run) -> str:
-    """What it is called, else its method and what differs from its defaults."""
-    return found.name or run_asked(found)
-
-
-def run_asked(found: Run) -> str:
-    """Its method and what differs from its defaults, whatever it is called."""
-    words = settings_in_words(found.spec.settings, found.spec.method)
-    if found.spec.search is not None:
-        titles = [setting_title(name, found.spec.method) for name in found.spec.search.space]
-        words.insert(0, f"search of {', '.join(titles)}")
-    return " · ".join([found.spec.method, *words])
-
-
-def run_label(found: Run) -> str:
-    """A run for people: its name, method, what differs from its defaults, seeds, when; other runs never change it."""
-    n = len(found.spec.seeds)
-    words = [*([found.name] if found.name else []), run_asked(found), f"{n} seed{'s' if n != 1 else ''}"]
-    return " · ".join([*words, *([when(found.created)] if found.created else [])])
-
-
-def run_labels(listed: Sequence[Run]) -> dict[str, str]:
-    """Id -> label of each of all the runs of a dataset; of several that read alike, the later ones have their id."""
-    seen: set[str] = set()
-    labels = {}
-    for found in reversed(listed):
-        label = run_label(found)
-        labels[found.id] = f"{label} · {found.id[:4]}" if label in seen else label
-        seen.add(label)
-    return {found.id: labels[found.id] for found in listed}
-
-
-def run_names(shown: Sequence[Run]) -> dict[str, str]:
-    """Id -> what tells each of these runs from the others, as short as can be."""
-    names = runs.short_names(shown, settings_in_words)
-    times = Counter(names.values())
-    return {run_id: name if times[name] == 1 else f"{name} · {run_id[:8]}" for run_id, name in names.items()}
-
-
-def viewer_zone() -> str:
-    """The time zone of whoever looks."""
-    try:
-        return ZoneInfo(st.context.timezone or "UTC").key
-    except (KeyError, ValueError):
-        return "UTC"
-
-
-def when(moment: datetime) -> str:
-    """A moment on the clock of whoever looks."""
-    return f"{moment.astimezone(ZoneInfo(viewer_zone())):%-d %b %Y, %H:%M}"

@@ -1,64 +1,22 @@
-"""The sandbox: crowds whose mistakes are known, planted into the workspace, and who found the mistakes again."""
+"""The sandbox: crowds whose mistakes are known, planted into the workspace."""
 
 import math
 from collections.abc import Sequence
 
 import streamlit as st
 
-from crowdcore.core import method_string
 from crowdcore.core.errors import SettingError
 from crowdcore.core.places import workspace
-from crowdcore.data import CrowdDataset, RatingDataset, simulate
+from crowdcore.data import CrowdDataset, simulate
 from crowdcore.data.ratings import Labelled
 from crowdcore.data.simulate import Simulation
 from crowdcore.data.unpack import pack_zip
 from crowdcore.exhibits.view import cached
 from crowdcore.learning.recovery import lines, plan as recovery
 from crowdcore.learning.recovery.plan import RecoveryPlan
-from dashboard.services.opening import dataset, kind, labelled, upload_folder
+from dashboard.services.opening import dataset, labelled, upload_folder
 
-FIRST = ("synthetic", "conal")
-LARGE, VALID = 4000, 1  # training tasks; the validation split
 MOST = 5_000_000  # labels, or numbers of an array
-
-
-def simulators(name: str) -> dict[str, str]:
-    """Name -> title, that for such labels as a dataset's first; those for benchmarks are left out.
-
-    Those that label the tasks of a dataset are left out, too, where its labels are numbers.
-    """
-    titles = simulate.REGISTRY.map(lambda found: found.title)
-    without = {"large"}
-    if kind(name) == "ratings":
-        without |= {one for one in titles if not simulate.get(one).makes_tasks}
-    return {one: titles[one] for one in (usual_simulator(name), *FIRST, *titles) if one not in without}
-
-
-def usual_simulator(name: str) -> str:
-    """The simulator of such labels as a dataset's."""
-    opened = labelled(name)
-    if isinstance(opened, RatingDataset):
-        return "ratings"
-    return "spans" if opened.sentences is not None else "synthetic"
-
-
-def usual_settings(name: str) -> str:
-    """Seeds and settings of the trainer that suit a planted crowd, as a line; gold names the classes where it can."""
-    opened = labelled(name)
-    if isinstance(opened, RatingDataset):
-        return ""
-    if opened.sentences is not None:
-        return method_string.spell_settings({"seeds": 1, "epochs": 20, "lr": 0.005, "schedule": "cosine"})
-    large = int((opened.split <= 0).sum()) >= LARGE
-    gold = bool((opened.gold[opened.split == VALID] >= 0).any())
-    usual = {
-        "seeds": 1,
-        **({"epochs": 20, "batch_size": 256} if large else {"epochs": 50}),
-        "lr": 0.005,
-        "schedule": "cosine",
-        **({"names": "validation-gold"} if gold else {}),
-    }
-    return method_string.spell_settings(usual)
 
 
 def plan(name: str, crowd: str, vary: Sequence[str], tasks: str, crowds: int) -> RecoveryPlan:

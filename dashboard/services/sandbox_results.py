@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from crowdcore import exhibits
 from crowdcore.core import method_string as spelling
+from crowdcore.learning.drafts import line_of
 from dashboard.services.opening import dataset, kind, labelled
 from dashboard.services.runs import learnt, readable, result, runs_of
-from dashboard.services.train import draft_of
 
 if TYPE_CHECKING:
     from crowdcore.exhibits import Exhibit
@@ -31,7 +31,7 @@ def _called(name: str, run: Run) -> str:
     """A method with its own settings."""
     from crowdcore.learning.recovery.plan import Candidate
 
-    method, settings = spelling.read(draft_of(name, run.spec)["methods"][0])
+    method, settings = spelling.read(line_of(run.spec.method, run.spec.settings, kind(name)))
     return Candidate(method=method, settings=settings).name
 
 

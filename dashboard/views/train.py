@@ -2,6 +2,8 @@
 
 import streamlit as st
 
+from crowdcore.learning import learners
+from crowdcore.learning.trainable import embeddable, plantable, untrainable
 from dashboard import state
 from dashboard.components.embedding_form import embedding_form
 from dashboard.components.frame import page
@@ -13,7 +15,7 @@ from dashboard.components.search_board import search_board
 from dashboard.components.search_form import search_form
 from dashboard.components.text import as_text
 from dashboard.components.train_form import form
-from dashboard.services import embedding, learners
+from dashboard.services import opening
 from dashboard.services.runs import runs_of, training_fault
 
 
@@ -23,9 +25,10 @@ def draw() -> None:
     if fault := training_fault():
         st.info(as_text(fault), icon=":material/download:")
         return
-    why = learners.untrainable(state.get("dataset"))
+    opened = opening.labelled(state.get("dataset"))
+    why = untrainable(opened)
     if why:
-        noun = embedding.embeddable(state.get("dataset"))
+        noun = embeddable(opened)
         embedding_form(noun) if noun else nothing_to_learn(why)
         if not runs_of(state.get("dataset")):
             return
@@ -53,6 +56,8 @@ def draw() -> None:
 
 def forms() -> None:
     """What to train, or what to search."""
+    with st.spinner("Looking up the methods …"):
+        learners.described()
     names = ["Train", "Search settings"]
     train, search = st.tabs(names, **state.bind("view", state.one_of("view", names) or names[0]))
     with train:
@@ -68,7 +73,7 @@ def nothing_to_learn(why: str) -> None:
     st.info(why, icon=":material/image_not_supported:")
     with st.container(horizontal=True):
         st.page_link("views/data.py", label="Open a file", icon=":material/upload_file:")
-        if learners.plantable(state.get("dataset")):
+        if plantable(opening.labelled(state.get("dataset"))):
             link("sandbox", crowd="conal")  # which plants on the dataset's own tasks
         else:
             link("aggregate")

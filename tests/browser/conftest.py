@@ -18,9 +18,9 @@ from crowdcore import runs
 from crowdcore.data.catalogue import load_labels
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.writers import write_folder
+from crowdcore.learning.learners import FIRST
 from crowdcore.runs import Workspace, estimation
 from dashboard.services import train
-from dashboard.services.learners import FIRST
 from tests.browser.app_server import serving
 from tests.browser.steps import LISTEN, listening
 from tests.conftest import simulate_crowd

@@ -12,8 +12,8 @@ from playwright.sync_api import Page, expect
 
 import crowdcore as cc
 from crowdcore import analysis
+from crowdcore.learning.learners import learners
 from crowdcore.learning.results.result import TrainingResult
-from dashboard.services.learners import learners
 from tests.browser.conftest import hostile_crowd
 from tests.browser.recorded_runs import invented, record
 from tests.browser.steps import charts, choose, main, open_page, settled, stand_still

@@ -18,8 +18,8 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from crowdcore import runs
+from crowdcore.learning.learners import FIRST
 from crowdcore.runs import Run, Workspace
-from dashboard.services.learners import FIRST
 from tests.browser.conftest import keep_estimates
 from tests.browser.lab import LONG, SOON, Lab, opened
 from tests.browser.steps import main, open_page, settled

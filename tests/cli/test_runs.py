@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 import crowdcore as cc
-from crowdcore.runs import Run, Workspace, get_run, list_runs, store
+from crowdcore.runs import Range, Run, Workspace, get_run, list_runs, store
+from crowdcore.runs.searchable import usually_searched
 from tests.runs.conftest import crowd_folder, make, record_template, train, workspace  # noqa: F401
 
 
@@ -157,6 +158,13 @@ def test_search_from_the_command_line(workspace, crowd_folder: Path, no_engine: 
     assert (lr.low, lr.high, lr.log, lr.integer) == (0.001, 0.1, True, False)
     assert (embedding.low, embedding.high, embedding.integer) == (4, 8, True)
     assert variant.values == ("paper", "authors")
+
+
+def test_what_a_search_varies_unless_told(workspace, crowd_folder: Path, no_engine: None, crowdcore) -> None:  # noqa: F811
+    (found,) = crowdcore("runs", "search", crowd_folder, "-m", "conal")
+    plan = get_run(found["id"]).spec.search
+    assert plan is not None and plan.space == usually_searched("conal")
+    assert plan.space["lr"] == Range(low=1e-4, high=1e-2, log=True)
 
 
 def test_the_method_begun_with_is_one_that_learns_from_such_labels(

@@ -197,6 +197,16 @@ def test_the_downloads_are_the_report(recorded: Recorded, monkeypatch: pytest.Mo
     assert facts["command"].endswith("--part accuracy --part overview --reference majority-vote --accept --out report")
 
 
+def test_a_report_calls_runs_what_people_call_them_as_the_same_command_does(recorded: Recorded) -> None:
+    asked = ("crowd", tuple(recorded.of("conal", "dl-mv")), ("accuracy",), "gold", False)
+    before = [run["name"] for run in report.report(*asked).runs]
+    try:
+        rename(recorded.ids["conal"], "the winner")
+        assert [run["name"] for run in report.report(*asked).runs] == ["the winner", "dl-mv"] != before
+    finally:
+        rename(recorded.ids["conal"], "")
+
+
 def test_a_run_that_went_on_is_shown_with_what_it_came_to(recorded: Recorded) -> None:
     before, after = (made_up(recorded.crowd, "trace", draw=draw) for draw in (1, 2))
     run = record(recorded.workspace, before, recorded.crowd)

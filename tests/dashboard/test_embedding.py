@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dashboard.services import embedding, kept_uploads, learners, opening, uploads
+from crowdcore.learning.trainable import embeddable, suggested_methods
+from dashboard.services import kept_uploads, opening, uploads
 from tests.conftest import simulate_crowd
 from tests.dashboard.app_page import button, open_page, words
 from tests.data.pictures import write_pictures
@@ -40,7 +41,7 @@ def test_pictures_of_an_upload_are_prepared_on_the_page_train(workspace: Path, t
     name = uploads.accept(found, path, mapping)
     assert name.startswith("photos-")
     (workspace / "datasets" / name / "p003.png").write_bytes(b"")
-    assert embedding.embeddable(name) == "20 images" and kept_uploads.title(name) == "photos"
+    assert embeddable(opening.labelled(name)) == "20 images" and kept_uploads.title(name) == "photos"
     test = open_page("train", dataset=name)
     assert "About" in words(test) and "Pixels, for a network from scratch" in words(test)
     button(test, "Prepare 20 images").click()
@@ -49,11 +50,11 @@ def test_pictures_of_an_upload_are_prepared_on_the_page_train(workspace: Path, t
     button(test, "Leave these tasks out and go on").click()
     test.run()
     opened = opening.dataset(name)
-    assert embedding.embeddable(name) == "" and opened.n_tasks == 19
+    assert embeddable(opening.labelled(name)) == "" and opened.n_tasks == 19
     assert opened.media is not None and opened.media.images is not None
     assert opened.media.images.shape == (19, 16, 16, 3)
     assert "p003.png" in opened.notes[-1]
-    assert learners.suggested(name) == ["conal"]
+    assert suggested_methods(opening.labelled(name)) == ["conal"]
 
 
 def test_images_that_nobody_labelled_lead_to_the_sandbox(workspace: Path, tmp_path: Path) -> None:
@@ -66,7 +67,7 @@ def test_images_that_nobody_labelled_lead_to_the_sandbox(workspace: Path, tmp_pa
     found = uploads.examine(path, ())
     assert not isinstance(found, tuple)
     name = uploads.accept(found, path)
-    assert kept_uploads.title(name) == "animals" and embedding.embeddable(name) == ""
+    assert kept_uploads.title(name) == "animals" and embeddable(opening.labelled(name)) == ""
     train = open_page("train", dataset=name)
     assert "Plant a crowd on its true classes on the page Sandbox" in words(train)
     assert "plant a crowd on them, on the page Sandbox" in words(open_page("overview", dataset=name))

@@ -10,12 +10,13 @@ import pytest
 
 from crowdcore import runs
 from crowdcore.data import read_ratings
-from crowdcore.learning import RatingsResult, train_ratings
+from crowdcore.learning import RatingsResult, drafts, learners, train_ratings
 from crowdcore.runs.report import to_html
+from crowdcore.runs.searchable import searchable
 from dashboard.components import frame
 from dashboard.components.table import formats
 from dashboard.pages import TITLES
-from dashboard.services import learners, report, searches, train
+from dashboard.services import opening, report, searches, train
 from tests.browser.recorded_runs import record
 from tests.dashboard.app_page import button, open_page, table, words
 from tests.rated_crowd import rated_folder
@@ -52,7 +53,7 @@ def test_the_form_asks_for_methods_of_ratings_and_starts_them() -> None:
     started = {run.spec.method: run.spec for run in runs.list_runs("rated")}
     assert started["crowd-layer"].settings == {"connection": "s+b"} and started["dl-mean"].settings == {}
     again = train.draft_of("rated", started["crowd-layer"])
-    assert train.read_method(again["methods"][0], "ratings") == ("crowd-layer", {"connection": "s+b"})
+    assert drafts.read_method(again["methods"][0], "ratings") == ("crowd-layer", {"connection": "s+b"})
 
 
 @pytest.mark.usefixtures("rated")
@@ -60,10 +61,10 @@ def test_a_search_goes_by_the_rmse_of_validation() -> None:
     test = open_page("train", dataset="rated", view="Search settings", methods=["dl-em"])
     assert not test.exception and not test.error
     assert "Judged by validation RMSE" in words(test)
-    space = searches.searchable("dl-em", "ratings")
+    space = searchable("dl-em", "ratings")
     assert not {"names", "augment"} & set(space), "which ratings refuse"
     assert space["strength"] == runs.Range(low=0.5, high=50.0, log=True), "not the range of another strength"
-    draft = {**train.read_draft("rated", ""), "seeds": "1", "methods": ["dl-em"]}
+    draft = {**drafts.read_draft(opening.labelled("rated"), ""), "seeds": "1", "methods": ["dl-em"]}
     started = searches.start_search("rated", draft, {"lr": runs.Choice(values=(0.1, 0.2))}, 2, "grid")
     search = runs.get_run(started)
     assert search.spec.search is not None and search.spec.search.score == "valid_rmse"

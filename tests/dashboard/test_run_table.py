@@ -11,8 +11,8 @@ from crowdcore import runs
 from crowdcore.data import load_dataset
 from crowdcore.runs import RunSpec, Workspace, store
 from crowdcore.runs.schema import client_of
-from dashboard.services import run_table
-from dashboard.services.runs import run_label
+from dashboard.components.run_choice import app_dataset, comparable
+from dashboard.components.run_words import run_label
 from tests.dashboard.app_page import button, open_page, words
 
 pytestmark = pytest.mark.usefixtures("trainable_crowd")
@@ -113,8 +113,8 @@ def test_cancelling_the_chosen_ones_asks_each_that_has_not_ended(monkeypatch: py
 def test_links_lead_to_the_datasets_of_the_runs() -> None:
     pair, other = [finished(), finished(method="trace")], finished("bare", method="dl-mv")
     chosen = [run for run in runs.list_runs() if run.id in {*pair, other}]
-    assert run_table.comparable(chosen) == {"crowd": pair[::-1]}
-    assert [run_table.app_dataset(run) for run in chosen] == ["bare", "crowd", "crowd"]
+    assert comparable(chosen) == {"crowd": pair[::-1]}
+    assert [app_dataset(run) for run in chosen] == ["bare", "crowd", "crowd"]
     elsewhere = store.create(RunSpec(dataset="/somewhere/votes.csv", method="trace"))
     test = page(runs=[elsewhere.id])
     assert "files that the app has not opened: 1 run." in words(test)

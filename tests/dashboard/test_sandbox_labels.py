@@ -12,7 +12,8 @@ import crowdcore as cc
 from crowdcore import exhibits
 from crowdcore.data import simulate, write_folder
 from crowdcore.learning import tagged_spans, train_ratings
-from dashboard.services import sandbox, sandbox_results
+from crowdcore.learning.recovery.usual import usual_settings
+from dashboard.services import opening, sandbox, sandbox_results
 from tests.browser.recorded_runs import record
 from tests.dashboard.app_page import button, field, open_page, table, words
 from tests.rated_crowd import rated_folder
@@ -94,7 +95,7 @@ def test_runs_on_planted_tags_are_compared_by_the_spans_that_they_find(workspace
 
 def test_planted_tags_are_trained_on_with_settings_that_end_soon() -> None:
     [name] = sandbox.plant("crowd", sandbox.plan("crowd", SPANS, [], "", 1))
-    assert sandbox.usual_settings(name) == "seeds=1 epochs=20 lr=0.005 schedule=cosine"
+    assert usual_settings(opening.labelled(name)) == "seeds=1 epochs=20 lr=0.005 schedule=cosine"
 
 
 def test_crowds_of_several_kinds_are_not_trained_on_together() -> None:

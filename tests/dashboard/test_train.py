@@ -11,8 +11,8 @@ import pytest
 
 from crowdcore import runs
 from crowdcore.data import load_dataset
+from crowdcore.learning import learners
 from crowdcore.runs.estimation import RefusedError
-from dashboard.services import learners
 from dashboard.services.runs import runs_of
 from tests.conftest import ROOT
 from tests.dashboard.app_page import button, words

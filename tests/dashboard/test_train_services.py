@@ -15,10 +15,12 @@ from crowdcore import runs
 from crowdcore.core import method_string as spelling
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.core.json_schema import check, fields_of
-from crowdcore.learning import TrainSettings, methods, presets, split_settings
+from crowdcore.learning import TrainSettings, drafts, learners, methods, presets, split_settings
+from crowdcore.learning.results.curve_metrics import curve_metrics
 from crowdcore.runs import Estimate, Run, RunSpec
-from dashboard.services import estimates, learners, searches, train, training_figures
-from dashboard.services.runs import run_label, run_labels, run_names
+from crowdcore.runs.searchable import searchable, usually_searched
+from dashboard.components.run_words import run_label, run_labels, run_names
+from dashboard.services import estimates, opening, train
 from tests.conftest import simulate_crowd
 
 VALUES = st.one_of(st.booleans(), st.none(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text())
@@ -40,13 +42,13 @@ def test_a_line_is_read_back(settings: dict[str, object]) -> None:
 
 
 def test_a_line_leaves_out_defaults_and_refuses_what_a_method_lacks() -> None:
-    assert train.spell_method("conal", {"regularisation": 1e-5, "embedding": 40}) == "conal embedding=40"
-    assert train.read_method("conal embedding=40") == ("conal", {"embedding": 40})
-    assert train.read_method("conal lr=0.01 epochs=3") == ("conal", {"lr": 0.01, "epochs": 3})
+    assert drafts.spell_method("conal", {"regularisation": 1e-5, "embedding": 40}) == "conal embedding=40"
+    assert drafts.read_method("conal embedding=40") == ("conal", {"embedding": 40})
+    assert drafts.read_method("conal lr=0.01 epochs=3") == ("conal", {"lr": 0.01, "epochs": 3})
     wrongs = ("conall", "conal lr=0", "conal embedding=0", "conal embedding=2.5", "conal variant=best", "conal lr=NaN")
     for wrong in (*wrongs, "conal backbone=os:system", "conal backbone_settings={}", "conal embedding", "conal lr=yes"):
         with pytest.raises(SettingError):
-            train.read_method(wrong)
+            drafts.read_method(wrong)
 
 
 @given(st.lists(st.integers(0, 2**40), min_size=1, max_size=12, unique=True))
@@ -63,8 +65,9 @@ def test_seeds_that_cannot_be_are_refused(text: str) -> None:
 @pytest.mark.usefixtures("trainable_crowd")
 @pytest.mark.parametrize("name", presets.PRESETS)
 def test_the_form_asks_for_the_very_runs_of_a_preset(name: str) -> None:
-    draft, _ = train.draft_of_preset(name)
-    again = train.read_draft("crowd", train.spell_draft("crowd", draft))
+    draft, _ = drafts.draft_of_preset(name)
+    crowd = opening.labelled("crowd")
+    again = drafts.read_draft(crowd, drafts.spell_draft(crowd, draft))
     asked = train.specs("crowd", {**again, "methods": draft["methods"]})
     wanted = presets.get(name)
     assert [spec.method for spec in asked] == [method for method, _ in wanted.runs]
@@ -88,9 +91,9 @@ def test_what_training_refuses_the_form_refuses(method: str) -> None:
 
 
 def test_what_a_method_brings_along_is_what_training_uses() -> None:
-    assert train.along("trace") == {}
+    assert drafts.along("trace") == {}
     for line, settings in (("conal", {}), ("conal variant=authors", {"variant": "authors"})):
-        own = train.along(line)
+        own = drafts.along(line)
         assert own
         conal = methods.get("conal")
         trainer = {name: value for name, value in own.items() if name in TrainSettings.model_fields}
@@ -114,9 +117,9 @@ def test_labels_of_runs_tell_them_apart_and_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("method", methods.names())
 def test_every_setting_offered_to_a_search_can_be_searched_and_trained(method: str) -> None:
-    fields = searches.searchable(method)
+    fields = searchable(method)
     assert {"lr", "batch_size", "weight_decay"} <= fields.keys()
-    assert set(searches.usually_searched(method)) <= fields.keys()
+    assert usually_searched(method).keys() <= fields.keys()
     for name, field in fields.items():
         if isinstance(field, runs.Choice):
             tried = field.values
@@ -131,7 +134,7 @@ def test_curves_are_offered_by_name_without_the_scores_that_are_none() -> None:
     scores = dict.fromkeys(["loss", "loss_std", "test_accuracy", "test_accuracy_best", "test_accuracy_best_std"], 0.5)
     scores |= dict.fromkeys(["seconds", "startup_seconds", "annotations_per_second", "peak_bytes", "my_term"], 1.0)
     scores |= dict.fromkeys(["omega_std", "omega_std_std"], 0.1)
-    found = training_figures.curve_metrics([replace(run(1), scores=scores)])
+    found = curve_metrics(replace(run(1), scores=scores).curve_metrics)
     assert found == {
         "test_accuracy": "Accuracy, test",
         "loss": "Loss",

@@ -9,7 +9,9 @@ import pytest
 
 from crowdcore import runs
 from crowdcore.data import simulate, write_folder
-from dashboard.services import learners, searches, train
+from crowdcore.learning import drafts, learners
+from crowdcore.learning.trainable import untrainable
+from dashboard.services import opening, searches, train
 from tests.dashboard.app_page import button, field, open_page, words
 
 pytestmark = pytest.mark.usefixtures("tagged")
@@ -23,9 +25,9 @@ def tagged(trainable_crowd: None) -> None:
 
 
 def test_words_can_be_trained_on_and_their_network_is_listed_for_them_alone() -> None:
-    assert learners.untrainable("tagged") == ""
-    assert list(learners.backbones("tagged")) == ["tagger"]
-    assert "tagger" not in learners.backbones("crowd")
+    assert untrainable(opening.labelled("tagged")) == ""
+    assert list(learners.backbones(opening.labelled("tagged"))) == ["tagger"]
+    assert "tagger" not in learners.backbones(opening.labelled("crowd"))
 
 
 def test_the_page_starts_a_tagger_and_starts_it_again() -> None:
@@ -40,15 +42,15 @@ def test_the_page_starts_a_tagger_and_starts_it_again() -> None:
     plain = run.spec.model_copy(update={"settings": {}})
     again = train.draft_of("tagged", plain)
     assert [spec.settings.get("backbone") for spec in train.specs("tagged", again)] == [None]
-    line = train.spell_draft("tagged", again)
-    assert train.read_draft("tagged", line)["training"]["backbone"] == "tagger"
+    line = drafts.spell_draft(opening.labelled("tagged"), again)
+    assert drafts.read_draft(opening.labelled("tagged"), line)["training"]["backbone"] == "tagger"
     assert "Nothing to train" not in words(test)
 
 
 def test_a_search_of_taggers_goes_by_the_f1_of_spans() -> None:
     test = open_page("train", dataset="tagged", view="Search settings", methods=["crowd-layer"])
     assert "Judged by validation F1 of spans" in words(test)
-    draft = {**train.read_draft("tagged", ""), "seeds": "1", "methods": ["crowd-layer"]}
+    draft = {**drafts.read_draft(opening.labelled("tagged"), ""), "seeds": "1", "methods": ["crowd-layer"]}
     started = searches.start_search("tagged", draft, {"lr": runs.Choice(values=(0.1, 0.2))}, 2, "grid")
     search = runs.get_run(started)
     assert search.spec.search is not None and search.spec.search.score == "valid_span_f1"

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import streamlit as st
 
 from crowdcore import exhibits
+from crowdcore.learning import learners
 from dashboard import state
 from dashboard.components.frame import hidden_names
 from dashboard.components.link import link
 from dashboard.components.pickers import named
 from dashboard.components.run_picker import pick_runs
+from dashboard.components.run_words import run_labels, run_title
 from dashboard.components.text import as_text
-from dashboard.services import datasets, recovered
-from dashboard.services.runs import readable, result, run_labels, run_title, runs_of
+from dashboard.services import datasets
+from dashboard.services.runs import readable, result, runs_of, training_fault
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from crowdcore.exhibits.recovered import Epoch, RunView, Seed
     from crowdcore.runs import Run
 
+_LACKING = {"worker_confusion": "recovers no confusions", "omega": "does not tell common from individual noise"}
 PARTS: dict[Literal["", "own"], str] = {"": "All labels of a worker", "own": "The worker's own part"}
 
 
@@ -48,14 +51,14 @@ def choose() -> Choice | None:
     """The pickers of the page on confusions; None where there is nothing to show, which has been said."""
     dataset = state.get("dataset")
     parts = ("worker_confusion", "common_confusion")
-    names = ", ".join(recovered.recovering("worker_confusion"))
+    names = ", ".join(_recovering("worker_confusion"))
     bar = _bar(parts)
     run = _run(bar, parts, f"No finished run has recovered confusions. Methods that do: {as_text(names)}.")
     if run is None:
         return None
     view = _view(run)
     if not view.has_confusions:
-        _lacks(recovered.without(run.spec.method, "worker_confusion"))
+        _lacks(run, "worker_confusion")
         return None
     others = {other.id: other for other in _runs(parts) if other.id != run.id}
     labels = run_labels(runs_of(dataset))
@@ -75,7 +78,7 @@ def choose() -> Choice | None:
 
 def choose_omega() -> Choice | None:
     """The pickers of the page on ω; None where there is nothing to show, which has been said."""
-    names = ", ".join(recovered.recovering("omega"))
+    names = ", ".join(_recovering("omega"))
     bar = _bar(("omega",))
     run = _run(
         bar, ("omega",), f"No finished run tells common from individual noise. Methods that do: {as_text(names)}."
@@ -84,7 +87,7 @@ def choose_omega() -> Choice | None:
         return None
     view = _view(run)
     if view.result.omega is None:
-        _lacks(recovered.without(run.spec.method, "omega"))
+        _lacks(run, "omega")
         return None
     with bar:
         seed = _seed(view)
@@ -143,11 +146,18 @@ def _run(bar: DeltaGenerator, parts: tuple[str, ...], without: str) -> Run | Non
     return runs[0] if runs else None
 
 
+def _recovering(part: str) -> list[str]:
+    """Names of the methods that recover a part; none where nothing can be trained."""
+    return [] if training_fault() else learners.recovering(part)
+
+
 def _able(run: Run, parts: tuple[str, ...]) -> bool:
-    return any(run.spec.method in recovered.recovering(part) for part in parts)
+    return any(run.spec.method in _recovering(part) for part in parts)
 
 
-def _lacks(words: str) -> None:
-    """What a method does not have, and where to train one that has it."""
+def _lacks(run: Run, part: str) -> None:
+    """What a run's method does not have, and where to train one that has it."""
+    others = [name for name in _recovering(part) if name != run.spec.method]
+    words = f"This run of {run.spec.method} {_LACKING[part]}. Methods that do: {', '.join(others)}."
     st.info(as_text(words), icon=":material/info:")
     link("train")

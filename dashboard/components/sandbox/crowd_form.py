@@ -10,10 +10,11 @@ import streamlit as st
 from crowdcore.core.errors import CrowdError, SettingError
 from crowdcore.data import simulate
 from crowdcore.learning.recovery import lines
+from crowdcore.learning.recovery.usual import simulators, usual_simulator
 from dashboard import state
 from dashboard.components.method_form import method_form
 from dashboard.components.text import as_text
-from dashboard.services import kept_uploads, opening, sandbox
+from dashboard.services import kept_uploads, opening
 
 Wanted = tuple[str, list[str], str, int]
 FIRST = (
@@ -32,7 +33,8 @@ READINGS = (
 
 def crowd_form(dataset: str) -> Wanted:
     """Draw the form; returns the simulator's line, what varies, the tasks' line and how many crowds."""
-    usual, titles = sandbox.usual_simulator(dataset), sandbox.simulators(dataset)
+    opened = opening.labelled(dataset)
+    usual, titles = usual_simulator(opened), simulators(opened)
     line = state.get("crowd") or usual
     try:
         name, settings = lines.read_crowd(line)

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crowdcore import exhibits
+from crowdcore.learning.recovery.usual import usual_simulator
 from dashboard import state
 from dashboard.components.exhibit import show
 from dashboard.components.guard import attempt, fragment
 from dashboard.components.link import link
 from dashboard.components.live import live
+from dashboard.components.run_words import run_title
 from dashboard.components.table import table
 from dashboard.components.text import as_text, count, duration
 from dashboard.components.watch import watch
 from dashboard.services import opening, run_actions, sandbox, sandbox_results
-from dashboard.services.runs import run_title, training_fault
+from dashboard.services.runs import training_fault
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
@@ -29,7 +31,7 @@ def results() -> None:
     """The runs of the chosen crowds, and what they came to."""
     known = sandbox.planted_before()
     names = [name for name in state.get_many("planted") if name in known]
-    if not names or training_fault() or len({sandbox.usual_simulator(name) for name in names}) > 1:
+    if not names or training_fault() or len({usual_simulator(opening.labelled(name)) for name in names}) > 1:
         return
     runs = sandbox_results.runs_on(names)
     if runs:

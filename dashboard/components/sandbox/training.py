@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crowdcore.learning import learners
+from crowdcore.learning.recovery.usual import usual_settings, usual_simulator
+from crowdcore.learning.trainable import suggested_methods, untrainable
 from dashboard import state
 from dashboard.components.download import download
 from dashboard.components.guard import fragment
 from dashboard.components.text import as_text, count
 from dashboard.components.train_form import train_on
-from dashboard.services import learners, sandbox, sandbox_results
+from dashboard.services import opening, sandbox, sandbox_results
 from dashboard.services.runs import training_fault
 
 SUGGESTED = ("conal start=best-of", "crowd-layer start=best-of", "trace")
@@ -23,16 +26,19 @@ def training() -> None:
     if fault := training_fault():
         st.info(as_text(fault), icon=":material/download:")
         return
-    kinds = {sandbox.usual_simulator(name) for name in names}
+    kinds = {usual_simulator(opening.labelled(name)) for name in names}
     if len(kinds) > 1:
         st.caption("Choose crowds with the same kind of labels: classes, tags or ratings.")
         return
-    why = learners.untrainable(names[0])
+    opened = opening.labelled(names[0])
+    why = untrainable(opened)
     if why:
         st.info(as_text(why), icon=":material/block:")
         return
-    suggested = SUGGESTED if kinds == {"synthetic"} else learners.suggested(names[0])
-    fragment(lambda: train_on(names, suggested, sandbox.usual_settings(names[0])))()
+    with st.spinner("Looking up the methods …"):
+        learners.described()
+    suggested = SUGGESTED if kinds == {"synthetic"} else suggested_methods(opened)
+    fragment(lambda: train_on(names, suggested, usual_settings(opened)))()
 
 
 def _crowds() -> list[str]:

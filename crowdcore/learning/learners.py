@@ -7,34 +7,31 @@ import functools
 import hashlib
 import json
 import sys
+import threading
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
-from typing import Any
-
-import streamlit as st
+from typing import Any, Literal
 
 from crowdcore.core.errors import CrowdError, SettingError
+from crowdcore.core.json_files import read_json, write_json
 from crowdcore.core.json_schema import fields_of
+from crowdcore.core.printed import printed
 from crowdcore.data import CrowdDataset
-from crowdcore.learning.usual_method import usual_method
-from crowdcore.runs.files import read_json, write_json
-from dashboard.services._process import printed
-from dashboard.services.embedding import embeddable
-from dashboard.services.opening import Kind, labelled
+from crowdcore.data.catalogue import cache_folder
+from crowdcore.data.ratings import Labelled
 
+Kind = Literal["classes", "ratings"]
+"""What the labels are, which decides the methods; tags are classes."""
 _METHODS: Mapping[Kind, str] = {"classes": "methods", "ratings": "rating_methods"}
 """Kind of labels -> where `crowdcore.learning.describe` has its methods."""
+_one = threading.Lock()  # of several threads, one asks
 FIRST = ("auto", "crowd-layer", "trace", "conal")
 
 
-@functools.cache
 def _stamp() -> str:
     """Changes whenever what can be trained may have changed."""
-    import crowdcore
-
-    folder = Path(crowdcore.__file__).parent / "learning"
-    files = [(str(f), f.stat().st_mtime_ns) for f in sorted(folder.rglob("*.py"))]
+    files = [(str(f), f.stat().st_mtime_ns) for f in sorted(Path(__file__).parent.rglob("*.py"))]
     others = sorted(f"{e}" for group in ("methods", "backbones") for e in entry_points(group=f"crowdcore.{group}"))
     try:
         torch = version("torch")
@@ -43,29 +40,42 @@ def _stamp() -> str:
     return hashlib.blake2b(repr([files, others, torch, sys.version]).encode(), digest_size=10).hexdigest()
 
 
-@st.cache_resource(show_spinner="Looking up the methods …")
-def _described(stamp: str) -> dict[str, Any]:
-    """`crowdcore.learning.describe`, by a process of its own, kept on disk."""
-    from crowdcore.data.catalogue import cache_folder
+@functools.cache
+def described() -> dict[str, Any]:
+    """`crowdcore.learning.describe`, by a process of its own, kept on disk.
 
-    file = cache_folder().parent / "methods" / f"{stamp}.json"
-    if kept := read_json(file):
-        return kept
-    try:
-        found: dict[str, Any] = json.loads(printed("crowdcore.learning.describe"))
-    except CrowdError as fault:
-        raise CrowdError(f"Could not list training methods: {fault}") from fault
-    with contextlib.suppress(OSError):  # looked up anew next time
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_json(file, found)
-    return found
+    Raises:
+        CrowdError: torch is not there, or a method of one's own cannot be loaded.
+    """
+    file = cache_folder().parent / "methods" / f"{_stamp()}.json"
+    with _one:
+        if kept := read_json(file):
+            return kept
+        try:
+            found: dict[str, Any] = json.loads(printed("crowdcore.learning.describe"))
+        except CrowdError as fault:
+            raise CrowdError(f"Could not list training methods: {fault}") from fault
+        with contextlib.suppress(OSError):  # looked up anew next time
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_json(file, found)
+        return found
+
+
+def kind_of(dataset: Labelled) -> Kind:
+    """What the labels of a dataset are."""
+    return "classes" if isinstance(dataset, CrowdDataset) else "ratings"
 
 
 def learners(kind: Kind = "classes") -> dict[str, str]:
     """Name -> title of every method for such labels, the one suggested and the papers' comparison first."""
-    found = _described(_stamp())[_METHODS[kind]]
+    found = described()[_METHODS[kind]]
     names = [*(name for name in FIRST if name in found), *(name for name in found if name not in FIRST)]
     return {name: found[name]["title"] for name in names}
+
+
+def recovering(part: str) -> list[str]:
+    """Names of the methods that recover a part: ``worker_confusion``, ``common_confusion``, ``omega`` …"""
+    return [name for name in learners() if part in about_method(name)["recovers"]]
 
 
 def about_method(name: str, kind: Kind = "classes") -> dict[str, Any]:
@@ -74,7 +84,7 @@ def about_method(name: str, kind: Kind = "classes") -> dict[str, Any]:
     Raises:
         SettingError: no such method for such labels.
     """
-    found = _described(_stamp())[_METHODS[kind]]
+    found = described()[_METHODS[kind]]
     if name not in found:
         raise SettingError("method", "name one that exists", name, f"Known: {', '.join(found)}.")
     return found[name]  # type: ignore[no-any-return]
@@ -82,62 +92,21 @@ def about_method(name: str, kind: Kind = "classes") -> dict[str, Any]:
 
 def about_backbone(name: str) -> dict[str, Any]:
     """``title``, ``words``, ``schema``, ``images`` and ``sentences`` of one of `backbones`."""
-    return _described(_stamp())["backbones"][name]  # type: ignore[no-any-return]
+    return described()["backbones"][name]  # type: ignore[no-any-return]
 
 
 def training_schema() -> dict[str, Any]:
     """The JSON schema of the trainer's settings."""
-    return _described(_stamp())["training"]  # type: ignore[no-any-return]
+    return described()["training"]  # type: ignore[no-any-return]
 
 
-def plantable(name: str) -> bool:
-    """Whether nobody has labelled a dataset whose true classes are known: one to plant a crowd on."""
-    opened = labelled(name)
-    return isinstance(opened, CrowdDataset) and opened.n_annotations == 0 and bool((opened.gold >= 0).any())
-
-
-def untrainable(name: str) -> str:
-    """Why nothing can be trained on a dataset, and what would help; empty if something can."""
-    opened = labelled(name)
-    if opened.n_annotations == 0:
-        plant = "Plant a crowd on its true classes on the page Sandbox, or open" if plantable(name) else "Open"
-        return (
-            f"It has no annotations, so there is nothing to learn from. {plant} a file on the Data page that has a "
-            "label per row: task, worker, label."
-        )
-    if not isinstance(opened, CrowdDataset):
-        how = "Bring a folder with `features_train.npy` (a row per task, in the order of `tasks.csv`)."
-        return "" if opened.features is not None else f"It has no features, so a network has nothing to look at. {how}"
-    if opened.of_words:
-        return ""
-    if noun := embeddable(name):
-        return f"It has {noun}, but no features yet: the page Train makes them."
-    if opened.features is None and (opened.media is None or opened.media.images is None):
-        return (
-            "It has neither features nor images, so a classifier has nothing to look at. Bring a table with a column "
-            "`text`, a ZIP of a table with a column `image` and those files, or a ZIP of a dataset folder with "
-            "`features_train.npy` (a row per task, in the order of `tasks.csv`) to the Data page; of embeddings of "
-            "your own `crowdcore embed TABLE FOLDER --given FILE.npy` makes such a folder. Without them the labels can "
-            "still be aggregated."
-        )
-    return ""
-
-
-def suggested(name: str) -> list[str]:
-    """Methods to begin with: `auto` of classes with features (of images, each of its trials would train a network)."""
-    opened = labelled(name)
-    classes = isinstance(opened, CrowdDataset) and not opened.of_words
-    return ["auto"] if classes and opened.features is not None else [usual_method(opened)]
-
-
-def backbones(name: str) -> dict[str, str]:
+def backbones(dataset: Labelled) -> dict[str, str]:
     """Name -> title of the networks that fit a dataset, the first one best."""
-    opened = labelled(name)
-    words = isinstance(opened, CrowdDataset) and opened.of_words
-    pictures = isinstance(opened, CrowdDataset) and opened.media is not None and opened.media.images is not None
-    found = _described(_stamp())["backbones"]
+    words = isinstance(dataset, CrowdDataset) and dataset.of_words
+    pictures = isinstance(dataset, CrowdDataset) and dataset.media is not None and dataset.media.images is not None
+    found = described()["backbones"]
     fitting = [b for b in found if found[b]["sentences"] == words and (pictures or not found[b]["images"])]
-    usual = "tagger" if words else "cnn" if opened.features is None and "cnn" in fitting else "mlp"
+    usual = "tagger" if words else "cnn" if dataset.features is None and "cnn" in fitting else "mlp"
     fitting.sort(key=lambda b: b != usual)
     return {b: found[b]["title"] for b in fitting}
 
@@ -153,7 +122,7 @@ def devices() -> dict[str, str]:
 def setting_title(name: str, method: str = "") -> str:
     """A setting of a method, or of the trainer, in words."""
     try:
-        own = [found[method]["schema"] for k in _METHODS.values() if method in (found := _described(_stamp())[k])]
+        own = [found[method]["schema"] for k in _METHODS.values() if method in (found := described()[k])]
         schemas = [training_schema(), *own[::-1]]
     except CrowdError:  # methods cannot be listed
         schemas = []

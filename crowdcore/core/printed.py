@@ -1,4 +1,4 @@
-"""Modules run as processes of their own, for what this process must not load."""
+"""What a module prints that is run as a process of its own, as this one must not load what it loads."""
 
 from __future__ import annotations
 
