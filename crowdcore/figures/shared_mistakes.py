@@ -117,7 +117,7 @@ def _hover(result: SharedMistakes) -> AnyArray:
             words = [
                 f"<b>{true} → {given}</b>" if a != b else f"<b>{true}</b>, labelled correctly",
                 f"{result.percent[a, b]:.1f} % of {result.n_workers} workers ({result.workers[a, b]:.4g})",
-                f"{result.annotations[a, b]:.4g} annotations on {result.tasks[a, b]:.4g} tasks",
+                f"annotations: {result.annotations[a, b]:.4g}, tasks: {result.tasks[a, b]:.4g}",
             ]
             if result.low is not None and result.high is not None:
                 words[1] += f", interval {result.low[a, b]:.1f} – {result.high[a, b]:.1f} %"
