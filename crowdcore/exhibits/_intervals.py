@@ -56,7 +56,10 @@ def in_words(found: ConfusionIntervals, *, uncertain: bool = True) -> str:
         words += " are drawn too, so that their uncertainty is in them."
         words += _HELD if uncertain else ""
     else:
-        words += ". They leave out that the true labels are uncertain; those of `analysis.sampled_confusion` do not."
+        unknown = "the true labels" if uncertain else "true labels that are not known"
+        words += (
+            f". They leave out that {unknown} are uncertain: with so many labels or classes, drawing them takes long."
+        )
     outside = np.maximum(found.low - found.estimate, found.estimate - found.high) > _CLEARLY
     if outside.any():
         words += (

@@ -17,6 +17,7 @@ from crowdcore.figures.axes import named
 __all__ = ["agreement", "annotation_entropy", "class_balance", "labels_per_task", "labels_per_worker"]
 
 _BINS = 30
+_FEW = 5  # whole numbers up to which every one is a tick
 _MANY = 40  # classes from which bars go without names
 
 
@@ -49,10 +50,11 @@ def labels_per_worker(summary: Summary, *, title: str = "Annotations per worker"
         f"{plural(len(active), 'worker')}{idle}, {plural(summary.n_annotations, 'annotation')}, median {median:g}"
     )
     fig = theme.figure(bars, title=title, subtitle=subtitle, height=320, showlegend=False)
+    whole = None if high - low > _FEW else 1  # no ticks between whole numbers
     fig.update_xaxes(
-        title="annotations", type="log" if skewed else "linear", dtick="D2" if skewed else None, showgrid=False
+        title="annotations", type="log" if skewed else "linear", dtick="D2" if skewed else whole, showgrid=False
     )
-    fig.update_yaxes(title="workers", rangemode="tozero")
+    fig.update_yaxes(title="workers", rangemode="tozero", dtick=None if height.max(initial=0) > _FEW else 1)
     fig.add_vline(x=median, line={"color": theme.WARN, "width": 2, "dash": "dot"})
     return fig
 
@@ -71,7 +73,7 @@ def labels_per_task(summary: Summary, *, title: str = "Annotations per task") ->
     subtitle = f"{summary.n_annotated:,} of {plural(summary.n_tasks, 'task')} with annotations, {mean:.2f} on average"
     fig = theme.figure(bars, title=title, subtitle=subtitle, height=320, showlegend=False)
     fig.update_xaxes(title="annotations", showgrid=False, dtick=1 if len(tasks) <= 20 else None)
-    return fig.update_yaxes(title="tasks", rangemode="tozero")
+    return fig.update_yaxes(title="tasks", rangemode="tozero", dtick=None if tasks.max(initial=0) > _FEW else 1)
 
 
 def class_balance(balance: ClassBalance, *, title: str = "Class balance") -> go.Figure:
