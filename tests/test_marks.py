@@ -69,7 +69,7 @@ def test_exhibits_follow_every_mark_and_say_what_the_truth_is(votes: CrowdDatase
     seen = cc.exhibits.view(votes, "reviewed")
     assert cc.exhibits.view(votes, "reviewed").truth is seen.truth
     assert cc.exhibits.tasks.task(seen, "a").table["reviewed"].tolist() == ["dog"]
-    assert cc.exhibits.verdicts.verdicts(seen).notes[0] == "The truth is reviewed, on 1 tasks."
+    assert cc.exhibits.verdicts.verdicts(seen).notes[0] == "The truth is reviewed, on 1 task."
     add_mark(votes, "a", "cat")
     assert cc.exhibits.view(votes, "reviewed").truth.labels[0] == votes.classes.index("cat")
 

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore.core.errors import SettingError
+from crowdcore.data.report import plural
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -85,10 +86,12 @@ def print_table(
         console.width = max(200, needed)
     console.print(table)
     if len(frame) > limit:
-        console.print(f"… and {len(frame) - limit:,} more rows: --out FILE writes them all.")
+        console.print(f"… and {plural(len(frame) - limit, 'more row')}: --out FILE writes them all.")
     if left_out:
         names = ", ".join(left_out)
-        console.print(f"… and {len(left_out)} more columns: {names}. --out FILE writes them all.", markup=False)
+        console.print(
+            f"… and {plural(len(left_out), 'more column')}: {names}. --out FILE writes them all.", markup=False
+        )
     print_notes(notes)
 
 

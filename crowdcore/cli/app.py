@@ -12,7 +12,7 @@ import typer
 import crowdcore
 from crowdcore.core.errors import CrowdError
 from crowdcore.core.listening import LET_ANYONE_IN, is_this_machine, would_let_anyone_in
-from crowdcore.data.tour import DEMO, TOUR
+from crowdcore.data.tour import DEMO, TOUR, Step
 
 _PACKAGE = Path(crowdcore.__file__).parent
 
@@ -46,7 +46,11 @@ def _may_have_sign_in() -> bool:
     return "STREAMLIT_SECRETS_FILES" in os.environ or any(map(os.path.lexists, files))
 
 
+def _query(step: Step) -> str:
+    return f"{step.path}?dataset={DEMO}" + (f"&view={step.tab}" if step.tab else "")
+
+
 def _welcome(address: str) -> str:
     """What to explore first, and where."""
-    lines = [f"  {step.question:<44}{address}/{step.path}?dataset={DEMO}" for step in TOUR]
+    lines = [f"  {step.question:<44}{address}/{_query(step)}" for step in TOUR]
     return "\n".join(["The demo: handwritten digits, labelled by 40 simulated workers. What to explore next:", *lines])

@@ -14,6 +14,7 @@ from crowdcore.cli._output import jsonable, print_json, print_table, save_table
 from crowdcore.cli._runs import BEST, full_id, rows
 from crowdcore.cli._start import again, search, start
 from crowdcore.core.errors import CrowdError
+from crowdcore.data.report import plural
 
 if TYPE_CHECKING:
     from crowdcore.runs import Run
@@ -67,7 +68,7 @@ def list_(
         title = f"Runs; accuracies in %{', mean ± std over seeds' if several else ''}"
         print_table(rows(found), title, _notes(found), limit=200, wrapped=("name", "settings", "tags", "note"))
     elif everything:
-        print(f"None of the {len(everything)} runs matches these filters.")
+        print(f"None of {plural(len(everything), 'run')} matches these filters.")
     else:
         print("There are no runs here yet: start some with `crowdcore runs start`, or on the app's page Train.")
 
@@ -118,7 +119,7 @@ def diff(run_ids: RunIds, out: Out = None, json: Json = False) -> None:
     if json:
         print_json(frame)
     elif len(frame):
-        print_table(frame, f"{len(found)} runs", limit=200)
+        print_table(frame, plural(len(found), "run"), limit=200)
     else:
         print("These runs have the same settings, seeds and data.")
 

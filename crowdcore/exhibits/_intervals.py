@@ -55,7 +55,8 @@ def in_words(found: ConfusionIntervals, *, uncertain: bool = True) -> str:
         words += f" by Dawid & Skene's model. They include the uncertainty of {drawn}."
         words += _HELD if uncertain else ""
     else:
-        words += ". They do not include uncertainty about the true labels; `analysis.sampled_confusion` does."
+        unknown = "the true labels" if uncertain else "unknown true labels"
+        words += f". They leave out the uncertainty of {unknown}: with so many labels or classes, drawing them takes long."
     outside = np.maximum(found.low - found.estimate, found.estimate - found.high) > _CLEARLY
     if outside.any():
         words += (

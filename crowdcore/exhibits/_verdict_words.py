@@ -8,6 +8,7 @@ import numpy as np
 
 from crowdcore.analysis.coordinated.groups import BEYOND, PUSH
 from crowdcore.analysis.reference import REVIEWED
+from crowdcore.data.report import plural
 
 if TYPE_CHECKING:
     from crowdcore.analysis import WorkerVerdicts
@@ -79,12 +80,12 @@ def _reason(found: WorkerVerdicts, r: int) -> list[str]:
         return words + _speed(found, r)
     if verdict == "underpowered":
         more = found.needed[r] - found.judged[r]
-        enough = f" About {max(more, 1):,.0f} more labels would decide." if np.isfinite(more) else ""
-        told = (
-            f"Too few labels to decide: {between}."
-            if np.isfinite(found.low[r])
-            else "Too few labels to estimate a skill."
-        )
+        enough = f" About {plural(max(round(more), 1), 'more label')} would decide." if np.isfinite(more) else ""
+        told = "Too few labels to estimate a skill."
+        if np.isfinite(found.low[r]):
+            told = f"Too few labels to decide: {between}."
+        elif len(found.classes) == 1:
+            told = "With only one class, no label can be wrong."
         return [f"{told}{enough}", *_speed(found, r)]
     if verdict == "trust":
         return [f"Good enough with certainty, above {found.trust_above:z.2f}: {between}.", *_speed(found, r)]
@@ -137,7 +138,7 @@ def changes_without(found: WorkerVerdicts) -> AnyArray:
 
 def message(found: WorkerVerdicts, r: int, common: SharedConfusion | None = None) -> str:
     """What one could write to the worker; it accuses nobody. A confusion that many share is the guideline's fault."""
-    thanks = f"Thank you for your {found.n_annotations[r]:,} labels."
+    thanks = f"Thank you for your {plural(found.n_annotations[r], 'label')}."
     verdict, cells = found.verdict[r], found.confused
     if found.train[r] and verdict != "remove":
         a, b = found.classes[cells.true[r]], found.classes[cells.given[r]]

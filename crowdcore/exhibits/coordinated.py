@@ -11,6 +11,7 @@ from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.workers import TOGETHER
 from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import SettingError
+from crowdcore.data.report import plural
 from crowdcore.exhibits._copy_evidence import copy_evidence
 from crowdcore.exhibits._verdict_words import listed
 from crowdcore.exhibits.exhibit import Exhibit, cells
@@ -88,14 +89,15 @@ def in_words(view: View, together: int) -> str:
     of, names = group.influence, listed(list(members(view, together)))
     said = [
         f"Group {together}: {names} {' and '.join(group.found_by)} (adjusted p = {group.adjusted:.2g}); two or more of "
-        f"them labelled {group.shared_tasks:,} tasks."
+        f"them labelled {plural(group.shared_tasks, 'task')}."
     ]
     pushed = [
         f"“{view.classes[a]}” called “{view.classes[b]}” ({tasks:,}, {alike:,} by two or more)"
         for a, b, tasks, alike in group.pushed[:3].tolist()
     ]
     said += [f"Tasks: {', '.join(pushed)}."] if pushed else []
-    change = f"Without them {len(of.changed):,} labels of the majority vote change"
+    changed = plural(len(of.changed), "label")
+    change = f"Without them {changed} of the majority vote {'changes' if len(of.changed) == 1 else 'change'}"
     if of.become_right >= 0:
         change += f": {of.become_right:,} become right, {of.become_wrong:,} become wrong"
     said.append(f"{change}.")

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from crowdcore import analysis
+from crowdcore.data.report import plural
 from crowdcore.exhibits._verdict_words import listed
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.tasks import with_words
@@ -63,12 +64,12 @@ def next_labels(
         return {"task": str(found.task_ids[number])}
 
     told = (
-        f"By the model, {len(found.task):,} labels give {found.gain.sum():,.0f} of the {np.nansum(found.entropy):,.0f} "
-        "bits missing for certainty about every task that may be labelled. The model is overconfident, so its sums "
-        "can be far off: use the gains to rank labels."
+        f"By the model, {plural(len(found.task), 'label')} would bring {found.gain.sum():,.0f} of the "
+        f"{np.nansum(found.entropy):,.0f} bits missing for certainty about every task that may be labelled. The model is "
+        "overconfident, so its sums can be far off: use the gains to rank labels."
     )
     doubt = acting_together(view, found) if flagged else left_out(view, workers)
-    short = f"No more than {len(found.task):,} labels can be asked for." if len(found.task) < budget else ""
+    short = f"No more than {plural(len(found.task), 'label')} can be asked for." if len(found.task) < budget else ""
     model = MODEL if view.dataset.sentences is None else f"{MODEL} {WHOLE}"
     notes = tuple(note for note in (told, doubt, short, model) if note)
     return Exhibit("next-labels", "Next labels", None, with_words(view.dataset, table), notes, click=click)

@@ -11,6 +11,7 @@ import pandas as pd
 from crowdcore import analysis, figures
 from crowdcore.core.drawable import escaped
 from crowdcore.core.errors import DataError
+from crowdcore.data.report import plural
 from crowdcore.exhibits._intervals import in_words, sampled
 from crowdcore.exhibits.exhibit import Exhibit, cells
 from crowdcore.exhibits.fits import fitted
@@ -79,7 +80,7 @@ def fit_worker_confusion(view: View, fit: str, worker: str) -> Exhibit:
         0,
         [escaped(c) for c in view.classes],
         counts,
-        title=f"{escaped(worker)} ({view.dataset.labels_per_worker[number]:,} labels)",
+        title=f"{escaped(worker)} ({plural(view.dataset.labels_per_worker[number], 'label')})",
     )
     true, given = np.nonzero(np.isfinite(intervals.estimate[0]))
     names = np.array(view.classes, object)

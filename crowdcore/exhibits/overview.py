@@ -10,6 +10,11 @@ from crowdcore.exhibits._intervals import ends
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View, cached
 
+FROM_LABELS = (
+    "What is right and wrong is judged by {name!r}, which comes from the same labels: shares of what is right can be "
+    "too high, most of all where tasks have few labels."
+)
+
 
 def overview(view: View) -> Exhibit:
     """Counts and noise rates, one a row."""
@@ -27,7 +32,8 @@ def overview(view: View) -> Exhibit:
         "majority vote is right": found.majority_vote_accuracy,
     }
     table = pd.DataFrame({"what": list(numbers), "value": [float(v) for v in numbers.values()]})
-    return Exhibit("overview", f"At a glance (reference: {view.reference})", None, table, view.notes)
+    notes = view.notes if view.truth.checked else (*view.notes, FROM_LABELS.format(name=view.reference))
+    return Exhibit("overview", f"At a glance (reference: {view.reference})", None, table, notes)
 
 
 @cached

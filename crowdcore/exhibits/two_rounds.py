@@ -10,6 +10,7 @@ from crowdcore import analysis, figures
 from crowdcore.analysis.two_rounds.compare import BETWEEN, CONTROL, WITHIN
 from crowdcore.analysis.two_rounds.split import DATE, HALVES, ROUND
 from crowdcore.core.errors import SettingError
+from crowdcore.data.report import plural
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.view import View, cached
 
@@ -32,7 +33,7 @@ def two_rounds(view: View, by: str = HALVES, at: str = "") -> Exhibit:
     """
     found = _found(view, by, at)
     table = _percent(found.measures_frame())
-    rows = [f"{n:,} labels on {t:,} tasks by {w:,} workers" for n, t, w in _sizes(found)]
+    rows = [f"{plural(n, 'label')} on {plural(t, 'task')} by {plural(w, 'worker')}" for n, t, w in _sizes(found)]
     notes = (
         _in_short(view, found),
         f"First: {found.names[0]}, {rows[0]}. Second: {found.names[1]}, {rows[1]}.",

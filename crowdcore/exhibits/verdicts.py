@@ -12,6 +12,7 @@ from crowdcore import analysis
 from crowdcore.analysis.verdicts.peers import peer_beliefs
 from crowdcore.analysis.verdicts.tasks import REASONS, TASK_VERDICTS
 from crowdcore.analysis.verdicts.workers import WORKER_VERDICTS
+from crowdcore.data.report import plural
 from crowdcore.exhibits._copy_evidence import copy_evidence
 from crowdcore.exhibits._verdict_words import changes_without, reasons
 from crowdcore.exhibits.exhibit import Exhibit
@@ -61,24 +62,32 @@ def verdicts(
     rows += [("worker", name, int((workers.verdict == name).sum()), words) for name, words in WORKER_VERDICTS.items()]
     rows += [("task", name, int((tasks.verdict == name).sum()), words) for name, words in TASK_VERDICTS.items()]
     table = pd.DataFrame(rows, columns=["of", "verdict", "number", "meaning"])
-    typical = (
-        f"The typical worker's skill is {workers.typical:.2f} (0: guessing, 1: perfect). The verdict on "
-        f"workers surely below {workers.remove_below:.2f} is remove, on those surely above "
-        f"{workers.trust_above:.2f} trust."
-        if workers.remove_below > 0
-        else "These workers' labels agree with the truth no more than guesses do, so no worker can be told from others."
-    )
+    typical = _typical(workers)
     judged, noun = (tasks.gold >= 0) & (tasks.label >= 0), view.dataset.task_noun
     against, labelled = (judged & (tasks.label != tasks.gold)).sum(), (tasks.n_annotations > 0).sum()
     wrong = (
         f"What the workers say together, weighed by their mistakes on the other {noun}s, contradicts {view.reference} "
-        f"on {against:,} of {judged.sum():,} {noun}s."
+        f"on {against:,} of {plural(judged.sum(), noun)}."
         if view.truth.checked
-        else f"What the workers say together is wrong on about {tasks.in_doubt:,.0f} of {labelled:,} {noun}s, as far "
-        f"as their labels tell (dependence η = {tasks.dependence:.2f}). Mistakes that most workers of a {noun} make "
-        "alike look right without gold and come on top; on most real crowds with gold they were the larger part."
+        else f"What the workers say together is wrong on about {tasks.in_doubt:,.0f} of {plural(labelled, noun)}, as "
+        f"far as their labels tell (dependence η = {tasks.dependence:.2f}). Mistakes that most workers of a {noun} "
+        "make alike look right without gold and come on top; on most real crowds with gold they were the larger part."
     )
     return Exhibit("verdicts", "Verdicts", None, table, (workers.truth, typical, wrong, workers.control))
+
+
+def _typical(found: WorkerVerdicts) -> str:
+    """The typical worker's skill and the limits that follow from it, in words."""
+    if np.isnan(found.typical):
+        return "No worker can be judged: no gold and no other worker's label could contradict theirs."
+    if found.remove_below <= 0:
+        return (
+            "These workers' labels agree with the truth no more than guesses do, so no worker can be told from others."
+        )
+    return (
+        f"The typical worker's skill is {found.typical:.2f} (0: guessing, 1: perfect). The verdict on workers surely "
+        f"below {found.remove_below:.2f} is remove, on those surely above {found.trust_above:.2f} trust."
+    )
 
 
 @cached
@@ -183,7 +192,7 @@ def mistakes_in_words(view: View, most: int = 5) -> Exhibit:
         }
     )
     table["sentence"] = [
-        f"{workers} of {of} workers call “{a}” “{b}”: {tasks:,} {view.dataset.task_noun}{'s' * (tasks != 1)}."
+        f"{workers} of {of} workers call “{a}” “{b}”: {plural(tasks, view.dataset.task_noun)}."
         + (" More than chance explains: the guideline may be unclear here." if q <= LEVEL else _NO_MORE)
         for a, b, workers, of, tasks, q in table.to_numpy(object)
     ]
@@ -238,7 +247,7 @@ def actions(
                     "action": "clarify",
                     "reason": mistakes["sentence"],
                     "how sure": [f"q = {q:.2g}" for q in mistakes["q_value"]],
-                    "effect": [f"{n} task{'s' * (n != 1)}" for n in mistakes["tasks"]],
+                    "effect": [plural(n, "task") for n in mistakes["tasks"]],
                 }
             ),
             pd.DataFrame(

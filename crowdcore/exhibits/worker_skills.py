@@ -14,10 +14,13 @@ from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.recovered import RunView, recovered, skill_comparison
 from crowdcore.figures.theme import PALETTE, method_color
 
-_WORDS = (
-    "Skill: mean of the diagonal. Distance from common: mean squared difference, cell by cell. Common noise: mean ω of "
-    "the worker's annotations. Observed skill: over the classes that the worker labelled."
-)
+_WORDS = {
+    "skill": "Skill: mean of the diagonal.",
+    "distance from common": "Distance from common: mean squared difference, cell by cell.",
+    "common noise": "Common noise: mean ω of the worker's annotations.",
+    "observed skill": "Observed skill: over the classes that the worker labelled.",
+}
+"""Column -> what it is."""
 
 
 def recovered_workers(view: RunView, sort: str = "annotations", beside: RunView | None = None) -> Exhibit:
@@ -53,8 +56,9 @@ def recovered_workers(view: RunView, sort: str = "annotations", beside: RunView 
         true = confusions(view, "truth").matrices
         columns["true skill"] = np.trace(true, axis1=1, axis2=2) / len(found.classes)
     table = pd.DataFrame(columns).iloc[order(view, sort)]
-    around = " ±: standard deviation over seeds." if len(found.seeds) > 1 else ""
-    notes = (f"The table shows {found.combined}. {_WORDS}{around}",)
+    words = [f"Numbers: {found.combined}.", *(text for column, text in _WORDS.items() if column in table)]
+    words += ["±: standard deviation over seeds."] if len(found.seeds) > 1 else []
+    notes = (" ".join(words),)
     title = f"What {view.run_name} says of each worker ({found.combined})"
     return Exhibit("workers", title, None, table, notes, "", lambda worker: {"worker": view.workers[worker]})
 

@@ -12,6 +12,7 @@ import pandas as pd
 from crowdcore import analysis, figures
 from crowdcore.analysis.workers.distance import Distance
 from crowdcore.core.drawable import escaped
+from crowdcore.data.report import plural
 from crowdcore.exhibits._copy_evidence import copy_evidence
 from crowdcore.exhibits._group_words import beyond_chance, set_apart
 from crowdcore.exhibits.exhibit import Exhibit, cells
@@ -113,7 +114,7 @@ def worker_pair(view: View, worker: str, other: str, kind: Distance = "shrunken-
     words = f"Distance {distance}; both labelled {found.overlap[a, b]} of {len(found.classes)} classes."
     if both:
         words += (
-            f" Of the {both} tasks that both labelled, they made the same mistake on {alike} (reference: "
+            f" Of {plural(both, 'task')} that both labelled, they made the same mistake on {alike} (reference: "
             f"{view.reference}); {expected:.1f} are expected if they err independently and all tasks are equally hard."
         )
     else:

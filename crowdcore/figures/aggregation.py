@@ -12,6 +12,7 @@ from crowdcore.analysis.evaluation.calibration import Calibration
 from crowdcore.analysis.labels.label_disagreement import LabelDisagreement, p_in_words
 from crowdcore.analysis.workers.uncertainty import ConfusionIntervals
 from crowdcore.core.types import AnyArray, FloatArray
+from crowdcore.data.report import plural
 from crowdcore.figures import theme
 from crowdcore.figures.axes import interval
 from crowdcore.figures.heatmap import MAX_LABELS, heatmap
@@ -40,7 +41,7 @@ def label_disagreement(result: LabelDisagreement, *, title: str = "Where the lab
         unit="% of the tasks",
         suffix=" %",
         title=title,
-        subtitle=f"share of up to {tasks:,} tasks on which two differ",
+        subtitle=f"share of up to {plural(tasks, 'task')} on which two differ",
     )
 
 
@@ -51,7 +52,7 @@ def _pairs(result: LabelDisagreement) -> AnyArray:
         for b, column in enumerate(result.names):
             words = [
                 f"<b>{row} and {column}</b>",
-                f"differ on {result.differ[a, b]:,} of {result.compared[a, b]:,} tasks",
+                f"differ on {result.differ[a, b]:,} of {plural(result.compared[a, b], 'task')}",
             ]
             if result.n_judged[a] and result.n_judged[b]:
                 words.append(

@@ -12,13 +12,22 @@ from crowdcore.figures import theme
 
 __all__ = ["equal_line", "interval", "named", "ranked", "ring"]
 
+CROWDED = 24  # names from which they are short and small
 NAMED = 60  # workers up to which each has a name on the axis
 
 
 def named(names: Sequence[object], most: int = 24) -> dict[str, object]:
-    """An axis of names, of up to ``most`` characters, at 0, 1, 2, …"""
+    """An axis of names, of up to ``most`` characters, at 0, 1, 2, …; of many, small ones of up to 16.
+
+    Names that would look the same show their ends, too.
+    """
+    crowded = len(names) > CROWDED
+    most = min(most, 16) if crowded else most
     words = [theme.short(name, most) for name in names]
-    return {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": words}
+    if len(set(words)) < len(set(map(str, names))):
+        words = [theme.short(name, most, end=most // 2) for name in names]
+    ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": words}
+    return {**ticks, "tickfont": {"size": 8}} if crowded else ticks
 
 
 def ranked(names: AnyArray) -> dict[str, object]:

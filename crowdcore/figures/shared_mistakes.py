@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from crowdcore.analysis.mistakes.shared_mistakes import SharedMistakes
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, FloatArray
+from crowdcore.data.report import plural
 from crowdcore.figures import theme
 from crowdcore.figures.heatmap import MAX_CELLS, MAX_LABELS, heatmap
 
@@ -17,7 +18,7 @@ __all__ = ["shared_mistakes"]
 
 Layer = Literal["percent", "workers", "tasks", "annotations", "q-value"]
 _UNITS: dict[str, tuple[str, str, str]] = {  # title of the colour bar, suffix of its numbers, what the figure shows
-    "percent": ("% of all workers", " %", "share of all {n} workers who gave the label at least once"),
+    "percent": ("% of all workers", " %", "share of all {workers} who gave the label at least once"),
     "workers": ("workers", "", "number of workers who gave the label at least once, of {n}"),
     "tasks": ("tasks", "", "number of tasks that got the label from somebody"),
     "annotations": ("annotations", "", "number of annotations"),
@@ -66,6 +67,7 @@ def shared_mistakes(
     if not diagonal:
         np.fill_diagonal(shown, np.nan)
     unit, suffix, what = _UNITS[layer]
+    what = what.format(n=result.n_workers, workers=plural(result.n_workers, "worker"))
     hover = _hover(result) if n <= MAX_LABELS else None
     fig = heatmap(
         shown,
@@ -81,7 +83,7 @@ def shared_mistakes(
         row_title="true class",
         column_title="given label",
         title=title,
-        subtitle=f"{what.format(n=result.n_workers)} · reference: {result.reference}",
+        subtitle=f"{what} · reference: {result.reference}",
     )
     if layer == "q-value":
         _power_ticks(fig, _top(shown))
@@ -116,8 +118,8 @@ def _hover(result: SharedMistakes) -> AnyArray:
         for b, given in enumerate(result.classes):
             words = [
                 f"<b>{true} → {given}</b>" if a != b else f"<b>{true}</b>, labelled correctly",
-                f"{result.percent[a, b]:.1f} % of {result.n_workers} workers ({result.workers[a, b]:.4g})",
-                f"{result.annotations[a, b]:.4g} annotations on {result.tasks[a, b]:.4g} tasks",
+                f"{result.percent[a, b]:.1f} % of {plural(result.n_workers, 'worker')} ({result.workers[a, b]:.4g})",
+                f"annotations: {result.annotations[a, b]:.4g}, tasks: {result.tasks[a, b]:.4g}",
             ]
             if result.low is not None and result.high is not None:
                 words[1] += f", interval {result.low[a, b]:.1f} – {result.high[a, b]:.1f} %"

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from crowdcore.analysis.sequences.span_pairs import SPAN_ERRORS
 from crowdcore.analysis.sequences.span_scores import SpanScores
+from crowdcore.data.report import plural
 from crowdcore.figures import theme
 from crowdcore.figures.axes import interval, ranked
 
@@ -39,7 +40,7 @@ def span_f1(scores: SpanScores, *, title: str = "Spans: F1 of each worker") -> g
         "<b>%{customdata[0]}</b><br>F1 %{customdata[3]:.1f} %<br>precision %{customdata[1]:.1f} %, "
         "recall %{customdata[2]:.1f} %<br>%{customdata[4]} true spans<extra></extra>"
     )
-    subtitle = f"{len(order)} workers · same tokens and same type · reference: {scores.reference}"
+    subtitle = f"{plural(len(order), 'worker')} · same tokens and same type · reference: {scores.reference}"
     fig = theme.figure(title=title, subtitle=subtitle, height=380, margin_t=80)
     dots = {"mode": "markers", "marker": {"color": theme.ACCENT, "size": 9}, "showlegend": False}
     fig.add_trace(

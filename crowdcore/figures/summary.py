@@ -10,12 +10,14 @@ import plotly.graph_objects as go
 from crowdcore.analysis.labels.agreement import Agreement
 from crowdcore.analysis.labels.noise import AnnotationEntropy, ClassBalance
 from crowdcore.analysis.labels.summary import Summary
+from crowdcore.data.report import plural
 from crowdcore.figures import theme
 from crowdcore.figures.axes import named
 
 __all__ = ["agreement", "annotation_entropy", "class_balance", "labels_per_task", "labels_per_worker"]
 
 _BINS = 30
+_FEW = 5  # whole numbers up to which every one is a tick
 _MANY = 40  # classes from which bars go without names
 
 
@@ -41,15 +43,18 @@ def labels_per_worker(summary: Summary, *, title: str = "Annotations per worker"
         width=0.94 * np.diff(edges),
         marker={"color": theme.ACCENT, "cornerradius": 3},
         customdata=span,
-        hovertemplate="%{y} workers made %{customdata} annotations<extra></extra>",
+        hovertemplate="annotations: %{customdata}<br>workers: %{y}<extra></extra>",
     )
     idle = f", {np.count_nonzero(counts == 0)} without any" if (counts == 0).any() else ""
-    subtitle = f"{len(active):,} workers{idle}, {summary.n_annotations:,} annotations, median {median:g}"
-    fig = theme.figure(bars, title=title, subtitle=subtitle, height=320, showlegend=False)
-    fig.update_xaxes(
-        title="annotations", type="log" if skewed else "linear", dtick="D2" if skewed else None, showgrid=False
+    subtitle = (
+        f"{plural(len(active), 'worker')}{idle}, {plural(summary.n_annotations, 'annotation')}, median {median:g}"
     )
-    fig.update_yaxes(title="workers", rangemode="tozero")
+    fig = theme.figure(bars, title=title, subtitle=subtitle, height=320, showlegend=False)
+    whole = None if high - low > _FEW else 1  # no ticks between whole numbers
+    fig.update_xaxes(
+        title="annotations", type="log" if skewed else "linear", dtick="D2" if skewed else whole, showgrid=False
+    )
+    fig.update_yaxes(title="workers", rangemode="tozero", dtick=None if height.max(initial=0) > _FEW else 1)
     fig.add_vline(x=median, line={"color": theme.WARN, "width": 2, "dash": "dot"})
     return fig
 
@@ -62,13 +67,13 @@ def labels_per_task(summary: Summary, *, title: str = "Annotations per task") ->
         x=some,
         y=tasks[some],
         marker={"color": theme.ACCENT, "cornerradius": 3},
-        hovertemplate="%{y} tasks have %{x} annotations<extra></extra>",
+        hovertemplate="annotations: %{x}<br>tasks: %{y}<extra></extra>",
     )
     mean = summary.n_annotations / max(summary.n_annotated, 1)
-    subtitle = f"{summary.n_annotated:,} of {summary.n_tasks:,} tasks have annotations, {mean:.2f} on average"
+    subtitle = f"{summary.n_annotated:,} of {plural(summary.n_tasks, 'task')} with annotations, {mean:.2f} on average"
     fig = theme.figure(bars, title=title, subtitle=subtitle, height=320, showlegend=False)
     fig.update_xaxes(title="annotations", showgrid=False, dtick=1 if len(tasks) <= 20 else None)
-    return fig.update_yaxes(title="tasks", rangemode="tozero")
+    return fig.update_yaxes(title="tasks", rangemode="tozero", dtick=None if tasks.max(initial=0) > _FEW else 1)
 
 
 def class_balance(balance: ClassBalance, *, title: str = "Class balance") -> go.Figure:
@@ -88,7 +93,7 @@ def class_balance(balance: ClassBalance, *, title: str = "Class balance") -> go.
             ("given label", "annotations", balance.given_share, balance.annotations, theme.ACCENT),
         )
     ]
-    subtitle = f"{balance.tasks.sum():,.0f} tasks, {balance.annotations.sum():,.0f} annotations"
+    subtitle = f"{plural(round(balance.tasks.sum()), 'task')}, {plural(round(balance.annotations.sum()), 'annotation')}"
     fig = theme.figure(*bars, title=title, subtitle=subtitle, height=340, barmode="group", bargap=0.25)
     fig.update_layout(margin_t=94)
     fig.update_yaxes(ticksuffix=" %", rangemode="tozero")
@@ -135,7 +140,9 @@ def agreement(result: Agreement, *, title: str = "Agreement between workers") ->
         error_x={**error, "color": theme.ACCENT, "thickness": 2, "width": 5},
         hovertemplate="%{x:.4f}<extra></extra>",
     )
-    subtitle = f"{result.raw.annotations:,} annotations on {result.raw.tasks:,} tasks with two workers or more"
+    subtitle = (
+        f"{plural(result.raw.annotations, 'annotation')} on {plural(result.raw.tasks, 'task')} with two workers or more"
+    )
     fig = theme.figure(points, title=title, subtitle=subtitle, height=340, showlegend=False)
     for k, coefficient in enumerate(coefficients):
         if coefficient.state:

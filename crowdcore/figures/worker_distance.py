@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from crowdcore.analysis.workers.distance import WorkerDistance
 from crowdcore.analysis.workers.order import WorkerOrder
 from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.report import plural
 from crowdcore.figures import theme
 from crowdcore.figures.heatmap import MAX_CELLS, heatmap
 from crowdcore.figures.window import window
@@ -149,7 +150,7 @@ def _plant(fig: go.Figure, order: WorkerOrder, finest: float) -> None:
             "showgrid": False,
             "showticklabels": False,
             "fixedrange": True,
-            "title": {"text": f"{order.n_groups} groups", "standoff": 6},
+            "title": {"text": plural(order.n_groups, "group"), "standoff": 6},
         },
     )
 

@@ -12,6 +12,7 @@ from crowdcore.analysis.mistakes.pair_mistakes import PairMistakes
 from crowdcore.analysis.workers.quality import WorkerQuality
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import AnyArray, BoolArray
+from crowdcore.data.report import plural
 from crowdcore.figures import theme
 from crowdcore.figures.axes import equal_line, interval, ranked, ring
 
@@ -64,7 +65,7 @@ def worker_ranking(
     called = np.asarray(quality.worker_ids if names is None else names, object)
     size = 5 + 9 * np.sqrt(quality.n_annotations / max(quality.n_annotations.max(initial=1), 1))
     size = size if len(order) <= _INTERVALS else size * 0.6
-    subtitle = f"{len(order)} of {len(values)} workers · reference: {quality.reference}"
+    subtitle = f"{len(order)} of {plural(len(values), 'worker')} · reference: {quality.reference}"
     fig = theme.figure(title=title, subtitle=subtitle, height=380, margin_t=92)
     single, none = quality.answers_single, np.zeros(len(values), bool)
     guesses = none if guessing is None else guessing & ~single

@@ -16,4 +16,4 @@ def tour() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="tour"):
         st.caption("What to look at next:", width="content")
         for step in TOUR:
-            link(step.view, step.question, icon="arrow_forward")
+            link(step.view, step.question, icon="arrow_forward", view=step.tab)

@@ -64,7 +64,7 @@ def glance() -> None:
         show(data.agreement(view), "agreement", file=f"{dataset}-agreement", notes=False)
     with grid.cell():
         found = data.agreement_coefficients(view)
-        st.dataframe(found.table, hide_index=True, column_config=formats(found.table))
+        st.dataframe(found.table, hide_index=True, column_config=formats(found.table), placeholder="–")
         for note in found.notes:
             st.markdown(as_text(note))
     st.header("Classes")

@@ -54,9 +54,7 @@ def board() -> None:
     how_many(counts.table, "worker")
     urgent = workers.table[workers.table["verdict"].isin(["remove", "check", "train"])]
     if not len(urgent):
-        unknown = int((workers.table["verdict"] == "underpowered").sum())
-        few = f" The labels of {unknown:,} of {count(len(workers.table), 'worker')} are too few to tell."
-        st.success(f"No fault was found in any worker.{few if unknown else ''}", icon=":material/check_circle:")
+        no_fault(int((workers.table["verdict"] == "underpowered").sum()), len(workers.table))
     for _, row in urgent.head(FEW).iterrows():
         worker_link(row)
     if len(urgent) > FEW:
@@ -102,6 +100,15 @@ def thresholds() -> dict[str, float]:
                 shown = st.slider(f"{label} (%)", 1, 99, help=hint, **state.bind(key, value))
             found[key] = default if shown == round(100 * default) else shown / 100
     return found
+
+
+def no_fault(unknown: int, workers: int) -> None:
+    """Nothing to do about any worker; that is no praise of those whose labels do not tell."""
+    if unknown == workers:
+        st.info("These labels do not tell how good any worker is.", icon=":material/help:")
+        return
+    few = f" The labels of {unknown:,} of {count(workers, 'worker')} are too few to tell." if unknown else ""
+    st.success(f"No fault was found in any worker.{few}", icon=":material/check_circle:")
 
 
 def how_many(table: pd.DataFrame, of: str) -> None:

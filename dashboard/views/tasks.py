@@ -86,7 +86,7 @@ def one() -> None:
         answers = exhibits.tasks.task_answers(view, name).table
         shares = ["share of labels", view.reference]
         answers = answers.assign(**{share: 100 * answers[share] for share in shares})
-        st.dataframe(answers, hide_index=True, column_config=dict.fromkeys(shares, SHARE))
+        st.dataframe(answers, hide_index=True, column_config=dict.fromkeys(shares, SHARE), placeholder="–")
         choose_columns(view)
         show(exhibits.tasks.task_labels(view, name), "labels", file=f"{dataset}-{name}-labels", noun="label")
 

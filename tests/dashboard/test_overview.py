@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from crowdcore.data.writers import write_folder
+from tests.conftest import simulate_crowd
 from tests.dashboard.app_page import open_page, table, words
 
 
@@ -46,3 +53,12 @@ def test_who_cannot_be_judged_is_not_said_to_be_fine(data_folder: object) -> Non
     assert "Review tasks to relabel" in {link.proto.label for link in test.get("page_link")}
     assert "Review ambiguous tasks" not in {link.proto.label for link in test.get("page_link")}
     assert table(test, "reason")["verdict"].iloc[0] == "underpowered"
+
+
+def test_where_nobody_can_be_judged_there_is_no_praise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = replace(simulate_crowd(30, n_workers=1, per_task=1), gold=None)
+    write_folder(alone, tmp_path / "alone")
+    monkeypatch.setenv("CROWDCORE_DATA", str(tmp_path))
+    test = open_page("overview", dataset="alone")
+    assert not test.success
+    assert "These labels do not tell how good any worker is." in [message.value for message in test.info]

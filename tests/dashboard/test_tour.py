@@ -17,6 +17,10 @@ from tests.dashboard.test_pages import open_page
 def test_every_step_is_a_page_of_the_app(step) -> None:
     assert step.view in TITLES
     assert PATHS.get(step.view, step.view) == step.path
+    if step.tab:
+        test = open_page(step.view, dataset=DEMO, view=step.tab)
+        assert step.tab in [tab.label for tab in test.tabs]
+        assert not test.exception
 
 
 def test_the_data_page_of_the_demo_shows_the_steps() -> None:

@@ -59,6 +59,12 @@ def test_clicks_on_matrices_name_classes_and_workers(seen: View) -> None:
     assert ranking.click(4) == {"worker": "w004", "view": "One worker"}
 
 
+def test_shares_held_against_the_same_labels_say_so(seen: View) -> None:
+    assert not any("same labels" in note for note in exhibits.overview.overview(seen).notes)
+    voted = exhibits.overview.overview(exhibits.view(seen.dataset, "majority-vote"))
+    assert "judged by 'majority-vote', which comes from the same labels" in voted.notes[-1]
+
+
 def test_two_workers_in_words(seen: View) -> None:
     row = exhibits.workers.worker_pair(seen, "w001", "w002").table.iloc[0]
     assert row["distance"] == analysis.worker_distance(seen.dataset, kind="shrunken-mse").matrix[1, 2]

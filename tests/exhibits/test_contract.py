@@ -11,10 +11,14 @@ import pytest
 from crowdcore.exhibits import Exhibit, View, view
 from crowdcore.exhibits.catalogue import catalogue
 from crowdcore.marks import add_mark
+from tests.conftest import simulate_crowd
 from tests.exhibits.examples import OF_VIEWS, crowd, made
 
 NAMES = re.compile(r"<x>|&(?!amp;|lt;|gt;|#)|&amp;(amp|lt|gt);")
 """A name of `crowd` in a figure that is not escaped, or is escaped twice."""
+ONE = re.compile(r"(?<![\d,.])1 (?:more )?(?:task|worker|label|annotation|class|pair|group|row|mistake)(?:e?s)\b")
+NOT_TINY = (".spans", ".planted_tags", ".coordinated", ".check")
+"""Modules whose exhibits need more than two workers on one task, or whose sentences come from `analysis.checks`."""
 NAMELESS = {"agreement", "aggregator-calibration", "label-disagreement", "objective"} | {
     "annotations-per-task",
     "annotations-per-worker",
@@ -81,6 +85,13 @@ def strings(value: object) -> list[str]:
 def test_hidden_workers_appear_nowhere(name: str) -> None:
     hidden = view(crowd(), hidden=True)
     assert "anna" not in texts(made(OF_VIEWS[name], hidden))
+
+
+@pytest.mark.parametrize("name", [n for n, f in OF_VIEWS.items() if not f.__module__.endswith(NOT_TINY)])
+@pytest.mark.parametrize("reference", ["gold", "majority-vote"])
+def test_one_is_not_spoken_of_as_many(name: str, reference: str) -> None:
+    tiny = view(simulate_crowd(1, n_workers=2, per_task=2), reference)
+    assert not ONE.findall(texts(made(OF_VIEWS[name], tiny)))
 
 
 def test_the_catalogue_holds_all_modules() -> None:

@@ -205,6 +205,16 @@ def test_speed_over_time_is_drawn_with_its_change(seen: View) -> None:
     assert worker_page.worker_speed_over_time(untimed, untimed.workers[0]).figure is None
 
 
+def test_where_nothing_can_be_judged_nobody_is_compared_with_guesses() -> None:
+    alone = simulate_crowd(30, n_workers=1, per_task=1)
+    one_class = replace(simulate_crowd(), gold=None, classes=("same",), label=np.zeros(900, np.int32))
+    for crowd in (alone, one_class):
+        notes = verdicts.verdicts(view(replace(crowd, gold=None), "majority-vote")).notes
+        assert "No worker can be judged" in notes[1]
+    reasons = verdicts.worker_verdicts(view(one_class, "majority-vote")).table["reason"]
+    assert set(reasons) == {"With only one class, no label can be wrong."}
+
+
 def test_flags_lead_the_ranking() -> None:
     table = cc.exhibits.workers.worker_quality(view(load_dataset("demo"), "gold")).table
     flagged = (table["signal"] != "").to_numpy()

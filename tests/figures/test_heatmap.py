@@ -39,6 +39,19 @@ def test_text_goes_when_there_is_no_room(n, numbers, names):
     assert fig.layout.xaxis.showticklabels == names
 
 
+def test_many_long_names_are_small_short_and_all_different():
+    names = [f"A family of insects with a very long name, species {k:02d}" for k in range(60)]
+    fig = heatmap(np.eye(60), names, names)
+    shown = fig.layout.yaxis.ticktext
+    assert len(set(shown)) == 60
+    assert max(map(len, shown)) <= 16
+    assert shown[7].startswith("A fami") and shown[7].endswith("s 07")
+    assert fig.layout.yaxis.tickfont.size == fig.layout.xaxis.tickfont.size == 8
+    few = heatmap(np.eye(2), names[:2], names[:2]).layout.yaxis
+    assert few.ticktext[1].endswith("species 01")
+    assert few.tickfont.size is None
+
+
 def picture(fig) -> Image.Image:
     return Image.open(io.BytesIO(base64.b64decode(fig.data[0].source.split(",")[1])))
 

@@ -70,3 +70,10 @@ def test_no_annotations_are_said(found):
 
     fig = figures.labels_per_worker(replace(found, annotations_per_worker=np.zeros(3, int)))
     assert fig.layout.title.subtitle.text == "no annotations"
+
+
+def test_few_workers_and_tasks_are_counted_in_whole_numbers(found):
+    few = summary(make_crowd(np.arange(6), [0, 0, 0, 1, 1, 2], np.zeros(6), 6, 3, 2, np.zeros(6, int)))
+    drawn = figures.labels_per_worker(few).layout
+    assert (drawn.xaxis.dtick, drawn.yaxis.dtick) == (1, 1)
+    assert figures.labels_per_task(found).layout.yaxis.dtick is None

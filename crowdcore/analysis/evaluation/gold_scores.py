@@ -13,6 +13,7 @@ from crowdcore.analysis.labels.votes import majority_labels, sparse_votes
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dataset import SPLITS, CrowdDataset
+from crowdcore.data.report import plural
 
 NAN = float("nan")
 
@@ -113,5 +114,5 @@ def _loses(accuracy: float, majority: float, gained: int, lost: int, p_value: fl
     surely = "" if p_value <= 0.05 else ", which chance can explain"
     return (
         f"It loses to majority vote: {100 * accuracy:.1f} % right against {100 * majority:.1f} %. "
-        f"It gains {gained} tasks and loses {lost} (McNemar {p_in_words(p_value)}{surely})."
+        f"It gains {plural(gained, 'task')} and loses {lost} (McNemar {p_in_words(p_value)}{surely})."
     )

@@ -15,6 +15,7 @@ from crowdcore.analysis.labels.votes import sparse_votes
 from crowdcore.core.kernels_mistakes import repeats
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.report import plural
 
 NAMES = {
     "raw": "Raw agreement",
@@ -204,7 +205,7 @@ def _state(n_tasks: int, min_overlap: int, n_classes: int) -> str:
         return "one class only: agreement says nothing"
     if n_tasks < min_overlap:
         return (
-            f"not enough overlap: {n_tasks} tasks have labels by two workers or more, at least {min_overlap} are needed"
+            f"not enough overlap: {plural(n_tasks, 'task')} with labels by two workers or more, of {min_overlap} needed"
         )
     return ""
 
@@ -224,7 +225,8 @@ def _cohen(kappas: PairKappa | None, overlap: tuple[int, int], level: float | No
         return Coefficient(name, np.nan, np.nan, np.nan, *overlap, "not asked for")
     if np.isnan(kappas.mean):
         state = (
-            f"not enough overlap: none of {kappas.n_pairs} pairs of workers has {kappas.min_overlap} tasks in common"
+            f"not enough overlap: none of {plural(kappas.n_pairs, 'pair')} of workers has {kappas.min_overlap} tasks "
+            "in common"
             if not len(kappas.kappa)
             else "every pair with enough overlap gave one label only"
         )

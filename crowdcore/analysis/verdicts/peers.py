@@ -12,6 +12,7 @@ from crowdcore.analysis.workers.confusion import refuse_beyond, row_shares
 from crowdcore.core.kernels import confusion_counts, soft_confusion_counts, softmax_rows, vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.report import plural
 
 BY_PEERS = (
     "Gold is not used: a label is judged by the labels of the other workers on its task (one step of "
@@ -140,4 +141,4 @@ def _taken_out(
 
 def by_gold(dataset: CrowdDataset, truth: Reference) -> str:
     """What the truth is, and of how many labelled tasks it is known, in words."""
-    return f"The truth is {truth.name}, on {(truth.known & dataset.annotated).sum():,} {dataset.task_noun}s."
+    return f"The truth is {truth.name}, on {plural((truth.known & dataset.annotated).sum(), dataset.task_noun)}."

@@ -11,6 +11,7 @@ from crowdcore.analysis.workers.distance import WorkerDistance
 from crowdcore.analysis.workers.leaf_order import optimal_leaves
 from crowdcore.core.errors import SettingError
 from crowdcore.core.types import FloatArray, IntArray
+from crowdcore.data.report import plural
 
 MOST_OPTIMAL = 1000  # workers up to which leaves are ordered optimally (cubic time)
 MOST_GROUPS = 10  # groups that are considered when their number is left open
@@ -85,7 +86,7 @@ def order_workers(distance: WorkerDistance, n_groups: int | None = None) -> Work
     words = "average linkage, " + (
         "optimal leaf order" if optimal else f"the tree's own order (optimal only up to {MOST_OPTIMAL:,} workers)"
     )
-    words += f"; {count} groups" + (
+    words += f"; {plural(count, 'group')}" + (
         "" if n_groups is not None else ", cut below the merge that rises most above its sides"
     )
     if n_groups is None and rival is not None:

@@ -17,6 +17,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 import crowdcore
+from crowdcore.data.report import plural
 from crowdcore.exhibits import Exhibit
 from crowdcore.figures import theme
 from crowdcore.runs.report.build import Report, Section
@@ -84,7 +85,7 @@ def _exhibit(exhibit: Exhibit, number: int) -> str:
     table = _table(exhibit.table, exhibit.title) if len(exhibit.table.columns) else ""
     figure = "" if exhibit.figure is None else _figure(exhibit, number)
     if figure or len(exhibit.table) > _FEW:
-        table = f"<details><summary>Numbers ({len(exhibit.table):,} rows)</summary>{table}</details>\n"
+        table = f"<details><summary>Numbers ({plural(len(exhibit.table), 'row')})</summary>{table}</details>\n"
     notes = "".join(f'<p class="note">{escape(note)}</p>\n' for note in exhibit.notes)
     return f"<h3>{escape(exhibit.title)}</h3>\n{figure}{notes}{table}"
 

@@ -32,8 +32,8 @@ def coordinated() -> None:
             st.caption(as_text(note))
         return
     st.warning(
-        f"**{count(groups, 'group')}** of workers act together more than chance allows. They may copy, have shared "
-        "a teacher, or be one person.",
+        f"**{count(groups, 'group')}** of workers {'acts' if groups == 1 else 'act'} together more than chance allows. "
+        "They may copy, have shared a teacher, or be one person.",
         icon=":material/group:",
     )
     show(found, "coordinated")

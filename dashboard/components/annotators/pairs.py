@@ -29,8 +29,8 @@ def pairs() -> None:
     elif beyond:
         st.warning(
             f"Tested was agreement, right or wrong alike, given skill and difficulty: **{count(beyond, 'pair')}** of "
-            "workers agree more than both explain (q ≤ 0.05). They may copy, have shared a teacher, or be one "
-            "person.",
+            f"workers {'agrees' if beyond == 1 else 'agree'} more than both explain (q ≤ 0.05). They may copy, have "
+            "shared a teacher, or be one person.",
             icon=":material/group:",
         )
     else:
