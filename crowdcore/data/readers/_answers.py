@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,6 +68,14 @@ def as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def first_of(record: Mapping[str, Any], names: Iterable[str]) -> Any:
+    """The value of the first of some names that a record has; None if it has none."""
+    for name in names:
+        if name in record:
+            return record[name]
+    return None
+
+
 def need_records(record: Mapping[str, Any], name: str, source: Source, row: int) -> list[dict[str, Any]]:
     """The list of records under a name, empty where there is none.
 
@@ -84,6 +92,8 @@ def need_records(record: Mapping[str, Any], name: str, source: Source, row: int)
 
 def text_of(value: object) -> str | None:
     """A name as text: a string, a number or a truth value; None for what is missing or nested."""
+    if isinstance(value, str):
+        return value
     if value is None or isinstance(value, dict | list) or value != value:
         return None
     return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else str(value)

@@ -8,6 +8,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from crowdcore.data.readers._answers import text_of
@@ -88,7 +89,7 @@ def read_spans(entries: Iterable[object]) -> list[Span]:
     found = []
     for entry in entries:
         if isinstance(entry, list) and len(entry) >= 3:
-            found.append(Span(*entry[:3]))
+            found.append(Span(entry[0], entry[1], entry[2]))
             continue
         known = entry if isinstance(entry, dict) else {}
         start, end = next((names for names in _FIELDS if names[0] in known), _FIELDS[0])
@@ -114,14 +115,16 @@ def tag(text: Text, spans: Sequence[Span], types: dict[str, int]) -> Marked:
     Of spans that overlap the longest stays, of equal ones the first. The tokens of a span that is left out are not
     tagged, unless another one covers them: that they are outside of all spans would be wrong.
     """
+    plain = _tags_in_order(text, spans, types)
+    if plain is not None:
+        return Marked(plain)
     marked, fitting, faults = Marked([0] * len(text)), [], []
     for place, span in enumerate(spans):
         found = _place(text, span, marked.notes)
         if isinstance(found, Fault):
             faults.append(found)
         else:
-            label = unicodedata.normalize("NFC", " ".join(str(text_of(span.label)).split()))
-            fitting.append((found.start - found.stop, place, found, label))
+            fitting.append((found.start - found.stop, place, found, _type_of(str(text_of(span.label)))))
     by: dict[int, tuple[range, str]] = {}  # token -> the span that covers it
     for _, _, tokens, label in sorted(fitting, key=lambda one: one[:2]):
         other = next((by[token] for token in tokens if token in by), None)
@@ -141,6 +144,34 @@ def tag(text: Text, spans: Sequence[Span], types: dict[str, int]) -> Marked:
             marked.tags[token] = -1
         marked.faults.append((fault, len(lost)))
     return marked
+
+
+def _tags_in_order(text: Text, spans: Sequence[Span], types: dict[str, int]) -> list[int] | None:
+    """The tags of spans that each begin and end with a token, one after another, as most do; None of others."""
+    words, starts, ends = text.text, text.start, text.end
+    n, placed, stop = len(starts), [], 0
+    for start, end, label, said in spans:
+        if type(start) is not int or type(end) is not int or type(label) is not str or not (kind := _type_of(label)):
+            return None
+        first = bisect_left(starts, start, stop)
+        stop = bisect_left(ends, end, first) + 1
+        if stop > n or starts[first] != start or ends[stop - 1] != end:
+            return None
+        inside = words[start:end]
+        if inside.strip() != inside or (said is not None and said != inside):
+            return None
+        placed.append((first, stop, kind))
+    tags = [0] * n
+    for first, stop, kind in placed:
+        begin = 1 + 2 * types.setdefault(kind, len(types))
+        tags[first:stop] = begin, *[begin + 1] * (stop - first - 1)
+    return tags
+
+
+@lru_cache(1 << 12)
+def _type_of(label: str) -> str:
+    """The type of a span with some label."""
+    return unicodedata.normalize("NFC", " ".join(label.split()))
 
 
 def _place(text: Text, span: Span, notes: dict[str, int]) -> range | Fault:

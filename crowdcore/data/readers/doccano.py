@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from crowdcore.core.errors import DataError
-from crowdcore.data.readers._answers import Answers, as_list, records, text_of
+from crowdcore.data.readers._answers import Answers, as_list, first_of, records, text_of
 from crowdcore.data.readers._marked_texts import MarkedTexts
 from crowdcore.data.readers._spans import is_span, read_spans
 from crowdcore.data.readers.base import Raw, Reader, Source
@@ -18,6 +18,7 @@ from crowdcore.data.tables import JsonTable, identify, open_table
 
 _SUFFIXES = (".jsonl", ".json", ".csv")
 _ITEM = {"text": "text", "data": "text", "filename": "image"}  # field -> what it is
+_TEXT = tuple(field for field, kind in _ITEM.items() if kind == "text")
 _GIVEN = ("label", "labels", "entities")
 _ID, _USER = ("id", "doc_id"), ("username", "user")
 _SEEN = 1000  # examples that say whether labels are spans
@@ -70,7 +71,7 @@ class Doccano(Reader):
         texts = MarkedTexts(source, settings, columns, unmarked="drop")
         for given in _given(source, sources):
             record = given.record
-            text = next((record[name] for name, kind in _ITEM.items() if kind == "text" and name in record), None)
+            text = first_of(record, _TEXT)
             texts.mark(given.number, _task(given), given.user, text, read_spans(as_list(given.labels)))
             for _ in as_list(record.get("relations")):
                 texts.leave_out("relation", given.number)
@@ -81,7 +82,7 @@ def _given(source: Source, sources: list[Source]) -> Iterator[_Given]:
     """The labels of each user for each example."""
     for opened in sources:
         for number, record in enumerate(records(opened), 1):
-            if not _is_example(record) or (labels := _labels(record)) is None:
+            if not _is_example(record) or (labels := first_of(record, _GIVEN)) is None:
                 raise DataError("This is not an example with `id` and `label`", file=opened.path, row=number)
             yield _Given(opened, number, record, opened.name, labels)
     if sources:
@@ -89,9 +90,8 @@ def _given(source: Source, sources: list[Source]) -> Iterator[_Given]:
     if source.table is None:
         raise DataError("This is not a doccano export", file=source.path)
     for number, record in enumerate(records(source), 1):
-        named = next((text_of(record[name]) for name in _USER if name in record), None)
-        annotations = record.get("annotations")
-        if named is not None and (labels := _labels(record)) is not None:
+        named, annotations = text_of(first_of(record, _USER)), record.get("annotations")
+        if named is not None and (labels := first_of(record, _GIVEN)) is not None:
             yield _Given(source, number, record, named, labels)
         elif isinstance(annotations, list):
             users: dict[str | None, list[Any]] = {}
@@ -130,16 +130,15 @@ def _is_example(record: dict[str, Any]) -> bool:
     given = record.get("annotations")
     if isinstance(given, list):
         return all(isinstance(a, dict) and "user" in a for a in given)
-    labels = _labels(record)
+    labels = first_of(record, _GIVEN)
     return isinstance(labels, list) or (isinstance(labels, str) and len(record) <= 4)
 
 
-def _labels(record: dict[str, Any]) -> Any:
-    return next((record[name] for name in _GIVEN if name in record), None)
-
-
 def _task(given: _Given) -> str:
-    return next((task for name in _ID if (task := text_of(given.record.get(name)))), str(given.number))
+    for name in _ID:
+        if task := text_of(given.record.get(name)):
+            return task
+    return str(given.number)
 
 
 def _add(answers: Answers, given: _Given) -> None:

@@ -11,6 +11,7 @@ from textwrap import shorten
 from typing import Any, TextIO
 
 import pyarrow as pa
+from pydantic_core import from_json
 
 from crowdcore.core.errors import DataError
 from crowdcore.data.tables.base import Arrow, Table
@@ -80,9 +81,7 @@ class JsonTable(Table):
                 if len(line) == MAX_LINE:
                     raise DataError(f"This line is longer than {MAX_LINE >> 20} MiB", file=self.path, row=row)
                 try:
-                    record = json.loads(line)
-                    if not isinstance(record, dict) or line.count(":") != len(record):  # else no name stands twice
-                        record = json.loads(line, object_pairs_hook=_record)
+                    record = _parsed(line)
                 except (ValueError, RecursionError) as error:
                     raise DataError(f"This line is not JSON ({error})", file=self.path, row=row) from None
                 if not isinstance(record, dict):
@@ -125,6 +124,21 @@ class JsonTable(Table):
         """Refuse one record whose values are lists or records, as pandas writes a frame by default."""
         if self.nested_remedy == RECORDS and any(isinstance(value, (dict, list)) for value in self.document.values()):
             raise DataError("This JSON document is one record of lists or records", RECORDS, file=self.path)
+
+
+def _parsed(line: str) -> Any:
+    """A line of JSON; no name of its records stands twice.
+
+    Raises:
+        ValueError, RecursionError: it is not JSON, or some name does.
+    """
+    try:
+        value = from_json(line)  # at least twice as fast as `json`
+    except ValueError:  # among others of half a surrogate pair, which `json` reads
+        value = json.loads(line)
+    if isinstance(value, dict) and line.count(":") == len(value):
+        return value
+    return json.loads(line, object_pairs_hook=_record)
 
 
 def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

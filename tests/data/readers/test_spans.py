@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, strategies as st
 
 from crowdcore.core.errors import DataError
 from crowdcore.data import examine, read_dataset
+from crowdcore.data.readers import _spans
 from crowdcore.data.readers._spans import Span, Text, tag
 from crowdcore.data.tags import TagScheme, find_spans
 from tests.data.readers import exports
@@ -276,6 +278,36 @@ def test_whatever_the_offsets_every_span_is_tagged_or_told(words, spans):
     assert sum(lost for _, lost in marked.faults) == marked.tags.count(-1)
     begun = sum(t > 0 and t % 2 for t in marked.tags)
     assert begun + len(marked.faults) + marked.notes.get("span-twice", 0) == len(spans)
+
+
+@st.composite
+def spans_near_tokens(draw):
+    """A text, maybe with tokens that a tool says, and spans of which most begin and end with a token."""
+    text = Text.of(draw(st.text("ab \u0301北.", max_size=12)))
+    if draw(st.booleans()) and text.text:
+        edges = sorted(draw(st.sets(st.integers(0, len(text.text)), max_size=8)))
+        text = Text.of(text.text, [*pairwise(edges)])  # such tokens may hold blanks
+    begins, ends = ((*part, 0) for part in (text.start, text.end))
+    near = st.sampled_from([*begins, *ends]) | st.integers(-1, 13) | st.booleans()
+    said = st.none() | st.text("ab ", max_size=3) | st.just(...)
+    label = st.sampled_from(["x", " x", "y", "e\u0301", "\u00e9", "", 1])
+    spans = [Span(*span) for span in draw(st.lists(st.tuples(near, near, label, said), max_size=4))]
+    return text, [s._replace(text=text.text[s.start : s.end]) if s.text is ... else s for s in spans]
+
+
+@given(spans_near_tokens())
+def test_spans_in_order_are_tagged_as_any_others(drawn):
+    text, spans = drawn
+    kinds, others = {}, {}
+    found = tag(text, spans, kinds)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_spans, "_tags_in_order", lambda *_: None)
+        other = tag(text, spans, others)
+    name = dict(enumerate(kinds))
+    assert [(t % 2, name[(t - 1) // 2]) if t > 0 else t for t in found.tags] == [
+        (t % 2, [*others][(t - 1) // 2]) if t > 0 else t for t in other.tags
+    ]
+    assert (found.faults, found.notes, kinds.keys()) == (other.faults, other.notes, others.keys())
 
 
 @pytest.mark.parametrize("tool", list(TOOLS))

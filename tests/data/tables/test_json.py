@@ -6,6 +6,7 @@ import json
 
 import pandas as pd
 import pytest
+from hypothesis import given, strategies as st
 
 from crowdcore.core.errors import DataError
 from crowdcore.data import examine, read_dataset
@@ -71,6 +72,34 @@ def test_half_a_surrogate_pair_is_refused(tmp_path):
     path.write_text(good.replace("}", ', "\\udc00": 1}'), encoding="utf-8")
     with pytest.raises(DataError, match=r"The name '\\udc00' holds half a surrogate pair"):
         examine(path)
+
+
+def plainly(line):
+    """What Python's own reader makes of a line, as text; or that it refuses it."""
+    try:
+        json.loads(line)
+        return repr(json.loads(line, object_pairs_hook=json_table._record))
+    except (ValueError, RecursionError) as error:
+        return str(error)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("a:\"", max_size=2), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(JSON, st.booleans(), st.lists(st.tuples(st.integers(0, 60), st.text('{}[],:"\\0e1-.Na \t\x00', max_size=2))))
+def test_a_line_is_read_as_python_reads_it(value, ascii_only, changes):
+    line = json.dumps(value, ensure_ascii=ascii_only)
+    for at, letters in changes:
+        line = line[:at] + letters + line[at + 1 :]
+    try:
+        found = repr(json_table._parsed(line))
+    except (ValueError, RecursionError) as error:
+        found = str(error)
+    assert found == plainly(line)
 
 
 FRAME = pd.DataFrame({"task": ["t1", "t1", "t2"], "worker": ["x", "y", "x"], "label": ["p", "n", "p"]})
