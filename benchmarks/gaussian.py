@@ -2,12 +2,14 @@
 
     CROWDCORE_DATA=<their folder> python -m benchmarks.gaussian [part …] [dataset …] [method …] [seen …] [seeds]
 
-Methods of `accuracy` and `time` are `gaussian-em` (default) and `auto`; seen without labels, in `accuracy`, are the
-features of `no` tasks, those of `validation`, or those of `all` tasks (all three, one table each).
+Methods of `accuracy` and `time` are `gaussian-em` (default) and `auto`, each with its usual number of networks or as
+many as `networks=3` says; seen without labels, in `accuracy`, are the features of `no` tasks, those of `validation`, or
+those of `all` tasks (all three, one table each). Rows are selected by `gold` and by `none`, or by what is named.
 
 Selected on the 500 validation tasks of LabelMe, on 70 of Music's 700 training songs (another 70 for every seed), on a
-ninth of leaves' training tasks (ten folds). Only `accuracy` and `calibration` look at test splits; `ablation` and
-`labels` (learning curves) judge the targets by gold of the training tasks, and classifiers by validation gold.
+ninth of leaves' training tasks (ten folds). Only `accuracy`, `ceiling` (gold labels in the same network) and
+`calibration` look at test splits; `ablation` and `labels` (learning curves) judge the targets by gold of the training
+tasks, and classifiers by validation gold.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ HEAD = {"backbone": "mlp", "epochs": 40, "schedule": "cosine", "lr": 0.003}
 SETS = ("labelme", "music", "leaves")
 METHODS = ("gaussian-em", "auto")
 UNLABELLED = ("no", "validation", "all")
+SELECTED = ("gold", "none")
 ABLATIONS: Mapping[str, dict[str, Any]] = {
     "as it is": {},
     "linear space": {"gamma": 0, "dimensions": 100},
@@ -69,7 +72,15 @@ def trained(
     name: str, seeds: int, method: str = "gaussian-em", select_on: str = "gold", **settings: Any
 ) -> list[TrainingResult]:
     """Results of all repetitions."""
+    number = next((int(a.partition("=")[2]) for a in sys.argv[1:] if a.startswith("networks=")), None)
+    if number and method in METHODS:
+        settings["networks"] = number
     return [train(crowd, method, **{**HEAD, **how, **settings}) for crowd, how in folds(name, seeds, select_on)]
+
+
+def asked(some: Sequence[str]) -> Sequence[str]:
+    """Those that the command names, or all."""
+    return [a for a in sys.argv[1:] if a in some] or some
 
 
 def spread(values: list[FloatArray] | FloatArray) -> str:
@@ -97,7 +108,7 @@ def weights(results: Sequence[TrainingResult]) -> str:
 
 def accuracy(sets: Sequence[str], seeds: int, methods: Sequence[str]) -> None:
     """Test accuracy, a table per setting of what is seen without labels; the ensemble is the mean over seeds."""
-    for unlabelled in [a for a in sys.argv[1:] if a in UNLABELLED] or UNLABELLED:
+    for unlabelled in asked(UNLABELLED):
         print(f"\nFeatures without labels: {unlabelled}\n")
         heads = (
             "",
@@ -109,11 +120,14 @@ def accuracy(sets: Sequence[str], seeds: int, methods: Sequence[str]) -> None:
             "q right",
         )
         print(f"| {' | '.join(heads)} | weights |\n{'|---' * (len(heads) + 1)}|")
-        for name, select, method in itertools.product(sets, ("gold", "none"), methods):
+        for name, select, method in itertools.product(sets, asked(SELECTED), methods):
             print(
                 f"| {name} | {method} | {select} | {accuracy_of(name, seeds, method, select, unlabelled)} |", flush=True
             )
-    print("\nGold labels in the same network\n")
+
+
+def ceiling(sets: Sequence[str], seeds: int, _: Sequence[str]) -> None:
+    """Test accuracy of the same network on gold labels."""
     for name in sets:
         print(f"{name}: {spread([r.accuracy('test') for r in trained(name, seeds, 'dl-true')])}", flush=True)
 
@@ -228,23 +242,29 @@ def seconds(sets: Sequence[str], _: int, methods: Sequence[str]) -> None:
     What PyTorch's optimisers import when they are first used is loaded before, as runs of the app find it.
     """
     import_module("torch._dynamo")
-    for name, select, method in itertools.product(sets, ("gold", "none"), (*methods, "dl-em")):
+    for name, select, method in itertools.product(sets, asked(SELECTED), (*methods, "dl-em")):
         began, work = time.perf_counter(), time.process_time()
         trained(name, 1, method, select)
         words = f"{time.perf_counter() - began:.1f} s on the clock, {time.process_time() - work:.1f} s of processors"
         print(f"{name}, selected by {select}, {method}: {words}", flush=True)
 
 
-PARTS = {"accuracy": accuracy, "calibration": calibration, "ablation": ablation, "labels": labels, "time": seconds}
+PARTS = {
+    "accuracy": accuracy,
+    "ceiling": ceiling,
+    "calibration": calibration,
+    "ablation": ablation,
+    "labels": labels,
+    "time": seconds,
+}
 
 
 def main() -> None:
     torch.set_num_threads(1)
-    asked = [a for a in sys.argv[1:] if a in PARTS] or list(PARTS)
-    sets = [a for a in sys.argv[1:] if a in SETS] or list(SETS)
+    sets = asked(SETS)
     methods = [a for a in sys.argv[1:] if a in METHODS] or METHODS[:1]
     seeds = next((int(a) for a in sys.argv[1:] if a.isdigit()), 10)
-    for part in asked:
+    for part in asked(tuple(PARTS)):
         print(f"\n## {part}\n")
         PARTS[part](sets, seeds, methods)
 

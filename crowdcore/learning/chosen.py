@@ -44,7 +44,7 @@ def train_chosen(
     """
     shared = {k: v for k, v in given.items() if k in TrainSettings.model_fields}
     own: Any = method.Settings(**{k: v for k, v in given.items() if k not in shared})
-    candidates = [_line(name, own) for name in method.candidates]
+    candidates = [_line(name, own.model_copy(update={"networks": 1})) for name in method.candidates]
     trained = 0.75 * REPLICAS * FOLDS * len(candidates)
     trials = Trials(problem, fit, shared, listen, should_stop, checkpoint, trained / (trained + len(seeds)))
     choice: Choice | None = None
@@ -66,6 +66,7 @@ def train_chosen(
             notes = tuple(filter(None, (choice.verdict, choice.doubt, choice.evidence)))
     for note in notes:
         listen(NoteEvent(note))
+    parts = [part._replace(line=_line(part.line, own)) for part in parts]
     results = _train_parts(fit, problem, [part.line for part in parts], shared, seeds, trials, checkpoint)
     if len(results) < len(parts):
         notes = (*notes, f"Stopped before {parts[len(results)].line} was trained: it is left out.")
@@ -113,7 +114,8 @@ def _train_parts(
 
 
 def _line(candidate: str, own: Settings) -> str:
-    """A candidate with the settings that it shares with the method that chooses."""
-    known = methods.get(candidate).Settings.model_fields
-    usual = type(own)()
-    return method_string.spell(candidate, {k: v for k, v in own if k in known and v != getattr(usual, k)})
+    """A candidate with the settings that it shares with the method that chooses, unless it has others."""
+    name, settings = method_string.read(candidate)
+    usual = methods.get(name).Settings()
+    shared = {k: v for k, v in own if k in type(usual).model_fields and v != getattr(usual, k)}
+    return method_string.spell(name, {**shared, **settings})

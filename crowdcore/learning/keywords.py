@@ -52,6 +52,7 @@ class TrainKeywords(TypedDict, total=False):
     meta_size: int | None
     mixing_epochs: float
     n_groups: int
+    networks: int
     noise_lr: float
     normalise: Literal["none", "worker", "both"]
     omega_input: Literal["features", "task"]

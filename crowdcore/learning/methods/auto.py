@@ -14,10 +14,11 @@ from crowdcore.learning import methods
 from crowdcore.learning.base import CrowdMethod, Network
 from crowdcore.learning.gaussian.fit import FeaturesSeen
 from crowdcore.learning.networks.blend import Blend
+from crowdcore.learning.networks.ensemble import EnsembleSettings
 from crowdcore.learning.training.problem import Problem
 
 
-class AutoSettings(FeaturesSeen):
+class AutoSettings(FeaturesSeen, EnsembleSettings):
     """Settings of auto."""
 
     chosen: str = Field(

@@ -14,11 +14,11 @@ from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, EpochContext, Network, Recovered, swept
 from crowdcore.learning.networks.clusters import KMeans
+from crowdcore.learning.networks.ensemble import Ensemble
 from crowdcore.learning.networks.layers import Random
 from crowdcore.learning.networks.likelihood import gather_rows, log_label
 from crowdcore.learning.networks.ops import worker_product
 from crowdcore.learning.networks.rows import log_softmax, softmax
-from crowdcore.learning.training.cross_fitting import CrossFitted
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.optimiser import learning_rate
 from crowdcore.learning.training.problem import Problem
@@ -121,7 +121,7 @@ class Ccc(CrowdMethod):
     @classmethod
     def make_classifier(cls, network: Network, n_classes: int, n_workers: int, settings: Any) -> nn.Module:
         """Two networks."""
-        return CrossFitted(network, n_classes, _MODELS)
+        return Ensemble(network, n_classes, _MODELS)
 
     @torch.no_grad()
     def start_from(self, confusion: Tensor) -> None:

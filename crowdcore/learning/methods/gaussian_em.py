@@ -15,6 +15,7 @@ from crowdcore.learning.base import CrowdMethod, Network, Recovered
 from crowdcore.learning.gaussian.alternate import fit_alternating, without_last_layer
 from crowdcore.learning.gaussian.fit import Chosen, GaussianSettings
 from crowdcore.learning.gaussian.space import Space
+from crowdcore.learning.networks.ensemble import Ensemble, EnsembleSettings
 from crowdcore.learning.networks.rows import log_softmax, softmax
 from crowdcore.learning.networks.targets import cross_entropy
 from crowdcore.learning.training.data import Batch
@@ -25,7 +26,7 @@ _SMALLEST = 1e-9  # probability, before both are mixed
 _EDGE = 1e-6  # ω stays as far from 0 and 1
 
 
-class GaussianEmSettings(GaussianSettings):
+class GaussianEmSettings(GaussianSettings, EnsembleSettings):
     """Settings of the method."""
 
     label_smoothing: float = Field(
@@ -43,7 +44,7 @@ class WithGaussians(nn.Module):
     A network that learnt smoothed targets ``(1 - ε) q + ε / C`` says as much: its probabilities are put back.
 
     Args:
-        network: what is trained.
+        network: what is trained, alone or as an ensemble.
         features: what makes the Gaussians' features from inputs.
         spread: ε.
     """
@@ -99,9 +100,10 @@ class GaussianEm(CrowdMethod):
 
     @classmethod
     def make_classifier(cls, network: Network, n_classes: int, n_workers: int, settings: Any) -> nn.Module:
-        """A network, and room for Gaussian classes."""
+        """A network, or several, and room for Gaussian classes."""
         features = without_last_layer(network(n_classes)) if settings.alternate else nn.Identity()
-        return WithGaussians(network(n_classes), features, settings.label_smoothing)
+        trained = network(n_classes) if settings.networks == 1 else Ensemble(network, n_classes, settings.networks)
+        return WithGaussians(trained, features, settings.label_smoothing)
 
     @classmethod
     def targets(cls, problem: Problem, settings: Any) -> AnyArray:
@@ -130,10 +132,12 @@ class GaussianEm(CrowdMethod):
         return log_softmax(self.classifier.beside(features, fixed))  # type: ignore[operator]
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """Cross-entropy of the network with the targets."""
+        """Cross-entropy with the targets, of all networks together."""
         assert batch.target is not None
-        log_p = log_softmax(self.classifier.network(batch.features))  # type: ignore[operator]
-        return {"cross_entropy": cross_entropy(log_p, batch.target)}
+        trained: Any = self.classifier.network
+        networks = trained.networks if isinstance(trained, Ensemble) else [trained]
+        terms = [cross_entropy(log_softmax(network(batch.features)), batch.target) for network in networks]
+        return {"cross_entropy": sum(terms[1:], terms[0])}
 
     def recovered(self) -> Recovered:
         """The workers' confusions that EM found, as a common one and their own; the posterior of training tasks."""

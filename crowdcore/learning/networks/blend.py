@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -31,9 +32,8 @@ class Blend(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, *input shape) -> (B, C)."""
-        weights = self.order.new_tensor(self.weights, dtype=torch.float32).log()
         each = [
-            weight + log_softmax(power * part(x)).index_select(-1, order)
-            for part, weight, power, order in zip(self.parts, weights, self.powers, self.order, strict=True)
+            math.log(weight) + log_softmax(power * part(x)).index_select(-1, order)
+            for part, weight, power, order in zip(self.parts, self.weights, self.powers, self.order, strict=True)
         ]
         return torch.logsumexp(torch.stack(each), 0)

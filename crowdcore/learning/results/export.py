@@ -92,6 +92,8 @@ def _traced(module: nn.Module, input_shape: tuple[int, ...]) -> tuple[dict[str, 
     signature = program.graph_signature
     names = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
     graph = copy.deepcopy(program.graph)
+    for node in [n for n in graph.nodes if "assert" in str(n.target) and not n.users]:
+        graph.erase_node(node)  # what PyTorch checks of types on the way has no place in a script
     inputs = [n for n in graph.nodes if n.op == "placeholder"]
     graph.set_codegen(torch.fx.graph.CodeGen())
     code = graph.python_code("self").src

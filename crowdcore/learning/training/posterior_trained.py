@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from crowdcore.core.errors import SettingError
 from crowdcore.core.settings import Settings
 from crowdcore.learning.base import CrowdMethod, Network
-from crowdcore.learning.training.cross_fitting import CrossFitted
+from crowdcore.learning.networks.ensemble import Ensemble
 from crowdcore.learning.training.data import Batch
 from crowdcore.learning.training.problem import Problem
 
@@ -51,18 +51,18 @@ class PosteriorTrained(CrowdMethod):
         """
         if settings.folds == 1:
             raise SettingError("folds", "be 0 (one network) or at least 2", 1)
-        return CrossFitted(network, n_classes, settings.folds) if settings.folds else network(n_classes)
+        return Ensemble(network, n_classes, settings.folds) if settings.folds else network(n_classes)
 
     def train_log_probs(self, features: Tensor, task: Tensor) -> Tensor:
         """Of the network that has not seen the task, where there are folds."""
-        if not isinstance(self.classifier, CrossFitted):
+        if not isinstance(self.classifier, Ensemble):
             return self.log_probs(features)
         index = self.fold.index_select(0, task).reshape(-1, 1, 1).expand(-1, 1, self.n_classes)
         return self.classifier.each(features).gather(1, index).squeeze(1)
 
     def target_loss(self, batch: Batch, loss: Callable[[Tensor], Tensor]) -> Tensor:
         """Mean over tasks of a loss per task, (B, C) log p -> (B,); every network learns from the folds not its own."""
-        if not isinstance(self.classifier, CrossFitted):
+        if not isinstance(self.classifier, Ensemble):
             return loss(self.log_probs(batch.features)).mean()
         fold = self.fold.index_select(0, batch.task)
         total = torch.zeros((), dtype=batch.features.dtype, device=batch.features.device)

@@ -79,6 +79,26 @@ def test_the_script_says_what_the_result_says(rows: AnyArray | None, settings: d
     np.testing.assert_allclose(found.predict_proba(shown, chunk=7), result.predict_proba(shown), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [
+        ("gaussian-em", {"gamma": 0}),
+        ("gaussian-em", {"networks": 2}),
+        ("auto", {"chosen": "0.6 gaussian-em + 0.4 dl-em^0.5"}),
+    ],
+)
+@pytest.mark.parametrize("positive", [False, True], ids=["ranks", "square roots"])
+def test_the_script_says_what_gaussian_classes_say(
+    method: str, settings: dict[str, Any], positive: bool, tmp_path: Path
+) -> None:
+    crowd = featured_crowd()
+    shown = np.abs(np.asarray(crowd.features)) if positive else np.asarray(crowd.features)
+    crowd = replace(crowd, features=Rows.from_array(shown))
+    result = train(crowd, method, seeds=2, epochs=1, device="cpu", select_on="none", **settings)
+    export_model(result, tmp_path)
+    np.testing.assert_allclose(script(tmp_path).predict_proba(shown), result.predict_proba(shown), rtol=1e-4, atol=1e-5)
+
+
 def test_what_leaves_computes_in_float32(tmp_path: Path) -> None:
     result = trained(precision="bfloat16", record=False, backbone_settings={"hidden": 7})
     export_model(result, tmp_path)

@@ -1,28 +1,42 @@
-"""Cross-fitting: K networks, each trained without one fold of the tasks."""
+"""Several networks that predict together."""
 
 from __future__ import annotations
 
 import math
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
+from crowdcore.core.settings import Settings
 from crowdcore.learning.base import Network
 from crowdcore.learning.networks.rows import log_softmax
 
 
-class CrossFitted(nn.Module):
+class EnsembleSettings(Settings):
+    """How many networks learn the same targets."""
+
+    networks: int = Field(
+        default=1,
+        ge=1,
+        le=50,
+        title="Networks",
+        description="Networks of gaussian-em that learn its posterior side by side and predict by their mean.",
+    )
+
+
+class Ensemble(nn.Module):
     """K networks; what is used at test time is the mean of their probabilities.
 
     Args:
         network: makes them.
         n_classes: C.
-        folds: K.
+        size: K.
     """
 
-    def __init__(self, network: Network, n_classes: int, folds: int) -> None:
+    def __init__(self, network: Network, n_classes: int, size: int) -> None:
         super().__init__()
-        self.networks = nn.ModuleList([network(n_classes) for _ in range(folds)])
+        self.networks = nn.ModuleList([network(n_classes) for _ in range(size)])
 
     def each(self, features: Tensor) -> Tensor:
         """log p of every network, (B, *input shape) -> (B, K, C)."""
