@@ -56,7 +56,9 @@ def in_words(found: ConfusionIntervals, *, uncertain: bool = True) -> str:
         words += _HELD if uncertain else ""
     else:
         unknown = "the true labels" if uncertain else "unknown true labels"
-        words += f". They leave out the uncertainty of {unknown}: with so many labels or classes, drawing them takes long."
+        words += (
+            f". They leave out the uncertainty of {unknown}: with so many labels or classes, drawing them takes long."
+        )
     outside = np.maximum(found.low - found.estimate, found.estimate - found.high) > _CLEARLY
     if outside.any():
         words += (

@@ -65,8 +65,8 @@ def next_labels(
 
     told = (
         f"By the model, {plural(len(found.task), 'label')} would bring {found.gain.sum():,.0f} of the "
-        f"{np.nansum(found.entropy):,.0f} bits missing for certainty about every task that may be labelled. The model is "
-        "overconfident, so its sums can be far off: use the gains to rank labels."
+        f"{np.nansum(found.entropy):,.0f} bits missing for certainty about every task that may be labelled. The model "
+        "is overconfident, so its sums can be far off: use the gains to rank labels."
     )
     doubt = acting_together(view, found) if flagged else left_out(view, workers)
     short = f"No more than {plural(len(found.task), 'label')} can be asked for." if len(found.task) < budget else ""

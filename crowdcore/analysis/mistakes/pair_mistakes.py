@@ -20,7 +20,10 @@ NULL_BEYOND = (
     "Tested: do two workers agree, right or wrong alike, more often than both workers' skills and the tasks explain? "
     "Tasks may differ in difficulty, and some mislead everyone to the same wrong class."
 )
-NULL = "“Expected” and its q value: how often the two would make the same mistake if all tasks of a class were equally hard."
+NULL = (
+    "“Expected” and its q value: how often the two would make the same mistake if all tasks of a class were equally "
+    "hard."
+)
 _CONSENSUS = (
     "The reference {name!r} comes from the same labels: where two workers outvote the others, their common mistake "
     "counts as the truth, so copying is underestimated."
