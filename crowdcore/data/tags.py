@@ -152,6 +152,6 @@ def need_tags(dataset: CrowdDataset) -> TagScheme:
     """
     scheme = TagScheme.of(dataset.classes)
     if dataset.sentences is None or scheme is None:
-        why = "knows no sentences" if dataset.sentences is None else "has classes that are no IOB2 tags"
+        why = "knows no sentences" if dataset.sentences is None else "has classes that are not IOB2 tags"
         raise DataError(f"{dataset.name} {why}, so that it has no spans", "Use a crowd that tags tokens: O, B-…, I-….")
     return scheme

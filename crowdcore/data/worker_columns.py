@@ -129,7 +129,7 @@ def _names_tasks(table: Table) -> bool:
 
 def _findings(workers: tuple[str, ...], aside: dict[str, str], named: bool) -> tuple[Finding, ...]:
     listed = ", ".join(map(repr, workers[:SHOWN])) + (" …" if len(workers) > SHOWN else "")
-    sentence = f"{plural(len(workers), 'column')} {'was' if len(workers) == 1 else 'were'} taken for workers: {listed}"
+    sentence = f"{plural(len(workers), 'column')} {'was' if len(workers) == 1 else 'were'} read as workers: {listed}"
     findings = [Finding("worker-columns", "note", sentence, len(workers), examples=workers[:SHOWN])] if workers else []
     if aside:
         listed = ", ".join(f"{c!r} ({what})" for c, what in [*aside.items()][:SHOWN])

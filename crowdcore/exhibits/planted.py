@@ -39,7 +39,7 @@ def planted_crowd(crowd: CrowdDataset) -> Exhibit:
         title="What is planted",
         subtitle="row: true class · column: given label",
     )
-    alt = "Confusion matrices that are planted, and the labels by true class that come of them"
+    alt = "Planted confusion matrices, and the resulting labels by true class"
     notes = (found.sentence, *crowd.notes)
     return Exhibit("planted", f"{crowd.name}: what was planted", figure, found.frame, notes, alt)
 

@@ -38,7 +38,7 @@ def rating_biases(
         DataError: the method learns no biases, the data are others, or no rated task has gold.
     """
     if result.fingerprint != dataset.fingerprint:
-        raise DataError(f"The run learnt from other data than {dataset.name} as it is now", "Train again.")
+        raise DataError(f"The run was trained on other data than the present {dataset.name}", "Train again.")
     learnt = result.workers[at].get("bias")
     if learnt is None:
         raise DataError(f"{result.title} learns no biases of workers", "Train crowd-layer with connection=b.")

@@ -53,7 +53,7 @@ def span_types(view: View) -> Exhibit:
     spans = view.of(analysis.span_crowd, "type")
     truth = analysis.Reference(view.reference, spans.gold)
     made = shared_mistakes(View(spans, truth, view.hidden))
-    return replace(made, name="span-types", title="Types taken for others", click=None)
+    return replace(made, name="span-types", title="Types confused with others", click=None)
 
 
 @cached

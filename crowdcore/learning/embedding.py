@@ -237,5 +237,5 @@ def _numbers(cell: Any, task: str, column: str) -> AnyArray:
     except (ValueError, TypeError):
         row = np.empty((0, 0), np.float32)
     if row.ndim != 1 or not len(row):
-        raise DataError(f"The embedding of task {task!r} is no list of numbers", "Write [0.1, 0.2].", column=column)
+        raise DataError(f"The embedding of task {task!r} is not a list of numbers", "Write [0.1, 0.2].", column=column)
     return row

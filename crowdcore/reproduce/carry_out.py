@@ -66,7 +66,7 @@ def wait(ids: Sequence[str], on_progress: Callable[[float, str], None], *, works
     """
     while ids:
         if problem := runs.engine_state(workspace=workspace).problem:
-            raise DataError("The runs cannot go on", problem)
+            raise DataError("The runs cannot continue", problem)
         known = {run.id: run for run in runs.list_runs(workspace=workspace)}
         mine = [known[i] for i in ids if i in known]
         ended = sum(run.has_ended for run in mine)

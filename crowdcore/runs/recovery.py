@@ -123,7 +123,7 @@ class Reconciler:
         elif note.outcome == "failed":
             self._set(run, "failed", note.message)
         elif note.outcome == "ended":
-            self._set(run, "failed", "It ended without its result in the record. Resume goes on from its checkpoint.")
+            self._set(run, "failed", "It ended without recording its result. Resume continues from its checkpoint.")
         elif run.state == "running" and not note.supervisor:
             self._set(run, "queued", "")
             return True
@@ -146,4 +146,4 @@ class Reconciler:
 
 
 def _goes_on(run: Run) -> str:
-    return f"It goes on from its last checkpoint before epoch {run.epoch}." if run.epoch else "It begins again."
+    return f"It continues from its last checkpoint before epoch {run.epoch}." if run.epoch else "It begins again."

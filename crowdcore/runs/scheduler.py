@@ -49,7 +49,7 @@ def run_scheduler(workspace: Workspace, host: str | None, port: int, say: Callab
         if not pem.is_file() or _expires(pem) - datetime.now(UTC) < _ENDING:
             make_key(pem)
     except ValueError as error:
-        raise DataError("This is no key with a certificate", "Delete it: a new one is made.", file=pem) from error
+        raise DataError("This is not a key with a certificate", "Delete it: a new one is made.", file=pem) from error
     asyncio.run(_schedule(pem, host, port, say))
 
 

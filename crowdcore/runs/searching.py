@@ -106,5 +106,5 @@ def search_importances(search_id: str, *, workspace: Workspace | None = None) ->
 def _plan(search_id: str, workspace: Workspace) -> SearchPlan:
     plan = store.get_run(search_id, workspace=workspace).spec.search
     if plan is None:
-        raise DataError(f"Run {search_id} is no search")
+        raise DataError(f"Run {search_id} is not a search")
     return plan

@@ -122,7 +122,7 @@ class _Supervisor:
         return note, child.code
 
     def _failed(self, note: Note, why: str, tail: str) -> Note:
-        resume = " Resume goes on from its last checkpoint." if self._has_checkpoint() else ""
+        resume = " Resume continues from its last checkpoint." if self._has_checkpoint() else ""
         return replace(note, outcome="failed", message=f"{why}{resume}\n{tail}".strip())
 
     @property
@@ -137,7 +137,7 @@ class _Supervisor:
 
     def _cut_short(self) -> str:
         if self._has_checkpoint():
-            return "Cancelled. Its last checkpoint could not be made a result; Resume goes on from there."
+            return "Cancelled. Its last checkpoint could not be turned into a result; Resume continues from there."
         return "Cancelled before its first epoch had ended, so there is nothing to keep."
 
 

@@ -118,7 +118,7 @@ def _train(workspace: Workspace, run: Run, is_cancelled: Callable[[], bool]) -> 
             **spec.settings,
         )
         if recorder.orphaned:
-            return ORPHANED, "The process that supervised this run is gone; the run goes on with another one."
+            return ORPHANED, "The process that supervised this run is gone; the run continues with another one."
         if recorder.deleted:
             return CANCELLED, "The run was deleted."
         if getattr(result, "start_loss", None):  # of two starts, the curves of the one that was kept
@@ -175,7 +175,9 @@ def _explain(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "There was not enough memory. Choose smaller batches, fewer seeds or a smaller backbone."
     if "No space left" in text or "File too large" in text or getattr(error, "errno", None) in {27, 28, 122}:
-        return "The disk is full, so no result could be written. Make room and resume: it goes on from its checkpoint."
+        return (
+            "The disk is full, so no result could be written. Make room and resume: it continues from its checkpoint."
+        )
     return f"{type(error).__name__}: {text}"
 
 

@@ -64,7 +64,7 @@ def test_sign_in_and_the_list(browser: Browser, tmp_path: Path) -> None:
             assert oidc.SECRET not in source(page)
             page.context.close()
             page = visit(browser, address)
-            expect(page.get_by_text("may not enter")).to_be_visible()
+            expect(page.get_by_text("has no access")).to_be_visible()
             assert page.get_by_text("annotations").count() == 0
             assert oidc.SECRET not in source(page)
             page.context.close()

@@ -226,7 +226,7 @@ def test_a_preset_fills_in_the_form() -> None:
 def test_a_preset_on_data_that_is_not_here_says_so() -> None:
     test = page()
     next(b for b in test.button if b.label == "Flippers").click().run()
-    assert "plants on mnist, which is not here" in words(test)
+    assert "plants on mnist, which was not found" in words(test)
 
 
 def test_lines_of_the_address_read_back() -> None:

@@ -91,5 +91,5 @@ def test_crowds_without_spans_are_refused(crowd):
     tagged = simulate.tags(n_sentences=3)
     from dataclasses import replace
 
-    with pytest.raises(DataError, match="has classes that are no IOB2 tags"):
+    with pytest.raises(DataError, match="has classes that are not IOB2 tags"):
         need_tags(replace(tagged, classes=tuple("abcde")))

@@ -25,7 +25,7 @@ def test_the_group_is_told_in_words_with_its_influence(seen: View) -> None:
     assert (
         f"{row['labels changed']} labels of the majority vote change: {row['become right']:.0f} become right" in words
     )
-    assert "“class 0” called “class 1” moves most" in words
+    assert "“class 0” called “class 1” changes most" in words
     assert 0 < row["share without"] < row["share with"]
 
 

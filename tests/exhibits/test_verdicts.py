@@ -79,7 +79,7 @@ def test_tokens_are_told_with_their_words_and_nobody_is_said_to_copy_for_the_tok
     seen = view(replace(tags, label=label), "gold")
     counts, workers = verdicts.verdicts(seen), verdicts.worker_verdicts(seen).table
     assert not workers["reason"].str.contains("Agrees with").any()
-    assert "who acts together is not tested" in counts.notes[3]
+    assert "coordination is not tested" in counts.notes[3]
     tasks = verdicts.task_verdicts(seen).table
     number = tasks.index[0]
     assert tasks.loc[number, "word"] == tags.sentences.words[number]
@@ -192,11 +192,11 @@ def test_without_gold_no_accuracy_is_told_and_a_copier_is_told_by_agreement() ->
 def test_speed_over_time_is_drawn_with_its_change(seen: View) -> None:
     of = view(timed(3, planted=True), "gold")
     slowed = worker_page.worker_speed_over_time(of, of.workers[TIRED])
-    assert "the speed changes: from" in slowed.notes[0]
+    assert "the speed changes from" in slowed.notes[0]
     assert [shape.type for shape in slowed.figure.layout.shapes] == ["line", "line"]
     assert len(slowed.figure.data[0].y) == len(slowed.table) == 10
     steady = worker_page.worker_speed_over_time(of, of.workers[4])
-    assert "No change of speed is sure" in steady.notes[0]
+    assert "No change of speed is significant" in steady.notes[0]
     by_gaps = worker_page.worker_speed(seen)
     assert "gap since the same worker's previous label" in by_gaps.notes[1]
     assert not by_gaps.table["too_fast"].any()
@@ -257,7 +257,7 @@ def test_flagged_workers_are_asked_for_labels_only_if_they_are_to_be() -> None:
     assert "with others, as Overview says" in both.notes[1]
     assert cc.exhibits.next_labels.next_labels(of, 40, workers=("w01", "w02")).table.empty
     honest = cc.exhibits.next_labels.next_labels(of, 40, workers=("w05", "w06"))
-    assert not any("left out" in note for note in honest.notes)
+    assert not any("get no tasks" in note for note in honest.notes)
 
 
 def test_trust_says_what_it_asks_for_and_no_more() -> None:

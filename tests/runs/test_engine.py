@@ -67,7 +67,7 @@ def test_order_of_the_queue(workspace):
         ({"outcome": "stopped", "message": "The engine was stopped."}, "queued", "engine was stopped. It begins"),
         ({"outcome": "failed", "message": "It crashed."}, "failed", "It crashed."),
         ({"outcome": "cancelled", "message": "Cancelled; it hung."}, "cancelled", "it hung"),
-        ({"outcome": "ended"}, "failed", "without its result in the record"),
+        ({"outcome": "ended"}, "failed", "without recording its result"),
     ],
 )
 def test_the_record_after_a_supervisor_is_gone(workspace, note, state, words):

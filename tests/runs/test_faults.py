@@ -97,7 +97,7 @@ def test_killed_training_process(workspace):
     again = at_epoch(workspace, run.id, before.epoch + 3)
     assert again.message.startswith(
         "Its process was killed (SIGKILL), as the system does when memory runs out. "
-        "It goes on from its last checkpoint before epoch"
+        "It continues from its last checkpoint before epoch"
     )
     assert runs.get_run(waiting.id, workspace=workspace).state == "queued"  # it keeps its slot
     measured = runs.curves(run.id, workspace=workspace).query("metric == 'loss'").epoch.tolist()
@@ -134,7 +134,7 @@ def test_killed_worker_and_engine(workspace):
 
         until(runs_again, 150, f"the run goes on after {victim} was killed")
         message = runs.get_run(run.id, workspace=workspace).message
-        assert "goes on from its last checkpoint" in message
+        assert "continues from its last checkpoint" in message
         reached = at_epoch(workspace, run.id, reached + 3).epoch
     assert all(len(processes(workspace, role)) == 1 for role in (ENGINE, WORKER))
 

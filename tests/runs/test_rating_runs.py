@@ -82,7 +82,7 @@ def test_a_cancelled_run_keeps_what_it_learnt_and_goes_on_bit_for_bit(
     monkeypatch.setattr(Recorder, "listen", listen)
     workspace.forget_cancel(run.id)
     store.set_state(run.id, "queued", workspace=workspace)
-    assert train(get_run(run.id)) == FINISHED, "it goes on from its checkpoint"
+    assert train(get_run(run.id)) == FINISHED, "it continues from its checkpoint"
     whole, resumed = train_ratings(read_ratings(folder), seeds=(0, 2), device="cpu", **FAST), ratings_result(run.id)
     np.testing.assert_array_equal(resumed.predictions["selected"], whole.predictions["selected"])
     np.testing.assert_array_equal(resumed.curves["valid_rmse"], whole.curves["valid_rmse"])

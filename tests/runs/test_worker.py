@@ -106,7 +106,7 @@ def test_a_cluster_without_its_key_is_refused(tmp_path):
         cluster_security(workspace, "tls://127.0.0.1:8786")
     (tmp_path / "engine").mkdir()
     (tmp_path / "engine" / "cluster.pem").write_text("not a key")
-    with pytest.raises(DataError, match=r"no key with a certificate.*cluster\.pem"):
+    with pytest.raises(DataError, match=r"not a key with a certificate.*cluster\.pem"):
         run_scheduler(workspace, "127.0.0.1", 0)
 
 

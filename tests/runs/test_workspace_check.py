@@ -207,7 +207,7 @@ def test_a_broken_backup_leaves_nothing(filled: Filled, tmp_path: Path) -> None:
         assert sorted(p.name for p in tmp_path.iterdir() if p.name not in {"workspace"}) == ["all.zip", "other.zip"]
     for content in (b"", whole.read_bytes()[:3000]):
         (tmp_path / "other.zip").write_bytes(content)
-        with pytest.raises(DataError, match="no backup"):
+        with pytest.raises(DataError, match="not a backup"):
             restore_workspace(tmp_path / "other.zip", tmp_path / "new")
     with pytest.raises(CrowdError, match="cannot be read"):
         restore_workspace(tmp_path / "none.zip", tmp_path / "new")

@@ -50,7 +50,7 @@ class Argilla(Reader):
         found = [_responses(record, number, source) for number, record in enumerate(records(source), 1)]
         questions = list(dict.fromkeys(name for given in found for name in given))
         if not questions:
-            raise DataError("No record has a response", "Suggestions alone are no annotations.", file=source.path)
+            raise DataError("No record has a response", "Suggestions alone are not annotations.", file=source.path)
         question = only_question(questions, source, settings, {"task": "id", "worker": "user_id"})
         spans = _are_spans(response.value for given in found for response in given.get(question, ()))
         form = MarkedTexts if spans else Answers

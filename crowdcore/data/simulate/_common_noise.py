@@ -49,8 +49,8 @@ class CommonNoise(ClassSimulation):
     )
     targets: tuple[int, ...] | None = setting(
         None,
-        "Class that each class is taken for",
-        "The class that each class is taken for (itself: never confused), instead of a random pattern.",
+        "Class that each class is confused with",
+        "The class that each class is confused with (itself: never confused), instead of a random pattern.",
     )
     common_strength: Share = setting(
         0.4, "Common strength (share of wrong labels)", "Off-diagonal mass of a row of the common confusion."

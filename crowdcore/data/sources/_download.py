@@ -58,7 +58,7 @@ def download(
         DownloadError: no such file, no connection, a file too large, or another SHA-256 than the known one.
     """
     if urlsplit(url).scheme not in ("http", "https"):
-        raise DownloadError(f"{url} is no http or https address.")
+        raise DownloadError(f"{url} is not an http or https address.")
     target.parent.mkdir(parents=True, exist_ok=True)
     record = _record(target)
     part = _beside(target, ".part")
@@ -71,8 +71,8 @@ def download(
                 if attempt + 1 == attempts:
                     kept = part.stat().st_size if part.is_file() else 0
                     raise DownloadError(
-                        f"{url} could not be fetched completely: {error}. {kept} bytes are kept; "
-                        "run the same command to go on from there."
+                        f"{url} could not be fetched completely: {error}. {kept} bytes are kept; run the same command "
+                        "to resume."
                     ) from error
                 time.sleep(pause * 2**attempt)
         part.replace(target)

@@ -76,7 +76,7 @@ def _answers(path: Path, n_tasks: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
     try:
         table = np.loadtxt(path, ndmin=2)
     except ValueError as error:
-        raise DataError(f"answers.txt is no table of numbers ({error})") from error
+        raise DataError(f"answers.txt is not a table of numbers ({error})") from error
     answers = whole_numbers(table, "answers.txt", -1, len(CLASSES))
     if len(answers) != n_tasks:
         raise DataError(f"answers.txt has {len(answers)} lines, but prepared/labels_train.npy has {n_tasks} tasks")

@@ -66,7 +66,7 @@ def _table(path: Path) -> pd.DataFrame:
     try:
         table = pd.read_csv(need(path, f"music_genre_classification/{path.name}"))
     except (ValueError, pd.errors.ParserError) as error:
-        raise DataError(f"{path.name} is no table ({error})") from error
+        raise DataError(f"{path.name} is not a table ({error})") from error
     if missing := _COLUMNS.get(path.name, {"id", "class"}) - set(table):
         raise DataError(f"{path.name} has no column {', '.join(sorted(missing))}")
     return table
@@ -75,7 +75,7 @@ def _table(path: Path) -> pd.DataFrame:
 def _codes(names: pd.Series[str], file: str) -> np.ndarray:
     codes = pd.Index(CLASSES).get_indexer(pd.Index(names.astype(str).str.strip().str.lower()))
     if (codes < 0).any():
-        raise DataError(f"{file} holds {names[codes < 0].iloc[0]!r}, which is no genre of the dataset")
+        raise DataError(f"{file} holds {names[codes < 0].iloc[0]!r}, which is not a genre of the dataset")
     return np.asarray(codes)
 
 
@@ -83,4 +83,4 @@ def _features(table: pd.DataFrame) -> np.ndarray:
     try:
         return table.drop(columns=["id", "class"]).to_numpy(np.float32)
     except ValueError as error:
-        raise DataError(f"A feature of the songs is no number ({error})") from error
+        raise DataError(f"A feature of the songs is not a number ({error})") from error

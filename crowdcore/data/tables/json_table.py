@@ -37,7 +37,7 @@ class JsonTable(Table):
             raise DataError("There are no records", file=self.path)
         for name in names:
             if not _is_text(name):
-                raise DataError(f"The name {name!r} holds half a surrogate pair, which is no text", file=self.path)
+                raise DataError(f"The name {name!r} holds half a surrogate pair, which is not text", file=self.path)
         self.name_columns(names)
 
     @cached_property
@@ -112,7 +112,7 @@ class JsonTable(Table):
             return pa.array(texts, pa.large_string())
         except UnicodeEncodeError:
             number = next(number for number, text in enumerate(texts, row) if text is not None and not _is_text(text))
-            sentence = "This value holds half a surrogate pair, which is no text"
+            sentence = "This value holds half a surrogate pair, which is not text"
             raise DataError(sentence, file=self.path, row=number, column=name) from None
 
     @property

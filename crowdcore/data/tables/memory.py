@@ -49,7 +49,7 @@ def _levels(frame: pd.DataFrame) -> Iterator[tuple[Any, pd.Series[Any]]]:
 def _text(name: object) -> str:
     text = str(name)
     if any("\ud800" <= c <= "\udfff" for c in text):
-        raise DataError(f"The name {text!r} holds half a surrogate pair, which is no text")
+        raise DataError(f"The name {text!r} holds half a surrogate pair, which is not text")
     return text
 
 

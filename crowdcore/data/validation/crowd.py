@@ -71,7 +71,7 @@ def crowd_findings(tally: Tally, per_task: IntArray, tasks: Arrow, workers: list
     )
     if len(per_task) >= ENOUGH and per_task.max() == 1:
         sentence = f"None of {plural(len(per_task), 'task')} has two labels: agreement cannot be measured"
-        remedy = "If a row's number was taken for the task, name the column of the task with task=…."
+        remedy = "If a row number was read as the task, name the column of the task with task=…."
         findings.append(Finding("no-shared-tasks", "warning", sentence, len(per_task), remedy=remedy))
     if np.count_nonzero(tally.per_class) > 1:
         same = (tally.answers == 1) & (tally.per_worker >= ENOUGH)

@@ -114,7 +114,7 @@ def split_codes(split: Codes, raw: Raw, tasks: TaskList) -> tuple[IntArray, list
         findings.append(make_finding("unknown-split", "change", sentence, numbers, column=column, examples=unknown))
     result, others = per_task(tasks, codes, len(tasks.ids))
     if len(others):
-        sentence = "A task stands in two splits; the first would be taken"
+        sentence = "A task is in two splits; the first would be used"
         numbers = row_numbers(raw, others, raw.tasks)
         findings.append(make_finding("split-contradicts", "change", sentence, numbers, column=column))
     return np.where(result < 0, NO_SPLIT, result).astype(np.int8), findings

@@ -33,7 +33,7 @@ def write_conll(dataset: CrowdDataset, path: str | Path) -> Path:
     header = ["token", *gold, *map(str, dataset.worker_ids)]
     for name in (*header, *dataset.classes, *np.unique(sentences.words.astype("str"))):
         if not name or len(name.split()) != 1 or name != name.strip():
-            raise DataError(f"{name!r} cannot stand in a column: it is empty or holds a blank", "Rename it.")
+            raise DataError(f"{name!r} cannot be written in a column: it is empty or contains a space", "Rename it.")
     pair = dataset.task.astype(np.int64) * dataset.n_workers + dataset.worker
     if len(np.unique(pair)) < len(pair):
         raise DataError(f"A worker of {dataset.name} tagged a token twice", "Read it with repeats='first'.")

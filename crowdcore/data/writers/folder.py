@@ -40,14 +40,14 @@ def write_folder(
         overwrite: replace a folder that is there (only one in our format).
 
     Raises:
-        DataError: the folder exists, or something would not be read back as it is.
+        DataError: the folder exists, or something would not be read back unchanged.
     """
     path = Path(path)
     check_names(dataset, listed=True)
     names = dataset.levels if isinstance(dataset, RatingDataset) else dataset.classes
     bad = next((c for c in names if "\n" in c or "\r" in c or c.lower().startswith(TARGET_MARKS)), None)
     if bad is not None:
-        raise DataError(f"The class name {bad!r} cannot stand in classes.txt", "Rename it.")
+        raise DataError(f"The class name {bad!r} cannot be written to classes.txt", "Rename it.")
     if path.exists() and not (overwrite and path.is_dir() and (path / "classes.txt").is_file()):
         raise DataError(f"{path} exists already", "Pass overwrite=True to replace a dataset folder.")
     if not path.parent.is_dir():

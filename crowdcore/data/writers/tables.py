@@ -138,6 +138,6 @@ def check_names(dataset: CrowdDataset | RatingDataset, listed: bool) -> None:
                 (a for a, b in zip(column.to_pylist(), codes.values.to_pylist(), strict=False) if a != b), column[-1]
             )
             raise DataError(
-                f"The {what} name {str(changed)!r} would not be read back as it is",
+                f"The {what} name {str(changed)!r} would not be read back unchanged",
                 "Names must be distinct, not empty, without surrounding blanks, and in normal form (NFC).",
             )

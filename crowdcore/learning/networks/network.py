@@ -103,7 +103,7 @@ def make_network(training: TrainSettings, input_shape: tuple[int, ...]) -> Netwo
         SettingError: augmentation of inputs that are no images.
     """
     if training.augment != "no" and len(input_shape) != 3:
-        raise SettingError("augment", "be 'no' for inputs that are no images", training.augment)
+        raise SettingError("augment", "be 'no' for inputs that are not images", training.augment)
 
     def network(n_outputs: int) -> nn.Module:
         module = backbones.build(training.backbone, input_shape, n_outputs, training.backbone_settings)

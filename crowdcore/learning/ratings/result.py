@@ -175,7 +175,7 @@ def load_ratings_result(folder: Path | str) -> RatingsResult:
     folder = Path(folder)
     head, arrays, model, curves = Parts.read(folder, "result of ratings")
     if head.pop("format") != _FORMAT:
-        raise DataError("This is no result of ratings that this version of crowdcore can read", file=folder)
+        raise DataError("This is not a result of ratings that this version of crowdcore can read", file=folder)
     parts: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in head.items()}
     parts |= {name: arrays[name] for name in _ARRAYS}
     workers: dict[str, dict[str, AnyArray]] = {at: {} for at in _AT}

@@ -32,7 +32,7 @@ def tagged_spans(
         DataError: the crowd does not tag tokens, the data are others, or no gold is known there.
     """
     if result.fingerprint != dataset.fingerprint:
-        raise DataError(f"The run learnt from other data than {dataset.name} as it is now", "Train again.")
+        raise DataError(f"The run was trained on other data than the present {dataset.name}", "Train again.")
     sentence = None if dataset.sentences is None else dataset.sentences.of_task[result.task]
     return found_spans(replace(result, sentence=sentence), split, at)
 

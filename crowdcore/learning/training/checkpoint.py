@@ -80,7 +80,7 @@ class Checkpoint:
             _flush(self.folder)
         except (OSError, SafetensorError) as error:
             draft.unlink(missing_ok=True)
-            self.note(f"A checkpoint could not be written; an interrupted run would go on from an older one: {error}.")
+            self.note(f"A checkpoint could not be written; an interrupted run would resume from an older one: {error}.")
             return
         for old in sorted(self.folder.glob(GENERATIONS))[:-_KEPT]:
             old.unlink()

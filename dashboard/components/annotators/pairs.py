@@ -22,8 +22,8 @@ def pairs() -> None:
     beyond = int((found.table["q_beyond"] <= exhibits.workers.LEVEL).sum())
     if view.dataset.sentences is not None:
         st.info(
-            "Agreement beyond chance is not tested here: the tokens of a sentence are no independent tasks, so that "
-            "all q values below are too small.",
+            "Agreement beyond chance is not tested here: the tokens of a sentence are not independent tasks, so all q "
+            "values below are too small.",
             icon=":material/info:",
         )
     elif beyond:

@@ -81,7 +81,7 @@ def choose_omega() -> Choice | None:
     names = ", ".join(_recovering("omega"))
     bar = _bar(("omega",))
     run = _run(
-        bar, ("omega",), f"No finished run tells common from individual noise. Methods that do: {as_text(names)}."
+        bar, ("omega",), f"No finished run separates common from individual noise. Methods that do: {as_text(names)}."
     )
     if run is None:
         return None

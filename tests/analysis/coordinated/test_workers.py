@@ -113,7 +113,7 @@ def test_without_gold_nobody_says_what_becomes_right() -> None:
     found = analysis.coordinated_workers(crowd, "majority-vote")
     assert [group.members.tolist() for group in found.groups] == [[0, 1, 2]]
     assert found.frame()[["become right", "become wrong"]].isna().all(axis=None)
-    assert any("stays as it is" in note for note in found.notes)
+    assert any("is not refitted when a group is left out" in note for note in found.notes)
 
 
 def test_workers_in_another_order_make_the_same_groups() -> None:

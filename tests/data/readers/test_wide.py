@@ -164,7 +164,7 @@ def test_columns_that_are_no_workers_are_told_and_left_out_on_acceptance(tmp_pat
     report, asked = changes(tmp_path, text)
     assert asked["columns-left-out"].examples == ASIDE
     told = next(f for f in report.findings if f.code == "worker-columns")
-    assert told.sentence == "2 columns were taken for workers: 'anna', 'ben'"
+    assert told.sentence == "2 columns were read as workers: 'anna', 'ben'"
     assert list(read(tmp_path, text, accept=True).worker_ids) == ["anna", "ben"]
     assert list(read(tmp_path, text, workers=["anna", "majority"]).worker_ids) == ["anna", "majority"]
     assert read(tmp_path, text, gold="gold_standard", workers=["anna", "ben"]).gold.tolist() == [0] * 20

@@ -184,5 +184,5 @@ def test_too_large(server: Server, tmp_path: Path, length: bool) -> None:
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x", "/etc/passwd"])
 def test_only_the_web(tmp_path: Path, url: str) -> None:
-    with pytest.raises(DownloadError, match="no http or https address"):
+    with pytest.raises(DownloadError, match="not an http or https address"):
         download(url, tmp_path / "x")

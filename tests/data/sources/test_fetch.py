@@ -143,7 +143,7 @@ def test_what_is_there_is_not_fetched_again_unless_forced(server: Server, cache:
 def test_interrupted_and_resumed(server: Server, cache: Path) -> None:
     body = archives.tar_gz(archives.labelme()[0])
     served = server.serve(LABELME, body, break_after=[1000, 2000, 3000])
-    with pytest.raises(DownloadError, match=r"6000 bytes are kept; run the same command to go on"):
+    with pytest.raises(DownloadError, match=r"6000 bytes are kept; run the same command to resume"):
         sources.fetch("labelme", url_base=server.url)
     assert not any(cache.glob("*"))
     sources.fetch("labelme", url_base=server.url)

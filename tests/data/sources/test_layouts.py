@@ -31,7 +31,7 @@ np.save(OBJECTS, np.array([{}], dtype=object), allow_pickle=True)
     ("name", "body", "sentence"),
     [
         ("LabelMe/answers.txt", None, "The source lacks answers.txt"),
-        ("LabelMe/answers.txt", b"1 2 x\n", "answers.txt is no table of numbers"),
+        ("LabelMe/answers.txt", b"1 2 x\n", "answers.txt is not a table of numbers"),
         ("LabelMe/answers.txt", b"1 2\n1 2\n", "answers.txt has 2 lines, but prepared/labels_train.npy has 24 tasks"),
         ("LabelMe/answers.txt", b"9 2\n" * 24, "answers.txt must hold whole numbers from -1 to 7"),
         ("LabelMe/answers.txt", b"0.5 2\n" * 24, "answers.txt must hold whole numbers from -1 to 7"),
@@ -54,15 +54,15 @@ def test_labelme_in_another_layout(server: Server, cache: Path, name: str, body:
     ("name", "body", "sentence"),
     [
         ("gold.csv", None, "The source lacks music_genre_classification/music_genre_gold.csv"),
-        ("classification/mturk_answers.csv", b"", "mturk_answers.csv is no table"),
+        ("classification/mturk_answers.csv", b"", "mturk_answers.csv is not a table"),
         ("classification/mturk_answers.csv", b"a,b\n1,2\n", "has no column Answer.pred_label, Input.song, WorkerID"),
         (
             "classification/mturk_answers.csv",
             b"Input.song,WorkerID,Answer.pred_label\nnone.mp3,A,rock\n",
             "names songs that are not in",
         ),
-        ("music_genre_test.csv", b"id,f0,class\nx.mp3,1,polka\n", "holds 'polka', which is no genre"),
-        ("music_genre_test.csv", b"id,f0,class\nx.mp3,loud,rock\n", "A feature of the songs is no number"),
+        ("music_genre_test.csv", b"id,f0,class\nx.mp3,1,polka\n", "holds 'polka', which is not a genre"),
+        ("music_genre_test.csv", b"id,f0,class\nx.mp3,loud,rock\n", "A feature of the songs is not a number"),
     ],
 )
 def test_music_in_another_layout(server: Server, cache: Path, name: str, body: bytes | None, sentence: str) -> None:

@@ -51,7 +51,7 @@ def test_formulas_do_not_reach_a_spreadsheet(crowd, tmp_path):
     ("change", "sentence"),
     [
         ({"classes": ("a", "b", "c", " d")}, "The class name ' d' would not be read back"),
-        ({"classes": ("a", "b", "c", "e\u0301")}, "would not be read back as it is.*NFC"),
+        ({"classes": ("a", "b", "c", "e\u0301")}, "would not be read back unchanged.*NFC"),
         ({"worker_ids": pd.Index(["", *(f"w{i}" for i in range(11))])}, "The worker name '' would not"),
         ({"worker_ids": pd.Index(["w1", *(f"w{i}" for i in range(11))])}, "The worker name"),
     ],
@@ -66,7 +66,7 @@ def test_names_that_would_come_back_changed(crowd, tmp_path, change, sentence):
 
 @pytest.mark.parametrize("name", ["d\ne", "d\re", "# Regression: 0..1", "# sequence"])
 def test_classes_that_their_list_cannot_hold(crowd, tmp_path, name):
-    with pytest.raises(DataError, match=r"The class name .* cannot stand in classes.txt"):
+    with pytest.raises(DataError, match=r"The class name .* cannot be written to classes.txt"):
         write_folder(replace(crowd, classes=(name, "b", "c", "d")), tmp_path / "crowd")
 
 
