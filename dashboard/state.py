@@ -66,6 +66,7 @@ _MANY = {
     *("datasets", "states", "tags", "metric", "axes"),
 }
 _WORKERS = {"worker", "workers", "other", "without", "available"}
+_NAMES = {"true": "class", "given": "class", "worker": "worker", "other": "worker"}
 _FLEETING = ("task",)  # forgotten when a page is opened from the menu
 _SEPARATOR = "\x1f"
 
@@ -89,6 +90,7 @@ def enter(page: str) -> None:
     """Begin a run of ``page``: take over what the address bar says, unless a widget has just changed."""
     arrived = st.session_state.get("page") != page
     st.session_state["page"] = page
+    st.session_state["unknown"] = {}
     here = _written()
     moved = here != st.session_state.get("address")
     st.session_state["moved"] = arrived or moved or st.session_state.get("moved", False)
@@ -132,9 +134,18 @@ def get_many(key: str) -> list[str]:
 
 
 def one_of(key: str, options: Sequence[str]) -> str | None:
-    """The value of ``key`` if it is one of ``options``, else None."""
+    """The value of ``key`` if it is one of ``options``, else None; an unknown name is noted (`unknown_names`)."""
     value = get(key)
-    return value if value in options else None
+    if value in options:
+        return value
+    if value and key in _NAMES:
+        st.session_state.setdefault("unknown", {})[value] = _NAMES[key]
+    return None
+
+
+def unknown_names() -> dict[str, str]:
+    """Names that this run was asked for and that the dataset does not have -> class or worker."""
+    return st.session_state.get("unknown", {})  # type: ignore[no-any-return]
 
 
 def index_of(key: str, options: Sequence[str]) -> int | None:

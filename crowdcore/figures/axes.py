@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,13 +20,19 @@ NAMED = 60  # workers up to which each has a name on the axis
 def named(names: Sequence[object], most: int = 24) -> dict[str, object]:
     """An axis of names, of up to ``most`` characters, at 0, 1, 2, …; of many, small ones of up to 16.
 
-    Names that would look the same show their ends, too.
+    Names that would look the same show their ends, too, or leave out how all of them begin.
     """
     crowded = len(names) > CROWDED
     most = min(most, 16) if crowded else most
-    words = [theme.short(name, most) for name in names]
-    if len(set(words)) < len(set(map(str, names))):
-        words = [theme.short(name, most, end=most // 2) for name in names]
+    texts = list(map(str, names))
+    plain = sorted(map(html.unescape, texts)) or [""]
+    begin = next((k for k, (a, b) in enumerate(zip(plain[0], plain[-1], strict=False)) if a != b), len(plain[0]))
+    ways = (
+        [theme.short(text, most) for text in texts],
+        [theme.short(text, most, end=most // 2) for text in texts],
+        [theme.short(text, most, begin=begin) for text in texts],
+    )
+    words = max(ways, key=lambda way: len(set(way)))  # the first of the best
     ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": words}
     return {**ticks, "tickfont": {"size": 8}} if crowded else ticks
 

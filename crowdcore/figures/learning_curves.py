@@ -44,8 +44,8 @@ class _Line:
 
     @property
     def mark(self) -> tuple[float, float]:
-        """Where the diamond is: the median of the selected epochs, on what was measured."""
-        at = float(np.median(self.selected)) if self.selected is not None else np.nan
+        """Where the diamond is: the (lower) median of the selected epochs, which one seed has, on what was measured."""
+        at = float(np.quantile(self.selected, 0.5, method="lower")) if self.selected is not None else np.nan
         return at, float(np.interp(at, self.band.x, self.band.mean))
 
 

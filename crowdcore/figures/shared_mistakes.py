@@ -90,7 +90,7 @@ def shared_mistakes(
     if hover is not None:
         _underlay(fig, shown, hover)
     if significance and n <= MAX_CELLS:
-        _mark(fig, result.q_value <= level, f"more workers and tasks than chance explains (q ≤ {level:g})", n)
+        _mark(fig, result.q_value <= level, f"shared beyond chance (q ≤ {level:g})", n)
     return fig
 
 

@@ -225,10 +225,11 @@ def legend_below(fig: go.Figure, n_curves: int) -> go.Figure:
     return fig.update_layout(height=380 + 22 * -(-n_curves // 3), legend=legend)
 
 
-def short(name: object, most: int = 24, end: int = 0) -> str:
-    """A name that leaves room for the picture: its first characters and ``end`` last; ``&lt;`` counts as one."""
+def short(name: object, most: int = 24, begin: int = 0, end: int = 0) -> str:
+    """A name that leaves room for the picture: characters from ``begin``, and ``end`` last; ``&lt;`` is one."""
     plain = html.unescape(str(name))
     if len(plain) <= most:
         return str(name)
-    cut = f"{plain[: most - 1 - end]}…{plain[len(plain) - end :]}"
+    rest = f"…{plain[begin:]}" if begin else plain
+    cut = rest if len(rest) <= most else f"{rest[: most - 1 - end]}…{rest[len(rest) - end :]}"
     return html.escape(cut, quote=False) if plain != name else cut

@@ -31,7 +31,7 @@ def behind(view: View, true: str, given: str) -> None:
     if not cell["workers"]:
         st.info("No worker gave this label here. Choose a coloured cell.", icon=":material/touch_app:")
         return
-    sides = {"workers": f"Workers ({cell['workers']})", "tasks": f"Tasks ({cell['tasks']})"}
+    sides = {"workers": f"Workers ({cell['workers']:,})", "tasks": f"Tasks ({cell['tasks']:,})"}
     link("review", REVIEW, true=true, given=given)
     side = state.one_of("behind", list(sides)) or "workers"
     st.segmented_control(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from crowdcore.data import CrowdDataset
 from crowdcore.data.ratings import Labelled
@@ -60,10 +61,13 @@ def page(
     if "page" not in st.session_state:  # a page just loaded shows what there is now, not what another one read before
         forget()
     state.enter(name)
+    above = st.container()  # the page itself
     with refusals():
-        if _sidebar():
+        if _sidebar(above):
             about_numbers = opening.kind(state.get("dataset")) == "ratings"
             (ratings or _of_classes if about_numbers else draw)()
+            with above:
+                _left_out()
         elif without is not None:
             without()
         else:
@@ -98,9 +102,15 @@ def hidden_names() -> bool:
     return state.page() == "report" or (opening.upload_folder(dataset) is not None and not simulated)
 
 
-def _sidebar() -> bool:
-    """Draw the pickers; False while there is no dataset to show."""
-    above = st.container()  # the page itself
+def _left_out() -> None:
+    """What a link names that is not there."""
+    for name, what in state.unknown_names().items():
+        dataset = kept_uploads.title(state.get("dataset"))
+        st.warning(as_text(f"{dataset} has no {what} {name!r}, so that part of the address is left out."))
+
+
+def _sidebar(above: DeltaGenerator) -> bool:
+    """Draw the pickers; False while there is no dataset to show. What takes time is told ``above``."""
     with st.sidebar:
         names = datasets.names()
         dataset = state.chosen("dataset") or datasets.default_dataset()

@@ -26,7 +26,8 @@ def draw() -> None:
 def board() -> None:
     """Heatmap and chosen cell; the most shared mistake until one is chosen."""
     view = looked_at()
-    if len(view.classes) == 2:
+    tested = len(view.classes) > 2
+    if not tested:
         st.info(
             "With two classes every mistake on a class is the same one, so sharing it proves nothing. Who agrees too "
             "much is tested under **Annotators**, view **Pairs**.",
@@ -40,7 +41,7 @@ def board() -> None:
         bound = state.bind("beside", state.one_of("beside", others))
         beside = st.selectbox("Compare with", others, placeholder="Another reference", width=240, **bound)
         bound = state.bind("marks", state.get("marks") != "no", say=("", "no"))
-        marks = st.toggle("Mark mistakes shared beyond chance", **bound)
+        marks = st.toggle("Mark mistakes shared beyond chance", disabled=not tested, **bound)
     grid = st.grid(2, min_column_width=400, gap="small")
     cell = view.class_number(true), view.class_number(given)
     for key, of in (("first", view), ("second", looked_at(beside) if beside else None)):

@@ -53,6 +53,23 @@ def test_an_unknown_reference_gives_way_with_a_warning(crowd_folder: Path) -> No
     assert not test.error
 
 
+@pytest.mark.parametrize(
+    ("page", "address", "told"),
+    [
+        ("mistakes", {"true": "nonsense"}, "crowd has no class 'nonsense'"),
+        ("annotators", {"view": "One worker", "worker": "nobody"}, "crowd has no worker 'nobody'"),
+        ("tasks", {"given": "nonsense"}, "crowd has no class 'nonsense'"),
+    ],
+)
+def test_a_name_in_a_link_that_is_not_there_is_told(
+    page: str, address: dict[str, str], told: str, crowd_folder: Path
+) -> None:
+    test = open_page(page, dataset="crowd", **address)
+    assert told in words(test)
+    assert not test.error
+    assert not open_page(page, dataset="crowd").warning
+
+
 def test_a_fault_is_logged_and_never_shown_as_a_traceback(
     crowd_folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

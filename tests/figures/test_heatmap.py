@@ -47,6 +47,10 @@ def test_many_long_names_are_small_short_and_all_different():
     assert max(map(len, shown)) <= 16
     assert shown[7].startswith("A fami") and shown[7].endswith("s 07")
     assert fig.layout.yaxis.tickfont.size == fig.layout.xaxis.tickfont.size == 8
+    middle = [f"Species number {k:02d} of a family with a long name" for k in range(60)]
+    shown = heatmap(np.eye(60), middle, middle).layout.yaxis.ticktext
+    assert len(set(shown)) == 60
+    assert shown[7] == "…07 of a family…"
     few = heatmap(np.eye(2), names[:2], names[:2]).layout.yaxis
     assert few.ticktext[1].endswith("species 01")
     assert few.tickfont.size is None

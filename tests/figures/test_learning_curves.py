@@ -58,6 +58,13 @@ def test_curves_are_the_means_within_a_band_of_one_deviation(bands):
     assert subtitle(fig) == "mean over seeds ± standard deviation · diamond: median of the selected epochs"
 
 
+def test_the_diamond_is_at_an_epoch_that_a_seed_selected():
+    values = np.array([[0.6, 0.6], [0.9, 0.9], [0.5, 0.5], [0.9, 0.9]])
+    fig = figures.learning_curves([run("one", "conal", values)], "accuracy", selected=[np.array([4, 2])])
+    [mark] = named(fig, "one", "markers")
+    assert (mark.x[0], mark.y[0]) == (2.0, 0.9)
+
+
 def test_no_two_runs_look_alike(bands):
     fig = figures.learning_curves(bands, "accuracy")
     lines = [named(fig, b.name, "lines")[-1].line for b in bands]
