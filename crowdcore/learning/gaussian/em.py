@@ -160,7 +160,7 @@ def _temperature(scores: Tensor, evidence: Tensor) -> float:
     at_once = max(1, _FEW // scores.numel())  # a small crowd's at once: each call costs more than its arithmetic
     likelihood = [
         tasks.mean()
-        for some in scores.new_tensor(_TEMPERATURES).view(-1, 1, 1).split(at_once)
+        for some in torch.split(scores.new_tensor(_TEMPERATURES).view(-1, 1, 1), at_once)
         for tasks in torch.logsumexp(log_softmax(some * scores) + evidence, 2)
     ]
     return _TEMPERATURES[int(torch.stack(likelihood).argmax())]
