@@ -40,8 +40,9 @@ WRONG = {
 CONFIG = """
 [mypy]
 follow_imports = silent
-[mypy-torch.*,torchvision.*,pandas.*,plotly.*,scipy.*,mlflow.*,distributed.*,dask.*,sklearn.*,numba.*]
+[mypy-torch.*,torchvision.*,pandas.*,plotly.*,scipy.*,mlflow.*,distributed.*,dask.*,sklearn.*,numba.*,optuna.*,rich.*]
 follow_imports = skip
+follow_imports_for_stubs = True
 ignore_missing_imports = True
 """
 

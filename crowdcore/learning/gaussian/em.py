@@ -16,6 +16,7 @@ from crowdcore.learning.networks.rows import log_softmax, softmax
 _TEMPERATURES = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 _BALANCING = 15  # steps of the biases towards the wanted class shares
 _ENOUGH = 10_000  # tasks that temperature and biases are found on
+_FEW = 100_000  # numbers
 
 
 class EmOptions(Settings):
@@ -160,7 +161,12 @@ def fit_gaussians(
 def _temperature(scores: Tensor, evidence: Tensor) -> float:
     """The temperature at which features and labels agree best."""
     scores, evidence = _thinned(scores), _thinned(evidence)
-    likelihood = [torch.logsumexp(log_softmax(t * scores) + evidence, 1).mean() for t in _TEMPERATURES]
+    at_once = max(1, _FEW // scores.numel())  # a small crowd's at once: each call costs more than its arithmetic
+    likelihood = [
+        tasks.mean()
+        for some in torch.split(scores.new_tensor(_TEMPERATURES).view(-1, 1, 1), at_once)
+        for tasks in torch.logsumexp(log_softmax(some * scores) + evidence, 2)
+    ]
     return _TEMPERATURES[int(torch.stack(likelihood).argmax())]
 
 
@@ -173,9 +179,9 @@ def _bias(logits: Tensor, evidence: Tensor, balance: float) -> Tensor:
     informed = logits.clone()
     informed[: len(evidence)] += evidence
     informed = _thinned(informed)
-    wanted = (1 - balance) * softmax(informed).mean(0) + balance / n_classes
+    wanted = ((1 - balance) * softmax(informed).mean(0) + balance / n_classes).log()
     for _ in range(_BALANCING):
-        bias = bias + wanted.log() - softmax(informed + bias).mean(0).clamp_min(1e-6).log()
+        bias = bias + wanted - softmax(informed + bias).mean(0).clamp_min(1e-6).log()
     return bias
 
 

@@ -89,6 +89,7 @@ class Chosen:
         return softmax(self.power * self.fit.posterior.clamp_min(1e-300).log())
 
 
+@torch.no_grad()
 def choose_gaussians(problem: Problem, settings: GaussianSettings, network: nn.Module | None = None) -> Chosen:
     """Fit every combination of balance and sharpening that the settings leave open.
 

@@ -33,3 +33,13 @@ def test_values_and_gradients_are_torchs(ours, theirs):
 def test_extreme_rows(ours, theirs):
     x = torch.tensor([[1e4, -1e4, 0.0], [0.0, 0.0, 0.0], [-1e30, -1e30, 1.0]])
     torch.testing.assert_close(ours(x), theirs(x))
+
+
+@pytest.mark.parametrize("ours", [ours for ours, _ in PAIRS])
+def test_without_gradients_the_numbers_are_the_same_alone_and_in_a_stack(ours):
+    x = torch.randn(3, 7, 5, requires_grad=True)
+    with torch.no_grad():
+        assert torch.equal(ours(x), ours(x.detach()))
+        alone, stacked = ours(x), vmap(ours)(x)
+    assert not alone.requires_grad
+    assert torch.equal(alone, ours(x).detach()) and torch.equal(stacked, alone)
