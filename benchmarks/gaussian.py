@@ -2,7 +2,7 @@
 
     CROWDCORE_DATA=<their folder> python -m benchmarks.gaussian [part …] [dataset …] [method …] [seen …] [seeds]
 
-Methods of `accuracy` and `time` are `gaussian-em` (default) and `auto`, each with its usual number of networks or as
+Methods of `accuracy` and `time` are `gaussian-em` (default), `auto` and `dl-em`, the first two with one network or as
 many as `networks=3` says; seen without labels, in `accuracy`, are the features of `no` tasks, those of `validation`, or
 those of `all` tasks (all three, one table each). Rows are selected by `gold` and by `none`, or by what is named.
 
@@ -34,7 +34,7 @@ from crowdcore.learning.training import metrics
 
 HEAD = {"backbone": "mlp", "epochs": 40, "schedule": "cosine", "lr": 0.003}
 SETS = ("labelme", "music", "leaves")
-METHODS = ("gaussian-em", "auto")
+METHODS = ("gaussian-em", "auto", "dl-em")
 UNLABELLED = ("no", "validation", "all")
 SELECTED = ("gold", "none")
 ABLATIONS: Mapping[str, dict[str, Any]] = {
@@ -73,7 +73,7 @@ def trained(
 ) -> list[TrainingResult]:
     """Results of all repetitions."""
     number = next((int(a.partition("=")[2]) for a in sys.argv[1:] if a.startswith("networks=")), None)
-    if number and method in METHODS:
+    if number and method in METHODS[:2]:
         settings["networks"] = number
     return [train(crowd, method, **{**HEAD, **how, **settings}) for crowd, how in folds(name, seeds, select_on)]
 
@@ -134,7 +134,8 @@ def ceiling(sets: Sequence[str], seeds: int, _: Sequence[str]) -> None:
 
 def accuracy_of(name: str, seeds: int, method: str, select: str, unlabelled: str) -> str:
     """The cells of one row."""
-    found = trained(name, seeds, method, select, unlabelled=unlabelled)
+    seen = {} if method == "dl-em" else {"unlabelled": unlabelled}
+    found = trained(name, seeds, method, select, **seen)
     of = [targets_right(r) for r in found]
     together = "–"
     if name != "leaves":
