@@ -170,7 +170,7 @@ def errors_alike(view: RatingView) -> Exhibit:
         table[["worker", "other"]] = pair
     figure = figures.rating_errors_alike(drawable(found, view.workers)) if len(table) else None
     notes = ("Pairs with 10 tasks in common or more whose truth is known.", *_reference(view))
-    if view.truth.name != "gold":
+    if not view.truth.checked:
         notes = (
             "Pairs with 10 tasks in common or more. Without gold, errors are relative to the mean of a task's workers, "
             "three or more, and without each worker's bias; what this mean alone gives independent workers is taken "
