@@ -8,6 +8,8 @@ The model of the tasks is that of `task_types`.
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numba
 import numpy as np
 
@@ -77,7 +79,9 @@ def fill_pairs(
     count = np.zeros((n_workers, 4), np.int64)
     moment = np.zeros((n_workers, 8))
     shared = np.zeros(n_workers, np.int64)  # tasks of the class in hand
-    overlap, other = np.zeros(n_workers), np.zeros(n_workers, np.int64)
+    overlap, ways, other = np.zeros(n_workers), np.zeros((n_workers, 3)), np.zeros(n_workers, np.int64)
+    wrong_size, wrong_crowd = _wrong_labels(row_start, row_true, row_label, row_count, crowd)
+    crowd_alike = _squares(crowd)
     met, met_here = np.empty(n_workers, np.int64), np.empty(n_workers, np.int64)
     foil = np.ones(n_classes)
     for r in range(first, last):
@@ -103,7 +107,15 @@ def fill_pairs(
                         met_here[n_here] = s
                         n_here += 1
                         other[s] = row[k]
-                        overlap[s] = _overlap(mine, row[k], row_start, row_true, row_label, row_count, crowd, drawn)
+                        ways[s] = _ways_alike(mine, row[k], row_start, row_true, row_label, row_count)
+                        overlap[s] = _overlap(
+                            ways[s, 0],
+                            wrong_size[mine],
+                            wrong_size[row[k]],
+                            wrong_crowd[mine] + wrong_crowd[row[k]],
+                            crowd_alike[row_true[mine]],
+                            drawn,
+                        )
                     shared[s] += 1
                     count[s, 0] += 1
                     count[s, 1] += wrong[j] and wrong[k]
@@ -113,8 +125,15 @@ def fill_pairs(
                     if wrong[k]:
                         foil[label[k]] = without / hint[k]
                         seen += foil[label[k]] - without
-                    heard = _toward(mine, foil, row_start, row_true, row_label, row_count)
-                    heard += _toward(row[k], foil, row_start, row_true, row_label, row_count)
+                    if n_wrong == wrong[k]:  # nobody else says what the foil is
+                        heard = min(wrong_size[mine], 1.0) + min(wrong_size[row[k]], 1.0)
+                    else:
+                        heard = _toward(mine, foil, row_start, row_true, row_label, row_count) / max(
+                            wrong_size[mine], 1.0
+                        )
+                        heard += _toward(row[k], foil, row_start, row_true, row_label, row_count) / max(
+                            wrong_size[row[k]], 1.0
+                        )
                     foil[label[k]] = without
                     taken = 1 - alone
                     misled = taken**2 + alone**2 * overlap[s] + taken * alone * heard / max(seen, 1e-300)
@@ -142,9 +161,7 @@ def fill_pairs(
                 p += 1
             for q in range(n_here):
                 s = met_here[q]
-                _add_moments(
-                    row_true[mine], shared[s], mine, other[s], row_start, row_size, row_label, row_count, moment[s]
-                )
+                _add_moments(shared[s], ways[s], row_size[mine], row_size[other[s]], moment[s])
                 shared[s] = 0
         met[:n_met].sort()
         for q in range(n_met):
@@ -164,8 +181,8 @@ def _add_copying(outcome: int, p: float, q: float, right: float, alike: float, m
     q those of either being right.
     """
     right = min(right, 1 - alike)
-    first = np.log(0.5 + 0.5 * max(p * q, right**2) ** 0.5 / max(right, _RAREST))
-    second = np.log(0.5 + 0.5 * max((1 - p) * (1 - q), alike**2) ** 0.5 / alike)
+    first = np.log(0.5 + 0.5 * sqrt(max(p * q, right**2)) / max(right, _RAREST))
+    second = np.log(0.5 + 0.5 * sqrt(max((1 - p) * (1 - q), alike**2)) / alike)
     third = np.log(0.5)
     mean = right * first + alike * second + (1 - right - alike) * third
     a, b, c = first - mean, second - mean, third - mean
@@ -175,39 +192,34 @@ def _add_copying(outcome: int, p: float, q: float, right: float, alike: float, m
 
 
 @_compiled
-def _overlap(
-    mine: int,
-    other: int,
-    row_start: IntArray,
-    row_true: IntArray,
-    row_label: IntArray,
-    row_count: IntArray,
-    crowd: FloatArray,
-    drawn: float,
-) -> float:
+def _wrong_labels(
+    row_start: IntArray, row_true: IntArray, row_label: IntArray, row_count: IntArray, crowd: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """(n_rows,) the wrong labels of each row, and the same with each weighed by its share of the crowd's."""
+    size, weighed = np.zeros(len(row_true)), np.zeros(len(row_true))
+    for r in range(len(row_true)):
+        for k in range(row_start[r], row_start[r + 1]):
+            if row_label[k] != row_true[r]:
+                size[r] += row_count[k]
+                weighed[r] += row_count[k] * crowd[row_true[r], row_label[k]]
+    return size, weighed
+
+
+@_compiled
+def _squares(crowd: FloatArray) -> FloatArray:
+    """(C,) chance that two wrong labels of the crowd are equal, by true class."""
+    alike = np.zeros(len(crowd))
+    for a in range(len(crowd)):
+        for b in range(len(crowd)):
+            alike[a] += crowd[a, b] ** 2
+    return alike
+
+
+@_compiled
+def _overlap(alike: float, first: float, second: float, weighed: float, crowd_alike: float, drawn: float) -> float:
     """Chance that wrong labels of two rows are equal: of their shares, or of those drawn to the crowd's, if larger."""
-    x, y, a = row_start[mine], row_start[other], row_true[mine]
-    alike = first = second = first_crowd = second_crowd = 0.0
-    for k in range(x, row_start[mine + 1]):
-        if row_label[k] != a:
-            first += row_count[k]
-            first_crowd += row_count[k] * crowd[a, row_label[k]]
-    for k in range(y, row_start[other + 1]):
-        if row_label[k] != a:
-            second += row_count[k]
-            second_crowd += row_count[k] * crowd[a, row_label[k]]
-    while x < row_start[mine + 1] and y < row_start[other + 1]:
-        if row_label[x] < row_label[y]:
-            x += 1
-        elif row_label[x] > row_label[y]:
-            y += 1
-        else:
-            if row_label[x] != a:
-                alike += float(row_count[x]) * row_count[y]
-            x += 1
-            y += 1
     own = alike / max(first * second, 1.0)
-    alike += drawn * (first_crowd + second_crowd) + drawn**2 * (crowd[a] ** 2).sum()
+    alike += drawn * weighed + drawn**2 * crowd_alike
     return float(max(own, alike / ((first + drawn) * (second + drawn))))
 
 
@@ -215,31 +227,19 @@ def _overlap(
 def _toward(
     of: int, foil: FloatArray, row_start: IntArray, row_true: IntArray, row_label: IntArray, row_count: IntArray
 ) -> float:
-    """Mean of ``foil`` over a row's wrong labels; 0 without any."""
-    total = n = 0.0
+    """Sum of ``foil`` over a row's wrong labels."""
+    total = 0.0
     for k in range(row_start[of], row_start[of + 1]):
         if row_label[k] != row_true[of]:
             total += row_count[k] * foil[row_label[k]]
-            n += row_count[k]
-    return total / max(n, 1.0)
+    return total
 
 
 @_compiled
-def _add_moments(
-    skipped: int,
-    m: int,
-    mine: int,
-    other: int,
-    row_start: IntArray,
-    row_size: IntArray,
-    row_label: IntArray,
-    row_count: IntArray,
-    moment: FloatArray,
-) -> None:
-    """Add the exact cumulants of labels alike, but the skipped one, among m tasks when both rows are dealt at random.
-
-    The factorial moments of order J are ``(m)_J / ((n)_J (k)_J) * J! [y^J] Π_b Σ_j (n_b)_j (k_b)_j y^j / j!``.
-    """
+def _ways_alike(
+    mine: int, other: int, row_start: IntArray, row_true: IntArray, row_label: IntArray, row_count: IntArray
+) -> tuple[float, float, float]:
+    """How many one, two and three pairs of equal wrong labels there are: ``[y^J] Π_b Σ_j (n_b)_j (k_b)_j y^j / j!``."""
     c1 = c2 = c3 = 0.0
     x, y = row_start[mine], row_start[other]
     while x < row_start[mine + 1] and y < row_start[other + 1]:
@@ -248,7 +248,7 @@ def _add_moments(
         elif row_label[x] > row_label[y]:
             y += 1
         else:
-            if row_label[x] != skipped:
+            if row_label[x] != row_true[mine]:
                 u, v = float(row_count[x]), float(row_count[y])
                 g1 = u * v
                 g2 = g1 * (u - 1) * (v - 1) / 2
@@ -258,9 +258,19 @@ def _add_moments(
                 c1 += g1
             x += 1
             y += 1
+    return c1, c2, c3
+
+
+@_compiled
+def _add_moments(m: int, ways: FloatArray, size: int, other_size: int, moment: FloatArray) -> None:
+    """Add the exact cumulants of equal wrong labels among m tasks when both rows are dealt at random.
+
+    The factorial moments of order J are ``(m)_J / ((n)_J (k)_J) * J!`` times `_ways_alike`.
+    """
+    c1, c2, c3 = ways
     if c1 == 0:
         return
-    n, k = float(row_size[mine]), float(row_size[other])
+    n, k = float(size), float(other_size)
     scale = m / (n * k)
     f1 = scale * c1
     f2 = f3 = 0.0

@@ -17,6 +17,7 @@ from crowdcore.exhibits.view import View, cached
 
 if TYPE_CHECKING:
     from crowdcore.analysis import NextLabels
+    from crowdcore.core.types import BoolArray
 
 BUDGET = 100
 MODEL = (
@@ -71,7 +72,7 @@ def next_labels(
     doubt = acting_together(view, found) if flagged else left_out(view, workers)
     short = f"No more than {plural(len(found.task), 'label')} can be asked for." if len(found.task) < budget else ""
     model = MODEL if view.dataset.sentences is None else f"{MODEL} {WHOLE}"
-    notes = tuple(note for note in (told, doubt, short, model) if note)
+    notes = tuple(note for note in (told, doubt, short, _known_in_words(view), model) if note)
     return Exhibit("next-labels", "Next labels", None, with_words(view.dataset, table), notes, click=click)
 
 
@@ -112,4 +113,21 @@ def _found(
     if not flagged:
         asked &= ~workers_judged(view).accused
     ids = None if asked.all() else [str(name) for name in view.dataset.worker_ids[asked]]
-    return analysis.next_labels(view.dataset, budget, workers=ids, capacity=capacity or None, explore=explore)
+    return analysis.next_labels(
+        view.dataset, budget, workers=ids, capacity=capacity or None, explore=explore, settled=_settled(view)
+    )
+
+
+def _settled(view: View) -> BoolArray:
+    """(n_tasks,) tasks whose gold is known; none where it is known of all, so that it judges labels to come."""
+    known = view.dataset.gold >= 0
+    return known & bool((view.dataset.annotated & ~known).any())
+
+
+def _known_in_words(view: View) -> str:
+    noun, known, settled = view.dataset.task_noun, (view.dataset.gold >= 0).sum(), _settled(view).sum()
+    if not known:
+        return ""
+    if settled:
+        return f"No label is asked for the {settled:,} {noun}s whose gold is known."
+    return f"Gold is known of every labelled {noun}, and is not used: labels are asked for as if it were not."

@@ -170,7 +170,7 @@ def errors_alike(view: RatingView) -> Exhibit:
         table[["worker", "other"]] = pair
     figure = figures.rating_errors_alike(drawable(found, view.workers)) if len(table) else None
     notes = ("Pairs with at least 10 common tasks whose truth is known.", *_reference(view))
-    if view.truth.name != "gold":
+    if not view.truth.checked:
         notes = (
             "Pairs with at least 10 common tasks. Without gold, errors are relative to the mean of a task's three or "
             "more workers and without each worker's bias; the correlation that this mean gives independent workers is "

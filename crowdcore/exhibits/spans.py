@@ -13,7 +13,7 @@ from crowdcore.analysis.sequences.span_crowd import BOUNDARY
 from crowdcore.core.types import IntArray
 from crowdcore.data.tags import find_spans, need_tags
 from crowdcore.exhibits.exhibit import Exhibit
-from crowdcore.exhibits.mistakes import shared_mistakes
+from crowdcore.exhibits.mistakes import LEVEL, shared_mistakes
 from crowdcore.exhibits.tasks import task_number
 from crowdcore.exhibits.view import View, cached
 
@@ -52,8 +52,10 @@ def span_types(view: View) -> Exhibit:
     """Which entity types do workers take for which? Share of workers behind each confusion of true spans."""
     spans = view.of(analysis.span_crowd, "type")
     truth = analysis.Reference(view.reference, spans.gold)
-    made = shared_mistakes(View(spans, truth, view.hidden))
-    return replace(made, name="span-types", title="Types confused with others", click=None)
+    of, title = View(spans, truth, view.hidden), "Types confused with others"
+    made, found = shared_mistakes(of), of.drawable(of.of(analysis.shared_mistakes))
+    figure = figures.shared_mistakes(found, level=LEVEL, title=title)
+    return replace(made, name="span-types", title=title, figure=figure, click=None)
 
 
 @cached

@@ -7,7 +7,7 @@ import pytest
 
 from crowdcore.core.errors import DataError
 from crowdcore.data import simulate
-from crowdcore.exhibits import planted_ratings, planted_tags, view
+from crowdcore.exhibits import planted_ratings, planted_tags, spans, view
 from crowdcore.exhibits.glossary import meaning
 from tests.rated_crowd import rated_crowd
 
@@ -52,3 +52,9 @@ def test_aggregators_of_sequences_recover_the_kinds_of_errors() -> None:
     np.testing.assert_allclose(rates["missed %, recovered"], rates["missed %"], atol=5)
     figure = planted_tags.recovered_tags(seen, "gold", "w1").figure
     assert [a.text for a in figure.layout.annotations if "error" in a.text][-1] == "<b>gold<br>error 0.000</b>"
+
+
+def test_the_figure_of_types_is_called_as_its_page_calls_it() -> None:
+    shown = spans.span_types(view(simulate.spans()))
+    assert shown.figure is not None
+    assert shown.figure.layout.title.text == shown.title == "Types confused with others"

@@ -280,3 +280,17 @@ def test_tasks_that_lose_their_only_label_are_told_beside_labels_that_change() -
         "1 task loses its only label without"
         in worker_page.worker_verdict(seen, seen.workers[worker]).table["without"].iloc[0]
     )
+
+
+def test_no_label_is_asked_for_tasks_whose_gold_is_known() -> None:
+    crowd = honest_crowd(0)
+    known = np.arange(crowd.n_tasks) % 2 == 0
+    some = replace(crowd, gold=np.where(known, crowd.gold, -1))
+    asked = cc.exhibits.next_labels.next_labels(view(some, "majority-vote"), 60)
+    assert not known[asked.table.index].any()
+    assert "No label is asked for the 125 tasks whose gold is known." in asked.notes
+    every = cc.exhibits.next_labels.next_labels(view(crowd, "majority-vote"), 60)
+    assert len(every.table) == 60
+    assert any(note.startswith("Gold is known of every labelled task, and is not used") for note in every.notes)
+    none = cc.exhibits.next_labels.next_labels(view(replace(crowd, gold=None), "majority-vote"), 60)
+    assert not any("old is known" in note for note in none.notes)

@@ -28,6 +28,7 @@ from crowdcore.analysis.workers.answer_times import answer_times
 from crowdcore.analysis.workers.quality import wilson
 from crowdcore.core.types import AnyArray, BoolArray, FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
+from crowdcore.data.report import plural
 
 NOBODY: IntArray = np.empty(0, np.int64)
 _LEVEL = 0.05  # of verdicts
@@ -169,7 +170,7 @@ class Measures:
         labelled = int((n > 0).sum())
         few = 100 * float(((n > 0) & (n < self.rules.labels_per_task)).sum()) / max(labelled, 1)
         return Measured(
-            few, few, few, f"{labelled:,} labelled tasks, {self.rules.labels_per_task} labels wanted of each"
+            few, few, few, f"{plural(labelled, 'labelled task')}, {self.rules.labels_per_task} labels wanted of each"
         )
 
     def smallest_class_percent(self) -> Measured:
@@ -185,9 +186,7 @@ class Measures:
         if not self.dataset.has_gold:
             return _nothing("There is no gold")
         found = judge(self.dataset, aggregation.get(self.rules.aggregator).fit(self.dataset))
-        return self._share_of_tasks(
-            found.accuracy, found.n_judged, f"tasks with gold, labels by {self.rules.aggregator}"
-        )
+        return self._share_of_tasks(found.accuracy, found.n_judged, f" with gold, labels by {self.rules.aggregator}")
 
     def annotation_accuracy_percent(self) -> Measured:
         """Labels that are the gold one, with a bootstrap over tasks."""
@@ -216,12 +215,12 @@ class Measures:
 
     def _class(self, number: int) -> Measured:
         tasks, of = self._class_tasks[number], self._class_tasks.sum()
-        words = f"tasks; “{self.dataset.classes[number]}” by {self.truth.name}"
+        words = f"; “{self.dataset.classes[number]}” by {self.truth.name}"
         return self._share_of_tasks(tasks / of, of, words, self.dataset.n_classes)
 
     def _share_of_tasks(self, share: float, n: float, words: str, at_once: int = 1) -> Measured:
         low, high = wilson(np.array(share), np.array(float(n)), 1 - (1 - self.rules.level) / at_once)
-        return Measured(100 * share, 100 * float(low), 100 * float(high), f"{n:,.0f} {words}")
+        return Measured(100 * share, 100 * float(low), 100 * float(high), plural(round(n), "task") + words)
 
     def _share_of_labels(self, right: FloatArray, words: str, workers: IntArray = NOBODY) -> Measured:
         """Share of ones among the known (1, 0, NaN), resampled over tasks of one pattern at a time."""
@@ -244,7 +243,7 @@ class Measures:
             return _nothing(f"No worker has {least} labels")
         unknown = judged & ~named & ~seen
         low, open_ = 100 * float((named & judged).sum()) / n, 100 * float(unknown.sum()) / n
-        words = f"{n:,} workers with {least} labels or more"
+        words = f"{plural(n, 'worker')} with {least} labels or more"
         words += f"; of {int(unknown.sum()):,} of them the data do not tell" if open_ else ""
         needed = self.dataset.n_annotations + float(missing[unknown].sum())
         return Measured(low, low, low + open_, words, np.flatnonzero(named & judged), needed, lacks if open_ else "")
@@ -253,7 +252,7 @@ class Measures:
 def _coefficient(found: Coefficient, scale: float) -> Measured:
     value, low, high = (scale * x for x in (found.value, found.low, found.high))
     state = found.state[:1].upper() + found.state[1:]
-    return Measured(value, low, high, f"{found.tasks:,} tasks with two labels or more", lacks=state)
+    return Measured(value, low, high, f"{plural(found.tasks, 'task')} with two labels or more", lacks=state)
 
 
 def _nothing(lacks: str) -> Measured:

@@ -68,6 +68,7 @@ def next_labels(
     explore: float = 0.0,
     fit: AggregationResult | None = None,
     open_pairs: BoolArray | None = None,
+    settled: BoolArray | None = None,
 ) -> NextLabels:
     """Spend a budget of labels where they are expected to tell most.
 
@@ -92,6 +93,7 @@ def next_labels(
         fit: a fit with confusions and counts; default: five iterations of `PooledDawidSkene`, as where labels are few
             EM run to its end drifts away from the votes.
         open_pairs: (n_tasks, n_workers) pairs that may be asked; default: all without a label.
+        settled: (n_tasks,) tasks whose class is known otherwise: not asked for; default: none.
 
     Returns:
         At most ``budget`` assignments; fewer where no pair is left.
@@ -122,6 +124,7 @@ def next_labels(
     may[dataset.task, dataset.worker] = False
     may &= left > 0
     held_back = ~dataset.annotated & (dataset.split > SPLITS.index("train"))
+    held_back |= False if settled is None else settled
     may[held_back] = False
     told = _information(q[:, None], confusion) + explore * q @ learnt.T
     told[~may] = -np.inf

@@ -208,12 +208,17 @@ def _labels(dataset: CrowdDataset, truth: Reference) -> Labels:
     kept = kept[truth.labels[dataset.task[kept]] >= 0]
     task, worker, label = (x[kept].astype(np.int64) for x in (dataset.task, dataset.worker, dataset.label))
     true = truth.labels[task].astype(np.int64)
-    key, row, size = np.unique(worker * n + true, return_inverse=True, return_counts=True)
-    cell, count = np.unique(row * n + label, return_counts=True)
-    start = np.searchsorted(cell // n, np.arange(len(key) + 1))
+    key = worker * n + true
+    every = np.bincount(key, minlength=dataset.n_workers * n)
+    occurs = np.flatnonzero(every)
+    row = (np.cumsum(every > 0) - 1)[key]
+    cells, cell, count = np.unique(row * n + label, return_inverse=True, return_counts=True)
+    start = np.searchsorted(cells // n, np.arange(len(occurs) + 1))
     task_start = np.searchsorted(task, np.arange(dataset.n_tasks + 1))
     wrong = (label != true).astype(np.int64)
-    return Labels(task_start, task, worker, label, wrong, row, key % n, size, start, cell % n, count, n)
+    return Labels(
+        task_start, task, worker, label, wrong, row, occurs % n, every[occurs], cell, start, cells % n, count, n
+    )
 
 
 def _tail(alike: IntArray, both: IntArray, moments: FloatArray, mean: FloatArray) -> FloatArray:

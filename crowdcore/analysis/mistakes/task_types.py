@@ -34,6 +34,7 @@ class Labels:
         row: (A,) row of each annotation.
         row_true: (n_rows,) its true class.
         row_size: (n_rows,) its labels.
+        cell: (A,) where each annotation is in ``row_label``.
         row_start: (n_rows + 1,) into ``row_label`` and ``row_count``: the distinct labels and their numbers.
         n_classes: C.
     """
@@ -46,6 +47,7 @@ class Labels:
     row: IntArray
     row_true: IntArray
     row_size: IntArray
+    cell: IntArray
     row_start: IntArray
     row_label: IntArray
     row_count: IntArray
@@ -118,6 +120,5 @@ def _chances(beta: FloatArray) -> FloatArray:
 
 def _hints(of: Labels, n_wrong: FloatArray, crowd: FloatArray) -> FloatArray:
     """``(φ / u + 1 - φ) / (1 - φ)`` with u the worker's share of the label, drawn to the crowd's."""
-    of_cell = np.unique(of.row * of.n_classes + of.label, return_inverse=True)[1]
-    u = (of.row_count[of_cell] + DRAWN * crowd[of.row_true[of.row], of.label]) / (n_wrong[of.row] + DRAWN)
+    u = (of.row_count[of.cell] + DRAWN * crowd[of.row_true[of.row], of.label]) / (n_wrong[of.row] + DRAWN)
     return np.asarray(((1 - ALONE) / np.where(of.wrong > 0, u, 1.0) + ALONE) / ALONE)

@@ -67,7 +67,7 @@ def rating_pairs(dataset: RatingDataset, truth: RatingTruth, min_overlap: int = 
     variance = [rated[k + k] - rated[k] ** 2 for k in "ab"]
     with np.errstate(divide="ignore", invalid="ignore"):
         kappa = 1 - difference / (variance[0] + variance[1] + (rated["a"] - rated["b"]) ** 2)
-    if truth.name == "gold":
+    if truth.checked:
         r, z = _fisher(dataset, chosen, dataset.rating[chosen] - truth.compared[chosen], min_overlap)
     else:
         r, z = _beyond_independence(residuals(dataset, chosen), dataset, a, b, min_overlap)
@@ -77,7 +77,7 @@ def rating_pairs(dataset: RatingDataset, truth: RatingTruth, min_overlap: int = 
     if tested.any():
         q[tested] = benjamini_hochberg(p[tested])
     ids = tuple(map(str, dataset.worker_ids))
-    compared = truth.name if truth.name == "gold" else "mean"
+    compared = truth.name if truth.checked else "mean"
     return RatingPairs(ids, compared, a, b, n, np.sqrt(np.maximum(difference, 0)), kappa, r, p, q)
 
 

@@ -26,6 +26,7 @@ class SharedBias:
 
     Attributes:
         reference: what was taken for the truth.
+        checked: whether that is gold.
         level: of the intervals.
         edges: (n_bins + 1,) of the bins.
         bias: mean of rating − truth, in the unit of the ratings.
@@ -40,6 +41,7 @@ class SharedBias:
     """
 
     reference: str
+    checked: bool
     level: float
     edges: FloatArray
     bias: FloatArray
@@ -67,7 +69,7 @@ class SharedBias:
 
     def sentence(self) -> str:
         """Where the crowd overrates and underrates, in words."""
-        if self.reference != "gold":
+        if not self.checked:
             return NO_GOLD
         shared = np.nan_to_num(self.q_value, nan=1.0) <= 1 - self.level
         told = []
@@ -124,13 +126,13 @@ def shared_bias(dataset: RatingDataset, truth: RatingTruth, bins: int = 10, leve
         error_of_mean = np.sqrt(variance)
         half = stats.t.ppf((1 + level) / 2, df) * error_of_mean
         p = 2 * stats.t.sf(np.abs(bias) / error_of_mean, df)
-    p[(effective < FEW_WORKERS) | (tasks < FEW_TASKS) | (truth.name != "gold")] = np.nan
+    p[(effective < FEW_WORKERS) | (tasks < FEW_TASKS) | (not truth.checked)] = np.nan
     tested = ~np.isnan(p)
     q = np.full(bins, np.nan)
     if tested.any():
         q[tested] = benjamini_hochberg(p[tested])
     return SharedBias(
-        *(truth.name, level, edges, bias, bias - half, bias + half, n, tasks, workers, effective),
+        *(truth.name, truth.checked, level, edges, bias, bias - half, bias + half, n, tasks, workers, effective),
         *(signs.sum(1) / np.where(workers > 0, workers, np.nan), p, q, _smoothed(bias, n)),
     )
 

@@ -27,6 +27,11 @@ class RatingTruth:
     compared: FloatArray
     note: str = ""
 
+    @property
+    def checked(self) -> bool:
+        """Whether it is gold, and not inferred from the ratings that are judged by it."""
+        return self.name == "gold"
+
 
 def rating_truth(dataset: RatingDataset, reference: str = "gold") -> RatingTruth:
     """The reference of that name.

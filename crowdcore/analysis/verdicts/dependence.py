@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
-from scipy.special import softmax
 
 from crowdcore.aggregation._dependence import beyond_independent
 from crowdcore.analysis.workers.confusion import row_shares
-from crowdcore.core.kernels import soft_confusion_counts
+from crowdcore.core.kernels import soft_confusion_counts, softmax_rows
 from crowdcore.core.types import FloatArray
 from crowdcore.data.dataset import CrowdDataset
 
@@ -33,28 +34,30 @@ class Evidence:
     """
 
     def __init__(self, dataset: CrowdDataset, log_confusion: FloatArray) -> None:
-        task, n = dataset.task, dataset.n_annotations
-        order = np.lexsort((dataset.label, task))
-        new = np.diff(task * dataset.n_classes + dataset.label[order], prepend=-1) != 0
-        first = np.flatnonzero(new)
-        equal = np.diff(first, append=n)
-        mean = np.add.reduceat(log_confusion[order], first, axis=0) / equal[:, None] if n else log_confusion
-        self._chance = np.repeat(np.exp(mean), equal, axis=0)
-        self._earlier = (np.arange(n) - np.repeat(first, equal))[:, None]
-        self._annotated, self._start = dataset.annotated, dataset.task_start[:-1][dataset.annotated]
+        from crowdcore.core import kernels_beliefs_numba as loops  # compiled loops are loaded when needed
+
+        self._loops, self._dataset, self._log_confusion = loops, dataset, log_confusion
+        self._independent = np.full((dataset.n_tasks, log_confusion.shape[1]), np.nan)
+        loops.add_up(dataset.task_start, log_confusion, self._independent)
 
     def log(self, dependence: float) -> FloatArray:
         """(n_tasks, C) log-likelihoods but for a constant of each task; NaN without labels."""
-        out = np.full((len(self._annotated), self._chance.shape[1]), np.nan)
-        if len(self._start):
-            urn = (1 - dependence) * self._chance
-            urn += dependence * self._earlier
-            out[self._annotated] = np.add.reduceat(np.log(urn, out=urn), self._start, axis=0)
+        if dependence == 0:
+            return self._independent
+        out = np.full_like(self._independent, np.nan)
+        self._loops.log_urns(self._dataset.task_start, *self._equal_labels, dependence, out)
         return out
 
     def beliefs(self, dependence: float, log_prior: FloatArray) -> FloatArray:
         """(n_tasks, C) probabilities of the classes, with the log class shares (C,) or (n_tasks, C)."""
-        return np.asarray(softmax(self.log(dependence) + log_prior, axis=1))
+        scores = self.log(dependence) + log_prior
+        softmax_rows(scores)
+        return scores
+
+    @cached_property
+    def _equal_labels(self) -> tuple[FloatArray, FloatArray]:
+        of = self._dataset
+        return self._loops.equal_labels(of.task_start, of.label, self._log_confusion, of.n_classes)
 
 
 def agreement_beyond(dataset: CrowdDataset, posterior: FloatArray) -> float:
@@ -85,8 +88,10 @@ def agreement_beyond(dataset: CrowdDataset, posterior: FloatArray) -> float:
     weight = np.take_along_axis(q, top, 1)
     shares = counts[dataset.worker[rows, None], top]  # (annotations, likely, C)
     shares[np.arange(len(rows)), :, dataset.label[rows]] -= weight
-    total = shares.sum(2, keepdims=True)
-    shares = np.where(total > _ENOUGH, shares / np.maximum(total, _ENOUGH), crowd[top])
+    total = shares.sum(2)
+    few = total <= _ENOUGH
+    shares /= np.maximum(total, _ENOUGH)[:, :, None]
+    shares[few] = crowd[top[few]]
     number, likeliest = (np.cumsum(several) - 1)[task[rows]], np.flatnonzero(np.diff(task[rows], prepend=-1))
     beyond, room = beyond_independent(number, dataset.label[rows], shares, weight[likeliest], n_classes)
     all_room = 1 + room.sum()  # one pair more, for crowds without any mistake

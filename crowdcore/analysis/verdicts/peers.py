@@ -9,7 +9,7 @@ import numpy as np
 from crowdcore.analysis.reference import Reference
 from crowdcore.analysis.verdicts.dependence import Evidence, dependence_left
 from crowdcore.analysis.workers.confusion import refuse_beyond, row_shares
-from crowdcore.core.kernels import confusion_counts, soft_confusion_counts, softmax_rows, vote_counts
+from crowdcore.core.kernels import confusion_counts, soft_confusion_counts, vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 from crowdcore.data.report import plural
@@ -78,6 +78,8 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | No
     Raises:
         DataError: arrays of annotations times classes that do not fit.
     """
+    from crowdcore.core.kernels_beliefs_numba import judges  # compiled loops are loaded when needed
+
     n_classes, n_workers = dataset.n_classes, dataset.n_workers
     refuse_beyond(
         6 * 8 * dataset.n_annotations * n_classes,
@@ -96,7 +98,7 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | No
     rows = (counts + _SHRINKAGE * pooled) / (counts.sum(2, keepdims=True) + _SHRINKAGE)
     log_confusion, log_prior = np.log(rows), np.log(counts.sum((0, 2)) + _FLOOR)
     own = log_confusion.transpose(0, 2, 1)[worker, label]
-    without, log_prior_without = _taken_out(*labels, own, counts, truth)
+    without, log_prior_without = _taken_out(once, own, counts, truth)
     log_prior_without += log_prior
     evidence, elsewhere = Evidence(once, own), Evidence(once, without)
     if dependence is None:
@@ -106,9 +108,7 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | No
         judge = np.where(known[:, None] >= 0, np.arange(n_classes) == known[:, None], np.nan)
         sentence = by_gold(dataset, truth)
     else:
-        beliefs = (evidence.log(0.0) + log_prior)[task] - own
-        softmax_rows(beliefs)
-        judge = np.where(once.labels_per_task[task, None] > 1, beliefs, np.nan)
+        judge = judges(once.task_start, evidence.log(0.0) + log_prior, own)
         sentence = BY_PEERS.format(name=truth.name)
     crowd = evidence.beliefs(dependence, log_prior)
     held_out = elsewhere.beliefs(dependence, log_prior_without)
@@ -116,27 +116,20 @@ def peer_beliefs(dataset: CrowdDataset, truth: Reference, dependence: float | No
 
 
 def _taken_out(
-    task: IntArray, worker: IntArray, label: IntArray, own: FloatArray, counts: FloatArray, truth: Reference
+    once: CrowdDataset, own: FloatArray, counts: FloatArray, truth: Reference
 ) -> tuple[FloatArray, FloatArray]:
     """``own`` (A, C) if its task is not counted, and (n_tasks, C) what that changes the log prior by."""
-    n_tasks, n_classes = len(truth.labels), counts.shape[1]
+    from crowdcore.core.kernels_beliefs_numba import without_task
+
     if truth.posterior is None:
-        q = (np.arange(n_classes) == truth.labels[:, None]).astype(np.float64)
+        q = (np.arange(once.n_classes) == truth.labels[:, None]).astype(np.float64)
     else:
         q = np.nan_to_num(truth.posterior)
-    votes, crowd = vote_counts(task, label, n_tasks, n_classes), counts.sum(0)
-    size, of_class = votes.sum(1), crowd.sum(1)
-    one, true = np.nonzero((q > _LEAST)[task])  # other rows of the confusions do not contain the task
-    i, given = task[one].astype(np.int64), label[one]
-    cell, row = i * n_classes + true, worker[one].astype(np.int64) * n_classes + true
-    share, labels = q.take(cell), size[i]
-    pooled = (crowd.take(true * n_classes + given) - share * votes.take(i * n_classes + given) + _FLOOR) / (
-        of_class[true] - share * labels + _FLOOR * n_classes
-    )
-    n, total = counts.take(row * n_classes + given), counts.sum(2).take(row)
-    without = own.copy()
-    without[one, true] = np.log((n - share + _SHRINKAGE * pooled) / (total - share + _SHRINKAGE))
-    return without, np.log1p(-q * size[:, None] / (of_class + _FLOOR))
+    votes, crowd = vote_counts(once.task, once.label, once.n_tasks, once.n_classes), counts.sum(0)
+    of_class = crowd.sum(1)
+    given = once.task_start, once.worker, once.label, own, q, votes
+    without = without_task(*given, counts, counts.sum(2), crowd, of_class, _LEAST, _FLOOR, _SHRINKAGE)
+    return without, np.log1p(-q * once.labels_per_task[:, None] / (of_class + _FLOOR))
 
 
 def by_gold(dataset: CrowdDataset, truth: Reference) -> str:

@@ -205,3 +205,12 @@ def test_of_tokens_nobody_says_that_no_worker_depends_on_another() -> None:
     [found] = cc.check(cc.data.simulate.spans(n_sentences=60), {"max_dependent_workers_percent": 0.0}).outcomes
     assert found.verdict == "underpowered"
     assert "tokens of a sentence are not independent tasks" in found.sentence
+
+
+def test_one_task_is_one_task() -> None:
+    crowd = cc.from_frame(pd.DataFrame({"task": ["a", "a"], "worker": ["r", "s"], "label": ["x", "x"]}))
+    limits = {"max_tasks_with_few_labels_percent": 0.0, "max_class_percent": 100.0, "min_raw_agreement_percent": 0.0}
+    told = " ".join(outcome.sentence for outcome in cc.check(crowd, limits).outcomes)
+    assert "1 task" in told
+    assert "1 tasks" not in told
+    assert "1 labelled tasks" not in told

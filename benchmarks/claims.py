@@ -1,0 +1,131 @@
+"""How often do the pages say of an honest crowd what is not so, one function per claim?
+
+Honest crowds (`benchmarks.verdicts`): everybody knows something, nobody copies, drifts or pushes a mistake, and wrong
+labels fall on the wrong classes at random or on a foil of the task's own. So every worker who is accused, every shared
+cell, pair, group, change and failed rule below is false. Aim: at most 5 % of crowds (two standard errors granted) for
+each claim, whatever the reference.
+
+``python -m benchmarks.claims [CROWDS] [FIRST SEED] [REFERENCE …] [KIND …]``; 50 crowds of each kind by default, with
+`auto`, the default without gold.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks.rounds import two_rounds
+from benchmarks.verdicts import HONEST, honest_crowd
+from crowdcore import analysis, exhibits
+from crowdcore.exhibits import check, coordinated, verdicts, worker_page, workers
+from crowdcore.exhibits.view import View
+
+LEVEL = 0.05
+RULES = (
+    "max_dependent_workers_percent",
+    "max_shared_mistakes",
+    "max_drifting_workers_percent",
+    "max_spamming_workers_percent",
+)
+"""Those that no honest crowd fails; the others are about its tasks and its (made) times."""
+
+
+def removed(view: View) -> bool:
+    """Overview: a worker is no better than guessing."""
+    return bool((verdicts.workers_judged(view).verdict == "remove").any())
+
+
+def together(view: View) -> bool:
+    """Overview: a worker copies, or acts with others."""
+    return bool(verdicts.workers_judged(view).together.any())
+
+
+def drifts(view: View) -> bool:
+    """Overview: a worker became worse."""
+    return bool(verdicts.workers_judged(view).drifts.any())
+
+
+def trained(view: View) -> bool:
+    """Overview: a worker makes one mistake again and again."""
+    return bool(verdicts.workers_judged(view).train.any())
+
+
+def shared(view: View) -> bool:
+    """Shared mistakes: workers share a mistake beyond chance."""
+    return bool(verdicts.is_shared(verdicts.shared(view)).any())
+
+
+def pairs(view: View) -> bool:
+    """Pairs: two workers agree more than their skills and the tasks explain."""
+    return bool((workers.worker_pairs(view).table["q_beyond"] <= LEVEL).any())
+
+
+def in_groups(view: View) -> bool:
+    """Coordinated workers: there is a group."""
+    return bool(coordinated.coordinated(view).groups)
+
+
+def told_of_one(view: View) -> bool:
+    """One worker: a shared confusion, or answers that became faster, slower or too fast."""
+    speed = worker_page.worker_speed(view).table
+    unusual = any(column in speed and speed[column].any() for column in ("too_fast",))
+    changed = "changed after" in speed and speed["changed after"].notna().any()
+    several = any(worker_page.shared_confusion(view, r) is not None for r in range(len(view.workers)))
+    return bool(unusual or changed or several)
+
+
+def set_apart(view: View) -> bool:
+    """Annotators: a mistake sets a group apart."""
+    return any(note.startswith("“") for note in workers.worker_groups(view).notes)
+
+
+def rules_failed(view: View) -> bool:
+    """Check: a rule about what workers do has failed."""
+    table = check.check(view).table
+    return bool((table["rule"].isin(RULES) & (table["verdict"] == "fail")).any())
+
+
+CLAIMS: tuple[Callable[[View], bool], ...] = (
+    removed,
+    together,
+    drifts,
+    trained,
+    shared,
+    pairs,
+    in_groups,
+    told_of_one,
+    set_apart,
+    rules_failed,
+)
+
+
+def claims(kind: str, seed: int, reference: str) -> list[bool]:
+    """Whether each claim is made of one crowd, and last, whether its two rounds differ."""
+    settings = HONEST[kind]
+    view = exhibits.view(honest_crowd(seed, **settings), reference)
+    rounds = analysis.rounds(two_rounds(seed, "tasks", settings), reference, by="round")
+    return [*(claim(view) for claim in CLAIMS), bool(rounds.alarm)]
+
+
+def main() -> int:
+    numbers = [int(word) for word in sys.argv[1:3]]
+    crowds, first = [*numbers, *(50, 0)[len(numbers) :]]
+    kinds = [word for word in sys.argv[3:] if word in HONEST] or [*HONEST]
+    references = [word for word in sys.argv[3:] if word not in HONEST] or ["auto"]
+    names = [claim.__name__.replace("_", " ") for claim in CLAIMS] + ["two rounds"]
+    print(f"| {crowds} honest crowds of each kind | reference | " + " | ".join(names) + " |")
+    print("|---|---|" + "--:|" * len(names))
+    worst, bound = 0.0, LEVEL + 2 * np.sqrt(LEVEL * (1 - LEVEL) / crowds)
+    for kind in kinds:
+        for reference in references:
+            shares = np.mean([claims(kind, seed, reference) for seed in range(first, first + crowds)], 0)
+            worst = max(worst, shares.max())
+            print(f"| {kind} | {reference} | " + " | ".join(f"{share:.2f}" for share in shares) + " |", flush=True)
+    print(f"Worst share: {worst:.2f} (at most {bound:.2f})")
+    return int(worst > bound)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
