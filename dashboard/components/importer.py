@@ -202,7 +202,8 @@ def report(found: Import | RatingImport, path: str) -> None:
     elif open_questions(told):
         st.info("Nothing is dropped or merged yet. Below: names that may be the same.", icon=":material/call_merge:")
     else:
-        st.success("Nothing would be dropped or merged.", icon=":material/check_circle:")
+        what = "No label" if told.unusable else "Nothing"
+        st.success(f"{what} would be dropped or merged.", icon=":material/check_circle:")
     for finding in told.unusable:
         unusable(finding)
     others = told.frame()

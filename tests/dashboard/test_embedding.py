@@ -17,10 +17,12 @@ from tests.dashboard.app_page import button, open_page, words
 from tests.data.pictures import write_pictures
 
 
-def photo_archive(folder: Path, n_tasks: int) -> bytes:
-    """A ZIP of votes.csv and the pictures that its column ``image`` names."""
+def photo_archive(folder: Path, n_tasks: int, damaged: bool = False) -> bytes:
+    """A ZIP of votes.csv and the pictures that its column ``image`` names, of which the first may be damaged."""
     crowd = simulate_crowd(n_tasks)
     names = write_pictures(folder, crowd.gold.tolist())
+    if damaged:
+        (folder / names[0]).write_bytes(b"")
     frame = crowd.annotations.assign(image=np.array(names)[crowd.task])
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
@@ -55,6 +57,16 @@ def test_pictures_of_an_upload_are_prepared_on_the_page_train(workspace: Path, t
     assert opened.media.images.shape == (19, 16, 16, 3)
     assert "p003.png" in opened.notes[-1]
     assert suggested_methods(opening.labelled(name)) == ["conal"]
+
+
+def test_an_import_with_a_faulty_image_does_not_say_that_nothing_is_lost(workspace: Path, tmp_path: Path) -> None:
+    said = []
+    for damaged in (False, True):
+        path = uploads.receive("photos.zip", io.BytesIO(photo_archive(tmp_path / "made", 3, damaged)))
+        test = open_page("data", dataset="demo", view="Open a file", file=kept_uploads.digest_of(path))
+        said.append([str(success.value) for success in test.success])
+        assert ("1 of 3 tasks has an image that cannot be used" in words(test)) == damaged
+    assert said == [["Nothing would be dropped or merged."], ["No label would be dropped or merged."]]
 
 
 def test_images_that_nobody_labelled_lead_to_the_sandbox(workspace: Path, tmp_path: Path) -> None:

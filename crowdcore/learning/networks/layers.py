@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import Function
 
 # A 32-bit finaliser (xor-shift-multiply); constants as signed 32-bit integers.
 _STRIDE, _STEP = -1640531527, -2048144777
@@ -27,6 +29,22 @@ class Linear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(B, n_in) -> (B, n_out)."""
         return x @ self.weight + self.bias
+
+
+class _Bytes(Function):
+    """The bytes of 32-bit integers; torch 2.11 has no rule to map `Tensor.view` as another type over a stack."""
+
+    @staticmethod
+    def forward(h: Tensor) -> Tensor:
+        return h.view(torch.uint8)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int], h: Tensor) -> tuple[Tensor, int]:
+        return _Bytes.apply(h.movedim(in_dims[0], 0).contiguous()), 0
 
 
 class Random(nn.Module):
@@ -52,7 +70,7 @@ class Random(nn.Module):
         for shift, mask, factor in _ROUNDS:  # the masks make the shifts logical, as the mixing needs
             h = h.bitwise_xor_(torch.bitwise_right_shift(h, shift).bitwise_and_(mask)).mul_(factor)
         h = h.bitwise_xor_(torch.bitwise_right_shift(h, 16).bitwise_and_(0xFFFF))
-        return h.view(torch.uint8)[:n]
+        return _Bytes.apply(h)[:n]
 
     def uniform(self, shape: tuple[int, ...]) -> Tensor:
         """Fresh float32 of this shape, uniform on multiples of 2⁻²⁴ in [0, 1)."""

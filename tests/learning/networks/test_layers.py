@@ -65,6 +65,17 @@ def test_a_mask_is_the_same_in_a_stack():
     torch.testing.assert_close(stacked, torch.stack([layer(row) for layer, row in zip(layers, x, strict=True)]))
 
 
+def test_a_stack_needs_no_rule_for_views_as_another_type(monkeypatch):
+    view = torch.Tensor.view
+
+    def without_rule(self, *shape):  # as torch 2.11
+        assert not (isinstance(shape[0], torch.dtype) and torch._C._functorch.is_batchedtensor(self))
+        return view(self, *shape)
+
+    monkeypatch.setattr(torch.Tensor, "view", without_rule)
+    test_a_mask_is_the_same_in_a_stack()
+
+
 def test_own_dropout_replaces_torchs_at_any_depth():
     module = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.Dropout(0.3), nn.ReLU()), nn.Dropout(0.1))
     own_dropout(module)
