@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +34,21 @@ BROWSER = "tests/browser/"
 SHARED = ROOT.parent / "shared" / "data"
 if not os.environ.get("CROWDCORE_DATA") and SHARED.is_dir():
     os.environ["CROWDCORE_DATA"] = str(SHARED)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """In a fresh clone, one process of a parallel run compiles what all import, while the others wait for it."""
+    folder = os.open(ROOT / "tests", os.O_RDONLY)
+    is_fresh = not sys.dont_write_bytecode and not any(ROOT.glob("tests/*/__pycache__"))
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB if is_fresh else fcntl.LOCK_SH)
+    except BlockingIOError:
+        fcntl.flock(folder, fcntl.LOCK_SH)
+    try:
+        return (yield)
+    finally:
+        os.close(folder)
 
 
 @pytest.hookimpl(trylast=True)
