@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -133,7 +134,7 @@ class Answers:
     source: Source
     settings: ReadSettings
     columns: dict[str, str]
-    row: list[int] = field(default_factory=list)
+    row: array[int] = field(default_factory=lambda: array("q"))
     task: list[str] = field(default_factory=list)
     worker: list[str | None] = field(default_factory=list)
     label: list[str] = field(default_factory=list)
@@ -233,7 +234,7 @@ class Answers:
             **more,
         )
 
-    def _file_rows(self, numbers: list[int]) -> IntArray:
+    def _file_rows(self, numbers: Sequence[int]) -> IntArray:
         """Rows of the file, of which records count only those that do not say the names of the columns again."""
         rows = self.source.table.rows if self.source.table else None
         return np.array(numbers, np.int64) if rows is None else rows[np.array(numbers, np.int64) - 1]

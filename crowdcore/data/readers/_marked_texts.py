@@ -14,7 +14,6 @@ import pyarrow as pa
 from crowdcore.core.errors import DataError
 from crowdcore.core.types import IntArray
 from crowdcore.data.dictionary import Codes, compact, strings
-from crowdcore.data.encoder import encode
 from crowdcore.data.lookups import gather
 from crowdcore.data.readers._answers import Answers, left_out, text_of, without_labels
 from crowdcore.data.readers._sentences import token_ids
@@ -52,7 +51,9 @@ class MarkedTexts(Answers):
     numbers: dict[str, int] = field(default_factory=dict)
     texts: list[Text] = field(default_factory=list)
     types: dict[str, int] = field(default_factory=dict)
-    of_text: list[int] = field(default_factory=list)
+    workers: dict[str, int] = field(default_factory=dict)
+    of_worker: array[int] = field(default_factory=lambda: array("i"))
+    of_text: array[int] = field(default_factory=lambda: array("i"))
     tags: array[int] = field(default_factory=lambda: array("i"))
     lost: dict[str, int] = field(default_factory=dict)
     faults: dict[str, list[tuple[int, str, int]]] = field(default_factory=dict)
@@ -75,9 +76,10 @@ class MarkedTexts(Answers):
         if not spans and (self.settings.unmarked or self.unmarked) == "drop":
             self.refuse("unmarked", row, worker, text)
             return
-        marked = self._tag(row, number, spans, text_of(worker))
+        who = text_of(worker)
+        marked = self._tag(row, number, spans, who)
         self.row.append(row)
-        self.worker.append(text_of(worker))
+        self.of_worker.append(-1 if who is None else self.workers.setdefault(who, len(self.workers)))
         self.of_text.append(number)
         self.tags.extend(marked.tags)
 
@@ -132,7 +134,8 @@ class MarkedTexts(Answers):
         if not self.row or not self.types:
             said = f": {'; '.join(f.sentence for f in left)}" if left else ""
             raise DataError(f"No worker marked a span in a text{said}", file=self.source.path)
-        known = np.unique([*self.of_text, *self.true_tags])  # texts that somebody marked
+        of_text = np.frombuffer(self.of_text, np.int32)
+        known = np.unique(np.append(of_text, np.array([*self.true_tags], np.int64)))  # texts that somebody marked
         lengths = np.array([len(self.texts[number]) for number in known])
         words = pa.concat_arrays(
             [
@@ -144,7 +147,7 @@ class MarkedTexts(Answers):
         start = np.concatenate([[0], np.cumsum(lengths)])
         place = np.full(n_texts, -1)
         place[known] = np.arange(len(known))
-        tasks = list(self.numbers)
+        tasks, self.numbers = list(self.numbers), {}
         names = strings(tasks[number] for number in known)
         ids = token_ids(names, np.repeat(np.arange(len(known)), lengths), start)
         every = Codes(ids, np.arange(len(ids), dtype=np.int32))
@@ -154,32 +157,33 @@ class MarkedTexts(Answers):
         for rank, kind in enumerate(kinds):
             code[1 + 2 * self.types[kind] : 3 + 2 * self.types[kind]] = 1 + 2 * rank, 2 + 2 * rank
         code[-1] = -1
-        text = place[np.array(self.of_text)]
-        token = rows_of(start, text, np.int32)
-        of_row = np.repeat(np.arange(len(text), dtype=np.int32), lengths[text])
-        tags, self.tags = gather(code, np.frombuffer(self.tags, np.int32)), array("i")
+        token, row, at = _by_token(start, place[of_text])
+        tags, self.tags = gather(np.frombuffer(self.tags, np.int32), at), array("i")
+        del at
+        tags = gather(code, tags)
         given = tags >= 0
         if not given.all():
-            token, of_row, tags = token[given], of_row[given], tags[given]
-        workers = encode(strings(self.worker))
+            token, row, tags = token[given], row[given], tags[given]
+        workers = compact(strings(self.workers), gather(np.frombuffer(self.of_worker, np.int32), row))
+        rows = gather(self._file_rows(self.row).astype(np.int32), row)
+        del row
         gold = self._gold(code, start, place) if self.true_tags else None
-        kept = set(self.worker)
         table = self.source.table
         noticed = (*table.findings, *table.repeated_headers(per_row=0)) if table else ()
         idle = [
-            *without_labels("worker", [who for who in self.seen if who not in kept]),
+            *without_labels("worker", [who for who in self.seen if who not in self.workers]),
             *without_labels("text", [tasks[number] for number in np.flatnonzero(place < 0)]),
         ]
         findings = (*noticed, *left, *idle, *self._noted(), *more.pop("findings", ()))
         return Raw(
             form,
             compact(ids, token),
-            compact(workers.values, gather(workers.codes, of_row)),
+            workers,
             compact(strings(classes), tags),
             n_rows=len(tags) + sum(finding.left_out for finding in findings),
             columns=more.pop("columns", tuple(self.columns.values())),
             roles=self.columns,
-            rows=gather(self._file_rows(self.row).astype(np.int32), of_row),
+            rows=rows,
             encoding=table.encoding if table else None,
             tasks=RawTasks(every, True, gold),
             classes=classes,
@@ -226,3 +230,24 @@ class MarkedTexts(Answers):
             said = f"{plural(len(wrong), 'text')} with contradicting gold would count as unknown"
             findings.append(make_finding("gold-contradicts", "change", said, self._file_rows(wrong)))
         return findings
+
+
+def _by_token(start: IntArray, text: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """The tags of texts in the order of the tokens, those of a token in the order of the answers that hold them.
+
+    Args:
+        start: (n_texts + 1,) first token of each text.
+        text: (n_answers,) which text an answer tags; the answers' tags stand one after another.
+
+    Returns:
+        Token, answer and place of each tag.
+    """
+    lengths, order = np.diff(start), np.argsort(text, kind="stable").astype(np.int32)
+    answers = np.bincount(text, minlength=len(lengths))
+    turn = rows_of(np.append(0, np.cumsum(answers)), np.repeat(np.arange(len(lengths)), lengths), np.int32)
+    row = gather(order, turn)
+    del turn
+    token = np.repeat(np.arange(start[-1], dtype=np.int32), np.repeat(answers, lengths))
+    place = gather((np.cumsum(lengths[text]) - lengths[text] - start[text]).astype(np.int32), row)
+    place += token
+    return token, row, place
