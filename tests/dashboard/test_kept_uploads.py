@@ -81,7 +81,7 @@ def test_renaming_keeps_the_address() -> None:
 def test_deleting_takes_the_file_along_unless_another_dataset_came_from_it(workspace: Path) -> None:
     first, merged = take_in(), take_in(merge_classes="variants")
     kept_uploads.delete_upload(first)
-    assert not datasets.uploaded(first.dataset)
+    assert opening.upload_folder(first.dataset) is None
     assert Path(uploads.receive_again(first.file)).is_file()
     kept_uploads.delete_upload(merged)
     assert kept_uploads.list_uploads() == []
