@@ -33,7 +33,7 @@ def named(names: Sequence[object], most: int = 24) -> dict[str, object]:
         [theme.short(text, most, begin=begin) for text in texts],
     )
     words = max(ways, key=lambda way: len(set(way)))  # the first of the best
-    ticks = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": words}
+    ticks: dict[str, object] = {"tickmode": "array", "tickvals": list(range(len(names))), "ticktext": words}
     return {**ticks, "tickfont": {"size": 8}} if crowded else ticks
 
 
