@@ -85,7 +85,7 @@ def plainly(line):
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("a:\"", max_size=2), inner, max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('a:"', max_size=2), inner, max_size=3),
     max_leaves=6,
 )
 
