@@ -1,4 +1,4 @@
-"""Spans of characters as tags of tokens, whatever their order and offsets."""
+"""Spans of characters as tags of tokens, whatever the spans."""
 
 from __future__ import annotations
 
