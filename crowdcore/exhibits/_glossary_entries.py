@@ -78,6 +78,7 @@ _QUALITY = {
     "with majority": "Share of the worker's labels that equal the majority vote of the others.",
     "signal": "Why the worker is suspect: a single answer, guesses, acting with others, or worse than before.",
     "accuracy without": "Change of the majority vote's accuracy if the worker is left out.",
+    "labels on the class": "Labels that the worker gave to tasks of this true class, right or wrong.",
     "labels changed without": "Labels of the majority vote that change if the worker is left out.",
     "labels changed": "Labels of the majority vote that change if these workers are left out.",
     "without": "How the majority vote changes without the worker.",

@@ -14,7 +14,7 @@ from crowdcore.exhibits.view import View, cached
 
 if TYPE_CHECKING:
     from crowdcore.analysis import MistakeCell, SharedMistakes
-    from crowdcore.core.types import AnyArray, IntArray
+    from crowdcore.core.types import IntArray
 
 Layer: TypeAlias = Literal["percent", "workers", "tasks", "annotations", "q-value"]
 LAYERS: Mapping[Layer, str] = {
@@ -111,16 +111,16 @@ def _verdict(of: Mapping[str, Any]) -> str:
 def mistake_workers(view: View, true: str, given: str) -> Exhibit:
     """The workers who made a mistake, those who made it most often first; index = worker number."""
     found = _cell(view, true, given)
-    table = _behind(
-        "worker", view.names_of(found.workers), found.worker_times, view.dataset.labels_per_worker, found.workers
-    )
+    names = view.names_of(found.workers)
+    table = _behind("worker", names, found.worker_times, "labels on the class", found.worker_labels, found.workers)
     return Exhibit(f"{true}-as-{given}-workers", f"Workers who labelled {true} {given}", None, table)
 
 
 def mistake_tasks(view: View, true: str, given: str) -> Exhibit:
     """The tasks on which a mistake was made, those with it most often first; index = task number."""
     found, ids = _cell(view, true, given), view.dataset.task_ids
-    table = _behind("task", ids[found.tasks], found.task_times, view.dataset.labels_per_task, found.tasks)
+    labels = view.dataset.labels_per_task[found.tasks]
+    table = _behind("task", ids[found.tasks], found.task_times, "labels", labels, found.tasks)
 
     def click(task: int) -> dict[str, str]:
         return {"task": str(ids[task])}
@@ -128,9 +128,8 @@ def mistake_tasks(view: View, true: str, given: str) -> Exhibit:
     return Exhibit(f"{true}-as-{given}-tasks", f"Tasks of class {true} labelled {given}", None, table, click=click)
 
 
-def _behind(what: str, names: Any, times: IntArray, labels: IntArray, numbers: IntArray) -> pd.DataFrame:
-    total: AnyArray = labels[numbers]
-    return pd.DataFrame({what: names, "times": times, "labels": total, "share": times / total}, index=numbers)
+def _behind(what: str, names: Any, times: IntArray, of: str, labels: IntArray, numbers: IntArray) -> pd.DataFrame:
+    return pd.DataFrame({what: names, "times": times, of: labels, "share": times / labels}, index=numbers)
 
 
 def _cell(view: View, true: str, given: str) -> MistakeCell:

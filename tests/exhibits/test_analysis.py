@@ -36,7 +36,10 @@ def test_a_mistake_in_numbers_and_its_workers_and_tasks(seen: View) -> None:
     workers = exhibits.mistakes.mistake_workers(seen, "class 1", "class 2").table
     assert workers["times"].sum() == behind.sum()
     assert workers.loc[3, "worker"] == "w003"
-    assert workers.loc[3, "times"] == (behind & (seen.dataset.worker == 3)).sum()
+    own = seen.dataset.worker == 3
+    assert workers.loc[3, "times"] == (behind & own).sum()
+    assert workers.loc[3, "labels on the class"] == (own & (seen.dataset.gold[seen.dataset.task] == 1)).sum()
+    assert workers.loc[3, "share"] == workers.loc[3, "times"] / workers.loc[3, "labels on the class"] < 1
     tasks = exhibits.mistakes.mistake_tasks(seen, "class 1", "class 2")
     assert len(tasks.table) == row["tasks"] == len(np.unique(seen.dataset.task[behind]))
     assert tasks.click is not None

@@ -17,8 +17,8 @@ from tests.exhibits.examples import OF_VIEWS, crowd, made
 NAMES = re.compile(r"<x>|&(?!amp;|lt;|gt;|#)|&amp;(amp|lt|gt);")
 """A name of `crowd` in a figure that is not escaped, or is escaped twice."""
 ONE = re.compile(r"(?<![\d,.])1 (?:more )?(?:task|worker|label|annotation|class|pair|group|row|mistake)(?:e?s)\b")
-NOT_TINY = (".spans", ".planted_tags", ".coordinated", ".check")
-"""Modules whose exhibits need more than two workers on one task, or whose sentences come from `analysis.checks`."""
+NOT_TINY = (".spans", ".planted_tags", ".coordinated")
+"""Modules whose exhibits need more than two workers on one task."""
 NAMELESS = {"agreement", "aggregator-calibration", "label-disagreement", "objective"} | {
     "annotations-per-task",
     "annotations-per-worker",

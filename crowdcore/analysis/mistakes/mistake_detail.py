@@ -25,6 +25,7 @@ class MistakeCell:
         annotations: (K,) int64 their numbers in the dataset, in order of tasks.
         workers: (W,) distinct workers, those with most annotations here first.
         worker_times: (W,) annotations of each.
+        worker_labels: (W,) annotations that each gave to tasks of the true class, right or wrong.
         tasks: (T,) distinct tasks, those with most annotations here first.
         task_times: (T,) annotations of each.
         task_ids: (K,) task of each annotation.
@@ -38,6 +39,7 @@ class MistakeCell:
     annotations: IntArray
     workers: IntArray
     worker_times: IntArray
+    worker_labels: IntArray
     tasks: IntArray
     task_times: IntArray
     task_ids: pd.Index[str]
@@ -68,16 +70,20 @@ def mistake_cell(dataset: CrowdDataset, reference: ReferenceLike, true: str | in
     """
     truth = resolve_reference(dataset, reference)
     a, b = class_number(dataset, "true", true), class_number(dataset, "given", given)
-    candidates = np.flatnonzero(dataset.label == b)
-    annotations = candidates[truth.labels[dataset.task[candidates]] == a]
+    of_class = np.flatnonzero(truth.labels[dataset.task] == a)
+    annotations = of_class[dataset.label[of_class] == b]
     task, worker = dataset.task[annotations], dataset.worker[annotations]
+    workers, times = _most_first(worker)
+    labels = np.bincount(dataset.worker[of_class], minlength=dataset.n_workers)
     return MistakeCell(
         truth.name,
         a,
         b,
         dataset.classes,
         annotations,
-        *_most_first(worker),
+        workers,
+        times,
+        labels[workers],
         *_most_first(task),
         dataset.task_ids[task],
         dataset.worker_ids[worker],

@@ -28,6 +28,8 @@ def test_cells_hold_their_annotations_workers_and_tasks(crowd):
             times = Counter(crowd.worker[cell.annotations].tolist())
             assert dict(zip(cell.workers.tolist(), cell.worker_times.tolist(), strict=True)) == times
             assert cell.worker_times.tolist() == sorted(times.values(), reverse=True)
+            of_class = Counter(crowd.worker[crowd.gold[crowd.task] == a].tolist())
+            assert cell.worker_labels.tolist() == [of_class[r] for r in cell.workers.tolist()]
             assert cell.task_times.sum() == len(cell.annotations)
 
 
