@@ -70,7 +70,8 @@ class Random(nn.Module):
         for shift, mask, factor in _ROUNDS:  # the masks make the shifts logical, as the mixing needs
             h = h.bitwise_xor_(torch.bitwise_right_shift(h, shift).bitwise_and_(mask)).mul_(factor)
         h = h.bitwise_xor_(torch.bitwise_right_shift(h, 16).bitwise_and_(0xFFFF))
-        return _Bytes.apply(h)[:n]
+        found: Tensor = _Bytes.apply(h)
+        return found[:n]
 
     def uniform(self, shape: tuple[int, ...]) -> Tensor:
         """Fresh float32 of this shape, uniform on multiples of 2⁻²⁴ in [0, 1)."""
