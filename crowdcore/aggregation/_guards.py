@@ -12,7 +12,7 @@ from crowdcore.core.kernels import vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
 
-_BLOCK = 1 << 14  # tasks that are looked at at once
+_BLOCK = 1 << 17  # tasks that are looked at at once
 _TASKS, _SHARE = 10, 0.05  # a class that wins the votes on fewer tasks, or a smaller share of them, can't be lost
 _LOST = 0.3  # a class keeps at least this share of the tasks that it wins by votes
 _INFLATED = 2.5  # a class gets at most so many times the tasks that it wins by votes, or the votes that it has

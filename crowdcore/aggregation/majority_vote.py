@@ -9,11 +9,9 @@ import numpy as np
 from pydantic import Field
 
 from crowdcore.aggregation.base import AggregationResult, Aggregator
-from crowdcore.core.kernels import most_probable, vote_counts
+from crowdcore.core.kernels import vote_counts
 from crowdcore.core.types import FloatArray, IntArray
 from crowdcore.data.dataset import CrowdDataset
-
-_BLOCK = 1 << 14  # tasks whose ties are counted at once
 
 
 class MajorityVote(Aggregator):
@@ -51,25 +49,20 @@ class MajorityVote(Aggregator):
             votes[clamped] = 0
             votes[clamped, known[clamped]] = 1
         key = votes + 0.5 * np.random.default_rng(self.seed).random(votes.shape) if self.ties == "random" else votes
-        winner = most_probable(key)
+        winner = key.argmax(1)
         notes = self._ties(votes)
         if self.hard:
             votes[:] = 0.0
             votes[np.arange(len(votes)), winner] = 1.0
         else:
-            total = votes.sum(1, keepdims=True)
-            votes /= np.maximum(total, 1, out=total)
+            votes /= np.maximum(votes.sum(1, keepdims=True), 1)
         result = self.result(dataset, votes, known=known, notes=notes)
-        return replace(result, labels=np.where(result.labels < 0, np.int32(-1), winner))
+        return replace(result, labels=np.where(result.labels < 0, -1, winner).astype(np.int32))
 
     def _ties(self, votes: FloatArray) -> tuple[str, ...]:
         """How many tasks with labels are tied, and who wins them."""
-        tied = n_tasks = 0
-        for at in range(0, len(votes), _BLOCK):
-            own = votes[at : at + _BLOCK]
-            top = own.max(1, keepdims=True)
-            tied += int((((own == top) & (top > 0)).sum(1) > 1).sum())
-            n_tasks += int((top > 0).sum())
+        top = votes.max(1)
+        tied = int(((votes == top[:, None]).sum(1)[top > 0] > 1).sum())
         to = "to the lowest class" if self.ties == "lowest" else f"by a draw with seed {self.seed}"
         other = ': the order of the classes decides; `ties="random"` draws them' if self.ties == "lowest" else ""
-        return (f"{tied:,} of {n_tasks:,} tasks are tied and go {to}{other}.",) if tied else ()
+        return (f"{tied:,} of {int((top > 0).sum()):,} tasks are tied and go {to}{other}.",) if tied else ()

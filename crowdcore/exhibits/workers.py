@@ -164,7 +164,7 @@ def worker_quality(view: View) -> Exhibit:
     def click(number: int) -> dict[str, str]:
         return {"worker": view.workers[number], "view": "One worker"}
 
-    notes = (*([_TOGETHER] if judged.together.any() else []), *found.notes)
+    notes = (*([_TOGETHER] if judged.together.any() and not view.truth.checked else []), *found.notes)
     return Exhibit("workers", "How good each worker is", None, table, notes, click=click)
 
 
