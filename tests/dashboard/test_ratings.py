@@ -25,7 +25,7 @@ def rated(tmp_path, monkeypatch):
 
 
 def test_every_view_is_drawn_and_says_what_was_left_out(rated):
-    shown = {"bias": "ICC(1)", "shared": "Reference: gold", "pairs": "10 tasks", "truth": "raykar-em"}
+    shown = {"bias": "ICC(1)", "shared": "Reference: gold", "pairs": "10 common tasks", "truth": "raykar-em"}
     for view, said in shown.items():
         test = open_page("ratings", dataset="rated", view=view)
         assert not test.exception

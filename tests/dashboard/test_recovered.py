@@ -147,7 +147,7 @@ def test_seeds_one_by_one(found: SimpleNamespace) -> None:
     assert names == [f"<b>{name}</b>" for name in ("truth", "seed 0", "seed 1", "seed 2", "observed, all workers")]
     test = open_page("confusions", dataset="crowd", runs=found.ids["conal"], seed="each", view="Workers")
     assert not test.error
-    assert "The table shows seed 0." in words(test)
+    assert "Numbers: seed 0." in words(test)
 
 
 def test_seeds_that_are_not_comparable_have_no_mean(found: SimpleNamespace) -> None:

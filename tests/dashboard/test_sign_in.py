@@ -185,7 +185,7 @@ def test_a_secrets_file_that_cannot_be_read_denies(server: Path, content: str | 
 def test_the_page_shows_nothing_while_nobody_may_enter(server: Path, caplog: pytest.LogCaptureFixture) -> None:
     write(server, access=LAB)
     shown = words(open_page("data", dataset="demo"))
-    assert "Nobody may enter" in shown
+    assert "Access denied" in shown
     assert "annotations" not in shown
     assert "`auth` in the secrets file is missing" in caplog.text
     assert "`auth`" not in shown

@@ -161,7 +161,7 @@ def test_a_trusted_worker_is_told_of_a_confusion_that_everybody_shares() -> None
 
 def test_intervals_of_a_large_dataset_do_not_let_anybody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crowdcore.exhibits._intervals._WORK", 100)
-    assert "They do not include uncertainty about the true labels" in in_words(sampled(simulate_crowd(60)))
+    assert "They leave out the uncertainty of the true labels" in in_words(sampled(simulate_crowd(60)))
 
 
 def test_too_fast_answers_are_a_reason_and_a_table() -> None:

@@ -83,7 +83,7 @@ def test_recovery_errors_are_followed_when_the_truth_is_known(crowd):
         ({"backbone": "torch.nn:Linear", "backbone_settings": {"in_features": 6, "out_features": 2}}, r"\(2, 3\)"),
         ({"backbone": "builtins:dict"}, "torch.nn.Module"),
         ({"backbone": "vgg16"}, "takes images"),
-        ({"augment": "affine"}, "no images"),
+        ({"augment": "affine"}, "inputs that are not images"),
         ({"device": "tpu"}, "`device` must be"),
         ({"device": "cuda:9"}, "`device` must be an available device"),
         ({"stack": "all", "backbone": "cnn"}, "`stack` must be"),
