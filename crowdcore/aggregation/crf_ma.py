@@ -27,9 +27,8 @@ class CRFMA(EMAggregator):
     ``γ_i^r ∝ π_r p_crf(y_i^r | x_i) C^|y_i^r|``. M-step: the field learns all sequences, weighed by γ, under a normal
     prior (some rounds of L-BFGS); ``π_r ← Σ_i γ_i^r / Σ_i 1/Σ_s π_s``, with a prior that has each worker chosen
     ``smoothing`` times. At first γ tells how well a sequence agrees with what `start` found: EM does not leave its
-    neighbourhood, and from vote shares it comes to trust those who miss most. A token that a worker left out is
-    summed over, and true tags that are known stand in for all workers'. The posterior of a token's tag is
-    ``Σ_r γ_i^r 1[y_i^r = c]``.
+    neighbourhood, if the first field learns it well. A token that a worker left out is summed over, and true tags that
+    are known stand in for all workers'. The posterior of a token's tag is ``Σ_r γ_i^r 1[y_i^r = c]``.
 
     The result's ``tagger`` tags sentences that nobody has tagged; its ``worker_weight`` is π. Without sentences, every
     task is a sentence of one token that says nothing.
@@ -64,6 +63,12 @@ class CRFMA(EMAggregator):
     rounds: int = Field(
         default=10, ge=1, title="Rounds of L-BFGS", description="Training rounds of the field in each iteration."
     )
+    start_rounds: int = Field(
+        default=50,
+        ge=1,
+        title="Rounds of L-BFGS at the start",
+        description="Training rounds of the first field; one that has learnt too little would undo the start.",
+    )
     tolerance: float = Field(
         default=1e-4,
         ge=0,
@@ -85,11 +90,11 @@ class CRFMA(EMAggregator):
         reliability: FloatArray = present / present.sum()
         tags: FloatArray = np.empty((0, n_classes))
 
-        def m_step(share: FloatArray, scores: FloatArray) -> None:
+        def m_step(share: FloatArray, scores: FloatArray, rounds: int) -> None:
             nonlocal crf, reliability, tags
             sums = paths.chains.forward_backward(scores, crf.first, crf.move, share)
             tags = paths.per_token(sums.posterior, share)
-            crf = crf.learn(x, chains, np.vstack([x.T @ tags, sums.first, sums.pairs]), self.ridge, self.rounds)
+            crf = crf.learn(x, chains, np.vstack([x.T @ tags, sums.first, sums.pairs]), self.ridge, rounds)
             rivals = 1 / np.bincount(sentence, reliability[worker])[sentence]
             won = np.bincount(worker, share, n_workers) + self.smoothing * present
             reliability = won / (np.bincount(worker, rivals, n_workers) + self.smoothing * present.sum())
@@ -103,7 +108,7 @@ class CRFMA(EMAggregator):
             log += np.log(reliability[worker] / np.bincount(sentence, reliability[worker])[sentence])
             share, total = _shares(log + paths.n_given * np.log(n_classes), sentence)
             prior = self.smoothing * np.log(reliability[present]).sum() - self.ridge / 2 * np.square(crf.table).sum()
-            m_step(share, of_paths)
+            m_step(share, of_paths, self.rounds)
             return float(total - dataset.n_annotations * np.log(n_classes) + prior)
 
         if start is None and self.start == "bsc-seq":
@@ -111,7 +116,7 @@ class CRFMA(EMAggregator):
         agreed = np.log(np.maximum(start_posterior(dataset, known, start)[paths.tasks], 1e-9))
         of_paths = paths.clamped(agreed, known)
         votes = paths.chains.log_partition(of_paths, np.zeros(n_classes), np.zeros((n_classes, n_classes)))
-        m_step(_shares(votes, sentence)[0], of_paths)
+        m_step(_shares(votes, sentence)[0], of_paths, self.start_rounds)
         trace = self.iterate(step, dataset.n_annotations)
         posterior = np.zeros((dataset.n_tasks, n_classes))
         posterior[paths.tasks] = tags

@@ -80,6 +80,14 @@ def test_the_objective_never_falls_and_good_workers_are_reliable():
     assert tagging_scores(crowd, result.labels).f1 > votes
 
 
+def test_the_first_field_has_learnt_enough_to_keep_what_the_start_found():
+    crowd = cc.data.simulate.tags(n_sentences=60, n_workers=6, length=8, seed=0)
+    fits = {n: aggregation.CRFMA(start_rounds=n, max_iterations=1).fit(crowd) for n in (10, 200)}
+    default = aggregation.CRFMA(max_iterations=1).fit(crowd).log_likelihood[0]
+    short, thorough = (fit.log_likelihood[0] for fit in fits.values())
+    assert thorough - default < 0.2 * (thorough - short)
+
+
 def test_its_field_tags_new_sentences():
     crowd = worded_crowd()
     tagger = aggregation.CRFMA().fit(crowd).tagger
