@@ -44,12 +44,12 @@ def in_words(view: View, table: pd.DataFrame, worker: str = "") -> str:
         return _OF_TOKENS
     named = int(table["named"].sum())
     others = int(((table["q_beyond"] <= LEVEL) & ~table["named"]).sum())
-    what = "more than skills and tasks explain" if view.truth.checked else "so much that they seem to act together"
-    with_ = f" with {worker}" if worker else ""
-    said = f"{plural(named, 'pair')} of workers{with_} {'agrees' if named == 1 else 'agree'} {what}. " if named else ""
-    said += (
-        "They may copy, have shared a teacher, or be one person." if named else f"No pair of workers{with_} stands out."
-    )
+    whose = f"with {worker}" if worker else "of workers"
+    said = f"No pair {whose} stands out."
+    if named:
+        one = "s" * (named == 1)
+        verb = f"agree{one} more than skills and tasks explain" if view.truth.checked else f"seem{one} to act together"
+        said = f"{plural(named, 'pair')} {whose} {verb}. They may copy, have shared a teacher, or be one person."
     if others:
         said += (
             f" {plural(others, 'further pair')} {'has' if others == 1 else 'have'} q ≤ {LEVEL:g} but "

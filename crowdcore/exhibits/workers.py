@@ -17,7 +17,7 @@ from crowdcore.exhibits._copy_evidence import copy_evidence
 from crowdcore.exhibits._group_words import beyond_chance, set_apart
 from crowdcore.exhibits._pair_words import VOTED, in_words, named_pairs
 from crowdcore.exhibits.exhibit import Exhibit, cells
-from crowdcore.exhibits.verdicts import workers_judged
+from crowdcore.exhibits.verdicts import LEVEL, workers_judged
 from crowdcore.exhibits.view import View, cached
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ KINDS: Mapping[Distance, str] = {
     "jensen-shannon": "Jensen–Shannon",
 }
 """Distances between workers, in words."""
-LEVEL = 0.05
 _TOGETHER = (
     "Workers who act with others confirm each other: without gold, accuracy and bits per label do not show how good "
     "they are."
