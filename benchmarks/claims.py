@@ -58,8 +58,8 @@ def shared(view: View) -> bool:
 
 
 def pairs(view: View) -> bool:
-    """Pairs: two workers agree more than their skills and the tasks explain."""
-    return bool((workers.worker_pairs(view).table["q_beyond"] <= LEVEL).any())
+    """Pairs: two workers are named."""
+    return bool(workers.worker_pairs(view).table["named"].any())
 
 
 def in_groups(view: View) -> bool:

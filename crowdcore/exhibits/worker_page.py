@@ -13,11 +13,12 @@ from crowdcore.analysis.workers.answer_times import BY_GAPS
 from crowdcore.analysis.workers.confusion import row_shares
 from crowdcore.analysis.workers.speed import RULE
 from crowdcore.exhibits._intervals import in_words, sampled
+from crowdcore.exhibits._pair_words import in_words as pairs_in_words
 from crowdcore.exhibits._verdict_words import SharedConfusion, changes_without, message, reasons
 from crowdcore.exhibits.exhibit import Exhibit
 from crowdcore.exhibits.verdicts import CONFUSED, is_shared, shared, workers_judged
 from crowdcore.exhibits.view import View, cached
-from crowdcore.exhibits.workers import LEVEL, worker_pairs
+from crowdcore.exhibits.workers import worker_pairs
 
 if TYPE_CHECKING:
     from crowdcore.analysis import WorkerOverTime, WorkerVerdicts
@@ -113,10 +114,9 @@ def worker_partners(view: View, worker: str) -> Exhibit:
     def click(row: int) -> dict[str, str]:
         return {"worker": worker, "other": str(table["other"][row]), "view": "Distances"}
 
-    n = int((table["q_beyond"] <= LEVEL).sum())
-    sure = f"{n or 'None'} of these agree{'s' * (n < 2)} with {worker} more than skills and tasks explain."
     title = f"Who makes the same mistakes as {worker}"
-    return Exhibit("worker-partners", title, None, table, (sure, *every.notes), click=click)
+    notes = (pairs_in_words(view, table, worker), *every.notes[1:])
+    return Exhibit("worker-partners", title, None, table, notes, click=click)
 
 
 @cached
@@ -164,7 +164,8 @@ def worker_speed_over_time(view: View, worker: str) -> Exhibit:
             "others' on the same tasks."
         )
     figure = figures.worker_speed_over_time(view.drawable(found))
-    notes = (f"{said} The probability of a false change for any worker is at most 0.05 (Holm).",)
+    level = "Tested at 0.05 over all workers (Holm), a level of its own, beside that of the verdicts."
+    notes = (f"{said} {level}",)
     return Exhibit("worker-speed-over-time", title, figure, found.frame(), notes, f"Speed of {worker} over time")
 
 

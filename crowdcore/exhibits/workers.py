@@ -15,8 +15,9 @@ from crowdcore.core.drawable import escaped
 from crowdcore.data.report import plural
 from crowdcore.exhibits._copy_evidence import copy_evidence
 from crowdcore.exhibits._group_words import beyond_chance, set_apart
+from crowdcore.exhibits._pair_words import VOTED, in_words, named_pairs
 from crowdcore.exhibits.exhibit import Exhibit, cells
-from crowdcore.exhibits.verdicts import workers_judged
+from crowdcore.exhibits.verdicts import LEVEL, workers_judged
 from crowdcore.exhibits.view import View, cached
 
 if TYPE_CHECKING:
@@ -30,14 +31,9 @@ KINDS: Mapping[Distance, str] = {
     "jensen-shannon": "Jensen–Shannon",
 }
 """Distances between workers, in words."""
-LEVEL = 0.05
 _TOGETHER = (
     "Workers who act with others confirm each other: without gold, accuracy and bits per label do not show how good "
     "they are."
-)
-_VOTED = (
-    "Some workers act together. The vote that judges pairs here includes their labels, so others may look alike, too. "
-    "Coordinated and Overview judge those by the vote without the group."
 )
 Window: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
 
@@ -226,13 +222,14 @@ def _matrix(found: WorkerConfusion, worker: int | None) -> tuple[AnyArray, AnyAr
 
 @cached
 def worker_pairs(view: View) -> Exhibit:
-    """Who agrees too much? Pairs beyond skill and tasks, or wrong alike at least twice, the least probable first."""
+    """Who agrees too much? Pairs named, beyond skill and tasks, or wrong alike twice, the least probable first."""
     found = copy_evidence(view)
+    named = named_pairs(view, found)
     names = ("worker_a", "worker_b", "both_labelled", "agreed", "expected_agreed", "wrong_alike", "expected_beyond")
     beyond = ("q_beyond", "both_wrong", "expected", "q_value")
-    some = np.flatnonzero((found.wrong_alike >= 2) | (found.q_beyond <= LEVEL))
+    some = np.flatnonzero(named | (found.wrong_alike >= 2) | (found.q_beyond <= LEVEL))
     rank = np.lexsort((-found.wrong_alike[some], found.p_value[some], found.p_beyond[some]))
-    table = pd.DataFrame({k: getattr(found, k)[some[rank]] for k in (*names, *beyond)})
+    table = pd.DataFrame({k: getattr(found, k)[some[rank]] for k in (*names, *beyond)} | {"named": named[some[rank]]})
     for key in ("worker_a", "worker_b"):
         table[key] = view.names_of(table[key].to_numpy())
     if view.hidden:
@@ -241,8 +238,8 @@ def worker_pairs(view: View) -> Exhibit:
     def click(row: int) -> dict[str, str]:
         return {"worker": str(table["worker_a"][row]), "other": str(table["worker_b"][row]), "view": "Distances"}
 
-    voted = not view.truth.checked and bool(workers_judged(view).groups)
-    notes = (found.null_beyond, found.null, *found.notes, *([_VOTED] if voted else []))
+    voted = not view.truth.checked and view.dataset.sentences is None
+    notes = (in_words(view, table), found.null_beyond, found.null, *found.notes, *([VOTED] if voted else []))
     return Exhibit("pairs", "Pairs of workers who agree", None, table, notes, click=click)
 
 

@@ -26,7 +26,8 @@ NULL = (
 )
 _CONSENSUS = (
     "The reference {name!r} comes from the same labels: where two workers outvote the others, their common mistake "
-    "counts as the truth, so copying is underestimated."
+    "counts as the truth, so copying is underestimated; where a task misleads most, honest workers are wrong alike. So "
+    "a small q value alone accuses nobody."
 )
 _TESTABLE = 0.05
 _LEAST_VARIANCE = 0.05  # about one task on which both were undecided between right and wrong

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from crowdcore import exhibits
 from dashboard.components.exhibit import looked_at, show
-from dashboard.components.text import count
+from dashboard.components.text import as_text
 
 
 def pairs() -> None:
-    """Pairs that agree beyond what skills and tasks explain, and those wrong alike."""
+    """Pairs that are named, and others that are wrong alike."""
     view = looked_at()
     found = exhibits.workers.worker_pairs(view)
     if not len(found.table):
@@ -19,23 +21,11 @@ def pairs() -> None:
             "workers were wrong alike on two tasks or more."
         )
         return
-    beyond = int((found.table["q_beyond"] <= exhibits.workers.LEVEL).sum())
+    said = as_text(found.notes[0])
     if view.dataset.sentences is not None:
-        st.info(
-            "Agreement beyond chance is not tested here: the tokens of a sentence are not independent tasks, so all q "
-            "values below are too small.",
-            icon=":material/info:",
-        )
-    elif beyond:
-        st.warning(
-            f"Tested was agreement, right or wrong alike, given skill and difficulty: **{count(beyond, 'pair')}** of "
-            f"workers {'agrees' if beyond == 1 else 'agree'} more than both explain (q ≤ 0.05). They may copy, have "
-            "shared a teacher, or be one person.",
-            icon=":material/group:",
-        )
+        st.info(said, icon=":material/info:")
+    elif found.table["named"].any():
+        st.warning(said, icon=":material/group:")
     else:
-        st.success(
-            "Tested was agreement, right or wrong alike, given skill and difficulty: no pair stands out.",
-            icon=":material/check_circle:",
-        )
-    show(found, "pairs", noun="pair", rows=14)
+        st.success(said, icon=":material/check_circle:")
+    show(replace(found, notes=found.notes[1:]), "pairs", noun="pair", rows=14)

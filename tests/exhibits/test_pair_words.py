@@ -1,0 +1,48 @@
+"""Pairs: nobody is named whom Overview does not name; who copies still is; tokens are not tested."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.verdicts import COPIED, COPIER, HONEST, PLANTED, honest_crowd, planted_crowd
+from crowdcore.data.simulate import tags
+from crowdcore.exhibits import verdicts, view
+from crowdcore.exhibits.worker_page import worker_partners
+from crowdcore.exhibits.workers import worker_pairs
+
+MISLED = 90021
+"""Seed of an honest crowd whose tasks have foils that win the vote: two pairs have q <= 0.05."""
+
+
+def test_honest_workers_whom_a_wrong_vote_makes_look_alike_are_not_named() -> None:
+    of = view(honest_crowd(MISLED, **HONEST["4 classes, dense, own foils"]), "majority-vote")
+    assert not verdicts.workers_judged(of).together.any()
+    shown = worker_pairs(of)
+    assert (shown.table["q_beyond"] <= 0.05).sum() == 2
+    assert shown.notes[0].startswith("No pair of workers stands out. 2 further pairs have q ≤ 0.05 but are not named")
+    assert not shown.table["named"].any()
+    one = worker_partners(of, "w03")
+    assert one.notes[0].startswith("No pair with w03 stands out. 1 further pair has q ≤ 0.05 but is not")
+
+
+@pytest.mark.parametrize("reference", ["gold", "majority-vote"])
+@pytest.mark.parametrize("copied", [1.0, 0.5])
+def test_who_copies_is_named(reference: str, copied: float) -> None:
+    of = view(planted_crowd(0, copied=copied, **PLANTED["4 classes, sparse"]), reference)
+    shown = worker_pairs(of)
+    named = shown.table[shown.table["named"]]
+    assert named[["worker_a", "worker_b"]].to_numpy().tolist() == [[of.workers[COPIER], of.workers[COPIED]]]
+    verb = "agrees more than skills and tasks explain" if reference == "gold" else "seems to act together"
+    assert shown.notes[0].startswith(f"1 pair of workers {verb}. ")
+    partner = worker_partners(of, of.workers[COPIER])
+    assert partner.notes[0].startswith(f"1 pair with {of.workers[COPIER]} {verb}. ")
+
+
+@pytest.mark.parametrize("reference", ["gold", "majority-vote"])
+def test_tokens_name_nobody(reference: str) -> None:
+    of = view(tags(n_sentences=60, n_workers=5, length=6, seed=1), reference)
+    shown = worker_pairs(of)
+    assert len(shown.table)
+    assert not shown.table["named"].any()
+    assert shown.notes[0].startswith("Agreement beyond chance is not tested here")
+    assert worker_partners(of, of.workers[0]).notes[0] == shown.notes[0]
