@@ -14,7 +14,8 @@ from dashboard.components.text import as_text
 def pairs() -> None:
     """Pairs that are named, and others that are wrong alike."""
     view = looked_at()
-    found = exhibits.workers.worker_pairs(view)
+    with st.spinner("Comparing pairs of workers …", show_time=True):
+        found = exhibits.workers.worker_pairs(view)
     if not len(found.table):
         st.info(
             "Tested was agreement, right or wrong alike, given skill and difficulty: no pair stands out, and no two "
