@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 import streamlit as st
+from streamlit.components.v2 import manifest_scanner
 
 from crowdcore import runs
 from crowdcore.data.rows import Rows
@@ -23,6 +25,14 @@ from tests.conftest import simulate_crowd
 
 if TYPE_CHECKING:
     from tests.dashboard.compared_runs import Recorded
+
+
+@pytest.fixture(scope="session", autouse=True)
+def components_are_looked_up_once() -> Iterator[None]:
+    """A server asks every installed package for components when it starts; a test would with every page it opens."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -7,17 +7,18 @@ allocations, views. All of that happens once, while recording. A replay computes
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.fx import GraphModule, Node
-from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx import Graph, Node
 from torch.fx.node import map_arg
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map_only
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from crowdcore.learning.training.recording import put_back
 
@@ -48,14 +49,13 @@ class Program:
         self.inputs = inputs
         before = [t.detach().clone() for t in state]
 
-        def plain() -> Tensor:  # the tracer miscounts the arguments of a bound method
-            return function()
-
-        with _one_fake_mode():
-            recorded = make_fx(plain)()
+        recorder = _Recorder()
+        with recorder:
+            output = function()
+        recorder.graph.output(recorder.node(output))
         put_back(state, before)
         with torch.no_grad():
-            compiler = _Compiler(recorded, memory)
+            compiler = _Compiler(recorder, memory)
             self.output: Tensor = compiler.run()
         self.calls = compiler.calls
         put_back(state, before)
@@ -70,6 +70,57 @@ class Program:
         return self.output
 
 
+class _Recorder(TorchDispatchMode):
+    """Notes the operations that a function comes down to, below gradients and the mapping over replicas.
+
+    Attributes:
+        graph: the operations, in order.
+        found: name -> a tensor that was there before.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.graph, self.found = Graph(), dict[str, Tensor]()
+        self._nodes: MutableMapping[Tensor, Node] = WeakTensorKeyDictionary()
+        self._given: set[int] = set()  # addresses of the found tensors' memory
+        self._made: dict[int, StorageWeakRef] = {}  # address -> memory that an operation has allocated
+
+    def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if torch.Tag.data_dependent_output in op.tags:
+            raise RuntimeError(
+                f"a step whose course depends on numbers ({op}) cannot be recorded: train with record=False"
+            )
+        node_args, node_kwargs = tree_map_only(Tensor, self.node, (args, kwargs))
+        node = self.graph.call_function(op, tuple(node_args), node_kwargs)
+        result = op(*args, **kwargs)
+        if isinstance(result, Tensor):
+            self._note(result, node)
+        elif isinstance(result, (tuple, list)):
+            for i, part in enumerate(result):
+                if isinstance(part, Tensor):
+                    self._note(part, self.graph.call_function(operator.getitem, (node, i)))
+        return result
+
+    def node(self, tensor: Tensor) -> Node:
+        """Where a tensor comes from."""
+        if tensor not in self._nodes:
+            address = tensor.untyped_storage().data_ptr()
+            if address in self._made and not self._made[address].expired():
+                raise RuntimeError("a step computes with a tensor that came about unseen: record=False")
+            name = f"found_{len(self.found)}"
+            self.found[name] = tensor
+            self._given.add(address)
+            self._nodes[tensor] = self.graph.create_node("get_attr", name)
+        return self._nodes[tensor]
+
+    def _note(self, tensor: Tensor, node: Node) -> None:
+        self._nodes[tensor] = node
+        storage = tensor.untyped_storage()
+        if tensor.numel() and storage.data_ptr() not in self._given:
+            self._made[storage.data_ptr()] = StorageWeakRef(storage)
+
+
 class _Compiler:
     """Runs a recorded graph once, and notes the calls that repeat it.
 
@@ -80,9 +131,9 @@ class _Compiler:
         calls: what a replay does.
     """
 
-    def __init__(self, recorded: GraphModule, memory: list[Tensor]) -> None:
+    def __init__(self, recorded: _Recorder, memory: list[Tensor]) -> None:
         recorded.graph.eliminate_dead_code()
-        self.recorded = recorded
+        self.found = recorded.found
         self.nodes = [n for n in recorded.graph.nodes if getattr(n.target, "namespace", "") != "profiler"]
         self.calls: list[Callable[[], Any]] = []
         self.constant: set[Node] = set()
@@ -101,7 +152,7 @@ class _Compiler:
             if node.op == "output":
                 return args[0]
             if node.op == "get_attr":
-                values[node] = getattr(self.recorded, str(node.target))
+                values[node] = self.found[str(node.target)]
             elif node.target is operator.getitem:
                 values[node] = args[0][args[1]]
             else:
@@ -177,19 +228,6 @@ class _Compiler:
         self.free = [f for f in self.free if f is not block]
         self.held.setdefault(node, []).append(block)
         return block[:size].view(like.dtype).as_strided(like.shape, like.stride())
-
-
-def _one_fake_mode() -> AbstractContextManager[Any]:
-    """The tracer notes every value's shape in a fake tensor: with one mode for all, and not one made for each.
-
-    PyTorch has no public way to say so. Where a version lacks the private one, recording takes longer, no more.
-    """
-    try:
-        guards, subclasses = import_module("torch._guards"), import_module("torch._subclasses")
-        mode = subclasses.FakeTensorMode(allow_fallback_kernels=True)
-        return guards.tracing(guards.TracingContext(mode))  # type: ignore[no-any-return]
-    except (ImportError, AttributeError, TypeError):
-        return nullcontext()
 
 
 def _move(call: Callable[[], Any], places: Sequence[Tensor | None]) -> None:
