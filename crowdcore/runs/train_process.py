@@ -6,6 +6,7 @@ Where the run has been cancelled, it turns the last checkpoint into the run's re
 from __future__ import annotations
 
 import contextlib
+import io
 import multiprocessing
 import os
 import shutil
@@ -130,17 +131,17 @@ def _train(workspace: Workspace, run: Run, is_cancelled: Callable[[], bool]) -> 
 
 def _describe(workspace: Workspace, run: Run, spec: RunSpec, settings: dict[str, Any]) -> None:
     """Specification with the data's fingerprint, settings as used, the environment, the device."""
-    from mlflow.entities import Param
+    from mlflow.entities import Param, RunTag
 
     from crowdcore.learning.training.device import resolve_device
 
     client = client_of(workspace)
-    parameters = {"fingerprint": spec.fingerprint, **settings}
-    client.set_tag(run.id, f"{TAG}spec", spec.model_dump_json())
-    client.log_batch(run.id, params=[Param(name, str(value)[:6000]) for name, value in parameters.items()])
+    parameters = [
+        Param(name, str(value)[:6000]) for name, value in {"fingerprint": spec.fingerprint, **settings}.items()
+    ]
+    told = {"spec": spec.model_dump_json(), "device": str(resolve_device(run.spec.device)), "result": ""}
+    client.log_batch(run.id, params=parameters, tags=[RunTag(TAG + name, value) for name, value in told.items()])
     client.log_dict(run.id, environment(), "environment.json")
-    client.set_tag(run.id, f"{TAG}device", str(resolve_device(run.spec.device)))
-    client.set_tag(run.id, f"{TAG}result", "")
 
 
 def _log_scores(workspace: Workspace, run_id: str, result: Learnt, startup: float) -> None:
@@ -187,7 +188,7 @@ def _log_to(path: Path) -> None:
     sys.stdout = sys.stderr = _Redacted()
 
 
-class _Redacted:
+class _Redacted(io.TextIOBase):
     """A text stream onto standard output that takes secrets out."""
 
     encoding = "utf-8"
@@ -196,12 +197,6 @@ class _Redacted:
         with contextlib.suppress(OSError):  # a full disk ends the log, not the run
             os.write(1, redact(text).encode("utf-8", "replace"))
         return len(text)
-
-    def flush(self) -> None:
-        pass
-
-    def isatty(self) -> bool:
-        return False
 
 
 if __name__ == "__main__":
