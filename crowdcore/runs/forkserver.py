@@ -73,7 +73,7 @@ class Forked:
         inherited = Connection(os.dup(handle))  # the kind of descriptor that multiprocessing hands to a child
         arguments = (run_id, dict(environment), str(log), inherited)
         self._process = _context.Process(target=_run, args=arguments)
-        with _one_at_a_time:
+        with _one_at_a_time, inherited:
             self._process.start()
         self.pid = self._process.pid or 0
 
